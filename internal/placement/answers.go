@@ -1,28 +1,30 @@
 package placement
 
 import (
-	"hekla.sh/hekla/internal/placement/kube"
+	"hekla.sh/hekla/internal/placement/objects"
 	"hekla.sh/hekla/internal/placement/ranking"
+	"hekla.sh/hekla/internal/placement/reason"
+	"hekla.sh/hekla/internal/placement/view"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// need is the request of a class for one resource.
-type need struct {
-	dim    resources.Dim
-	amount int64
-	short  reason // the refusal of a node that has too little
-}
+const (
+	fits        = reason.Fits
+	unknownNode = reason.UnknownNode
+)
 
-// answers are the stored answers about every node for one class. All slices are indexed by node slot. They are worked out
-// for all nodes once the class is asked for again and again; until then there is a list.
+// answers are the stored answers about every node for the classes of a profile, or for one class with its host ports and images. All
+// slices are indexed by node slot. They are worked out for all nodes once they are asked for again and again; until then there is a list.
 type answers struct {
-	class    *cluster.Class
-	objects  *objects
-	question *kube.Question // nil until it matters
-	later    *kube.Question // to Engine.later, nil until it matters
-	needs    []need
+	profile
+	class *cluster.Class // one of the classes
+	of    *kind          // the class that has them for itself, nil if they are shared
+	kinds int            // how many classes have come to share them
+
+	needs []view.Need
+	short []reason.Reason // by need: the refusal of a node that has too little
 
 	asked  uint64
 	list   list
@@ -30,63 +32,72 @@ type answers struct {
 
 	vacancies vacancies
 
-	preferences *preferences // of the objects
-	preferredAt uint64       // the version of the objects that they are of, counted from 1
+	objectScores *objects.Scores // the part of the scores that comes from the node objects
+	ownScores    []int64         // this part with all images, of answers for one class that has others than common ones
+	ownScoresAt  uint64          // the version of the objects that ownScores are of, counted from 1
 
 	ranked  bool   // what follows is made
 	seen    uint64 // how far Cluster.Changes has been followed
 	version uint64 // of the objects that the heap is made of
-	// rankedBy are the scores of preferences that are in the heap.
+	// rankedBy are the scores by node objects that are in the heap.
 	rankedBy []int64
 
-	generation []uint64     // of the node that why and score are for
-	why        []reason     // fits, or why not
-	score      []int64      // valid where it fits
-	whole      ranking.Heap // of all slots
-	part       part         // of the nodes of one domain
-	rebuilt    uint64       // how often whole was built, which may change any score
-	groups     groups       // of a class that depends on pods elsewhere
+	generation []uint64        // of the node that why and score are for
+	why        []reason.Reason // fits, or why not
+	score      []int64         // valid where it fits
+	all        ranking.Heap    // of all slots
+	part       part            // of the nodes of one domain
+	rebuilt    uint64          // how often the heap of all was built, which may change any score
 
-	explained bool // reasons and short are up to date
+	explained bool // what follows is up to date
 	reasons   []verdict.NodeReason
-	short     []verdict.Shortage
+	shortages []verdict.Shortage
 }
 
-func newAnswers(e *Engine, k *cluster.Class) *answers {
-	a := &answers{class: k, objects: objectsFor(e, k)}
+func newAnswers(e *Engine, p profile, k *cluster.Class) *answers {
+	a := &answers{profile: p, class: k}
 	for d, amount := range k.Request {
 		if amount > 0 {
 			dim := resources.Dim(d)
-			a.needs = append(a.needs, need{dim: dim, amount: amount, short: e.reasons.shortOf(e.cluster.Resources, dim)})
+			a.needs = append(a.needs, view.Need{Dim: dim, Amount: amount})
+			a.short = append(a.short, e.reasons.ShortOf(e.cluster.Resources, dim))
 		}
 	}
 	return a
 }
 
-// ask returns the question of the class.
-func (a *answers) ask(e *Engine) *kube.Question {
-	if a.question == nil {
-		a.question = e.kube.Ask(a.class)
-	}
-	return a.question
-}
-
-// readObjects updates the answers by node objects for the class.
+// readObjects updates the answers by node objects.
 func (a *answers) readObjects(e *Engine) {
-	a.followTaints(e)
-	a.objects.follow(e)
-	if a.preferredAt != a.objects.version+1 {
-		a.preferredAt = a.objects.version + 1
-		a.preferences = a.objects.preferencesOf(e, a.class)
+	a.objects.Follow()
+	a.readScores(e)
+}
+
+// readScores updates the scores by node objects.
+func (a *answers) readScores(e *Engine) {
+	a.objectScores = a.objects.Scores(a.images, a.class)
+	if a.of == nil || a.ownScoresAt == a.objects.Version()+1 {
+		return
+	}
+	a.ownScoresAt, a.ownScores = a.objects.Version()+1, nil
+	if len(a.of.points) > 0 {
+		a.ownScores = make([]int64, len(e.cluster.BySlot()))
+		copy(a.ownScores, a.objectScores.BySlot())
+		few, _ := a.objects.Few()
+		for _, slot := range few {
+			a.ownScores[slot] = a.objectScores.At(slot)
+		}
+		for _, p := range a.of.points {
+			a.ownScores[p.Slot] += p.Points * e.point
+		}
 	}
 }
 
-// preferenceFor is the part of the score of a node that comes from the node objects.
-func (a *answers) preferenceFor(slot int) int64 {
-	if a.preferences.scores == nil {
-		return 0
+// scoresByObject are the scores by the objects of all nodes, nil if these do not differ.
+func (a *answers) scoresByObject() []int64 {
+	if a.ownScores != nil {
+		return a.ownScores
 	}
-	return a.preferences.scores[slot]
+	return a.objectScores.BySlot()
 }
 
 // catchUp updates the answers about every node that has changed since the last question.
@@ -96,17 +107,19 @@ func (a *answers) catchUp(e *Engine) {
 	a.explained = a.explained && ok && len(changed) == 0
 	a.seen, a.ranked = next, true
 	nodes := e.cluster.BySlot()
-	for len(a.whole.Place) < len(nodes) {
+	for len(a.all.Place) < len(nodes) {
 		a.generation = append(a.generation, 0)
 		a.why = append(a.why, unknownNode)
 		a.score = append(a.score, 0)
-		a.whole.Place = append(a.whole.Place, -1)
+		a.all.Place = append(a.all.Place, -1)
 	}
-	a.readObjects(e)
-	isPreferredAnew := len(a.rankedBy) != len(a.preferences.scores) || len(a.rankedBy) > 0 && &a.rankedBy[0] != &a.preferences.scores[0]
-	a.rankedBy = a.preferences.scores
-	objects := a.version != a.objects.version
-	a.version = a.objects.version
+	a.objects.FollowAll()
+	a.readScores(e)
+	scores := a.scoresByObject()
+	isPreferredAnew := len(a.rankedBy) != len(scores) || len(scores) > 0 && &a.rankedBy[0] != &scores[0]
+	a.rankedBy = scores
+	objects := a.version != a.objects.Version()
+	a.version = a.objects.Version()
 	switch {
 	case first || !ok || isPreferredAnew:
 		a.lookAtAll(e)
@@ -120,24 +133,25 @@ func (a *answers) catchUp(e *Engine) {
 	default:
 		for _, slot := range changed {
 			if a.look(e, slot) {
-				a.move(e, &a.whole, slot)
+				a.move(e, &a.all, slot)
 			}
 		}
 	}
 }
 
-// unrank drops everything that is stored by slot, and the questions, which may count pods by topology domain.
+// unrank drops everything that is stored by slot.
 func (a *answers) unrank() {
-	*a = answers{class: a.class, objects: a.objects, needs: a.needs, asked: a.asked, list: a.list, vacancies: a.vacancies}
+	*a = answers{profile: a.profile, class: a.class, of: a.of, kinds: a.kinds, needs: a.needs, short: a.short, asked: a.asked, list: a.list,
+		vacancies: a.vacancies}
 }
 
 // lookAtAll works out all answers and builds the heap.
 func (a *answers) lookAtAll(e *Engine) {
-	e.table.follow(e)
+	e.view.Follow()
 	nodes := e.cluster.BySlot()
-	for first := 0; first < len(nodes); first += blockSize {
+	for first := 0; first < len(nodes); first += view.BlockSize {
 		slots := e.slots[:0]
-		for slot := first; slot < min(first+blockSize, len(nodes)); slot++ {
+		for slot := first; slot < min(first+view.BlockSize, len(nodes)); slot++ {
 			n := nodes[slot]
 			if n != nil {
 				a.generation[slot] = n.Generation
@@ -155,12 +169,12 @@ func (a *answers) lookAtAll(e *Engine) {
 }
 
 // judgeShown is judge of a node that the table shows as it is.
-func (a *answers) judgeShown(e *Engine, slot int, n *cluster.Node) reason {
-	if why := a.objects.static[slot]; why != fits {
+func (a *answers) judgeShown(e *Engine, slot int, n *cluster.Node) reason.Reason {
+	if why := a.objects.At(slot); why != fits {
 		return why
 	}
-	if why := e.table.roomFor(slot, a.needs); why != fits {
-		return why
+	if i := e.view.Lacking(slot, a.needs); i >= 0 {
+		return a.short[i]
 	}
 	return a.judgeRest(e, n)
 }
@@ -168,18 +182,23 @@ func (a *answers) judgeShown(e *Engine, slot int, n *cluster.Node) reason {
 // rateAll sets Engine.scores to the scores of the nodes in some slots, at most a block of them. The table shows them as they are.
 func (a *answers) rateAll(e *Engine, slots []int32) {
 	scores := e.scores[:len(slots)]
-	for i, slot := range slots {
-		scores[i] = a.preferenceFor(int(slot))
+	clear(scores)
+	if a.ownScores == nil {
+		a.objectScores.AddTo(scores, slots)
+	} else {
+		for i, slot := range slots {
+			scores[i] = a.ownScores[slot]
+		}
 	}
-	e.table.amounts.Look(slots)
+	e.view.Amounts.Look(slots)
 	for _, scorer := range e.tableScorers {
-		scorer.AddScores(a.class, &e.table.amounts, slots, scores)
+		scorer.AddScores(a.class, &e.view.Amounts, slots, scores)
 	}
 	if len(e.otherScorers) == 0 {
 		return
 	}
 	for i, slot := range slots {
-		seen := e.seen(e.cluster.BySlot()[slot])
+		seen := e.view.Node(e.cluster.BySlot()[slot])
 		for _, scorer := range e.otherScorers {
 			scores[i] += scorer.ScoreNode(a.class, seen)
 		}
@@ -189,7 +208,7 @@ func (a *answers) rateAll(e *Engine, slots []int32) {
 // build builds the heap of all nodes that fit.
 func (a *answers) build(e *Engine) {
 	a.rebuilt++
-	r := &a.whole
+	r := &a.all
 	r.Slots = r.Slots[:0]
 	for slot := range r.Place {
 		r.Place[slot] = -1
@@ -220,51 +239,43 @@ func (a *answers) work(e *Engine, slot int32, n *cluster.Node) {
 	}
 }
 
-func (a *answers) judge(e *Engine, slot int32, n *cluster.Node) reason {
-	if why := a.objects.static[slot]; why != fits {
+func (a *answers) judge(e *Engine, slot int32, n *cluster.Node) reason.Reason {
+	if why := a.objects.At(int(slot)); why != fits {
 		return why
 	}
 	return a.judgePods(e, n)
 }
 
 // judgePods returns the answer by the pods on a node, not by those elsewhere.
-func (a *answers) judgePods(e *Engine, n *cluster.Node) reason {
+func (a *answers) judgePods(e *Engine, n *cluster.Node) reason.Reason {
 	for i := range a.needs {
-		if a.needs[i].amount > e.room(n, a.needs[i].dim) {
-			return a.needs[i].short
+		if a.needs[i].Amount > e.view.Room(n, a.needs[i].Dim) {
+			return a.short[i]
 		}
 	}
 	return a.judgeRest(e, n)
 }
 
 // judgeRest is judgePods of a node that has the room.
-func (a *answers) judgeRest(e *Engine, n *cluster.Node) reason {
+func (a *answers) judgeRest(e *Engine, n *cluster.Node) reason.Reason {
 	for _, filter := range e.filters {
-		if text := filter.RefuseNode(a.class, e.seen(n)); text != "" {
-			return e.reasons.of(text)
+		if text := filter.RefuseNode(a.class, e.view.Node(n)); text != "" {
+			return e.reasons.Of(text)
 		}
 	}
-	if !a.class.HasPorts {
-		return fits
+	if a.of != nil {
+		return a.of.refusalByPorts(e, n)
 	}
-	text := a.ask(e).Ports(n)
-	if text == "" && e.later != nil && !n.Promised.IsZero() {
-		text = a.laterQuestion(e).Ports(n)
-	}
-	return e.reasons.of(text)
-}
-
-func (a *answers) laterQuestion(e *Engine) *kube.Question {
-	if a.later == nil {
-		a.later = e.later.Ask(a.class)
-	}
-	return a.later
+	return fits
 }
 
 func (a *answers) rate(e *Engine, n *cluster.Node) int64 {
-	score := a.preferenceFor(n.Slot)
+	var score int64
+	if scores := a.scoresByObject(); scores != nil {
+		score = scores[n.Slot]
+	}
 	for _, scorer := range e.scorers {
-		score += scorer.ScoreNode(a.class, e.seen(n))
+		score += scorer.ScoreNode(a.class, e.view.Node(n))
 	}
 	return score
 }

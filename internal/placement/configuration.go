@@ -37,8 +37,8 @@ type Scorer interface {
 	ScoreNode(k *cluster.Class, n *cluster.Node) int64
 }
 
-// TableScorer is implemented by scorers that look at nothing but the amounts of a node. AddScores adds to scores[i] what ScoreNode says of
-// the node that has slots[i].
+// TableScorer is implemented by scorers that look at nothing but the amounts of a node, and at nothing of a class but Request and NonZero.
+// AddScores adds to scores[i] what ScoreNode says of the node that has slots[i].
 type TableScorer interface {
 	Scorer
 	AddScores(k *cluster.Class, t *cluster.NodeTable, slots []int32, scores []int64)

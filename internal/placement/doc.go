@@ -9,13 +9,15 @@
 // of that time (Used, NonZero; nothing is Releasing or Promised). Tasks still lists the pods that are leaving.
 //
 // Why it is fast. A real cluster has as many classes as jobs, so what a class shares with others is worked out once for all
-// of them. What the objects of the nodes say is shared by the classes with the same constraints. The amounts of the nodes
-// stand in the columns of a table, which all classes read. A class that is asked for the first time has its best nodes
-// found in one pass over the columns. Blocks of nodes without room are passed over, and scorers are asked about a block at
-// once ([TableScorer]). A list of the best nodes is kept, and follows what changes. A class is ranked if the list is used
-// up while little changes, as by a gang of a thousand equal pods. Then feasibility and score are stored for every node, and
-// the best node is on top of a heap. The answers are exact in each of these ways. What is kept is bounded by its size in
-// memory.
+// of them. Classes that request the same and ask the same of node objects have one profile, and share its answers. What a class has
+// for itself is laid over these: its host ports, its images that few nodes have, and the pods elsewhere that matter to it. What the
+// objects of the nodes say (package objects) is shared by the classes with the same constraints. If these name nodes, or labels that few
+// nodes have, only those nodes are looked at. The amounts of the nodes stand in columns (package view), which all classes read. A
+// profile that is asked for the first time has its best nodes found in one pass over the columns. Blocks of nodes without room are
+// passed over, and scorers are asked about a block at once ([TableScorer]). A list of the best nodes is kept, and follows what changes.
+// A profile is ranked if the list is used up while little changes, as by a gang of a thousand equal pods. Then feasibility and
+// score are stored for every node, and the best node is on top of a heap. The answers are exact in each of these ways. What is kept is
+// bounded by its size in memory.
 //
 // [Engine.Fits] and [Engine.CanOpen] ask about one node while victims are tried, millions of times: they use what is known of the node's
 // object and compare the room.

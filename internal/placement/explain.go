@@ -14,35 +14,41 @@ func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Short
 	switch {
 	case !t.Class.NeedsSupplies():
 		e.Best(t) // asks the vetoers
-	case slices.Contains(e.current(t.Class.Plain).why, fits):
+	case e.fitsSomewhere(t.Class.Plain):
 		return e.explainSupplied(t)
 	}
 	return e.explainPlain(t)
 }
 
+// fitsSomewhere reports whether a node passes everything but vetoers and the plugins that look at pods elsewhere.
+func (e *Engine) fitsSomewhere(k *cluster.Class) bool {
+	_, a := e.current(k)
+	return slices.Contains(a.why, fits)
+}
+
 func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
 	k := t.Class.Plain
-	a := e.current(k)
+	x, a := e.current(k)
 	// The answers of vetoers are for one pod.
 	depends := e.cluster.DependsOnPods(k) || len(e.vetoers) > 0
 	if a.explained && !depends && e.domain == nil {
-		return a.reasons, a.short
+		return a.reasons, a.shortages
 	}
-	around := e.refusalsAround(a)
-	reasons := e.count(a, func(n *cluster.Node) string { return cmp.Or(around[n], e.reasons.text(e.vetoed(t, n))) })
-	short := e.shortages(a)
+	around := e.refusalsAround(x, a)
+	reasons := e.count(a, func(n *cluster.Node) string { return cmp.Or(around[n], e.reasons.Text(e.vetoed(t, n))) })
+	short := a.shortagesIn(e)
 	if e.domain == nil {
-		a.reasons, a.short, a.explained = reasons, short, true
+		a.reasons, a.shortages, a.explained = reasons, short, true
 	}
 	return reasons, short
 }
 
 // refusalsAround returns why candidates are refused because of pods elsewhere, nil if the class does not depend on them.
-func (e *Engine) refusalsAround(a *answers) map[*cluster.Node]string {
+func (e *Engine) refusalsAround(x *kind, a *answers) map[*cluster.Node]string {
 	refusals := map[*cluster.Node]string{}
-	if e.cluster.DependsOnPods(a.class) {
+	if e.cluster.DependsOnPods(x.class) {
 		candidates := e.candidates(a)
-		texts, _ := e.survey(a, candidates)
+		texts, _ := e.survey(x, candidates)
 		for i, n := range candidates {
 			refusals[n] = texts[i]
 		}
@@ -54,7 +60,7 @@ func (e *Engine) refusalsAround(a *answers) map[*cluster.Node]string {
 func (e *Engine) count(a *answers, other func(*cluster.Node) string) []verdict.NodeReason {
 	var reasons []verdict.NodeReason
 	for _, n := range e.area() {
-		text := e.reasons.text(a.why[n.Slot])
+		text := e.reasons.Text(a.why[n.Slot])
 		if a.why[n.Slot] == fits {
 			text = other(n)
 		}
@@ -66,20 +72,20 @@ func (e *Engine) count(a *answers, other func(*cluster.Node) string) []verdict.N
 	return reasons
 }
 
-// shortages compares the request with the most that is free on any suitable node.
-func (e *Engine) shortages(a *answers) []verdict.Shortage {
+// shortagesIn compares the request with the most that is free on any suitable node of the current domain.
+func (a *answers) shortagesIn(e *Engine) []verdict.Shortage {
 	var short []verdict.Shortage
-	for _, need := range a.needs {
+	for i, need := range a.needs {
 		var most int64
 		isShort := false
 		for _, n := range e.area() {
-			isShort = isShort || a.why[n.Slot] == need.short
-			if a.objects.static[n.Slot] == fits {
-				most = max(most, e.room(n, need.dim))
+			isShort = isShort || a.why[n.Slot] == a.short[i]
+			if a.objects.At(n.Slot) == fits {
+				most = max(most, e.view.Room(n, need.Dim))
 			}
 		}
-		if isShort && most < need.amount {
-			short = append(short, verdict.Shortage{Resource: e.cluster.Resources.Name(need.dim), Need: need.amount, Have: most})
+		if isShort && most < need.Amount {
+			short = append(short, verdict.Shortage{Resource: e.cluster.Resources.Name(need.Dim), Need: need.Amount, Have: most})
 		}
 	}
 	return short

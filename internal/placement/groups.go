@@ -10,6 +10,7 @@ import (
 // matter alike to all nodes of a group, so only the best of each is asked about.
 type groups struct {
 	of      *cluster.Domain
+	from    *answers
 	isMade  bool
 	seen    uint64 // how far Cluster.Changes has been followed
 	rebuilt uint64 // of the answers
@@ -27,15 +28,15 @@ type groups struct {
 }
 
 // groupsOf returns the groups of the nodes of the current domain. The answers must be up to date.
-func (a *answers) groupsOf(e *Engine, q *kube.Question) *groups {
-	g := &a.groups
+func (x *kind) groupsOf(e *Engine, a *answers, q *kube.Question) *groups {
+	g := &x.groups
 	version := q.Groups()
 	changed, next, ok := e.cluster.Changes(g.seen)
 	g.seen = next
-	isCurrent := ok && g.isMade && len(g.number) == len(a.why) && g.of == e.domain && g.rebuilt == a.rebuilt && g.version == version
+	isCurrent := ok && g.isMade && g.from == a && len(g.number) == len(a.why) && g.of == e.domain && g.rebuilt == a.rebuilt && g.version == version
 	if !isCurrent || len(g.all) > 2*len(a.why) { // or most of them are empty
 		g.isMade = false
-		g.of, g.rebuilt, g.version = e.domain, a.rebuilt, version
+		g.of, g.from, g.rebuilt, g.version = e.domain, a, a.rebuilt, version
 		g.build(e, a, q)
 		g.isMade = true
 		return g
@@ -97,9 +98,9 @@ func (g *groups) show(o ranking.Order, a *answers, q *kube.Question, n *cluster.
 
 // bestAround is Best for a class that depends on pods elsewhere. Vetoed nodes count where scores are normalised, so that scores do not
 // depend on which nodes were asked about before.
-func (e *Engine) bestAround(a *answers, t *cluster.Task) *cluster.Node {
-	q := a.ask(e)
-	g := a.groupsOf(e, q)
+func (e *Engine) bestAround(x *kind, a *answers, t *cluster.Task) *cluster.Node {
+	q := x.ask(e)
+	g := x.groupsOf(e, a, q)
 	g.fronts, g.asked = g.fronts[:0], g.asked[:0]
 	for number := range g.all {
 		if heap := g.all[number].Slots; len(heap) > 0 {
@@ -108,15 +109,15 @@ func (e *Engine) bestAround(a *answers, t *cluster.Task) *cluster.Node {
 		}
 	}
 	q.Rate(g.fronts)
-	if best := g.bestFront(e); best == nil || a.mayTake(e, t, best) {
+	if best := g.bestFront(e); best == nil || x.mayTake(e, t, best) {
 		return best
 	}
-	return g.next(e, a, t)
+	return g.next(e, x, t)
 }
 
 // mayTake reports whether a node that was rated may be chosen. It is asked about the best, and seldom about more.
-func (a *answers) mayTake(e *Engine, t *cluster.Task, n *cluster.Node) bool {
-	return e.vetoed(t, n) == fits && !a.refusedLater(e, n) && e.vetoOf(t, n) == fits
+func (x *kind) mayTake(e *Engine, t *cluster.Task, n *cluster.Node) bool {
+	return e.vetoed(t, n) == fits && !x.refusedLater(e, n) && e.vetoOf(t, n) == fits
 }
 
 // bestFront returns the best node of all groups, nil if all are refused.
@@ -136,7 +137,7 @@ func (g *groups) bestFront(e *Engine) (best *cluster.Node) {
 }
 
 // next returns the best node of all groups that may be chosen, nil if there is none.
-func (g *groups) next(e *Engine, a *answers, t *cluster.Task) *cluster.Node {
+func (g *groups) next(e *Engine, x *kind, t *cluster.Task) *cluster.Node {
 	var tour ranking.Tour
 	o := ranking.Order{Scores: g.score, Nodes: e.cluster.BySlot()}
 	for i := range g.fronts {
@@ -145,7 +146,7 @@ func (g *groups) next(e *Engine, a *answers, t *cluster.Task) *cluster.Node {
 		}
 	}
 	for n := tour.Next(); n != nil; n = tour.Next() {
-		if a.mayTake(e, t, n) {
+		if x.mayTake(e, t, n) {
 			return n
 		}
 	}

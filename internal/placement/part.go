@@ -18,7 +18,7 @@ type part struct {
 func (a *answers) within(e *Engine, d *cluster.Domain) *ranking.Heap {
 	p := &a.part
 	changed, next, ok := e.cluster.Changes(p.seen)
-	isCurrent := ok && p.of == d && p.rebuilt == a.rebuilt && len(p.Place) == len(a.whole.Place)
+	isCurrent := ok && p.of == d && p.rebuilt == a.rebuilt && len(p.Place) == len(a.all.Place)
 	p.seen = next
 	moved := int32(-1)
 	for i := 0; isCurrent && i < len(changed); i++ {
@@ -45,7 +45,7 @@ func (p *part) build(a *answers, e *Engine) {
 		p.Place[slot] = -1
 	}
 	p.Slots = p.Slots[:0]
-	for len(p.Place) < len(a.whole.Place) {
+	for len(p.Place) < len(a.all.Place) {
 		p.Place = append(p.Place, -1)
 	}
 	for _, n := range e.cluster.NodesIn(p.of) {

@@ -3,6 +3,7 @@ package placement
 import (
 	"slices"
 
+	"hekla.sh/hekla/internal/placement/view"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
 )
@@ -53,38 +54,42 @@ func (x entry) compare(y entry) int {
 	return +1
 }
 
-// bestListed returns the best node for a class without vetoers, nil if there is none. isFound is false if the class is better ranked.
-func (a *answers) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
-	nodes := e.area()
-	if e.domain != nil {
-		if len(nodes) > fewNodes || a.ranked && !isStale(e.cluster, a.seen) {
-			return nil, false
+// bestListed returns the best node for a class without vetoers, nil if there is none. isFound is false if it is better ranked.
+func (x *kind) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
+	if e.domain == nil {
+		invalidate(e.invalidators)
+		x.follow(e)
+		if x.hasMore() && !x.isApart {
+			if n, isFound := x.bestOfShared(e); isFound {
+				return n, true
+			}
+			x.isApart = true
 		}
-		if a.looked += len(nodes); a.looked > len(e.cluster.Nodes()) {
-			a.looked = 0
-			return nil, false
-		}
-		return a.bestOfFew(e, nodes), true
+		return x.whole(e).bestListed(e)
 	}
-	if a.ranked && !isStale(e.cluster, a.seen) {
+	nodes := e.area()
+	if len(nodes) > fewNodes {
 		return nil, false
 	}
 	invalidate(e.invalidators)
-	a.readObjects(e)
-	e.table.follow(e)
-	l := &a.list
-	if !l.isMade || l.version != a.objects.version || isStale(e.cluster, l.seen) {
-		l.make(e, a)
-	} else {
-		l.catchUp(e, a)
-		if len(l.entries) == 0 && l.floor.slot >= 0 {
-			if l.seen-l.made <= l.asked*uint64(len(nodes)/rankedBelow+1) {
-				return nil, false
-			}
-			l.make(e, a)
-		}
+	x.follow(e)
+	a := x.whole(e)
+	if a.ranked && !isStale(e.cluster, a.seen) {
+		return nil, false
 	}
-	l.asked++
+	if a.looked += len(nodes); a.looked > len(e.cluster.Nodes()) {
+		a.looked = 0
+		return nil, false
+	}
+	return a.bestOfFew(e, nodes), true
+}
+
+// bestListed returns the best node of the whole cluster.
+func (a *answers) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
+	if a.ranked && !isStale(e.cluster, a.seen) || !a.listBest(e) {
+		return nil, false
+	}
+	l := &a.list
 	if len(l.entries) == 0 {
 		return nil, true
 	}
@@ -97,6 +102,26 @@ func (a *answers) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
 	return e.cluster.BySlot()[first.slot], true
 }
 
+// listBest brings the list up to date. It has an entry then, if any node fits. It returns false if the nodes are better ranked.
+func (a *answers) listBest(e *Engine) bool {
+	a.readObjects(e)
+	e.view.Follow()
+	l := &a.list
+	if !l.isMade || l.version != a.objects.Version() || isStale(e.cluster, l.seen) {
+		l.make(e, a)
+	} else {
+		l.catchUp(e, a)
+		if len(l.entries) == 0 && l.floor.slot >= 0 {
+			if l.seen-l.made <= l.asked*uint64(len(e.area())/rankedBelow+1) {
+				return false
+			}
+			l.make(e, a)
+		}
+	}
+	l.asked++
+	return true
+}
+
 // isStale reports whether so much has changed since a position that it is better to look at all nodes.
 func isStale(c *model.Cluster, since uint64) bool {
 	changed, _, ok := c.Changes(since)
@@ -107,7 +132,7 @@ func isStale(c *model.Cluster, since uint64) bool {
 func (a *answers) bestOfFew(e *Engine, nodes []*cluster.Node) *cluster.Node {
 	invalidate(e.invalidators)
 	a.readObjects(e)
-	e.table.follow(e)
+	e.view.Follow()
 	var best *cluster.Node
 	var most int64
 	for _, n := range nodes { // by name
@@ -131,26 +156,43 @@ func (a *answers) rateOne(e *Engine, slot int32) int64 {
 // make looks at all nodes, but for the blocks that have no room.
 func (l *list) make(e *Engine, a *answers) {
 	_, now, _ := e.cluster.Changes(0)
-	*l = list{made: now, seen: now, version: a.objects.version, isMade: true, entries: l.entries[:0], floor: entry{slot: -1}}
-	length := min(listed, a.class.Users())
-	t, static := &e.table, a.objects.static
-	for first := 0; first < len(static); first += blockSize {
-		block, last := first/blockSize, min(first+blockSize, len(static))
-		if !t.mayHold(block, a.needs) {
+	*l = list{made: now, seen: now, version: a.objects.Version(), isMade: true, entries: l.entries[:0], floor: entry{slot: -1}}
+	length := listed
+	if a.kinds <= 1 {
+		length = max(1, min(listed, a.class.Users()))
+	}
+	if slots, areFew := a.objects.Few(); areFew {
+		l.addFew(e, a, slots, length)
+	} else {
+		l.addAll(e, a, length)
+	}
+	l.cut(length)
+}
+
+// addAll looks at all nodes.
+func (l *list) addAll(e *Engine, a *answers, length int) {
+	nodes := len(e.cluster.BySlot())
+	for first := 0; first < nodes; first += view.BlockSize {
+		block := first / view.BlockSize
+		if !e.view.MayHold(block, a.needs) {
 			continue
 		}
-		slots := t.slots[first:last]
-		if a.objects.refusing[block] > 0 {
-			slots = e.slots[:0]
-			for i, why := range static[first:last] {
-				if why == fits {
-					slots = append(slots, int32(first+i))
-				}
+		slots := a.objects.Fitting(block, e.view.Slots(first, min(first+view.BlockSize, nodes)), e.slots[:])
+		l.add(e, a, e.view.Roomy(block, slots, a.needs, e.slots[:]), length)
+	}
+}
+
+// addFew looks at the few nodes that may fit by their labels.
+func (l *list) addFew(e *Engine, a *answers, slots []int32, length int) {
+	for block := range slices.Chunk(slots, view.BlockSize) {
+		fitting := e.slots[:0]
+		for _, slot := range block {
+			if a.objects.At(int(slot)) == fits && e.view.Lacking(int(slot), a.needs) < 0 {
+				fitting = append(fitting, slot)
 			}
 		}
-		l.add(e, a, t.roomy(block, slots, a.needs, e.slots[:]), max(1, length))
+		l.add(e, a, fitting, length)
 	}
-	l.cut(max(1, length))
 }
 
 // add takes in those of some nodes with enough room that are better than the floor.

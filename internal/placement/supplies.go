@@ -2,7 +2,6 @@ package placement
 
 import (
 	"container/heap"
-	"slices"
 
 	"hekla.sh/hekla/internal/placement/kube"
 	"hekla.sh/hekla/pkg/cluster"
@@ -66,14 +65,14 @@ func (r *scored) Pop() any {
 	return n
 }
 
-// rank returns the nodes that pass everything except volumes, devices and vetoers.
-func (e *Engine) rank(a *answers) *scored {
+// scored returns the nodes that pass everything except volumes, devices and vetoers.
+func (e *Engine) scored(x *kind, a *answers) *scored {
 	r := &scored{}
 	candidates := e.candidates(a)
 	var refusals []string
 	var around []int64
-	if e.cluster.DependsOnPods(a.class) {
-		refusals, around = e.survey(a, candidates)
+	if e.cluster.DependsOnPods(x.class) {
+		refusals, around = e.survey(x, candidates)
 	}
 	for i, n := range candidates {
 		score := a.score[n.Slot]
@@ -92,10 +91,11 @@ func (e *Engine) rank(a *answers) *scored {
 // until one has them. Asking is expensive, and usually the first node has them.
 func (e *Engine) bestSupplied(t *cluster.Task) *cluster.Node {
 	k := t.Class
-	a, s := e.current(k.Plain), e.suppliedOf(k)
+	x, a := e.current(k.Plain)
+	s := e.suppliedOf(k)
 	// The heap does not have all of their score.
 	if len(e.vetoers) > 0 || s.question.AreScored() || e.cluster.DependsOnPods(k.Plain) {
-		return e.bestRanked(a, s, t)
+		return e.bestRanked(x, a, s, t)
 	}
 	w := e.standingsOf(a).Walk(a.order(e))
 	for n := w.Next(); n != nil; n = w.Next() {
@@ -107,8 +107,8 @@ func (e *Engine) bestSupplied(t *cluster.Task) *cluster.Node {
 }
 
 // bestRanked is bestSupplied if the heap does not decide alone.
-func (e *Engine) bestRanked(a *answers, s *supplied, t *cluster.Task) *cluster.Node {
-	r := e.rank(a)
+func (e *Engine) bestRanked(x *kind, a *answers, s *supplied, t *cluster.Task) *cluster.Node {
+	r := e.scored(x, a)
 	if s.question.AreScored() {
 		r.addVolumeScores(e, s)
 	}
@@ -147,7 +147,7 @@ func (e *Engine) Reserve(t *cluster.Task, n *cluster.Node) (r *supplies.Reservat
 
 // Lacking says which volumes or devices a task lacks, as a clause. It is "" if it lacks none, or fits on no node anyway.
 func (e *Engine) Lacking(t *cluster.Task) string {
-	if !t.Class.NeedsSupplies() || !slices.Contains(e.current(t.Class.Plain).why, fits) {
+	if !t.Class.NeedsSupplies() || !e.fitsSomewhere(t.Class.Plain) {
 		return ""
 	}
 	return e.suppliedOf(t.Class).question.Lacking()
@@ -156,8 +156,9 @@ func (e *Engine) Lacking(t *cluster.Task) string {
 // explainSupplied is Explain for a class that needs volumes or devices.
 func (e *Engine) explainSupplied(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
 	k := t.Class
-	a, s := e.current(k.Plain), e.suppliedOf(k)
-	around := e.refusalsAround(a)
+	x, a := e.current(k.Plain)
+	s := e.suppliedOf(k)
+	around := e.refusalsAround(x, a)
 	return e.count(a, func(n *cluster.Node) string {
 		why := around[n]
 		if why == "" {
@@ -167,5 +168,5 @@ func (e *Engine) explainSupplied(t *cluster.Task) ([]verdict.NodeReason, []verdi
 			why = e.Veto(t, n)
 		}
 		return why
-	}), e.shortages(a)
+	}), a.shortagesIn(e)
 }

@@ -3,6 +3,7 @@ package placement
 import (
 	"math"
 
+	"hekla.sh/hekla/internal/placement/view"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -22,28 +23,45 @@ type vacancies struct {
 // devices and vetoes are not considered. The domain does not matter.
 func (e *Engine) Room(k *cluster.Class) (pods int64, version uint64) {
 	invalidate(e.invalidators)
-	a := e.of(k)
+	x := e.of(k)
+	x.follow(e)
+	a := x.whole(e)
 	a.readObjects(e)
 	v := &a.vacancies
 	changed, next, _ := e.cluster.Changes(v.seen)
-	if v.isMade && v.objects == a.objects.version && !isStale(e.cluster, v.seen) {
+	if v.isMade && v.objects == a.objects.Version() && !isStale(e.cluster, v.seen) {
 		for _, slot := range changed {
 			v.update(e, slot, a.vacanciesOf(e, slot))
 		}
 	} else {
-		e.table.follow(e)
-		for first := 0; first < len(a.objects.static); first += blockSize {
-			isFull := !e.table.mayHold(first/blockSize, a.needs)
-			for slot := first; slot < min(first+blockSize, len(a.objects.static)); slot++ {
-				if isFull && v.bySlot[int32(slot)] == 0 {
-					continue
-				}
-				v.update(e, int32(slot), a.vacanciesOf(e, int32(slot)))
+		a.countVacancies(e)
+	}
+	v.isMade, v.seen, v.objects = true, next, a.objects.Version()
+	return v.total, v.version
+}
+
+// countVacancies counts them on all nodes.
+func (a *answers) countVacancies(e *Engine) {
+	v := &a.vacancies
+	e.view.Follow()
+	if few, areFew := a.objects.Few(); areFew {
+		for slot := range v.bySlot {
+			v.update(e, slot, a.vacanciesOf(e, slot))
+		}
+		for _, slot := range few {
+			v.update(e, slot, a.vacanciesOf(e, slot))
+		}
+		return
+	}
+	nodes := len(e.cluster.BySlot())
+	for first := 0; first < nodes; first += view.BlockSize {
+		isFull := !e.view.MayHold(first/view.BlockSize, a.needs)
+		for slot := int32(first); slot < int32(min(first+view.BlockSize, nodes)); slot++ {
+			if !isFull || v.bySlot[slot] != 0 {
+				v.update(e, slot, a.vacanciesOf(e, slot))
 			}
 		}
 	}
-	v.isMade, v.seen, v.objects = true, next, a.objects.version
-	return v.total, v.version
 }
 
 // update notes for how many pods a node has room now.
@@ -67,12 +85,12 @@ func (v *vacancies) update(e *Engine, slot int32, pods int64) {
 // vacanciesOf is for how many pods of the class a node has room.
 func (a *answers) vacanciesOf(e *Engine, slot int32) int64 {
 	n := e.cluster.BySlot()[slot]
-	if n == nil || int(slot) >= len(a.objects.static) || a.objects.static[slot] != fits {
+	if n == nil || a.objects.At(int(slot)) != fits {
 		return 0
 	}
 	pods := int64(math.MaxInt32) // if they request nothing
 	for i := range a.needs {
-		if pods = min(pods, e.room(n, a.needs[i].dim)/a.needs[i].amount); pods <= 0 {
+		if pods = min(pods, e.view.Room(n, a.needs[i].Dim)/a.needs[i].Amount); pods <= 0 {
 			return 0
 		}
 	}

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"hekla.sh/hekla/internal/placement/reason"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
@@ -15,7 +16,7 @@ type vetoKey struct {
 
 type veto struct {
 	generation uint64 // of the node
-	why        reason
+	why        reason.Reason
 }
 
 // maxVetoes limits the number of stored answers, some 50 bytes each. Usually there is one node per pod. Beyond the limit
@@ -24,10 +25,10 @@ const maxVetoes = 1 << 16
 
 // Veto asks the vetoers about the node that would be chosen for a task. It returns why the first one refuses, "" if all
 // agree. Answers are kept until the node or the pod changes.
-func (e *Engine) Veto(t *cluster.Task, n *cluster.Node) string { return e.reasons.text(e.vetoOf(t, n)) }
+func (e *Engine) Veto(t *cluster.Task, n *cluster.Node) string { return e.reasons.Text(e.vetoOf(t, n)) }
 
 // vetoOf returns the answer of the vetoers about a node.
-func (e *Engine) vetoOf(t *cluster.Task, n *cluster.Node) reason {
+func (e *Engine) vetoOf(t *cluster.Task, n *cluster.Node) reason.Reason {
 	if len(e.vetoers) == 0 {
 		return fits
 	}
@@ -40,8 +41,8 @@ func (e *Engine) vetoOf(t *cluster.Task, n *cluster.Node) reason {
 	}
 	why := fits
 	for _, vetoer := range e.vetoers {
-		if text := vetoer.VetoNode(t, e.seen(n)); text != "" {
-			why = e.reasons.of(text)
+		if text := vetoer.VetoNode(t, e.view.Node(n)); text != "" {
+			why = e.reasons.Of(text)
 			break
 		}
 	}
@@ -56,7 +57,7 @@ func (e *Engine) vetoOf(t *cluster.Task, n *cluster.Node) reason {
 }
 
 // vetoed returns the stored answer of the vetoers about a node, fits if there is none.
-func (e *Engine) vetoed(t *cluster.Task, n *cluster.Node) reason {
+func (e *Engine) vetoed(t *cluster.Task, n *cluster.Node) reason.Reason {
 	if known, ok := e.vetoes[vetoKey{t.Pod, n.Slot}]; ok && known.generation == n.Generation {
 		return known.why
 	}

@@ -142,8 +142,9 @@ type NodeScorer interface {
 	ScoreNode(k *cluster.Class, n *cluster.Node) int64
 }
 
-// NodeTableScorer is implemented by scorers that look at nothing of a node but its allocatable and used amounts. It has no switch. Code
-// that rates many nodes for one class asks it for all of them at once, which takes a fraction of the time.
+// NodeTableScorer is implemented by scorers that look at nothing of a node but its allocatable and used amounts, and at nothing of a
+// class but its Request and NonZero. It has no switch. Code that rates many nodes for one class asks it for all of them at once, which
+// takes a fraction of the time. Classes that request the same share the scores if all scorers are of this kind.
 type NodeTableScorer interface {
 	NodeScorer
 	// AddScores adds to scores[i] what ScoreNode says of the node that has slots[i], if that is as the table shows it.

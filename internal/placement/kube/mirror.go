@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"hekla.sh/hekla/internal/placement/kube/domains"
+	"hekla.sh/hekla/internal/placement/kube/nodelabels"
 	"hekla.sh/hekla/internal/placement/kube/population"
 	"hekla.sh/hekla/internal/placement/supply"
 	"hekla.sh/hekla/pkg/cluster"
@@ -26,6 +27,7 @@ type mirror struct {
 	stock      stock                     // container images on all nodes
 	softTaints int                       // on all nodes
 	taints     taints
+	labels     nodelabels.Index
 
 	objectsSeen uint64 // how far Cluster.Changes has been followed for node objects
 	podsSeen    uint64 // and for pods
@@ -190,7 +192,7 @@ func (m *mirror) show(slot int) {
 	}
 	m.epoch++
 	r.info.SetNode(n.Object)
-	r.info.ImageStates = m.stock.add(n.Object.Status.Images)
+	r.info.ImageStates = m.stock.add(slot, n.Object.Status.Images)
 	for t := range n.Object.Spec.Taints {
 		if n.Object.Spec.Taints[t].Effect == corev1.TaintEffectPreferNoSchedule {
 			r.softTaints++
@@ -199,6 +201,7 @@ func (m *mirror) show(slot int) {
 	m.softTaints += r.softTaints
 	r.taintSet = m.taints.setOf(n.Object)
 	m.topology.Show(slot, n.Object)
+	m.labels.Show(slot, n.Object)
 	if m.population == nil {
 		return
 	}
@@ -221,7 +224,8 @@ func (m *mirror) hide(slot int, r *reflection) {
 		m.population.Note(population.Change{Node: r.info.Node(), Slot: int32(slot), By: -1})
 	}
 	m.topology.Show(slot, nil)
-	m.stock.remove(r.info.ImageStates)
+	m.labels.Show(slot, nil)
+	m.stock.remove(slot, r.info.ImageStates)
 	m.softTaints -= r.softTaints
 	r.softTaints = 0
 	r.info.RemoveNode()

@@ -45,7 +45,8 @@ type Weighted struct {
 type reach uint8
 
 const (
-	looksAtObject   reach = iota // the node object
+	looksAtObject   reach = iota // the node object, without its images
+	looksAtImages                // the images in the node object
 	looksAtNode                  // the pods on the node
 	looksAround                  // pods on other nodes
 	looksAtSupplies              // volumes and devices
@@ -99,7 +100,7 @@ func supported(a *Arguments) []plugin {
 		{name: nodeaffinity.Name, reach: looksAtObject, filters: true, scores: true,
 			create: with(nodeaffinity.New, &config.NodeAffinityArgs{})},
 		{name: nodeports.Name, reach: looksAtNode, filters: true, create: with(nodeports.New, nil)},
-		{name: imagelocality.Name, reach: looksAtObject, scores: true,
+		{name: imagelocality.Name, reach: looksAtImages, scores: true,
 			create: func(ctx context.Context, h fwk.Handle, _ feature.Features) (fwk.Plugin, error) {
 				return imagelocality.New(ctx, nil, h)
 			},
@@ -155,6 +156,9 @@ type Plugins struct {
 
 	aroundPolicy domains.Policy // of the plugins that look at pods elsewhere
 
+	imagePoints       map[string]*imagePoints // by the images of a pod
+	imagePointsStored int                     // how many points these have, counting one for each entry
+
 	infos  []fwk.NodeInfo    // space to work in
 	scores fwk.NodeScoreList // space to work in
 }
@@ -196,7 +200,7 @@ func create(m *mirror, filters []string, scores []Weighted, arguments *Arguments
 		mirror:   m,
 		patience: arguments.BindTimeout, devicePatience: arguments.DeviceBindTimeout,
 		filters: map[reach][]fwk.FilterPlugin{},
-		scorers: map[reach][]scorer{},
+		scorers: map[reach][]scorer{}, imagePoints: map[string]*imagePoints{},
 	}
 	over, cancel := context.WithCancel(p.quiet)
 	cancel()

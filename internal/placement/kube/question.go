@@ -3,12 +3,10 @@ package kube
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/imagelocality"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -27,7 +25,15 @@ type Question struct {
 	ports   []fwk.FilterPlugin // filters by the host ports on the node that apply to the pod
 	scorers []scorer           // scorers by the node object that apply to the pod
 
-	around around // what pods elsewhere say
+	byLabels byLabels // the nodes that may match, if few do
+	around   around   // what pods elsewhere say
+}
+
+// byLabels are the nodes that have the labels that a class demands.
+type byLabels struct {
+	epoch  uint64 // of the node objects, 0 before the first
+	areFew bool
+	slots  []int32 // sorted, if they are few
 }
 
 // unknown is the refusal of a node without an object. kube-scheduler has no message for it, because it never asks about
@@ -35,8 +41,15 @@ type Question struct {
 const unknown = "node(s) were not known"
 
 // Ask returns a question about a class. There may be several questions about a class.
-func (p *Plugins) Ask(k *cluster.Class) *Question {
-	q := &Question{plugins: p, pod: k.Pod, state: framework.NewCycleState()}
+func (p *Plugins) Ask(k *cluster.Class) *Question { return p.ask(k.Pod, looksAtObject, looksAtImages) }
+
+// AskObjects is Ask for what the objects of nodes say to pods of equal constraints ([Plugins.ConstraintsThatMatter]), whatever their
+// images are: Refusal and Preferences.
+func (p *Plugins) AskObjects(k *cluster.Class) *Question { return p.ask(k.Pod, looksAtObject) }
+
+// ask returns a question with scorers of some kinds.
+func (p *Plugins) ask(pod *corev1.Pod, scores ...reach) *Question {
+	q := &Question{plugins: p, pod: pod, state: framework.NewCycleState()}
 	for _, filter := range p.filters[looksAtObject] {
 		say := &q.filters
 		if filter.Name() == nodeaffinity.Name {
@@ -51,45 +64,14 @@ func (p *Plugins) Ask(k *cluster.Class) *Question {
 			return q
 		}
 	}
-	for _, s := range p.scorers[looksAtObject] {
-		if q.refusal = p.preScore(s, q.state, q.pod, nil, &q.scorers); q.refusal != "" {
-			return q
+	for _, reach := range scores {
+		for _, s := range p.scorers[reach] {
+			if q.refusal = p.preScore(s, q.state, q.pod, nil, &q.scorers); q.refusal != "" {
+				return q
+			}
 		}
 	}
 	return q
-}
-
-// AskObjects is Ask for what the objects of nodes say to pods of equal constraints ([Plugins.ConstraintsThatMatter]), whatever their
-// images are: Refusal and Preferences.
-func (p *Plugins) AskObjects(k *cluster.Class) *Question {
-	pod := *k.Pod
-	pod.Spec.InitContainers, pod.Spec.Containers, pod.Spec.Volumes = nil, nil, nil
-	return p.Ask(&cluster.Class{Pod: &pod})
-}
-
-// ImagesThatMatter returns the images of a class, as a key, if they may make a difference between nodes; "" if they cannot.
-func (p *Plugins) ImagesThatMatter(k *cluster.Class) string {
-	if !slices.ContainsFunc(p.scorers[looksAtObject], func(s scorer) bool { return s.Name() == imagelocality.Name }) {
-		return ""
-	}
-	p.mirror.followObjects()
-	if !p.mirror.stock.holdsAny(k.Pod) {
-		return ""
-	}
-	var images []string
-	spec := &k.Pod.Spec
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			images = append(images, containers[i].Image)
-		}
-		images = append(images, "") // how many of them are init containers counts, too
-	}
-	for i := range spec.Volumes {
-		if volume := spec.Volumes[i].Image; volume != nil {
-			images = append(images, volume.Reference)
-		}
-	}
-	return strings.Join(images, " ")
 }
 
 // Refusal returns why the node object refuses the class, in the words of kube-scheduler: the first refusal of
@@ -105,6 +87,33 @@ func (q *Question) Refusal(n *cluster.Node) string {
 	}
 	if why := q.refusalByTaints(r); why != "" {
 		return why
+	}
+	return q.refusalByLabels(r)
+}
+
+// fewByLabels is a part of the nodes. If no more can have the labels that a class demands, they are found by these.
+const fewByLabels = 8
+
+// NodesByLabels returns the slots of the only nodes that can pass Refusal, sorted, if the class demands labels that few nodes have, or
+// names nodes. The caller must not change them. The answer is for the current model.
+func (q *Question) NodesByLabels() (slots []int32, areFew bool) {
+	m := q.plugins.mirror
+	m.followObjects()
+	if q.byLabels.epoch != m.epoch {
+		q.byLabels = byLabels{epoch: m.epoch, areFew: q.refusal != ""}
+		if q.refusal == "" && len(q.labels) > 0 {
+			q.byLabels.slots, q.byLabels.areFew = m.labels.Few(&q.pod.Spec, len(m.own.all)/fewByLabels)
+		}
+	}
+	return q.byLabels.slots, q.byLabels.areFew
+}
+
+// refusalByLabels is Refusal by the labels of a node that is there.
+func (q *Question) refusalByLabels(r *reflection) string {
+	if slots, areFew := q.NodesByLabels(); areFew {
+		if _, isAmong := slices.BinarySearch(slots, int32(r.node.Slot)); !isAmong {
+			return nodeaffinity.ErrReasonPod
+		}
 	}
 	return q.plugins.filter(q.labels, q.state, q.pod, r.info)
 }

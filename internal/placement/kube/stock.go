@@ -1,22 +1,24 @@
 package kube
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// stock counts the nodes with each container image, by name.
+// stock says which nodes have which container images, by name.
 type stock map[string]*stocked
 
 // stocked is one image. Nodes may report one name in different sizes; each size has its own summary, so that the score of a
 // node does not depend on which node came first. The number of nodes is that of the name, in any size.
 type stocked struct {
-	nodes  int
-	bySize []*fwk.ImageStateSummary
+	holders map[int32]struct{} // the slots of the nodes
+	bySize  []*fwk.ImageStateSummary
 }
 
-// add adds the images of a node, and returns their summaries for its NodeInfo.
-func (s stock) add(images []corev1.ContainerImage) map[string]*fwk.ImageStateSummary {
+// add adds the images of the node in a slot, and returns their summaries for its NodeInfo.
+func (s stock) add(slot int, images []corev1.ContainerImage) map[string]*fwk.ImageStateSummary {
 	states := make(map[string]*fwk.ImageStateSummary, len(images))
 	for i := range images {
 		for _, name := range images[i].Names {
@@ -24,19 +26,21 @@ func (s stock) add(images []corev1.ContainerImage) map[string]*fwk.ImageStateSum
 				continue
 			}
 			if s[name] == nil {
-				s[name] = &stocked{}
+				s[name] = &stocked{holders: map[int32]struct{}{}}
 			}
 			states[name] = s[name].size(images[i].SizeBytes)
-			s[name].count(+1)
+			s[name].holders[int32(slot)] = struct{}{}
+			s[name].count()
 		}
 	}
 	return states
 }
 
 // remove removes what add returned for a node.
-func (s stock) remove(states map[string]*fwk.ImageStateSummary) {
+func (s stock) remove(slot int, states map[string]*fwk.ImageStateSummary) {
 	for name := range states {
-		if s[name].count(-1); s[name].nodes == 0 {
+		delete(s[name].holders, int32(slot))
+		if s[name].count(); len(s[name].holders) == 0 {
 			delete(s, name)
 		}
 	}
@@ -49,37 +53,48 @@ func (i *stocked) size(bytes int64) *fwk.ImageStateSummary {
 			return summary
 		}
 	}
-	summary := &fwk.ImageStateSummary{Size: bytes, NumNodes: i.nodes}
+	summary := &fwk.ImageStateSummary{Size: bytes, NumNodes: len(i.holders)}
 	i.bySize = append(i.bySize, summary)
 	return summary
 }
 
-func (i *stocked) count(change int) {
-	i.nodes += change
+func (i *stocked) count() {
 	for _, summary := range i.bySize {
-		summary.NumNodes = i.nodes
+		summary.NumNodes = len(i.holders)
 	}
 }
 
-// holdsAny reports whether any image that a pod uses may be on any node.
+// holdersOf returns the nodes that have an image, by its name, or with the default tag if it has none.
+func (s stock) holdersOf(name string) map[int32]struct{} {
+	if strings.LastIndex(name, ":") <= strings.LastIndex(name, "/") {
+		name += ":latest"
+	}
+	if held := s[name]; held != nil {
+		return held.holders
+	}
+	return nil
+}
+
+// holdsAny reports whether any image that a pod uses is on any node.
 func (s stock) holdsAny(pod *corev1.Pod) bool {
 	if len(s) == 0 {
 		return false
 	}
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			if s.holds(containers[i].Image) {
-				return true
-			}
-		}
-	}
-	for i := range pod.Spec.Volumes {
-		if volume := pod.Spec.Volumes[i].Image; volume != nil && s.holds(volume.Reference) {
-			return true
-		}
-	}
-	return false
+	isHeld := false
+	eachImage(&pod.Spec, func(image *string) { isHeld = isHeld || len(s.holdersOf(*image)) > 0 })
+	return isHeld
 }
 
-// holds reports whether an image is on a node, by its name, or with the default tag if it has none.
-func (s stock) holds(name string) bool { return s[name] != nil || s[name+":latest"] != nil }
+// eachImage calls a function with each image of a pod, as often as it is there.
+func eachImage(spec *corev1.PodSpec, do func(image *string)) {
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			do(&containers[i].Image)
+		}
+	}
+	for i := range spec.Volumes {
+		if volume := spec.Volumes[i].Image; volume != nil {
+			do(&volume.Reference)
+		}
+	}
+}

@@ -1,9 +1,22 @@
-package placement
+package view
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/resources"
 )
+
+// View is the nodes of a model as they are now or as they will be.
+type View struct {
+	table
+
+	cluster *model.Cluster
+	ahead   bool      // as they will be
+	futures []*future // by slot of the node, nil if not needed yet
+}
+
+// New returns a view of the nodes as they are now, or, ahead, as they will be.
+func New(c *model.Cluster, ahead bool) View { return View{cluster: c, ahead: ahead} }
 
 // future is a copy of a node for plugins in an outlook, with the totals that will be.
 type future struct {
@@ -12,26 +25,26 @@ type future struct {
 	generation uint64           // of the node for which it is valid
 }
 
-// room is the free amount of one resource of a node.
-func (e *Engine) room(n *cluster.Node, d resources.Dim) int64 {
-	if e.ahead {
+// Room is the free amount of one resource of a node.
+func (v *View) Room(n *cluster.Node, d resources.Dim) int64 {
+	if v.ahead {
 		return n.Future(d)
 	}
 	return n.Free(d)
 }
 
-// seen returns a node for plugins.
-func (e *Engine) seen(n *cluster.Node) *cluster.Node {
-	if !e.ahead || n.Releasing.IsZero() && n.Promised.IsZero() {
+// Node returns a node for plugins. In an outlook that may be a copy.
+func (v *View) Node(n *cluster.Node) *cluster.Node {
+	if !v.ahead || n.Releasing.IsZero() && n.Promised.IsZero() {
 		return n
 	}
-	for len(e.futures) <= n.Slot {
-		e.futures = append(e.futures, nil)
+	for len(v.futures) <= n.Slot {
+		v.futures = append(v.futures, nil)
 	}
-	f := e.futures[n.Slot]
+	f := v.futures[n.Slot]
 	if f == nil {
 		f = &future{}
-		e.futures[n.Slot] = f
+		v.futures[n.Slot] = f
 	}
 	if f.generation != n.Generation {
 		f.show(n)

@@ -1,4 +1,4 @@
-package placement
+package view
 
 import (
 	"slices"
@@ -7,14 +7,22 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// blockSize is the number of nodes in a block. A block without a node that has room is skipped at once.
-const blockSize = 64
+// BlockSize is the number of nodes in a block. A block without a node that has room is skipped at once.
+const BlockSize = 64
 
-// table has the amounts of all nodes in columns by slot, as an engine sees them.
+// Need is an amount of a resource that a pod requests.
+type Need struct {
+	Dim    resources.Dim
+	Amount int64
+}
+
+// table has the amounts of all nodes in columns by slot.
 type table struct {
-	amounts cluster.NodeTable
-	seen    uint64 // how far Cluster.Changes has been followed
-	isMade  bool
+	// Amounts are the columns for scorers.
+	Amounts cluster.NodeTable
+
+	seen   uint64 // how far Cluster.Changes has been followed
+	isMade bool
 
 	generation []uint64
 	room       [][]int64 // by dimension: the free amount
@@ -24,45 +32,47 @@ type table struct {
 	slots      []int32   // all slots with nodes
 }
 
-// follow updates the table.
-func (t *table) follow(e *Engine) {
-	changed, next, ok := e.cluster.Changes(t.seen)
+// Follow updates the columns.
+func (v *View) Follow() {
+	t := &v.table
+	changed, next, ok := v.cluster.Changes(t.seen)
 	t.seen = next
-	nodes := e.cluster.BySlot()
+	nodes := v.cluster.BySlot()
 	if !ok || !t.isMade || len(t.generation) != len(nodes) {
 		t.isMade = true
 		t.generation = append(t.generation, make([]uint64, len(nodes)-len(t.generation))...)
 		for slot, n := range nodes {
-			t.show(e, slot, n)
+			v.show(slot, n)
 		}
 		return
 	}
 	for _, slot := range changed {
 		if n := nodes[slot]; n == nil || t.generation[slot] != n.Generation {
-			t.show(e, int(slot), n)
+			v.show(int(slot), n)
 		}
 	}
 }
 
 // show reads one node.
-func (t *table) show(e *Engine, slot int, n *cluster.Node) {
-	t.grow(e.cluster.Resources.Len())
+func (v *View) show(slot int, n *cluster.Node) {
+	t := &v.table
+	t.grow(v.cluster.Resources.Len())
 	if n == nil {
 		t.generation[slot] = 0
-		t.amounts.Show(slot, nil, nil, [2]int64{})
+		t.Amounts.Show(slot, nil, nil, [2]int64{})
 	} else {
 		t.generation[slot] = n.Generation
-		seen := e.seen(n)
-		t.amounts.Show(slot, seen.Allocatable, seen.Used, seen.NonZero)
+		seen := v.Node(n)
+		t.Amounts.Show(slot, seen.Allocatable, seen.Used, seen.NonZero)
 	}
 	for d := range t.room {
 		var room int64
 		if n != nil {
-			room = e.room(n, resources.Dim(d))
+			room = v.Room(n, resources.Dim(d))
 		}
 		t.room[d][slot] = room
 	}
-	t.isStale[slot/blockSize] = true
+	t.isStale[slot/BlockSize] = true
 }
 
 // freshen updates the largest and smallest amounts of a block.
@@ -72,7 +82,7 @@ func (t *table) freshen(block int) {
 	}
 	t.isStale[block] = false
 	for d := range t.room {
-		all := t.room[d][block*blockSize : min(len(t.room[d]), (block+1)*blockSize)]
+		all := t.room[d][block*BlockSize : min(len(t.room[d]), (block+1)*BlockSize)]
 		t.most[d][block], t.least[d][block] = slices.Max(all), slices.Min(all)
 	}
 }
@@ -86,7 +96,7 @@ func (t *table) grow(dims int) {
 	if last := len(t.room) - 1; last < 0 || len(t.room[last]) == nodes {
 		return
 	}
-	blocks := (nodes + blockSize - 1) / blockSize
+	blocks := (nodes + BlockSize - 1) / BlockSize
 	for d := range t.room {
 		t.room[d] = append(t.room[d], make([]int64, nodes-len(t.room[d]))...)
 		t.most[d] = append(t.most[d], make([]int64, blocks-len(t.most[d]))...)
@@ -101,36 +111,40 @@ func (t *table) grow(dims int) {
 	}
 }
 
-// roomFor returns the resource of which a node has too little, fits if there is none.
-func (t *table) roomFor(slot int, needs []need) reason {
+// Lacking returns the index of the first need for which a node has too little, -1 if there is none.
+func (t *table) Lacking(slot int, needs []Need) int {
 	for i := range needs {
-		if d := int(needs[i].dim); d >= len(t.room) || needs[i].amount > t.room[d][slot] {
-			return needs[i].short
+		if d := int(needs[i].Dim); d >= len(t.room) || needs[i].Amount > t.room[d][slot] {
+			return i
 		}
 	}
-	return fits
+	return -1
 }
 
-// mayHold reports whether a node of a block may have room for what is needed.
-func (t *table) mayHold(block int, needs []need) bool {
+// MayHold reports whether a node of a block may have room for what is needed.
+func (t *table) MayHold(block int, needs []Need) bool {
 	t.freshen(block)
 	for i := range needs {
-		d := needs[i].dim
-		if int(d) >= len(t.most) || needs[i].amount > t.most[d][block] {
+		d := needs[i].Dim
+		if int(d) >= len(t.most) || needs[i].Amount > t.most[d][block] {
 			return false
 		}
 	}
 	return true
 }
 
-// roomy returns those of some slots of a block that have room for what is needed. It may use space.
-func (t *table) roomy(block int, slots []int32, needs []need, space []int32) []int32 {
+// Slots returns the slots from the first to before the last. The caller must not change them.
+func (t *table) Slots(first, last int) []int32 { return t.slots[first:last] }
+
+// Roomy returns those of some slots of a block that have room for what is needed. MayHold must be true of the block. It may
+// use space, which may be where the slots are.
+func (t *table) Roomy(block int, slots []int32, needs []Need, space []int32) []int32 {
 	for i := range needs {
-		column, amount := t.room[needs[i].dim], needs[i].amount
-		if t.least[needs[i].dim][block] >= amount {
+		column, amount := t.room[needs[i].Dim], needs[i].Amount
+		if t.least[needs[i].Dim][block] >= amount {
 			continue
 		}
-		kept := space[:0] // which may be where the slots are
+		kept := space[:0]
 		for _, slot := range slots {
 			if amount <= column[slot] {
 				kept = append(kept, slot)

@@ -1,0 +1,38 @@
+// Package limit bounds what is stored by the memory that it takes. What was used least recently is dropped, and worked out
+// again when it is asked for.
+//
+// It must not know what is stored.
+package limit
+
+import (
+	"cmp"
+	"slices"
+)
+
+// bytes is what all entries of one kind may take.
+const bytes = 64 << 20
+
+// Entries is how many entries are kept that take so many bytes for each of some nodes.
+func Entries(nodes, bytesPerNode int) int {
+	return max(16, bytes/(bytesPerNode*max(1, nodes)))
+}
+
+// DropOldest drops the half of some entries that was used least recently. asked counts the questions.
+func DropOldest[K comparable, V any](entries map[K]V, asked func(V) uint64) {
+	times := make([]uint64, 0, len(entries))
+	for _, entry := range entries {
+		times = append(times, asked(entry))
+	}
+	slices.Sort(times)
+	for key, entry := range entries {
+		if asked(entry) < times[len(times)/2] {
+			delete(entries, key)
+		}
+	}
+}
+
+// OlderHalf sorts stored entries, and returns the half that was not asked for longest.
+func OlderHalf[T any](stored []T, asked func(T) uint64) []T {
+	slices.SortFunc(stored, func(a, b T) int { return cmp.Compare(asked(a), asked(b)) })
+	return stored[:len(stored)/2]
+}

@@ -1,0 +1,89 @@
+package placement
+
+import "hekla.sh/hekla/internal/placement/limit"
+
+// What is kept is bounded by the memory that it takes, see package limit. Per node, ranked answers take answersBytes, and the groups of a
+// class that depends on pods elsewhere groupsBytes.
+const (
+	answersBytes = 34
+	groupsBytes  = 24
+	// maxClasses limits the number of stored classes, some 300 bytes each without what is stored by node.
+	maxClasses = 1 << 16
+	// maxSupplied limits the number of classes with stored volumes and devices.
+	maxSupplied = 256
+)
+
+// most is how many entries are kept that take so many bytes for each node.
+func most(e *Engine, bytes int) int { return limit.Entries(len(e.cluster.BySlot()), bytes) }
+
+// makeSpace drops the answers for classes that are no longer in use and, if that is not enough, the ranked answers of the half that
+// was not asked for longest.
+func makeSpace(e *Engine) {
+	if e.ranked < most(e, answersBytes) {
+		return
+	}
+	forgetUnused(e)
+	forgetProfiles(e)
+	var ranked []*answers
+	for _, a := range e.shared {
+		if a.ranked {
+			ranked = append(ranked, a)
+		}
+	}
+	for _, x := range e.kinds {
+		if x.own != nil && x.own.ranked {
+			ranked = append(ranked, x.own)
+		}
+	}
+	if e.ranked = len(ranked); e.ranked < most(e, answersBytes) {
+		return
+	}
+	for _, a := range limit.OlderHalf(ranked, func(a *answers) uint64 { return a.asked }) {
+		a.unrank()
+		e.ranked--
+	}
+}
+
+// makeSpaceForQuestions makes space for one more class with a question. Questions, and the groups that are made with them, may count
+// pods by topology domain.
+func makeSpaceForQuestions(e *Engine) {
+	if e.questions++; e.questions <= most(e, groupsBytes) {
+		return
+	}
+	forgetUnused(e)
+	var asking []*kind
+	for _, x := range e.kinds {
+		if x.question != nil && x != e.last {
+			asking = append(asking, x)
+		}
+	}
+	if e.questions = len(asking) + 1; e.questions <= most(e, groupsBytes) {
+		return
+	}
+	for _, x := range limit.OlderHalf(asking, func(x *kind) uint64 { return x.asked }) {
+		x.question, x.later, x.groups = nil, nil, groups{}
+		e.questions--
+	}
+}
+
+// forgetUnused drops what is stored for classes that are no longer in use.
+func forgetUnused(e *Engine) {
+	for k, x := range e.kinds {
+		if !k.InUse() && x != e.last {
+			delete(e.kinds, k)
+		}
+	}
+}
+
+// forgetProfiles drops the shared answers that no class uses any more.
+func forgetProfiles(e *Engine) {
+	used := map[*answers]bool{}
+	for _, x := range e.kinds {
+		used[x.answers] = true
+	}
+	for p, a := range e.shared {
+		if !used[a] {
+			delete(e.shared, p)
+		}
+	}
+}

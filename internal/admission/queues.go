@@ -49,7 +49,9 @@ func judgeQueue(ctx context.Context, s *server, from client.Reader, asked change
 	queue, before := asked.after, asked.before
 	var said ruling
 	hasResources, hasPath, isMoved := true, true, true
+	var annotations map[string]string // before
 	if before != nil {
+		annotations = before.Annotations
 		hasResources = !apiequality.Semantic.DeepEqual(
 			[]any{queue.Spec.Capability, queue.Spec.Deserved, queue.Spec.Guarantee},
 			[]any{before.Spec.Capability, before.Spec.Deserved, before.Spec.Guarantee})
@@ -57,6 +59,7 @@ func judgeQueue(ctx context.Context, s *server, from client.Reader, asked change
 			queue.Annotations[scheduling.HierarchyWeightsAnnotationKey] != before.Annotations[scheduling.HierarchyWeightsAnnotationKey]
 		isMoved = queuetree.ParentOf(queue) != queuetree.ParentOf(before)
 	}
+	said.refuse(validation.ValidateQueueProperties(queue, annotations)...)
 	if hasPath {
 		said.refuse(validatePath(queue, queues)...)
 	}

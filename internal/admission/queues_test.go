@@ -61,6 +61,9 @@ func TestANewQueueIsRefusedWithFieldAndValue(t *testing.T) {
 		{"beside a queue", drf("root/a/c", "1/1/2.5"), ""},
 		{"a name that only begins alike", drf("root/a/bc", "1/1/1"), ""},
 
+		{"a property that cannot be read", "{metadata: {name: new, annotations: {hekla.sh/preemption.policy: never, hekla.sh/priority.offset: '5'}}}",
+			`metadata.annotations[hekla.sh/preemption.policy]: Invalid value: "never": queue new: allowed is default, fence or disabled`},
+
 		{"its own parent", q("new", "{parent: new}"), `spec.parent: Invalid value: "new": queue new cannot use itself as parent`},
 		{"a parent that is not there", q("new", "{parent: nowhere}"), `spec.parent: Not found: "nowhere": failed to get parent queue of queue new: queue.scheduling.volcano.sh "nowhere" not found`},
 		{"a parent that is nowhere itself", q("new", "{parent: lost}"), `spec.parent: Invalid value: "lost": queue new would be below itself, or below a queue that does not exist`},

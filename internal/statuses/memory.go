@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
@@ -18,6 +19,8 @@ type memory struct {
 	jobs   map[*cluster.Job]*jobStatus
 	queues map[*cluster.Queue]corev1.ResourceList // allocated
 	pods   map[*cluster.Task]podStatus
+	// unreadable are the annotations of queues of which an Event has told that they cannot be read.
+	unreadable map[*cluster.Queue][]properties.Problem
 }
 
 // jobStatus is the last decision about a job.
@@ -40,7 +43,8 @@ type podStatus struct {
 }
 
 func newMemory() memory {
-	return memory{jobs: map[*cluster.Job]*jobStatus{}, queues: map[*cluster.Queue]corev1.ResourceList{}, pods: map[*cluster.Task]podStatus{}}
+	return memory{jobs: map[*cluster.Job]*jobStatus{}, queues: map[*cluster.Queue]corev1.ResourceList{}, pods: map[*cluster.Task]podStatus{},
+		unreadable: map[*cluster.Queue][]properties.Problem{}}
 }
 
 // forget drops the objects that the model has forgotten. How long a job has waited for its pods depends only on its name,
@@ -59,6 +63,7 @@ func (m *memory) forget(c *cache.Cache) {
 	}
 	for _, q := range forgotten.Queues {
 		delete(m.queues, q)
+		delete(m.unreadable, q)
 	}
 	for _, t := range forgotten.Tasks {
 		delete(m.pods, t)
@@ -137,6 +142,11 @@ func (r *Reporter) Stale(c *model.Cluster) (stale []string) {
 	for q := range m.queues {
 		if c.Queue(q.Name) != q {
 			stale = append(stale, "queue "+q.Name)
+		}
+	}
+	for q := range m.unreadable {
+		if c.Queue(q.Name) != q {
+			stale = append(stale, "annotations of queue "+q.Name)
 		}
 	}
 	for t := range m.pods {

@@ -79,6 +79,7 @@ func (r *Reporter) Statuses(c *cache.Cache, now time.Time, d *decision.Decisions
 	c.TakeTouchedJobs()
 	for _, q := range c.TakeTouchedQueues() {
 		r.writeQueue(c.Cluster, q, d)
+		r.warnOfProperties(q, d)
 	}
 }
 
@@ -250,4 +251,24 @@ func (r *Reporter) writeQueue(c *model.Cluster, q *cluster.Queue, d *decision.De
 	r.memory.queues[q] = allocated
 	hasStatus := !equality.Semantic.DeepEqual(&q.Object.Status, &schedulingv1beta1.QueueStatus{})
 	d.Queues = append(d.Queues, decision.QueueStatus{Queue: q.Name, UID: q.Object.UID, Allocated: allocated, HasStatus: hasStatus})
+}
+
+// InvalidQueueProperty is the reason of the Event about an annotation of a queue that cannot be read.
+const InvalidQueueProperty = "InvalidQueueProperty"
+
+// warnOfProperties makes an Event for each annotation of a queue that cannot be read, once for each value.
+func (r *Reporter) warnOfProperties(q *cluster.Queue, d *decision.Decisions) {
+	told := r.memory.unreadable[q]
+	if len(q.Unreadable) == 0 && len(told) == 0 || q.Object == nil {
+		return
+	}
+	for _, p := range q.Unreadable {
+		if slices.Contains(told, p) {
+			continue
+		}
+		d.Events = append(d.Events, decision.Notice{Type: corev1.EventTypeWarning, Reason: InvalidQueueProperty,
+			Regarding: corev1.ObjectReference{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "Queue", Name: q.Name, UID: q.Object.UID},
+			Message:   fmt.Sprintf("queue %s: %s; the default holds", q.Name, p)})
+	}
+	r.memory.unreadable[q] = q.Unreadable
 }

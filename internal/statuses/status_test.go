@@ -209,3 +209,26 @@ func TestWhatIsSaidOfMissingPodsStaysWhileOneComes(t *testing.T) {
 		t.Errorf("it says %s", message)
 	}
 }
+
+func TestAnAnnotationThatCannotBeReadIsToldOnce(t *testing.T) {
+	annotated := func(delay string) *schedulingv1beta1.Queue {
+		return fixture.Queue("q", fixture.QueueAnnotated(schedulingv1beta1.PreemptionDelayKey, delay))
+	}
+	w := loop.New(t, "")
+	for _, step := range []struct{ delay, want string }{
+		{"soon", `InvalidQueueProperty of Queue q: queue q: annotation hekla.sh/preemption.delay is "soon", allowed is a duration above 0, such as 30s; the default holds`},
+		{"soon", ""},
+		{"10s", ""},
+		{"soon", "InvalidQueueProperty"},
+		{"later", `is "later"`},
+	} {
+		w.Set(annotated(step.delay))
+		var told []string
+		for _, e := range w.Cycle().Events {
+			told = append(told, fmt.Sprintf("%s of %s %s: %s", e.Reason, e.Regarding.Kind, e.Regarding.Name, e.Message))
+		}
+		if said := strings.Join(told, "; "); (said == "") != (step.want == "") || !strings.Contains(said, step.want) {
+			t.Errorf("delay %q: told is %q, want %q", step.delay, said, step.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/quota"
 )
@@ -18,6 +19,9 @@ type Queue struct {
 
 	// Problem says why the queue has no valid place in the tree, "" if it has. No job in a queue with a problem starts.
 	Problem string
+
+	// Unreadable are the annotations whose values cannot be read, so that their defaults hold.
+	Unreadable []properties.Problem
 }
 
 // Open reports whether jobs of the queue may start. A root without object is open.

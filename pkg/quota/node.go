@@ -29,6 +29,9 @@ type Terms struct {
 	Reclaimable bool
 	// Closed is the state of a queue that may not reclaim (rule Q5), "" if the queue is open.
 	Closed string
+
+	// Policies are further settings, for the rules of guaranteed shares.
+	Policies Policies
 }
 
 // Ceiling is the most that the queue may use of a resource: Capability, or Deserved plus Borrowable if that is less. It

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/internal/same"
 	"hekla.sh/hekla/pkg/cluster/wake"
@@ -72,6 +72,11 @@ func (k *queues) read(q *cluster.Queue, object *schedulingv1beta1.Queue) {
 		Capability:  k.Resources.Limits(object.Spec.Capability),
 		Reclaimable: object.Spec.Reclaimable == nil || *object.Spec.Reclaimable,
 	}
+	var set properties.Properties
+	set, q.Unreadable = properties.Read(object.Annotations)
+	q.Policies = quota.Policies{Fence: set.TakesFence, Disabled: set.GivesNothing, PriorityFence: set.PriorityFence, Offset: set.PriorityOffset,
+		Delay: set.PreemptionDelay, FairOrder: set.FairOrder, PriorityOrder: set.PriorityOrder, MaxJobs: set.MaxApplications,
+		QuotaDelay: set.QuotaPreemptionDelay}
 	if state := object.Status.State; state != schedulingv1beta1.QueueStateOpen {
 		q.Closed = string(state)
 	}

@@ -152,3 +152,34 @@ const (
 	// ClosedByParentAnnotationKey marks a queue that was closed because its parent was, and will open with it.
 	ClosedByParentAnnotationKey = "volcano.sh/closed-by-parent"
 )
+
+// Annotations of queues that the plugin guaranteed-shares reads. The part after the slash is the name of YuniKorn's queue
+// property. Package properties reads them.
+const (
+	// PreemptionPolicyKey says what the queue takes and gives: default, fence or disabled.
+	PreemptionPolicyKey = "hekla.sh/preemption.policy"
+
+	// PreemptionDelayKey is how long a job of the queue waits before pods of other queues are evicted for it, a Go duration.
+	PreemptionDelayKey = "hekla.sh/preemption.delay"
+
+	// PriorityPolicyKey says how priorities below the queue count outside: default or fence.
+	PriorityPolicyKey = "hekla.sh/priority.policy"
+
+	// PriorityOffsetKey is added to the priorities of jobs below the queue, an int32.
+	PriorityOffsetKey = "hekla.sh/priority.offset"
+
+	// ApplicationSortPolicyKey is the order of the jobs of a queue: fifo or fair.
+	ApplicationSortPolicyKey = "hekla.sh/application.sort.policy"
+
+	// ApplicationSortPriorityKey says whether priorities count in that order: enabled or disabled.
+	ApplicationSortPriorityKey = "hekla.sh/application.sort.priority"
+
+	// MaxApplicationsKey is how many jobs below the queue may be admitted at a time, a number.
+	MaxApplicationsKey = "hekla.sh/maxapplications"
+
+	// QuotaPreemptionDelayKey is how long the queue may hold more than its capability, a Go duration; 0 sets no limit.
+	QuotaPreemptionDelayKey = "hekla.sh/quota.preemption.delay"
+
+	// QueuePathKey is the path of the queue in YuniKorn, such as root.a.b.
+	QueuePathKey = "hekla.sh/queue-path"
+)

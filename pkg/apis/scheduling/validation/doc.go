@@ -1,7 +1,7 @@
 // Package validation says what is wrong with a PodGroup or a Queue of scheduling.volcano.sh, with field and value, as far as the object alone
 // shows it and its CustomResourceDefinition cannot. The words are Volcano's where scripts know them.
 //
-// Main functions: [ValidatePodGroup] and [ValidateQueueHierarchy].
+// Main functions: [ValidatePodGroup], [ValidateQueueHierarchy] and [ValidateQueueProperties].
 //
 // Invariant: the same object gets the same problems in the same order.
 //

@@ -8,8 +8,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
+
+// ValidateQueueProperties checks the annotations for the plugin guaranteed-shares. Values that the queue had before, as
+// annotations of before, are not checked again.
+func ValidateQueueProperties(queue *scheduling.Queue, before map[string]string) field.ErrorList {
+	var errors field.ErrorList
+	_, problems := properties.Read(queue.Annotations)
+	for _, p := range problems {
+		if old, had := before[p.Key]; had && old == p.Value {
+			continue
+		}
+		errors = append(errors, field.Invalid(field.NewPath("metadata", "annotations").Key(p.Key), p.Value,
+			fmt.Sprintf("queue %s: allowed is %s", queue.Name, p.Allowed)))
+	}
+	return errors
+}
 
 // ValidateQueueHierarchy checks the place in the tree of hierarchical drf, which is written in annotations.
 func ValidateQueueHierarchy(queue *scheduling.Queue) field.ErrorList {

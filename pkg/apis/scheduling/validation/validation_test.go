@@ -49,3 +49,16 @@ func TestAPathOfAHierarchyHasAWeightForEachPart(t *testing.T) {
 		}
 	}
 }
+
+func TestAPropertyOfAQueueIsRefusedWithWhatIsAllowed(t *testing.T) {
+	queue := &scheduling.Queue{ObjectMeta: metav1.ObjectMeta{Name: "q", Annotations: map[string]string{
+		scheduling.PreemptionDelayKey: "soon", scheduling.PreemptionPolicyKey: "fence"}}}
+	problems := ValidateQueueProperties(queue, nil)
+	want := `metadata.annotations[hekla.sh/preemption.delay]: Invalid value: "soon": queue q: allowed is a duration above 0, such as 30s`
+	if len(problems) != 1 || problems[0].Error() != want {
+		t.Errorf("said is %v, want %s", problems, want)
+	}
+	if problems := ValidateQueueProperties(queue, map[string]string{scheduling.PreemptionDelayKey: "soon"}); len(problems) != 0 {
+		t.Errorf("a queue that had the value before cannot be changed: %v", problems)
+	}
+}

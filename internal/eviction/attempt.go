@@ -150,7 +150,7 @@ func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *
 		return nil, wasRefused
 	}
 	a.giveBack(x, d)
-	if !a.rules.Queues.KeepsGuarantees() {
+	if !a.rules.AllowsPlan(victims.TasksOf(d.units), d.placed) {
 		a.brokeGuarantee = true
 		return nil, wasRefused
 	}
@@ -213,6 +213,10 @@ func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Ta
 		if t.Status != cluster.Pending || failed.covers(a.rules, t) {
 			continue
 		}
+		if a.rules.AsksOneByOne() {
+			a.placeByItself(x, d, t, &failed)
+			continue
+		}
 		if a.rules.Scope != decision.WithinJob && !s.IsStarving(j) {
 			break
 		}
@@ -220,6 +224,21 @@ func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Ta
 		a.place(x, d, t, &failed)
 	}
 	return len(d.placed) > 0 && j.KeepsSubgroupsWhole()
+}
+
+// placeByItself is place for a pod that asks by itself: its failure, or a rule about all that the plan places, leaves the others as
+// they are.
+func (a *attempt) placeByItself(x framework.Transaction, d *draft, t *cluster.Task, failed *failures) {
+	before := *d
+	y := a.search.session.Begin()
+	a.place(x, d, t, failed)
+	if t.Status == cluster.Pending || a.rules.AllowsPlan(victims.TasksOf(d.units), d.placed) {
+		return
+	}
+	y.Undo()
+	*d = before
+	a.victims.PlanChanged()
+	failed.pods[t] = true
 }
 
 // failures are the pods that fit on no node: all pods of some kinds, and single pods for which plugins vetoed nodes.

@@ -21,10 +21,13 @@ func Preemptors(s *framework.Session, q *cluster.Queue) []*cluster.Job {
 	return jobs
 }
 
-// InTurn calls look for the jobs that are starving. Each time it takes the first queue by the order of queues, and in it the first job by
+// AsksForMore reports whether a job that has its minimum asks for room for its further pods, by the rules of guaranteed shares.
+func AsksForMore(s *framework.Session, j *cluster.Job) bool { return rules.AsksForMore(s, j) }
+
+// InTurn calls look for the jobs that want more pods, such as those that are starving. Each time it takes the first queue by the order of queues, and in it the first job by
 // the order of jobs. A plan counts when the next queue is chosen, as a placement does in allocate. So of two queues that are otherwise
-// equal, the one that holds less is next. It returns all preemptors in the order of their turns, also those that are not starving.
-func InTurn(s *framework.Session, look func(j *cluster.Job)) (preemptors []*cluster.Job) {
+// equal, the one that holds less is next. It returns all preemptors in the order of their turns, also those that want no more.
+func InTurn(s *framework.Session, wantsMore func(j *cluster.Job) bool, look func(j *cluster.Job)) (preemptors []*cluster.Job) {
 	left := map[*cluster.Queue][]*cluster.Job{}
 	var queues []*cluster.Queue
 	for _, q := range s.Queues() {
@@ -38,7 +41,7 @@ func InTurn(s *framework.Session, look func(j *cluster.Job)) (preemptors []*clus
 		j, before := left[q][0], decisions(s)
 		left[q] = left[q][1:]
 		preemptors = append(preemptors, j)
-		if s.IsStarving(j) {
+		if wantsMore(j) {
 			s.LookAt(j, func() { look(j) })
 		}
 		if len(left[q]) == 0 {

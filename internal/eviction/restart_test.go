@@ -30,7 +30,9 @@ const takeBackName = "example.com/take-back"
 
 func (takeBack) Name() string                             { return takeBackName }
 func (a takeBack) EvictionRules() framework.EvictionRules { return a.rules }
-func (a takeBack) Execute(s *framework.Session)           { eviction.InTurn(s, eviction.SearchOf(s, a).Reclaim) }
+func (a takeBack) Execute(s *framework.Session) {
+	eviction.InTurn(s, s.IsStarving, eviction.SearchOf(s, a).Reclaim)
+}
 func (a takeBack) MakeRoom(s *framework.Session, j *cluster.Job) {
 	if s.IsStarving(j) {
 		eviction.SearchOf(s, a).Reclaim(j)

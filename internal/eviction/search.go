@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"hekla.sh/hekla/internal/eviction/capacity"
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/internal/eviction/victims"
@@ -20,7 +21,7 @@ type Search struct {
 	session *framework.Session
 	rules   *rules.Action
 
-	capacity  capacity
+	capacity  capacity.Capacity
 	admission admission
 
 	looks     int // nodes looked at so far
@@ -36,7 +37,7 @@ type Search struct {
 
 // NewSearch returns a search by the rules of an action.
 func NewSearch(s *framework.Session, action framework.EvictingAction) *Search {
-	f := &Search{session: s, rules: rules.Of(s, action), capacity: newCapacity(s)}
+	f := &Search{session: s, rules: rules.Of(s, action), capacity: capacity.Of(s)}
 	f.admission.search = f
 	f.forget()
 	return f
@@ -155,6 +156,8 @@ type searchFailure struct {
 	vetoed []verdict.NodeReason
 	waits  bool // for other plans to send their evictions
 	never  bool // no pod can be evicted for it until objects change
+	// refine makes the verdict more exact, nil if there is nothing to add.
+	refine func(v *verdict.Verdict)
 }
 
 // Reclaim looks for victims for a job in other queues.
@@ -223,11 +226,16 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		return
 	}
 	a := f.attempt(scope, j)
+	if g := a.rules.Guarantees; g != nil {
+		if isComparable = isComparable && g.Ask.Next.IsZero(); g.Ask.IsSurplus && len(g.Ask.Pods) > 0 {
+			pods = g.Ask.Pods
+		}
+	}
 	lower, waits := a.lowerPlans()
 	why := searchFailure{lacks: j.Lacks()}
 	why.never = len(lower) == 0
 	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
-	if f.capacity.couldHold(pods, max(j.LacksPromises(), 1)) {
+	if f.capacity.CouldHold(pods, max(j.LacksPromises(), 1)) {
 		finds := f.mayFindVictims(scope, j) && a.candidates.MayOpenAny(pods)
 		why.never = why.never && !finds
 		finds = finds && f.mayTake(a)
@@ -242,6 +250,9 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		why.spared, why.vetoed = f.sparedFor(a), a.candidates.VetoReasons()
 	}
 	why.waits = waits || a.victims.Waits()
+	if scope == decision.BetweenQueues {
+		why.refine = func(v *verdict.Verdict) { a.rules.Guarantees.Refine(v, maps.Keys(f.evictableQueues())) }
+	}
 	if isComparable && !a.brokeGuarantee {
 		f.failures[shape] = why
 	}
@@ -345,6 +356,9 @@ func (f *Search) refuse(scope decision.Scope, j *cluster.Job, why searchFailure)
 	}
 	if why.waits {
 		v.Help |= verdict.HelpTime // it helps that time passes: evictions that are sent are no event
+	}
+	if why.refine != nil {
+		why.refine(v)
 	}
 	f.session.AddVerdict(j, v)
 }

@@ -299,7 +299,14 @@ func (s *simulation) cycle() (bool, error) {
 	s.now = s.now.Add(time.Second)
 	s.clearAway()
 	s.count()
-	return decided || s.report.rows() > before, nil
+	return decided || s.report.rows() > before || s.awaitsTime(), nil
+}
+
+// awaitsTime reports whether time alone may help a job that waits.
+func (s *simulation) awaitsTime() bool {
+	return slices.ContainsFunc(s.scheduler.Cluster().Attended(), func(j *cluster.Job) bool {
+		return j.Verdict != nil && !j.Verdict.RetryAt.IsZero()
+	})
 }
 
 // carryOut does what was decided: bound pods run before the next cycle. Plans end before new ones begin, which may want the

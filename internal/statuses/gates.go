@@ -10,7 +10,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
-	"hekla.sh/hekla/pkg/verdict"
 )
 
 // OpenGates decides from which pods without a node the scheduling gate of queue admission is removed: those that lack
@@ -34,7 +33,7 @@ func (r *Reporter) OpenGates(s *framework.Session, d *decision.Decisions) {
 				isHeld = true
 			}
 		}
-		if isHeld && !j.IsPendingAdmission() && j.Verdict != nil && j.Verdict.Code == verdict.NotEnoughResources {
+		if isHeld && !j.IsPendingAdmission() && j.Verdict != nil && j.Verdict.Code.LacksRoom() {
 			held = append(held, j)
 		}
 	}

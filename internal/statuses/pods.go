@@ -12,7 +12,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/plugins/gang"
-	"hekla.sh/hekla/pkg/verdict"
 )
 
 // writePods writes to each waiting pod why its job waits. Autoscalers add nodes for pods with the reason Unschedulable. So
@@ -83,7 +82,7 @@ func forPods(j *cluster.Job) (reason, message, note string) {
 		return "", "", ""
 	}
 	reason = string(j.Verdict.Code)
-	if j.Verdict.Code == verdict.NotEnoughResources {
+	if j.Verdict.Code.LacksRoom() {
 		reason = corev1.PodReasonUnschedulable
 	}
 	return reason, fmt.Sprintf("%s; see the status of PodGroup %s", j.Verdict.Code, j.ID.Name), j.Verdict.Sentence()

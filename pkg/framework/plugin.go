@@ -5,6 +5,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/quota/guarantee"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -213,6 +214,13 @@ type Waker interface {
 // in one queue may change the order of other queues, and they are sorted again after each placement.
 type Hierarchical interface {
 	IsHierarchical() bool
+}
+
+// SubtreeDeclarer says below which queues the rules of guaranteed shares hold (rule G0), which Volcano does not have. It has no
+// switch. The first one decides. Inside a subtree the share of a queue is its guarantee.
+type SubtreeDeclarer interface {
+	// Subtrees are those of this session, nil if there are none.
+	Subtrees() *guarantee.Subtrees
 }
 
 // QueueShares is implemented by plugins that work out shares of queues. The first one decides. It has no switch.

@@ -1,12 +1,14 @@
 package framework
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/quota/guarantee"
 )
 
 // Policy is a configuration turned into actions and plugins. It holds the plugins by the question that they answer.
@@ -30,6 +32,7 @@ type Policy struct {
 	queueShares         []QueueShares
 	reclaimCheckers     []QueueReclaimChecker
 	wakers              []Waker
+	subtrees            []SubtreeDeclarer
 
 	graders []HyperNodeGrader
 
@@ -81,6 +84,9 @@ func (p *Policy) Uses(plugin string) bool {
 // Share returns what a queue may hold by right, from the first plugin that gives queues shares. ok is false if none
 // does.
 func (p *Policy) Share(q *cluster.Queue) (share Share, ok bool) {
+	if p.Subtrees().Contains(&q.Node) {
+		return Share{Ceiling: q.Capability, Deserved: q.Guarantee, Share: q.GuaranteeRatio()}, true
+	}
 	shares := p.Shares()
 	if shares == nil {
 		return Share{}, false
@@ -93,6 +99,24 @@ func (p *Policy) Share(q *cluster.Queue) (share Share, ok bool) {
 func (p *Policy) Shares() *quota.View {
 	for _, plugin := range p.queueShares {
 		return plugin.Shares()
+	}
+	return nil
+}
+
+// Subtrees returns the subtrees in which the rules of guaranteed shares hold, nil if there are none.
+func (p *Policy) Subtrees() *guarantee.Subtrees {
+	for _, plugin := range p.subtrees {
+		return plugin.Subtrees()
+	}
+	return nil
+}
+
+// checkShares returns an error if two plugins give queues a share.
+func (p *Policy) checkShares() error {
+	for _, plugin := range p.subtrees {
+		for _, other := range p.queueShares {
+			return fmt.Errorf("plugins %q and %q both give queues a share: leave one of them out", plugin.(Plugin).Name(), other.(Plugin).Name())
+		}
 	}
 	return nil
 }
@@ -128,6 +152,7 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	add(&p.allocationObservers, plugin, true)
 	add(&p.queueShares, plugin, true)
 	add(&p.wakers, plugin, true)
+	add(&p.subtrees, plugin, true)
 	add(&p.queueOrder, plugin, on.On(conf.EnableQueueOrder))
 	add(&p.jobOrder, plugin, on.On(conf.EnableJobOrder))
 	add(&p.taskOrder, plugin, on.On(conf.EnableTaskOrder))

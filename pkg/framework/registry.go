@@ -93,6 +93,9 @@ func (r *Registry) build(configuration *conf.Configuration, isWanted func(Plugin
 			}
 		}
 	}
+	if err := p.checkShares(); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 

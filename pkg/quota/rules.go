@@ -28,9 +28,10 @@ type Rules interface {
 	Priority(n *Node) int64
 	// Standing is what counts of a queue besides its priority when victims are compared, and what is reported about it.
 	Standing(n *Node) Standing
-	// KeepsGuarantees reports whether the preemptor's queue, and all above it, hold their guarantees, or as much as
-	// before the plan.
-	KeepsGuarantees() bool
+	// AllowsPlan reports whether a plan as a whole is allowed, when its tasks are placed and its victims gone. The
+	// preemptor's queue, and all above it, must hold their guarantees, or as much as before the plan. victims are the
+	// queues of the victims, and placed is what the plan places.
+	AllowsPlan(victims []*Node, placed resources.Vector) bool
 }
 
 // Standing is what a queue holds compared with its share.
@@ -184,5 +185,7 @@ func (b *Between) Standing(n *Node) Standing {
 	return s
 }
 
-// KeepsGuarantees implements [Rules].
-func (b *Between) KeepsGuarantees() bool { return b.before.KeepsGuarantees(b.Preemptor) }
+// AllowsPlan implements [Rules].
+func (b *Between) AllowsPlan([]*Node, resources.Vector) bool {
+	return b.before.KeepsGuarantees(b.Preemptor)
+}

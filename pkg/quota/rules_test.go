@@ -58,7 +58,7 @@ func TestNoQueueFallsBelowItsGuarantee(t *testing.T) {
 				keeps = keeps && (held >= n.Guarantee.Amount(d) || held >= before[n].At(d))
 			}
 		}
-		if have := rules.KeepsGuarantees(); have != keeps {
+		if have := rules.AllowsPlan(nil, wanted); have != keeps {
 			r.Fatalf("the queues above the preemptor keep their guarantees: %t", have)
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"hekla.sh/hekla/pkg/plugins/drf"
 	"hekla.sh/hekla/pkg/plugins/extender"
 	"hekla.sh/hekla/pkg/plugins/gang"
+	"hekla.sh/hekla/pkg/plugins/guaranteedshares"
 	"hekla.sh/hekla/pkg/plugins/networktopology"
 	"hekla.sh/hekla/pkg/plugins/nodegroup"
 	"hekla.sh/hekla/pkg/plugins/nodeorder"
@@ -59,7 +60,7 @@ func NewRegistry(extensions ...Extension) *framework.Registry {
 		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
 		binpack.Factory(), pdb.Factory(), cdp.Factory(), resourcequota.Factory(), sla.Factory(), tdm.Factory(), extender.Factory(),
 		nodegroup.Factory(), networktopology.Factory(), resourcestrategyfit.Factory(), tasktopology.Factory(), usage.Factory(),
-		rescheduling.Factory()}
+		rescheduling.Factory(), guaranteedshares.Factory()}
 	for name, reason := range laterPlugins {
 		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}

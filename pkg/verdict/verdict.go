@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -47,6 +48,10 @@ const (
 	Refused Code = "Refused"
 	// Preempting: the job has nominated nodes, and pods are being evicted from them.
 	Preempting Code = "Preempting"
+	// Delayed: the job may have pods of other queues evicted, and has not waited long enough.
+	Delayed Code = "Delayed"
+	// NotGuaranteed: the job's queue has what it is guaranteed, so no pods of other queues are evicted for it.
+	NotGuaranteed Code = "NotGuaranteed"
 	// NotEnoughResources: no suitable nodes have enough room for the whole gang at once.
 	NotEnoughResources Code = "NotEnoughResources"
 	// Quarantined: the scheduler panicked over the job more than once, and ignores it until it changes.
@@ -63,7 +68,7 @@ const (
 var order = func() map[Code]int {
 	ranks := map[Code]int{}
 	for i, code := range []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, QueueClosed, NotEnoughTasks, NotEnoughPodsOfTask,
-		SchedulingGated, TooLargeForQueue, OverCapability, OverCluster, OverShare, OverCommitted, HeldUp, Refused, Preempting, NotEnoughResources, Quarantined, PodsMissing, NamespaceBackingOff, BackingOff} {
+		SchedulingGated, TooLargeForQueue, OverCapability, OverCluster, OverShare, OverCommitted, HeldUp, Refused, Preempting, Delayed, NotGuaranteed, NotEnoughResources, Quarantined, PodsMissing, NamespaceBackingOff, BackingOff} {
 		ranks[code] = i
 	}
 	return ranks
@@ -77,6 +82,11 @@ func (c Code) rank() int {
 		return rank
 	}
 	return len(order)
+}
+
+// LacksRoom reports whether room on nodes would help a job with this code.
+func (c Code) LacksRoom() bool {
+	return c == NotEnoughResources || c == Delayed || c == NotGuaranteed
 }
 
 // Help is a set of kinds of change after which a refused job is tried again.
@@ -144,7 +154,9 @@ type Verdict struct {
 	Vetoed []NodeReason
 	// Looked is set if the job looked for victims.
 	Looked bool
-	Detail string // an addition by a plugin or the API server, a clause without a full stop
+	// RetryAt is when the job is tried again even if nothing has happened, zero if time alone does not help.
+	RetryAt time.Time
+	Detail  string // an addition by a plugin or the API server, a clause without a full stop
 }
 
 // Equal reports whether two verdicts say the same about the job and its pods. A nil verdict is no refusal.
@@ -158,7 +170,7 @@ func (v *Verdict) Equal(w *Verdict) bool {
 // sharesAll reports whether two verdicts of one code have the same parts and so the same sentence, which takes time to build. Gangs
 // alike have such verdicts.
 func (v *Verdict) sharesAll(w *Verdict) bool {
-	return v.Subject == w.Subject && v.Placed == w.Placed && v.Wanted == w.Wanted && v.Looked == w.Looked && v.Detail == w.Detail &&
+	return v.Subject == w.Subject && v.Placed == w.Placed && v.Wanted == w.Wanted && v.Looked == w.Looked && v.Detail == w.Detail && v.RetryAt.Equal(w.RetryAt) &&
 		isSame(v.Shortages, w.Shortages) && isSame(v.Nodes, w.Nodes) && isSame(v.Spared, w.Spared) && isSame(v.Vetoed, w.Vetoed)
 }
 
@@ -180,6 +192,9 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 	both := *v
 	both.Help |= w.Help
 	both.Looked = v.Looked || w.Looked
+	if both.RetryAt.IsZero() || !w.RetryAt.IsZero() && w.RetryAt.Before(both.RetryAt) {
+		both.RetryAt = w.RetryAt
+	}
 	both.Spared = addSpared(v.Spared, w.Spared)
 	if both.Fitting == nil {
 		both.Fitting = w.Fitting
@@ -221,6 +236,8 @@ var openings = map[Code]string{
 	OverCommitted:       "the admitted jobs claim all that overcommit allows",
 	HeldUp:              "job %s comes first",
 	Refused:             "refused by %s",
+	Delayed:             "queue %s may take room from others later",
+	NotGuaranteed:       "queue %s is not guaranteed what the job asks for",
 	NotEnoughResources:  "not enough room on the nodes",
 	Quarantined:         "the scheduler panicked over this job and ignores it until it changes",
 	PodsMissing:         "the job was admitted and its pods did not come",

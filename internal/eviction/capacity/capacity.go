@@ -1,4 +1,4 @@
-package eviction
+package capacity
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
@@ -6,8 +6,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// capacity is what the nodes could run if they were empty. Decisions do not change it, so it is kept for a whole session.
-type capacity struct {
+// Capacity is what the nodes could run if they were empty. Decisions do not change it, so it is kept for a whole session.
+type Capacity struct {
 	session *framework.Session
 	held    map[*cluster.Class]holding // how many pods of a class would fit
 	largest resources.Vector           // the largest amount of each resource on any node, nil if not worked out yet
@@ -19,13 +19,14 @@ type holding struct {
 	isAll bool // no more would fit; otherwise counting stopped at the number asked for
 }
 
-func newCapacity(s *framework.Session) capacity {
-	return capacity{session: s, held: map[*cluster.Class]holding{}}
+// Of returns the capacity of the nodes of a session.
+func Of(s *framework.Session) Capacity {
+	return Capacity{session: s, held: map[*cluster.Class]holding{}}
 }
 
-// couldHold reports whether as many of some pods as are lacking would fit on empty nodes. It is a quick check before a search that evicts
+// CouldHold reports whether as many of some pods as are lacking would fit on empty nodes. It is a quick check before a search that evicts
 // everything in vain.
-func (c *capacity) couldHold(pods []*cluster.Task, lacks int) bool {
+func (c *Capacity) CouldHold(pods []*cluster.Task, lacks int) bool {
 	room := 0
 	for _, t := range cluster.OnePerClass(pods) {
 		alike := 0
@@ -34,13 +35,13 @@ func (c *capacity) couldHold(pods []*cluster.Task, lacks int) bool {
 				alike++
 			}
 		}
-		room += min(c.places(t, min(alike, lacks)), alike)
+		room += min(c.Places(t, min(alike, lacks)), alike)
 	}
 	return room >= lacks
 }
 
-// places counts how many pods of the class of t would fit on empty nodes. It stops at most.
-func (c *capacity) places(t *cluster.Task, most int) int {
+// Places counts how many pods of the class of t would fit on empty nodes. It stops at most.
+func (c *Capacity) Places(t *cluster.Task, most int) int {
 	s := c.session
 	if known, ok := c.held[t.Class]; ok && s.Domain() == nil && (known.isAll || known.pods >= most) {
 		return min(known.pods, most)
@@ -67,8 +68,8 @@ func (c *capacity) places(t *cluster.Task, most int) int {
 	return min(places.pods, most)
 }
 
-// largestNode returns the largest amount of each resource on any node.
-func (c *capacity) largestNode() resources.Vector {
+// LargestNode returns the largest amount of each resource on any node.
+func (c *Capacity) LargestNode() resources.Vector {
 	if c.largest == nil {
 		c.largest = resources.Vector{}
 		for _, n := range c.session.Cluster.Nodes() {

@@ -6,6 +6,7 @@ import (
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -28,6 +29,9 @@ func (a *Action) For(scope decision.Scope, preemptor *cluster.Job) *Rules {
 	r := &Rules{Action: a, Scope: scope, Preemptor: preemptor, Queues: betweenQueues(a.Session, scope, preemptor),
 		markedByDefault: a.Session.Policy.Configuration.Compatibility.PreemptableByDefault}
 	r.isEntitled = r.HasRight
+	if r.Guarantees = guaranteed(a.Session, scope, preemptor, r.Queues, r.Wanted); r.Guarantees != nil {
+		r.Queues = r.Guarantees
+	}
 	if scope == decision.BetweenQueues {
 		r.poll = a.Session.PollReclaim()
 	} else {
@@ -61,7 +65,12 @@ func betweenQueues(s *framework.Session, scope decision.Scope, preemptor *cluste
 // QueueProtection names the rule that protects all that a queue holds from reclaiming by another queue. It is "" if
 // there is none. Rules about single jobs and pods may still protect them.
 func QueueProtection(s *framework.Session, from *cluster.Queue, victims *quota.Node) string {
-	return quota.Protects(betweenQueues(s, decision.BetweenQueues, &cluster.Job{Queue: from}), victims)
+	none := &cluster.Job{Queue: from}
+	rules := betweenQueues(s, decision.BetweenQueues, none)
+	if subtrees := s.Policy.Subtrees(); subtrees != nil {
+		rules = guaranteesOf(s, subtrees, decision.BetweenQueues, none, rules, func() resources.Vector { return nil }, false)
+	}
+	return quota.Protects(rules, victims)
 }
 
 // OverCapability returns a verdict if the capability of a task's queue leaves no room for it, whatever the share (rule

@@ -27,6 +27,8 @@ func (r *Rules) Cause(victim *cluster.Task, placed []*cluster.Task) (rule, messa
 	case r.Scope == decision.BetweenJobs:
 		return "J1", fmt.Sprintf("Preempted by job %s (priority %d) in queue %s: higher job priority than %d (rule J1)",
 			preemptor.Name(), preemptor.Priority, preemptor.QueueName, j.Priority)
+	case r.IsGoverned(j):
+		return r.Guarantees.cause(victim, placed)
 	case !r.NeedsRight(j):
 		return "Q1", fmt.Sprintf("Preempted by job %s in queue %s (queue priority %d): higher queue priority than %d of queue %s (rule Q1)",
 			preemptor.Name(), preemptor.QueueName, r.Queues.Priority(preemptor.QuotaNode()), r.Queues.Priority(j.QuotaNode()), j.QueueName)

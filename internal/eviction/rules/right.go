@@ -17,13 +17,20 @@ func (r *Rules) MayTake(queues iter.Seq[*quota.Node]) bool {
 	if r.Scope != decision.BetweenQueues {
 		return true
 	}
+	classes := cluster.OnePerClass(r.Preemptor.Pending(cluster.CompareTasks))
 	for n := range queues {
-		if n != r.Preemptor.QuotaNode() && !r.Queues.NeedsRight(n) && r.Queues.Forbids(n) == "" {
+		switch {
+		case n == r.Preemptor.QuotaNode() || r.Queues.Forbids(n) != "":
+		case r.Guarantees != nil && r.Guarantees.Governs(n):
+			if r.Guarantees.isEntitledToAny(n, classes) {
+				return true
+			}
+		case !r.Queues.NeedsRight(n):
 			return true
 		}
 	}
 	defer r.SetPod(r.Pod())
-	return slices.ContainsFunc(cluster.OnePerClass(r.Preemptor.Pending(cluster.CompareTasks)), func(t *cluster.Task) bool {
+	return slices.ContainsFunc(classes, func(t *cluster.Task) bool {
 		r.SetPod(t)
 		return r.HasRight()
 	})

@@ -29,6 +29,8 @@ type Rules struct {
 	Scope     decision.Scope
 	Preemptor *cluster.Job
 	Queues    quota.Rules // from which queues pods may be evicted, and how much the preemptor's queue may take
+	// Guarantees are the same rules, if those of guaranteed shares hold between any queues; otherwise nil.
+	Guarantees *Guaranteed
 
 	markedByDefault bool // a pod without the mark volcano.sh/preemptable may be evicted
 	poll            framework.Poll
@@ -87,7 +89,11 @@ func (r *Rules) Protects(t *cluster.Task) string {
 	if why := r.protectsJob(t.Job); why != "" {
 		return why
 	}
-	if !t.IsMarked(r.markedByDefault) {
+	if r.IsGoverned(t.Job) {
+		if why := r.Guarantees.protects(t); why != "" {
+			return why
+		}
+	} else if !t.IsMarked(r.markedByDefault) {
 		return notMarked
 	}
 	if r.pod != nil && r.pod.BestEffort() && !t.BestEffort() {
@@ -121,7 +127,11 @@ func (r *Rules) protectsJob(j *cluster.Job) string {
 	if j.Queue == r.Preemptor.Queue {
 		return ""
 	}
-	return r.Queues.Forbids(j.QuotaNode())
+	why := r.Queues.Forbids(j.QuotaNode())
+	if why == "" && r.Guarantees != nil {
+		why = r.Guarantees.ForbidsJob(j.QuotaNode(), j.Priority)
+	}
+	return why
 }
 
 // WhyProtected says why pods of one job may not be evicted together at this point of the plan, "" if they may. The rules
@@ -207,7 +217,7 @@ func (r *Rules) Outranks(j *cluster.Job) bool {
 	case decision.Anywhere:
 		return j.Priority < r.Preemptor.Priority && r.Queues.Forbids(j.QuotaNode()) == ""
 	}
-	return j.Queue != r.Preemptor.Queue && !r.Queues.NeedsRight(j.QuotaNode()) && r.Queues.Forbids(j.QuotaNode()) == ""
+	return j.Queue != r.Preemptor.Queue && !r.IsGoverned(j) && !r.Queues.NeedsRight(j.QuotaNode()) && r.Queues.Forbids(j.QuotaNode()) == ""
 }
 
 // ByTiers runs a search with the votes of all tiers. With the compatibility setting for victim votes it runs the search

@@ -97,7 +97,7 @@ func (s *Selector) boundFor(o *nodeOffers, request resources.Vector, queue *quot
 				best, ok = b, true
 			}
 		}
-		if ok && next < len(o.offers) && o.offers[next].cost.top.compare(o.offers[best.offer].cost.top) > 0 && o.offers[best.offer].cost.violations == 0 {
+		if ok && next < len(o.offers) && o.offers[next].compareRank(&o.offers[best.offer]) > 0 && o.offers[best.offer].cost.violations == 0 {
 			break // the others cost more
 		}
 		first = next

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
@@ -49,6 +50,7 @@ type nodeOffers struct {
 // offer is an unprotected pod, or all pods of a gang on the node, with the cost if nothing else is evicted.
 type offer struct {
 	task  *cluster.Task
+	class rules.Class
 	queue *quota.Node
 	size  resources.Vector // what leaves the node
 	cost  Cost             // without the share of the queue, which changes with each plan
@@ -56,7 +58,12 @@ type offer struct {
 
 // compare compares offers by importance, as far as costs show it.
 func (o *offer) compare(p *offer) int {
-	return cmp.Or(o.cost.top.compare(p.cost.top), p.cost.start.Compare(o.cost.start))
+	return cmp.Or(o.compareRank(p), p.cost.start.Compare(o.cost.start))
+}
+
+// compareRank compares what counts before the start.
+func (o *offer) compareRank(p *offer) int {
+	return cmp.Or(cmp.Compare(o.class, p.class), o.cost.top.compare(p.cost.top))
 }
 
 // Keeps reports whether floors still hold after a plan for a preemptor. If some of its own pods may be evicted for others,
@@ -198,7 +205,9 @@ func (s *Selector) offer(o *nodeOffers, t *cluster.Task, rank int) {
 	if mayLeaveAlone(t) {
 		i := s.importanceOf(t)
 		made.cost.add(&i)
-		made.cost.endedJobs = btoi(endsJob(t.Job, 1))
+		made.class = i.class
+		rankOffer(s.rules, &made)
+		made.cost.endedJobs = btoi(ends(s.rules, t.Job, 1))
 		made.cost.violations = btoi(s.rules.Budgets && isAnySpent(s.rules.Session.Cluster.Budgets(t)))
 		o.offers = append(o.offers, made)
 		return
@@ -215,7 +224,9 @@ func (s *Selector) offer(o *nodeOffers, t *cluster.Task, rank int) {
 		}
 	}
 	made.cost.merge(&s.known(t.Job).cost)
-	made.cost.endedJobs = btoi(endsJob(t.Job, len(u.Tasks)))
+	made.class = u.top.class
+	rankOffer(s.rules, &made)
+	made.cost.endedJobs = btoi(ends(s.rules, t.Job, len(u.Tasks)))
 	o.offers = append(o.offers, made)
 }
 

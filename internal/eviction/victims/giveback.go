@@ -19,7 +19,7 @@ func (s *Selector) GiveBack(x framework.Transaction, gone []Unit, local *cluster
 			spent[u.Job] = true
 		}
 		// A surplus pod is of use only with the rest of its gang, so that comes back before it.
-		comesFirst := func(u *Unit) int { return btoi(violations[u] > 0 || u.Whole && spent[u.Job]) }
+		comesFirst := func(u *Unit) int { return int(u.top.class)*2 + btoi(violations[u] > 0 || u.Whole && spent[u.Job]) }
 		slices.SortStableFunc(order, func(u, v *Unit) int { return comesFirst(v) - comesFirst(u) })
 	}
 	back := map[*Unit]bool{}

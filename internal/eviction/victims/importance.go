@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -23,27 +23,37 @@ func (p priority) compare(q priority) int {
 
 // importance sorts victims.
 type importance struct {
+	class rules.Class
 	priority
 	endsJob bool // its job has no pods left without it
 	start   time.Time
+	size    resources.Ratio
 	uid     types.UID
 }
 
-// compare is positive if i is more important than j: a higher priority, the end of its job, an earlier start, or a
-// smaller UID.
+// compareRank compares what counts before the start: the class, the priority, and the end of the job.
+func (i *importance) compareRank(j *importance) int {
+	return cmp.Or(cmp.Compare(i.class, j.class), i.priority.compare(j.priority), btoi(i.endsJob)-btoi(j.endsJob))
+}
+
+// compare is positive if i is more important than j: a higher class, a higher priority, the end of its job, an earlier
+// start, a larger size by rule G8, or a smaller UID.
 func (i *importance) compare(j *importance) int {
-	if c := cmp.Or(i.priority.compare(j.priority), btoi(i.endsJob)-btoi(j.endsJob)); c != 0 {
+	if c := i.compareRank(j); c != 0 {
 		return c
 	}
 	if c := j.start.Compare(i.start); c != 0 {
 		return c
 	}
-	return cmp.Compare(j.uid, i.uid)
+	return cmp.Or(i.size.Compare(j.size), cmp.Compare(j.uid, i.uid))
 }
 
 // importanceOf returns the importance of a pod.
 func (s *Selector) importanceOf(t *cluster.Task) importance {
 	i := importance{start: t.Started(), uid: t.UID()}
+	if s.rules.RanksJobs() {
+		return rankedImportance(s.rules, i, t)
+	}
 	if s.rules.Scope.CrossesQueues() {
 		i.priority[0] = s.rules.Queues.Priority(t.Job.QuotaNode())
 	}
@@ -57,9 +67,11 @@ func endsJob(j *cluster.Job, leaving int) bool { return j.Staying() <= leaving }
 
 // Cost is the cost of the victims on a node, or of all victims of a plan. Less is better (rule K3).
 type Cost struct {
+	// marks is the number of victims that have opted out, in the upper half, and of first pods of applications (rule G8).
+	marks      int64
 	violations int // of disruption budgets
 	// queue and share are the priority and the share ratio of the queue that is chosen last (rule Q8): the one with the
-	// highest priority and, among equals, least above its share at this point.
+	// highest priority and, among equals, least above its share at this point. By rule G8 it is the rank of the job.
 	queue     int64
 	share     resources.Ratio
 	top       priority
@@ -81,8 +93,21 @@ func (c *Cost) add(i *importance) {
 		c.start = i.start
 	}
 	c.victims++
+	c.mark(i.class)
 	for k := range c.sum {
 		c.sum[k] += i.priority[k] + shift
+	}
+}
+
+// optedOut is one victim that has opted out, in the unit of the marks of a cost.
+const optedOut = 1 << 32
+
+func (c *Cost) mark(class rules.Class) {
+	if class&rules.OptedOut != 0 {
+		c.marks += optedOut
+	}
+	if class&rules.Originator != 0 {
+		c.marks++
 	}
 }
 
@@ -95,6 +120,7 @@ func (c *Cost) merge(d *Cost) {
 		c.start = d.start
 	}
 	c.victims += d.victims
+	c.marks += d.marks
 	for k := range c.sum {
 		c.sum[k] += d.sum[k]
 	}
@@ -102,7 +128,7 @@ func (c *Cost) merge(d *Cost) {
 
 // Compare is negative if c is less than d, by the rules of an action.
 func (c *Cost) Compare(d *Cost, action *framework.EvictionRules) int {
-	if n := cmp.Or(cmp.Compare(min(c.victims, 1), min(d.victims, 1)), cmp.Compare(c.violations, d.violations)); n != 0 {
+	if n := cmp.Or(cmp.Compare(min(c.victims, 1), min(d.victims, 1)), cmp.Compare(c.marks, d.marks), cmp.Compare(c.violations, d.violations)); n != 0 {
 		return n
 	}
 	if n := cmp.Or(cmp.Compare(c.queue, d.queue), d.share.Compare(c.share), c.top.compare(d.top)); n != 0 {
@@ -132,7 +158,7 @@ func (s *Selector) Cost(units []Unit, rank int) Cost {
 	c := Cost{rank: rank}
 	for i := range units {
 		u := &units[i]
-		s.countQueue(&c, i == 0, u.Job.QuotaNode())
+		s.countQueue(&c, i == 0, u.Job)
 		if g := s.known(u.Job); u.Whole && g != nil && len(u.Tasks) == len(g.tasks) {
 			c.merge(&g.cost)
 			continue
@@ -145,16 +171,19 @@ func (s *Selector) Cost(units []Unit, rank int) Cost {
 	for _, pods := range s.violations(lastFirst(units)) {
 		c.violations += pods
 	}
-	c.endedJobs = endedJobs(units)
+	if !s.rules.RanksJobs() {
+		c.endedJobs = endedJobs(units)
+	}
 	return c
 }
 
-// countQueue adds the queue of a unit to the cost.
-func (s *Selector) countQueue(c *Cost, isFirst bool, q *quota.Node) {
+// countQueue adds the queue of a unit of a job to the cost.
+func (s *Selector) countQueue(c *Cost, isFirst bool, j *cluster.Job) {
 	if !s.rules.Scope.CrossesQueues() {
 		return
 	}
-	priority, ratio := s.rules.Queues.Priority(q), s.rules.Queues.Standing(q).Ratio
+	q := j.QuotaNode()
+	priority, ratio := rankOf(s.rules, j), s.rules.Queues.Standing(q).Ratio
 	if isFirst || priority > c.queue || priority == c.queue && ratio.Compare(c.share) < 0 {
 		c.queue, c.share = priority, ratio
 	}

@@ -212,7 +212,7 @@ func (r *Ranking) First(s *Selector) (slot int32, floor Cost, ok bool) {
 			continue
 		}
 		cost := b.cost()
-		s.countQueue(&cost, true, q.order.queue)
+		countOrder(s.rules, &cost, q.order.queue)
 		if !ok || cost.Compare(&floor, &s.rules.EvictionRules) < 0 {
 			slot, floor, ok, r.next = b.slot, cost, true, q.heap
 		}

@@ -153,7 +153,7 @@ func (s *Selector) WholeGang(j *cluster.Job) (u Unit, ok bool) {
 		}
 	}
 	u = Unit{Job: j, Tasks: tasks, Whole: true, held: held, top: g.top, unbudgeted: g.unbudgeted}
-	u.top.endsJob = endsJob(j, len(tasks))
+	u.top.endsJob = ends(s.rules, j, len(tasks))
 	return u, true
 }
 
@@ -209,14 +209,20 @@ func (s *Selector) Sort(units []Unit) {
 // SortAfresh is Sort for all units of a plan. It forgets which unit ends its job, since that depends on the order.
 func (s *Selector) SortAfresh(units []Unit) {
 	for i := range units {
-		units[i].top.endsJob = endsJob(units[i].Job, 0)
+		units[i].top.endsJob = ends(s.rules, units[i].Job, 0)
 	}
 	s.Sort(units)
 }
 
 // compare compares units by the order of eviction (rule Q8): first the queue of lower priority, then the queue further
-// above its share at this point of the plan, then the less important unit.
+// above its share at this point of the plan, then the less important unit. By rule G8 the class and the rank of a unit count
+// before its queue.
 func (s *Selector) compare(u, v *Unit) int {
+	if s.rules.RanksJobs() {
+		if c := u.top.compareRank(&v.top); c != 0 {
+			return c
+		}
+	}
 	if p, q := u.Job.QuotaNode(), v.Job.QuotaNode(); p != q {
 		if c := s.rules.Queues.Compare(p, q); c != 0 {
 			return c

@@ -37,6 +37,9 @@ type floorsKey struct {
 	scope    decision.Scope
 	spared   string // the numbers of the queues from which they may not evict pods
 	priority int32
+	// queue and application count by the rules of guaranteed shares only.
+	queue       *quota.Node
+	application string
 }
 
 // sparedKey holds the properties that decide from which queues a preemptor may not evict pods.
@@ -67,6 +70,9 @@ func (f *FloorsByRules) For(r *rules.Rules, evictable map[*quota.Node]int32) *Fl
 		f.spared[of] = spared
 	}
 	key := floorsKey{scope: r.Scope, spared: spared, priority: r.Preemptor.Priority}
+	if r.RanksJobs() {
+		key.queue, key.application = of.queue, r.Guarantees.Application()
+	}
 	known := f.floors[key]
 	if known == nil {
 		known = &Floors{}

@@ -53,7 +53,7 @@ func (p action) MakeRoom(s *framework.Session, j *cluster.Job) {
 
 func (p action) Execute(s *framework.Session) {
 	search := eviction.SearchOf(s, p)
-	for _, j := range eviction.InTurn(s, search.Preempt) {
+	for _, j := range eviction.InTurn(s, s.IsStarving, search.Preempt) {
 		if j.Plan == nil && j.Evictable() > 0 {
 			s.LookAt(j, func() { search.PreemptWithin(j) })
 		}

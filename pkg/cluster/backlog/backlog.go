@@ -241,7 +241,7 @@ func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCou
 		case j.Plan == nil && hasRoom(j, room, now):
 			roomed[KeyOf(j)] = append(roomed[KeyOf(j)], j)
 			b.Attend(j)
-		case j.Plan != nil || j.NotBefore.After(now) || !j.Admission.Revisit.IsZero():
+		case j.Plan != nil || j.NotBefore.After(now) || !j.Admission.Revisit.IsZero() || j.Verdict != nil && !j.Verdict.RetryAt.IsZero():
 			b.Attend(j)
 		default:
 			b.rest(j, counts)

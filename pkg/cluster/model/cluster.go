@@ -88,6 +88,9 @@ func (c *Cluster) NextDue(now time.Time) time.Time {
 		}
 		sooner(j.NotBefore)
 		sooner(j.Admission.Revisit)
+		if j.Verdict != nil {
+			sooner(j.Verdict.RetryAt)
+		}
 		if j.Internal.Postponed != 0 || c.isHelpedSince(j, now) {
 			sooner(now.Add(postponement))
 		}

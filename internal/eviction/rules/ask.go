@@ -1,0 +1,111 @@
+package rules
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/quota/guarantee"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Ask says which pods of a job in a subtree of guaranteed shares ask for room (rule G9). A job below its minimum asks for all pods
+// that it lacks at once. A job that has its minimum asks for each further pod by itself. The zero value asks for nothing.
+type Ask struct {
+	// IsSurplus is set if the job has its minimum.
+	IsSurplus bool
+	// Pods are those for which pods may be evicted now, in the job's order.
+	Pods []*cluster.Task
+	// Next is when pods may be evicted for further ones, zero if there are none.
+	Next time.Time
+
+	delay time.Duration
+}
+
+// AskOf returns what a job asks for, nothing if it is in no subtree.
+func AskOf(s *framework.Session, subtrees *guarantee.Subtrees, j *cluster.Job) Ask {
+	if !subtrees.Contains(j.QuotaNode()) || j.IsPendingAdmission() {
+		return Ask{}
+	}
+	pending, lacks := s.Pending(j), j.LacksPromises()
+	a := Ask{IsSurplus: lacks == 0, delay: subtrees.Delay(j.QuotaNode())}
+	if !a.IsSurplus {
+		var youngest time.Time
+		for _, t := range pending[:min(lacks, len(pending))] {
+			if t.Created().After(youngest) {
+				youngest = t.Created()
+			}
+		}
+		if due := youngest.Add(a.delay); s.Now.Before(due) {
+			a.Next = due
+		} else {
+			a.Pods = pending
+		}
+		return a
+	}
+	for _, t := range pending {
+		if due := t.Created().Add(a.delay); !s.Now.Before(due) {
+			a.Pods = append(a.Pods, t)
+		} else if a.Next.IsZero() || due.Before(a.Next) {
+			a.Next = due
+		}
+	}
+	return a
+}
+
+// IsEarly reports whether pods may be evicted for none of the job's pods yet.
+func (a *Ask) IsEarly(now time.Time) bool { return len(a.Pods) == 0 && now.Before(a.Next) }
+
+// AsksForMore reports whether a job that has its minimum asks for room by the rules of guaranteed shares.
+func AsksForMore(s *framework.Session, j *cluster.Job) bool {
+	return j.Count(cluster.Pending) > 0 && j.LacksPromises() == 0 && s.Policy.Subtrees().Contains(j.QuotaNode())
+}
+
+// isEntitledToAny reports whether the preemptor may place a pod of one of some classes in room that a queue gives.
+func (g *Guaranteed) isEntitledToAny(n *quota.Node, classes []*cluster.Task) bool {
+	return slices.ContainsFunc(classes, func(t *cluster.Task) bool { return g.IsEntitledTo(n, t.Request()) })
+}
+
+// Refine says of a refusal of a job in a subtree whether its queue has what it is guaranteed, or the job has not waited long enough.
+// queues are those with pods to evict.
+func (g *Guaranteed) Refine(v *verdict.Verdict, queues iter.Seq[*quota.Node]) {
+	if g == nil || !g.RanksJobs() || g.preemptor.IsPendingAdmission() {
+		return
+	}
+	v.RetryAt = g.Ask.Next
+	classes := cluster.OnePerClass(g.preemptor.Pending(cluster.CompareTasks))
+	for n := range queues {
+		if n != g.preemptor.QuotaNode() && (!g.Governs(n) || g.isEntitledToAny(n, classes)) {
+			if g.Ask.IsEarly(g.session.Now) {
+				v.Code, v.Subject, v.Spared, v.Looked = verdict.Delayed, g.preemptor.QueueName, nil, false
+				v.Detail = fmt.Sprintf("may take room from others from %s on (preemption.delay %s)", g.Ask.Next.UTC().Format(time.RFC3339), g.Ask.delay)
+			}
+			return
+		}
+	}
+	if len(classes) > 0 {
+		v.Code, v.Subject, v.RetryAt = verdict.NotGuaranteed, g.preemptor.QueueName, time.Time{}
+		v.Detail = g.notGuaranteed(classes[0].Request())
+	}
+}
+
+// notGuaranteed says why the preemptor's queue is not entitled to an amount.
+func (g *Guaranteed) notGuaranteed(amount resources.Vector) string {
+	misses := g.Misses(amount)
+	if len(misses) == 0 {
+		return fmt.Sprintf("no queue from %s up to %s is guaranteed what is asked for", g.preemptor.QueueName, g.TopName())
+	}
+	parts := make([]string, len(misses))
+	for i, m := range misses {
+		name := g.session.Cluster.Resources.Name(m.Dim)
+		parts[i] = fmt.Sprintf("%s holds %s of %s, asks for %s", name, resources.Format(name, m.Held), resources.Format(name, m.Guaranteed),
+			resources.Format(name, m.Asked))
+	}
+	return fmt.Sprintf("queue %s has what it is guaranteed: %s", misses[0].Queue, strings.Join(parts, ", "))
+}

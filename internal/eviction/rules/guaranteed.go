@@ -1,0 +1,207 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/quota/guarantee"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Why the rules of guaranteed shares protect pods.
+const (
+	markedFalse     = "rule G1 (marked volcano.sh/preemptable: false)"
+	sameApplication = "rule G3 (of the same application)"
+	ofDaemonSet     = "rule G5 (pods of a DaemonSet)"
+)
+
+// Guaranteed are the rules of guaranteed shares for a preemptor, about queues and about pods.
+type Guaranteed struct {
+	*guarantee.Rules
+	// Ask says which pods of the preemptor ask for room, if it is in a subtree.
+	Ask Ask
+
+	session   *framework.Session
+	preemptor *cluster.Job
+}
+
+// guaranteed returns the rules of guaranteed shares for a preemptor, nil if there are no subtrees in which they hold.
+func guaranteed(s *framework.Session, scope decision.Scope, preemptor *cluster.Job, others quota.Rules, wanted func() resources.Vector) *Guaranteed {
+	subtrees := s.Policy.Subtrees()
+	if subtrees == nil || !scope.CrossesQueues() {
+		return nil
+	}
+	g := &Guaranteed{session: s, preemptor: preemptor, Ask: AskOf(s, subtrees, preemptor)}
+	g.Rules = guaranteesOf(s, subtrees, scope, preemptor, others, wanted, g.Ask.IsEarly(s.Now))
+	return g
+}
+
+// guaranteesOf returns the rules of guaranteed shares about queues, around the rules for other queues.
+func guaranteesOf(
+	s *framework.Session, subtrees *guarantee.Subtrees, scope decision.Scope, preemptor *cluster.Job, others quota.Rules, wanted func() resources.Vector, isEarly bool,
+) *guarantee.Rules {
+	p := guarantee.Preemptor{Node: preemptor.QuotaNode(), Priority: preemptor.Priority, Usage: &preemptor.Usage, Wanted: wanted,
+		Reclaims: scope == decision.BetweenQueues, IsEarly: isEarly}
+	if lacks := preemptor.LacksPromises(); lacks > 1 && subtrees.Contains(p.Node) {
+		pending := s.Pending(preemptor)
+		for _, t := range pending[:min(lacks, len(pending))] {
+			p.Lacks.Add(t.Request())
+		}
+	}
+	return guarantee.New(subtrees, others, p)
+}
+
+// IsGoverned reports whether the rules of guaranteed shares hold between the preemptor and a job (rule G0).
+func (r *Rules) IsGoverned(j *cluster.Job) bool {
+	return r.Guarantees != nil && r.Guarantees.Governs(j.QuotaNode())
+}
+
+// RanksJobs reports whether victims are compared by rule G8.
+func (r *Rules) RanksJobs() bool { return r.Guarantees != nil && r.Guarantees.RanksJobs() }
+
+// AsksOneByOne reports whether each pod of the preemptor asks by itself (rule G9).
+func (r *Rules) AsksOneByOne() bool { return r.Guarantees != nil && r.Guarantees.Ask.IsSurplus }
+
+// protects names the rule that protects a pod of another queue of the subtree, "" if there is none. Without a mark a pod
+// may be evicted.
+func (g *Guaranteed) protects(t *cluster.Task) string {
+	if mark, ok := t.Mark(); ok && mark != "true" {
+		return markedFalse
+	}
+	if IsOfDaemonSet(t) {
+		return ofDaemonSet
+	}
+	if id := g.Application(); id != "" && t.Job.ID.Namespace == g.preemptor.ID.Namespace && t.Application() == id {
+		return sameApplication
+	}
+	return ""
+}
+
+// Application returns the application of the preemptor, "" if it is of none.
+func (g *Guaranteed) Application() string {
+	for _, t := range g.preemptor.Tasks() {
+		return t.Application()
+	}
+	return ""
+}
+
+// IsOfDaemonSet reports whether a DaemonSet controls a pod.
+func IsOfDaemonSet(t *cluster.Task) bool {
+	owner := metav1.GetControllerOfNoCopy(t.Pod)
+	return owner != nil && owner.Kind == "DaemonSet" && owner.APIVersion == appsv1.SchemeGroupVersion.String()
+}
+
+// Class is what of a victim counts before its priority (rule G8).
+type Class int8
+
+// The classes. Both together are a class too.
+const (
+	Originator Class = 1 << iota // the first pod of its application
+	OptedOut                     // its owner asks not to evict it
+)
+
+// ClassOf returns the class of a victim, 0 if it has none or the rules of guaranteed shares do not hold.
+func (g *Guaranteed) ClassOf(t *cluster.Task) (c Class) {
+	if !g.Governs(t.Job.QuotaNode()) {
+		return 0
+	}
+	if !t.AllowsPreemption(g.session.Cluster.PriorityClass(t.Pod.Spec.PriorityClassName)) {
+		c = OptedOut
+	}
+	if id := t.Application(); id != "" && originators(g.session)[application{t.Job.ID.Namespace, id}] == t {
+		c |= Originator
+	}
+	return c
+}
+
+// application identifies an application.
+type application struct{ namespace, id string }
+
+// originators returns the first pod of each application: the pod created first, by UID among equals. The pods of a job are of one
+// application or of none.
+func originators(s *framework.Session) map[application]*cluster.Task {
+	return framework.Keep(s, "originators", func() map[application]*cluster.Task {
+		first := map[application]*cluster.Task{}
+		s.Cluster.EachJob(func(j *cluster.Job) {
+			tasks := j.Tasks()
+			if len(tasks) == 0 || tasks[0].Application() == "" {
+				return
+			}
+			of := application{j.ID.Namespace, tasks[0].Application()}
+			for _, t := range tasks {
+				if known := first[of]; known == nil || compareAge(t, known) < 0 {
+					first[of] = t
+				}
+			}
+		})
+		return first
+	})
+}
+
+// compareAge is negative if a pod is older than another.
+func compareAge(a, b *cluster.Task) int {
+	if c := a.Created().Compare(b.Created()); c != 0 {
+		return c
+	}
+	return strings.Compare(string(a.UID()), string(b.UID()))
+}
+
+// SizeOf returns the dominant share of a victim's request, which decides between victims that are otherwise equal (rule G8).
+func (g *Guaranteed) SizeOf(t *cluster.Task) resources.Ratio {
+	share, _ := resources.DominantShare(t.Request(), g.session.Cluster.Total)
+	return share
+}
+
+// AllowsPlan reports whether a plan as a whole is allowed by the rules about queues.
+func (r *Rules) AllowsPlan(leaving, placed []*cluster.Task) bool {
+	if r.Guarantees == nil {
+		return r.Queues.AllowsPlan(nil, nil)
+	}
+	var from []*quota.Node
+	for _, t := range leaving {
+		if n := t.Job.QuotaNode(); len(from) == 0 || from[len(from)-1] != n {
+			from = append(from, n)
+		}
+	}
+	return r.Queues.AllowsPlan(from, sumOf(placed))
+}
+
+func sumOf(tasks []*cluster.Task) (sum resources.Vector) {
+	for _, t := range tasks {
+		sum.Add(t.Request())
+	}
+	return sum
+}
+
+// cause is [Rules.Cause] for a victim of another queue of the subtree.
+func (g *Guaranteed) cause(victim *cluster.Task, placed []*cluster.Task) (rule, message string) {
+	q := victim.Job.QuotaNode()
+	message = fmt.Sprintf("by rule G4 job %s in queue %s", g.preemptor.Name(), g.preemptor.QueueName)
+	holds := g.amounts(g.Entitlement(q, sumOf(placed)), "%s %s of the %s it is guaranteed")
+	keeps := g.amounts(g.Kept(q, victim.Request()), "%s %s of its %s")
+	message += fmt.Sprintf(", which holds %s, takes the room of a pod of queue %s", holds, victim.Job.QueueName)
+	if keeps != "" {
+		message += ", which keeps " + keeps
+	}
+	if g.ClassOf(victim) != 0 {
+		message += "; it has asked to stay, and no other pod could be evicted"
+	}
+	return "G4", message
+}
+
+// amounts lists what queues hold and are guaranteed. The format takes a resource and the two amounts.
+func (g *Guaranteed) amounts(all []guarantee.Amount, format string) string {
+	parts := make([]string, len(all))
+	for i, a := range all {
+		name := g.session.Cluster.Resources.Name(a.Dim)
+		parts[i] = fmt.Sprintf(format, name, resources.Format(name, a.Held), resources.Format(name, a.Guaranteed))
+	}
+	return strings.Join(parts, ", ")
+}

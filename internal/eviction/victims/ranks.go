@@ -1,0 +1,50 @@
+package victims
+
+import (
+	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/quota"
+)
+
+// What differs where victims are compared by rule G8: for a preemptor in a subtree of guaranteed shares.
+
+// rankedImportance adds to an importance what counts by rule G8. The end of a job does not, see ends.
+func rankedImportance(r *rules.Rules, i importance, t *cluster.Task) importance {
+	n := t.Job.QuotaNode()
+	i.class, i.size = r.Guarantees.ClassOf(t), r.Guarantees.SizeOf(t)
+	i.priority[0] = r.Queues.Priority(n)
+	i.priority[1] = r.Guarantees.Rank(n, t.Job.Priority)
+	return i
+}
+
+// ends reports whether it counts that a job would have no pods left if so many of them are evicted.
+func ends(r *rules.Rules, j *cluster.Job, leaving int) bool {
+	return !r.RanksJobs() && endsJob(j, leaving)
+}
+
+// rankOf is the priority of a job's queue in costs, by rule G8 the rank of the job.
+func rankOf(r *rules.Rules, j *cluster.Job) int64 {
+	if r.RanksJobs() {
+		return r.Guarantees.Rank(j.QuotaNode(), j.Priority)
+	}
+	return r.Queues.Priority(j.QuotaNode())
+}
+
+// rankOffer adds the rank of its job to an offer, which counts before the share of its queue (rule G8).
+func rankOffer(r *rules.Rules, o *offer) {
+	if r.RanksJobs() {
+		o.cost.queue = rankOf(r, o.task.Job)
+	}
+}
+
+// countOrder adds to a bound what counts of the queue of its most important victim. By rule G8 the rank of the victim's job is
+// part of the bound already.
+func countOrder(r *rules.Rules, c *Cost, q *quota.Node) {
+	if !r.Scope.CrossesQueues() {
+		return
+	}
+	if !r.RanksJobs() {
+		c.queue = r.Queues.Priority(q)
+	}
+	c.share = r.Queues.Standing(q).Ratio
+}

@@ -1,0 +1,79 @@
+package guarantee
+
+import (
+	"slices"
+	"time"
+
+	"hekla.sh/hekla/pkg/quota"
+)
+
+// Subtrees are the parts of the tree of queues in which the rules of guaranteed shares hold. Nil has none.
+type Subtrees struct {
+	tops  []*quota.Node
+	delay time.Duration
+}
+
+// NewSubtrees returns the subtrees below some nodes. The delay holds where no queue sets one.
+func NewSubtrees(tops []*quota.Node, delay time.Duration) *Subtrees {
+	return &Subtrees{tops: tops, delay: delay}
+}
+
+// Top returns the top of the subtree in which a node is, nil if it is in none.
+func (s *Subtrees) Top(n *quota.Node) *quota.Node {
+	if s == nil {
+		return nil
+	}
+	for ; n != nil; n = n.Above() {
+		if slices.Contains(s.tops, n) {
+			return n
+		}
+	}
+	return nil
+}
+
+// Contains reports whether a node is in a subtree.
+func (s *Subtrees) Contains(n *quota.Node) bool { return s.Top(n) != nil }
+
+// Delay returns how long a job of a queue waits before pods are evicted for it (rule G9).
+func (s *Subtrees) Delay(n *quota.Node) time.Duration {
+	for ; n != nil; n = n.Above() {
+		if n.Policies.Delay != nil {
+			return *n.Policies.Delay
+		}
+		if slices.Contains(s.tops, n) {
+			break
+		}
+	}
+	return s.delay
+}
+
+// Common returns the lowest queue above two queues, which may be one of them. It is nil if they are in no common tree.
+func Common(a, b *quota.Node) *quota.Node {
+	for a != b && a != nil && b != nil {
+		switch {
+		case a.Depth > b.Depth:
+			a = a.Above()
+		case b.Depth > a.Depth:
+			b = b.Above()
+		default:
+			a, b = a.Above(), b.Above()
+		}
+	}
+	if a != b {
+		return nil
+	}
+	return a
+}
+
+// Relative returns the priority of a job of a queue as the queue c above it sees it (rule G6). Each queue on the way adds its
+// offset. A queue with a fence of priorities puts its offset in place of the sum so far.
+func Relative(n, c *quota.Node, priority int32) int64 {
+	relative := int64(priority)
+	for ; n != nil && n != c; n = n.Above() {
+		if n.Policies.PriorityFence {
+			relative = 0
+		}
+		relative += int64(n.Policies.Offset)
+	}
+	return relative
+}

@@ -177,6 +177,11 @@ func (v *Verdict) sharesAll(w *Verdict) bool {
 // isSame reports whether two slices are one.
 func isSame[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
+// IsDue reports whether the time has come at which the job is to be tried again. Without a verdict it is not.
+func (v *Verdict) IsDue(now time.Time) bool {
+	return v != nil && !v.RetryAt.IsZero() && !now.Before(v.RetryAt)
+}
+
 // With combines two refusals of one job. It returns the one that must be put right first, v if neither must, with the
 // help of both, because it may be enough to help a part of the job. Spared and Fitting come from the other if it has
 // none itself. Neither verdict is changed. Nil is no refusal.

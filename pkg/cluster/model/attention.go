@@ -166,16 +166,11 @@ func (a *attention) ShouldRetry(j *cluster.Job, now time.Time) bool {
 	}
 	hasRested := !j.Internal.LookedAt.IsZero() && now.Sub(j.Internal.LookedAt) >= backlog.LongestRest
 	j.Postponed, j.Internal.Postponed = j.Internal.Postponed, 0
-	hopeful := hasRested || j.Postponed != 0 || a.IsHelped(j) || isDue(j, now)
+	hopeful := hasRested || j.Postponed != 0 || a.IsHelped(j) || j.Verdict.IsDue(now)
 	if hopeful || j.Internal.LookedAt.IsZero() {
 		j.Internal.LookedAt = now
 	}
 	return hopeful
-}
-
-// isDue reports whether the time has come at which the job's verdict wants it tried again.
-func isDue(j *cluster.Job, now time.Time) bool {
-	return j.Verdict != nil && !j.Verdict.RetryAt.IsZero() && !now.Before(j.Verdict.RetryAt)
 }
 
 // isHelpedSince reports whether a cycle has made decisions after a job's verdict that could help it. No event would start

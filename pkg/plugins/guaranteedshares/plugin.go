@@ -89,7 +89,11 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster, p.written = s.Cluster, quota.Written(quota.Policy{})
 	var tops []*quota.Node
 	for _, name := range p.names {
-		if q := s.Cluster.Queue(name); q != nil && q.HasPlace() {
+		q := s.Cluster.Queue(name)
+		if name == schedulingv1beta1.RootQueue {
+			q = s.Cluster.Root() // it exists even without an object
+		}
+		if q != nil && q.HasPlace() {
 			tops = append(tops, q.QuotaNode())
 		}
 	}

@@ -1,5 +1,5 @@
 // Package view shows the nodes of a model as a placement engine sees them: as they are now, or, in an outlook, as they
-// will be once evicted pods are gone and pipelined tasks are placed.
+// will be. Then evicted pods are gone and pipelined tasks are placed.
 //
 // Main type: a [View] says how much is free on a node, and shows the node to plugins. It also has the amounts of all nodes in
 // columns, for classes that look at all of them.

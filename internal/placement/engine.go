@@ -43,6 +43,8 @@ type Engine struct {
 	questions int                          // how many kinds have one, or had before they were dropped
 	asked     uint64                       // counts questions, to know which answers were used last
 	reasons   *reason.Texts                // why nodes refuse
+
+	suppliedBytes int // what is stored for those that need volumes or devices
 }
 
 // New returns an engine for a model and the filters, vetoers and scores of a configuration. It answers for the model as it

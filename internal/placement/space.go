@@ -9,8 +9,6 @@ const (
 	groupsBytes  = 24
 	// maxClasses limits the number of stored classes, some 300 bytes each without what is stored by node.
 	maxClasses = 1 << 16
-	// maxSupplied limits the number of classes with stored volumes and devices.
-	maxSupplied = 256
 )
 
 // most is how many entries are kept that take so many bytes for each node.

@@ -2,8 +2,10 @@ package placement
 
 import (
 	"container/heap"
+	"maps"
 
 	"hekla.sh/hekla/internal/placement/kube"
+	"hekla.sh/hekla/internal/placement/limit"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/verdict"
@@ -14,30 +16,70 @@ type supplied struct {
 	class    *cluster.Class
 	question *kube.Supplies
 	later    *kube.Supplies // to Engine.later, nil until it matters
+	asked    uint64
+	bytes    int // as counted in Engine.suppliedBytes
 }
+
+// What the plugins for volumes and devices keep takes about suppliedBytes for each class, and suppliedNodeBytes for each node that the
+// class was asked about.
+const (
+	suppliedBytes     = 4 << 10
+	suppliedNodeBytes = 512
+)
 
 func (e *Engine) suppliedOf(k *cluster.Class) *supplied {
 	s := e.supplied[k]
 	if s == nil {
-		if len(e.supplied) >= maxSupplied {
-			clear(e.supplied)
-		}
+		e.makeSpaceForSupplied()
 		s = &supplied{class: k, question: e.kube.AskSupplies(k)}
 		e.supplied[k] = s
+		s.count(e)
 	}
+	e.asked++
+	s.asked = e.asked
 	return s
+}
+
+// count counts the memory that is used for a class.
+func (s *supplied) count(e *Engine) {
+	nodes := s.question.Nodes()
+	if s.later != nil {
+		nodes += s.later.Nodes()
+	}
+	e.suppliedBytes -= s.bytes
+	s.bytes = suppliedBytes + nodes*suppliedNodeBytes
+	e.suppliedBytes += s.bytes
+}
+
+// makeSpaceForSupplied drops what is stored for classes that are no longer in use and, if that is not enough, for the half that was not
+// asked for longest.
+func (e *Engine) makeSpaceForSupplied() {
+	if e.suppliedBytes < limit.Bytes {
+		return
+	}
+	maps.DeleteFunc(e.supplied, func(k *cluster.Class, _ *supplied) bool { return !k.InUse() })
+	for i := range 2 {
+		e.suppliedBytes = 0
+		for _, s := range e.supplied {
+			e.suppliedBytes += s.bytes
+		}
+		if i == 0 && e.suppliedBytes >= limit.Bytes {
+			limit.DropOldest(e.supplied, func(s *supplied) uint64 { return s.asked })
+		}
+	}
 }
 
 // refuses returns which volumes or devices the node lacks for the class, "" if none. Those of pipelined tasks are kept.
 func (s *supplied) refuses(e *Engine, n *cluster.Node) string {
 	why := s.question.Refusal(n)
-	if why != "" || e.later == nil || e.cluster.Promised.IsZero() {
-		return why
+	if why == "" && e.later != nil && !e.cluster.Promised.IsZero() {
+		if s.later == nil {
+			s.later = e.later.AskSupplies(s.class)
+		}
+		why = s.later.Refusal(n)
 	}
-	if s.later == nil {
-		s.later = e.later.AskSupplies(s.class)
-	}
-	return s.later.Refusal(n)
+	s.count(e)
+	return why
 }
 
 // scored is a heap of nodes, the best first.

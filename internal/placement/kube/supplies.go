@@ -35,7 +35,12 @@ type Supplies struct {
 	users     hearing // of plugins that also look at which pods use them
 	usersAt   uint64
 	podsAt    uint64 // how far Cluster.Changes had been followed then
+
+	nodes int // about how many nodes the plugins keep answers
 }
+
+// Nodes is about how many nodes the plugins keep answers, at most: that is what a question takes of memory.
+func (s *Supplies) Nodes() int { return s.nodes }
 
 // hearing is the state of some plugins for a pod.
 type hearing struct {
@@ -50,6 +55,9 @@ func (p *Plugins) AskSupplies(k *cluster.Class) *Supplies { return &Supplies{plu
 // hear runs PreFilter of the plugins of a reach.
 func (s *Supplies) hear(r reach) hearing {
 	h := hearing{state: framework.NewCycleState()}
+	if r == looksAtSupplies {
+		s.nodes = 0
+	}
 	s.plugins.mirror.shelf.Devices().Ask(s.pod)
 	for _, filter := range s.plugins.filters[r] {
 		if h.refusal = s.plugins.preFilter(filter, h.state, s.pod, nil, &h.filters); h.refusal != "" {
@@ -77,6 +85,7 @@ func (s *Supplies) Lasting(n *cluster.Node) string {
 	if !r.exists() {
 		return unknown
 	}
+	s.nodes = min(s.nodes+1, len(s.plugins.mirror.bySlot))
 	return s.plugins.filter(s.lasting.filters, s.lasting.state, s.pod, r.info)
 }
 

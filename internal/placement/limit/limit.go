@@ -9,12 +9,12 @@ import (
 	"slices"
 )
 
-// bytes is what all entries of one kind may take.
-const bytes = 64 << 20
+// Bytes is what all entries of one kind may take.
+const Bytes = 64 << 20
 
 // Entries is how many entries are kept that take so many bytes for each of some nodes.
 func Entries(nodes, bytesPerNode int) int {
-	return max(16, bytes/(bytesPerNode*max(1, nodes)))
+	return max(16, Bytes/(bytesPerNode*max(1, nodes)))
 }
 
 // DropOldest drops the half of some entries that was used least recently. asked counts the questions.

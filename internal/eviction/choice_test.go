@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -175,4 +176,19 @@ func TestASurplusPodWithoutBudgetLeftIsGivenBackFirst(t *testing.T) {
 		job("full", "default", "high", 1, "n2"),
 		job("preemptor", "default", "high", 1, "-", each(fixture.Selecting("kubernetes.io/hostname", "n1")))).
 		Expect("young-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
+}
+
+// Both pods of old may not leave for the first pod alone: their department would fall below its guarantee. With the first pod elsewhere they
+// may leave for the second, and their queue is lower than that of the others.
+func TestANodeThatWasRefusedForOnePodIsTriedForTheNext(t *testing.T) {
+	below := func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "dept" }
+	hierarchical := with(everything, "- name: capacity", "- name: capacity\n    enableHierarchy: true")
+	w := start(t, hierarchical).Set(nodes("cpu=1", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "na", "nb"), queue("dept", 0, "", "cpu=2", ""),
+		queue("theirs", 0, "", "", "", below), queue("ours", 2, "", "", "", below), queue("others", 1, "", "", ""),
+		job("old", "theirs", "low", 2, "n2 n3"), job("other", "others", "low", 0, "n1 n4 n5 n6 n7 n8 n9 na nb"),
+		job("preemptor", "ours", "high", 9, "- - - - - - - - -"))
+	w.Cycle()
+	if got := victims(w); !strings.HasPrefix(got, "old-0 leaves n2; old-1 leaves n3; ") || strings.Count(got, "other-") != 7 {
+		t.Errorf("the victims are %s, should be both pods of old and seven others", got)
+	}
 }

@@ -1,6 +1,7 @@
 package eviction
 
 import (
+	"cmp"
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/candidates"
@@ -117,11 +118,14 @@ func nodesLeft(units []victims.Unit) []*cluster.Node {
 	return nodes[:min(len(nodes), maxFirstNodes)]
 }
 
-// firstNodes returns nodes that may be opened first for a task, those of the least cost.
+// firstNodes returns nodes that may be opened first for a task, those of the least cost. They are sorted by name. In the order of their
+// bounds, the bounds would decide between two plans that cost the same.
 func (a *attempt) firstNodes(t *cluster.Task) []*cluster.Node {
 	a.reset()
 	a.rules.SetPod(t)
-	return a.candidates.Cheapest(t, maxFirstNodes)
+	nodes := a.candidates.Cheapest(t, maxFirstNodes)
+	slices.SortFunc(nodes, func(n, m *cluster.Node) int { return cmp.Compare(n.Rank, m.Rank) })
+	return nodes
 }
 
 // openGuided opens the node for a task that the guide names, if there is one left to open.

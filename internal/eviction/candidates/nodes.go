@@ -31,6 +31,8 @@ type candidateHeap struct {
 	*framework.Heap[candidate]
 	pod    *cluster.Task // one of the kind
 	latest map[int]int   // by slot of the node: the version of the candidate that counts, isOut or notTried
+	// outdated are the candidates that may cost less at a later point of the plan, with lower bounds of their costs.
+	outdated []candidate
 	// ranking holds the lower bounds of costs, nil if all nodes were tried.
 	ranking *victims.Ranking
 }
@@ -56,6 +58,8 @@ type Nodes struct {
 	vetoes int                      // number of vetoes so far
 	tried  int                      // number of nodes tried so far
 	last   *change                  // the last change whose nodes have old candidates, nil if there is none
+	// triesAgain says that nodes where an eviction was refused are tried again for later pods.
+	triesAgain bool
 }
 
 // change is a node that was opened for a pod, and the units that leave it.
@@ -69,9 +73,16 @@ type change struct {
 // class, so each pod is tried. Beyond the limit a veto counts for all pods of the class.
 const maxVetoes = 10_000
 
+// maxTriedAgain limits the size of preemptors for which nodes are tried again where an eviction was refused for an earlier pod. Whether a
+// rule about what queues hold forbids an eviction depends on the pods placed before. For larger preemptors the first answer stands, because
+// the effort would grow with pods times nodes.
+const maxTriedAgain = 16
+
 // New returns the candidates for a preemptor. floors is nil if no lower bounds hold for it.
 func New(r *rules.Rules, selector *victims.Selector, floors *victims.Floors) *Nodes {
-	return &Nodes{session: r.Session, rules: r, victims: selector, floors: floors, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{}}
+	pending := r.Preemptor.Count(cluster.Pending)
+	return &Nodes{session: r.Session, rules: r, victims: selector, floors: floors, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{},
+		triesAgain: pending > 1 && pending <= maxTriedAgain}
 }
 
 // Reset drops the candidates before another draft is tried. The vetoes stay, for the verdict.
@@ -110,11 +121,43 @@ func (c *Nodes) of(t *cluster.Task) *candidateHeap {
 		if c.rules.Scope == decision.WithinJob && !c.standsOn(n) {
 			continue
 		}
-		if made, ok := c.tryNode(t, n); ok {
-			h.add(made)
-		}
+		c.renew(h, t, n)
 	}
 	return h
+}
+
+// renew tries a node for a pod, and puts the result in place of earlier ones.
+func (c *Nodes) renew(h *candidateHeap, t *cluster.Task, n *cluster.Node) {
+	made, result := c.tryNode(t, n)
+	c.note(h, n, victims.Cost{}, result)
+	if result.opens {
+		h.add(made)
+	}
+}
+
+// note takes note of the result of a try. A node that was not opened is out, until the plan has changed if a refusal was the reason. floor is
+// a lower bound of the cost.
+func (c *Nodes) note(h *candidateHeap, n *cluster.Node, floor victims.Cost, found result) {
+	if !found.opens {
+		h.drop(n)
+	}
+	if found.wasRefused && c.triesAgain {
+		h.outdated = append(h.outdated, candidate{node: n, cost: floor, version: c.victims.Version()})
+	}
+}
+
+// renewOutdated puts nodes where an eviction was refused at an earlier point of the plan among those that were not tried.
+func (c *Nodes) renewOutdated(h *candidateHeap) {
+	h.outdated = slices.DeleteFunc(h.outdated, func(r candidate) bool {
+		if r.version == c.victims.Version() {
+			return false
+		}
+		if latest := h.latest[r.node.Slot]; latest == isOut || latest == r.version {
+			h.latest[r.node.Slot] = notTried
+			h.Push(candidate{node: r.node, cost: r.cost, version: notTried})
+		}
+		return true
+	})
 }
 
 func (c *Nodes) compare(a, b victims.Cost) int { return a.Compare(&b, &c.rules.EvictionRules) }
@@ -154,31 +197,40 @@ func (c *Nodes) standsOn(n *cluster.Node) bool {
 	return slices.ContainsFunc(n.Tasks(), func(t *cluster.Task) bool { return t.Job == c.rules.Preemptor })
 }
 
-// tryNode works out the cost of opening a node for a pod. ok is false if allowed evictions do not open it.
-func (c *Nodes) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, ok bool) {
+// result is what a try to open a node finds out.
+type result struct {
+	opens bool // allowed evictions open the node at this point of the plan
+	// wasRefused is set if more evictions might be allowed, or fewer needed, at another point of the plan.
+	wasRefused bool
+}
+
+// tryNode works out the cost of opening a node for a pod.
+func (c *Nodes) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, found result) {
 	if !c.session.Outlook.CanOpen(t, n) {
-		return candidate{}, false
+		return candidate{}, result{}
 	}
 	c.tried++
 	defer c.rules.SetPod(c.rules.Pod())
 	c.rules.SetPod(t)
+	isLimited := c.triesAgain && !c.rules.MayPlace(t) // by what its queue holds, so that more pods leave than the node needs
 	x := c.session.Begin()
-	units, isLocal, ok := c.open(x, t, n, n)
+	units, isLocal, found := c.open(x, t, n, n)
+	found.wasRefused = found.wasRefused || isLimited
 	made = candidate{node: n, version: c.victims.Version()}
 	x.Undo()
-	if ok {
+	if found.opens {
 		made.cost = c.victims.Cost(units, n.Rank)
 	}
 	if isLocal {
 		made.units = units
 	}
-	return made, ok
+	return made, found
 }
 
-// open evicts all pods that may be evicted from a node, and gives back those that need not be. ok is false if the pod does not fit even
-// then, and the caller has to undo the evictions. local is as in [victims.Options]. isLocal says that no whole gang was evicted, so that
-// the result is the same with and without local.
-func (c *Nodes) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []victims.Unit, isLocal, ok bool) {
+// open evicts all pods that may be evicted from a node, and gives back those that need not be. If the pod does not fit even then, the
+// caller has to undo the evictions. local is as in [victims.Options]. isLocal says that no whole gang was evicted, so that the result is the
+// same with and without local.
+func (c *Nodes) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []victims.Unit, isLocal bool, found result) {
 	fits := func() bool { return c.rules.Fits(t, n) }
 	options := victims.Options{Local: local}
 	if c.fitsBetterOnLess(t) {
@@ -188,18 +240,19 @@ func (c *Nodes) open(x framework.Transaction, t *cluster.Task, n, local *cluster
 	evicted := c.victims.Evict(x, n.Tasks(), options)
 	if !evicted.Fits && !fits() {
 		if !evicted.WasRefused {
-			return nil, false, false
+			return nil, false, result{wasRefused: !c.fitsBetterOnLess(t)}
 		}
 		// Small units may have used up what a queue may lose, before the unit that is large enough was tried.
 		y.Undo()
 		evicted = c.victims.Evict(x, n.Tasks(), victims.Options{Local: local, LargestFirst: true})
+		evicted.WasRefused = true
 		if !fits() {
-			return nil, false, false
+			return nil, false, result{wasRefused: true}
 		}
 		c.victims.Sort(evicted.Units)
 	}
 	isLocal = !slices.ContainsFunc(evicted.Units, func(u victims.Unit) bool { return u.Whole })
-	return c.victims.GiveBack(x, evicted.Units, local, func(*victims.Unit) bool { return fits() }), isLocal, true
+	return c.victims.GiveBack(x, evicted.Units, local, func(*victims.Unit) bool { return fits() }), isLocal, result{opens: true, wasRefused: evicted.WasRefused}
 }
 
 // fitsBetterOnLess reports whether a pod that fits on a node also fits if more pods leave it. A pod with affinity may need them there, and
@@ -211,8 +264,8 @@ func (c *Nodes) fitsBetterOnLess(t *cluster.Task) bool {
 // reopen opens a node for a pod: with the units that opened it when it was tried at this point of the plan, otherwise anew.
 func (c *Nodes) reopen(x framework.Transaction, t *cluster.Task, tried *candidate) (units []victims.Unit, ok bool) {
 	if tried.units == nil || tried.version != c.victims.Version() {
-		units, _, ok = c.open(x, t, tried.node, nil)
-		return units, ok
+		units, _, found := c.open(x, t, tried.node, nil)
+		return units, found.opens
 	}
 	victims.Leave(x, tried.units)
 	return tried.units, true
@@ -233,15 +286,16 @@ func (c *Nodes) opened(t *cluster.Task, n *cluster.Node, units []victims.Unit) O
 }
 
 // OpenCheapest opens the cheapest node for a pod, but none of those to avoid.
-func (c *Nodes) OpenCheapest(x framework.Transaction, t *cluster.Task, avoid []*cluster.Node) (result Opened) {
+func (c *Nodes) OpenCheapest(x framework.Transaction, t *cluster.Task, avoid []*cluster.Node) (cheapest Opened) {
 	h := c.of(t)
+	c.renewOutdated(h)
 	var vetoed []candidate
 	defer func() {
 		// plugins are asked again for other pods of the kind
 		for _, v := range vetoed {
 			h.Push(v)
 		}
-		result.WasVetoed = len(vetoed) > 0
+		cheapest.WasVetoed = len(vetoed) > 0
 	}()
 	for best, ok := c.next(h); ok; best, ok = c.next(h) {
 		n := best.node
@@ -250,9 +304,9 @@ func (c *Nodes) OpenCheapest(x framework.Transaction, t *cluster.Task, avoid []*
 		}
 		if best.version != c.victims.Version() {
 			// The plan has changed since, or the node was not tried yet, so the cost may be higher.
-			made, ok := c.tryNode(t, n)
-			if !ok {
-				h.drop(n)
+			made, found := c.tryNode(t, n)
+			c.note(h, n, best.cost, found)
+			if !found.opens {
 				continue
 			}
 			h.latest[n.Slot], best = made.version, made
@@ -272,7 +326,7 @@ func (c *Nodes) OpenCheapest(x framework.Transaction, t *cluster.Task, avoid []*
 		}
 		y.Undo()
 		if why == "" {
-			h.drop(n)
+			c.note(h, n, best.cost, result{wasRefused: true})
 			continue
 		}
 		c.vetoed[n] = why
@@ -292,26 +346,33 @@ func (c *Nodes) Open(x framework.Transaction, t *cluster.Task, n *cluster.Node) 
 	}
 	c.tried++
 	y := c.session.Begin()
-	units, _, ok := c.open(y, t, n, nil)
-	if ok && c.session.Outlook.Veto(t, n) == "" {
+	units, _, found := c.open(y, t, n, nil)
+	if found.opens && c.session.Outlook.Veto(t, n) == "" {
 		return c.opened(t, n, units)
 	}
 	y.Undo()
 	return Opened{}
 }
 
-// Cheapest returns up to so many nodes that may be opened for a pod, those of the least cost.
+// Cheapest returns up to so many nodes that may be opened for a pod at some point of the plan, those of the least cost. It is called before
+// any pod is placed.
 func (c *Nodes) Cheapest(t *cluster.Task, most int) []*cluster.Node {
 	h := c.of(t)
 	var nodes []*cluster.Node
+	add := func(n *cluster.Node) {
+		if len(nodes) < most && !slices.Contains(nodes, n) {
+			nodes = append(nodes, n)
+		}
+	}
 	for len(nodes) < most {
 		next, ok := c.next(h)
 		if !ok {
 			break
 		}
-		if !slices.Contains(nodes, next.node) {
-			nodes = append(nodes, next.node)
-		}
+		add(next.node)
+	}
+	for _, refused := range h.outdated {
+		add(refused.node)
 	}
 	return nodes
 }
@@ -341,12 +402,7 @@ func (c *Nodes) Renew() {
 			}
 		}
 	}
-	h := c.of(t)
-	if made, ok := c.tryNode(t, opened); ok {
-		h.add(made)
-	} else {
-		h.drop(opened)
-	}
+	c.renew(c.of(t), t, opened)
 }
 
 // renewNode updates the candidate for a node, for every kind.
@@ -355,10 +411,7 @@ func (c *Nodes) renewNode(n *cluster.Node) {
 		if h.latest[n.Slot] == c.victims.Version() {
 			continue
 		}
-		h.drop(n)
-		if made, ok := c.tryNode(h.pod, n); ok {
-			h.add(made)
-		}
+		c.renew(h, h.pod, n)
 	}
 }
 

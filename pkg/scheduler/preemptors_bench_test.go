@@ -58,6 +58,7 @@ func BenchmarkSinglePreemptors(b *testing.B) {
 		{"plain", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true}},
 		{"gangs at their minimum", crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
 		{"ten queues", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: 10}},
+		{"seven queues, mixed", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: 7}},
 		{"ten priorities", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, priorities: 10}},
 		{"node selectors", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, labels: 10}},
 	} {

@@ -29,8 +29,9 @@ type Floors struct {
 	// outdated are the slots whose offers may be others though their nodes have not changed. They were found while a plan was being made,
 	// which may have been undone, or a job has lost pods elsewhere.
 	outdated []int32
+	mixed    int // number of nodes with offers of several queues
 	waiting  int // number of nodes with a gang that cannot be evicted until another plan has sent its evictions
-	kinds    map[*cluster.Class]*Ranking
+	kinds    map[rankingKey]*Ranking
 	bounds   int // in these rankings, about
 }
 
@@ -128,12 +129,14 @@ func (f *Floors) renew(s *Selector, n *cluster.Node) {
 func (f *Floors) replace(s *Selector, n *cluster.Node, now *nodeOffers) {
 	if before := f.bySlot[n.Slot]; before != nil {
 		f.waiting -= btoi(before.waits)
+		f.mixed -= btoi(len(before.entries) > 1)
 		f.offers -= len(before.offers)
 		for _, e := range before.entries {
 			f.orderOf(s, e.offer.queue).nodes.Delete(e)
 		}
 	}
 	f.waiting += btoi(now.waits)
+	f.mixed += btoi(len(now.entries) > 1)
 	f.offers += len(now.offers)
 	for _, e := range now.entries {
 		f.orderOf(s, e.offer.queue).nodes.ReplaceOrInsert(e)

@@ -2,6 +2,7 @@ package victims
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/google/btree"
 
@@ -49,8 +50,8 @@ func (e entry) compare(other entry, action *framework.EvictionRules) int {
 // The bound of a node is worked out when its cheapest offer costs no more than the least bound so far. With a request that
 // one victim makes room for, few nodes are looked at, if any offer costs enough.
 type Ranking struct {
+	rankingKey
 	floors  *Floors
-	class   *cluster.Class
 	isMade  bool
 	canOpen func(n *cluster.Node) bool
 	seen    int                    // position in the changes of the floors
@@ -58,6 +59,13 @@ type Ranking struct {
 	queues  []*rankedQueue         // as the orders of the floors
 	next    *framework.Heap[bound] // that First has found
 	taken   []takenBound
+}
+
+// rankingKey holds the properties that pods share if the same nodes may be opened for them.
+type rankingKey struct {
+	class *cluster.Class
+	// lackingRight is the queue of the preemptor if it has no right to take from some of the queues, otherwise nil.
+	lackingRight *quota.Node
 }
 
 // rankedQueue has the bounds of nodes whose most important victim would be of one queue.
@@ -83,15 +91,19 @@ const (
 // not be called for pods that request nothing, since other pods are protected from them.
 func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n *cluster.Node) bool) *Ranking {
 	f.follow(s)
-	r := f.kinds[t.Class]
+	key := rankingKey{class: t.Class}
+	if s.lacksRight(f) {
+		key.lackingRight = s.rules.Preemptor.QuotaNode()
+	}
+	r := f.kinds[key]
 	if r == nil || !isKept {
-		r = &Ranking{floors: f, class: t.Class, roomy: framework.NewHeap(nil, s.compareBounds)}
+		r = &Ranking{floors: f, rankingKey: key, roomy: framework.NewHeap(nil, s.compareBounds)}
 	}
 	if isKept {
 		if len(f.kinds) >= maxRankings || f.bounds >= maxBounds || f.kinds == nil {
-			f.kinds, f.bounds = map[*cluster.Class]*Ranking{}, 0
+			f.kinds, f.bounds = map[rankingKey]*Ranking{}, 0
 		}
-		f.kinds[t.Class] = r
+		f.kinds[key] = r
 	}
 	r.canOpen = canOpen
 	for _, b := range r.taken {
@@ -100,6 +112,19 @@ func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n 
 	r.taken = r.taken[:0]
 	r.follow(s)
 	return r
+}
+
+// lacksRight reports whether the preemptor's pod has no right at this point of the plan to take from some queues with offers. It does not
+// look at preemptors of several pods, which may gain the right while the plan is made.
+func (s *Selector) lacksRight(f *Floors) bool {
+	return s.rules.Preemptor.Count(cluster.Pending) == 1 && slices.ContainsFunc(f.orders, func(o *order) bool { return s.rules.Queues.NeedsRight(o.queue) }) &&
+		!s.rules.HasRight()
+}
+
+// mayBegin reports whether any pod may be the first to leave a node. Without a right to take from some queues it must be of another queue.
+// The preemptor may gain the right once that pod is gone.
+func (r *Ranking) mayBegin(s *Selector, o *nodeOffers) bool {
+	return r.lackingRight == nil || slices.ContainsFunc(o.entries, func(e entry) bool { return !s.rules.Queues.NeedsRight(e.offer.queue) })
 }
 
 // follow updates the ranking from the floors.
@@ -154,8 +179,8 @@ func (r *Ranking) of(queue *quota.Node) *rankedQueue {
 // add works out the bound of a node.
 func (r *Ranking) add(s *Selector, q *rankedQueue, e entry) {
 	o := r.floors.bySlot[e.slot]
-	if o.hasRoom(r.class.Request) {
-		return // it is among the roomy ones
+	if o.hasRoom(r.class.Request) || !r.mayBegin(s, o) {
+		return // in the first case it is among the roomy ones
 	}
 	b, ok := s.boundFor(o, r.class.Request, q.order.queue)
 	if ok && r.canOpen(s.rules.Session.Cluster.BySlot()[e.slot]) {
@@ -207,6 +232,9 @@ func (r *Ranking) First(s *Selector) (slot int32, floor Cost, ok bool) {
 		return b.slot, b.cost(), true
 	}
 	for _, q := range r.queues {
+		if r.lackingRight != nil && r.floors.mixed == 0 && s.rules.Queues.NeedsRight(q.order.queue) {
+			continue // no node has pods of another queue that could leave first
+		}
 		b, any := r.least(s, q)
 		if !any {
 			continue

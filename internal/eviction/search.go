@@ -116,7 +116,7 @@ func (f *Search) floorsFor(r *rules.Rules) *victims.Floors {
 func (f *Search) sparedFor(a *attempt) []verdict.Spared {
 	j := a.rules.Preemptor
 	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority}, a.rules.Wanted().Dimensions()}
-	isShared := a.floors != nil && !a.rules.Pod().BestEffort() && j.Evictable() == 0
+	isShared := a.floors != nil && !a.rules.Pod().BestEffort() && j.Evictable() == 0 && a.rules.Variant() == 0
 	if known, ok := f.protected[key]; ok && isShared {
 		return known
 	}
@@ -227,7 +227,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	}
 	a := f.attempt(scope, j)
 	if g := a.rules.Guarantees; g != nil {
-		if isComparable = isComparable && g.Ask.Next.IsZero(); g.Ask.IsSurplus && len(g.Ask.Pods) > 0 {
+		if isComparable = isComparable && g.Ask.Next.IsZero() && a.rules.Variant() == 0; g.Ask.IsSurplus && len(g.Ask.Pods) > 0 {
 			pods = g.Ask.Pods
 		}
 	}

@@ -30,6 +30,9 @@ type Ask struct {
 
 // AskOf returns what a job asks for, nothing if it is in no subtree.
 func AskOf(s *framework.Session, subtrees *guarantee.Subtrees, j *cluster.Job) Ask {
+	if isDaemon := subtrees != nil && subtrees.DaemonSets && isDaemonJob(j); isDaemon && !j.IsPendingAdmission() {
+		return Ask{IsSurplus: j.LacksPromises() == 0, Pods: s.Pending(j)} // it waits for no delay
+	}
 	if !subtrees.Contains(j.QuotaNode()) || j.IsPendingAdmission() {
 		return Ask{}
 	}
@@ -64,7 +67,9 @@ func (a *Ask) IsEarly(now time.Time) bool { return len(a.Pods) == 0 && now.Befor
 
 // AsksForMore reports whether a job that has its minimum asks for room by the rules of guaranteed shares.
 func AsksForMore(s *framework.Session, j *cluster.Job) bool {
-	return j.Count(cluster.Pending) > 0 && j.LacksPromises() == 0 && s.Policy.Subtrees().Contains(j.QuotaNode())
+	subtrees := s.Policy.Subtrees()
+	return subtrees != nil && j.Count(cluster.Pending) > 0 && j.LacksPromises() == 0 &&
+		(subtrees.Contains(j.QuotaNode()) || subtrees.DaemonSets && isDaemonJob(j))
 }
 
 // isEntitledToAny reports whether the preemptor may place a pod of one of some classes in room that a queue gives.
@@ -75,7 +80,7 @@ func (g *Guaranteed) isEntitledToAny(n *quota.Node, classes []*cluster.Task) boo
 // Refine says of a refusal of a job in a subtree whether its queue has what it is guaranteed, or the job has not waited long enough.
 // queues are those with pods to evict.
 func (g *Guaranteed) Refine(v *verdict.Verdict, queues iter.Seq[*quota.Node]) {
-	if g == nil || !g.RanksJobs() || g.preemptor.IsPendingAdmission() {
+	if g == nil || !g.RanksJobs() || g.preemptor.IsPendingAdmission() || g.isDaemon {
 		return
 	}
 	v.RetryAt = g.Ask.Next

@@ -2,9 +2,11 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -30,6 +32,7 @@ type Guaranteed struct {
 
 	session   *framework.Session
 	preemptor *cluster.Job
+	isDaemon  bool
 }
 
 // guaranteed returns the rules of guaranteed shares for a preemptor, nil if there are no subtrees in which they hold.
@@ -38,7 +41,7 @@ func guaranteed(s *framework.Session, scope decision.Scope, preemptor *cluster.J
 	if subtrees == nil || !scope.CrossesQueues() {
 		return nil
 	}
-	g := &Guaranteed{session: s, preemptor: preemptor, Ask: AskOf(s, subtrees, preemptor)}
+	g := &Guaranteed{session: s, preemptor: preemptor, isDaemon: subtrees.DaemonSets && isDaemonJob(preemptor), Ask: AskOf(s, subtrees, preemptor)}
 	g.Rules = guaranteesOf(s, subtrees, scope, preemptor, others, wanted, g.Ask.IsEarly(s.Now))
 	return g
 }
@@ -47,9 +50,10 @@ func guaranteed(s *framework.Session, scope decision.Scope, preemptor *cluster.J
 func guaranteesOf(
 	s *framework.Session, subtrees *guarantee.Subtrees, scope decision.Scope, preemptor *cluster.Job, others quota.Rules, wanted func() resources.Vector, isEarly bool,
 ) *guarantee.Rules {
-	p := guarantee.Preemptor{Node: preemptor.QuotaNode(), Priority: preemptor.Priority, Usage: &preemptor.Usage, Wanted: wanted,
+	isDaemon := subtrees.DaemonSets && isDaemonJob(preemptor)
+	p := guarantee.Preemptor{IsDaemon: isDaemon, Node: preemptor.QuotaNode(), Priority: preemptor.Priority, Usage: &preemptor.Usage, Wanted: wanted,
 		Reclaims: scope == decision.BetweenQueues, IsEarly: isEarly}
-	if lacks := preemptor.LacksPromises(); lacks > 1 && subtrees.Contains(p.Node) {
+	if lacks := preemptor.LacksPromises(); lacks > 1 && !isDaemon && subtrees.Contains(p.Node) {
 		pending := s.Pending(preemptor)
 		for _, t := range pending[:min(lacks, len(pending))] {
 			p.Lacks.Add(t.Request())
@@ -90,6 +94,54 @@ func (g *Guaranteed) Application() string {
 		return t.Application()
 	}
 	return ""
+}
+
+// isDaemonJob reports whether all pods of a job that wait are of a DaemonSet, and each can only run on one node.
+func isDaemonJob(j *cluster.Job) bool {
+	isAny := false
+	for _, t := range j.Tasks() {
+		if t.Status != cluster.Pending {
+			continue
+		}
+		if !IsOfDaemonSet(t) || nodeOf(t) == "" {
+			return false
+		}
+		isAny = true
+	}
+	return isAny
+}
+
+// nodeOf returns the name of the only node on which a pod may run by its required affinity, "" if there is no such name. The
+// controller of DaemonSets writes it in one form.
+func nodeOf(t *cluster.Task) string {
+	affinity := t.Pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	name := ""
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		i := slices.IndexFunc(term.MatchFields, func(f corev1.NodeSelectorRequirement) bool {
+			return f.Key == "metadata.name" && f.Operator == corev1.NodeSelectorOpIn && len(f.Values) == 1
+		})
+		if i < 0 || name != "" && name != term.MatchFields[i].Values[0] {
+			return ""
+		}
+		name = term.MatchFields[i].Values[0]
+	}
+	return name
+}
+
+// Variant tells preemptors of one queue apart from which different pods may be protected.
+func (r *Rules) Variant() (v uint8) {
+	if g := r.Guarantees; g != nil {
+		if g.Ask.IsEarly(r.Session.Now) {
+			v |= 1
+		}
+		if g.isDaemon {
+			v |= 2
+		}
+	}
+	return v
 }
 
 // IsOfDaemonSet reports whether a DaemonSet controls a pod.
@@ -182,6 +234,11 @@ func sumOf(tasks []*cluster.Task) (sum resources.Vector) {
 
 // cause is [Rules.Cause] for a victim of another queue of the subtree.
 func (g *Guaranteed) cause(victim *cluster.Task, placed []*cluster.Task) (rule, message string) {
+	if g.isDaemon {
+		owner := metav1.GetControllerOfNoCopy(placed[0].Pod)
+		return "G10", fmt.Sprintf("by rule G10 pod %s of DaemonSet %s takes the room of a pod of job %s on node %s%s", placed[0].Key(), owner.Name,
+			victim.Job.Name(), victim.Node.Name, g.reluctance(victim))
+	}
 	q := victim.Job.QuotaNode()
 	message = fmt.Sprintf("by rule G4 job %s in queue %s", g.preemptor.Name(), g.preemptor.QueueName)
 	holds := g.amounts(g.Entitlement(q, sumOf(placed)), "%s %s of the %s it is guaranteed")
@@ -190,10 +247,15 @@ func (g *Guaranteed) cause(victim *cluster.Task, placed []*cluster.Task) (rule, 
 	if keeps != "" {
 		message += ", which keeps " + keeps
 	}
-	if g.ClassOf(victim) != 0 {
-		message += "; it has asked to stay, and no other pod could be evicted"
+	return "G4", message + g.reluctance(victim)
+}
+
+// reluctance says of a victim with a class that it was evicted last.
+func (g *Guaranteed) reluctance(victim *cluster.Task) string {
+	if g.ClassOf(victim) == 0 {
+		return ""
 	}
-	return "G4", message
+	return "; it has asked to stay, and no other pod could be evicted"
 }
 
 // amounts lists what queues hold and are guaranteed. The format takes a resource and the two amounts.

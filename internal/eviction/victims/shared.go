@@ -40,12 +40,14 @@ type floorsKey struct {
 	// queue and application count by the rules of guaranteed shares only.
 	queue       *quota.Node
 	application string
+	variant     uint8
 }
 
 // sparedKey holds the properties that decide from which queues a preemptor may not evict pods.
 type sparedKey struct {
-	scope decision.Scope
-	queue *quota.Node
+	scope   decision.Scope
+	queue   *quota.Node
+	variant uint8
 }
 
 // For returns the lower bounds for a preemptor. The keys of evictable are the queues with evictable pods.
@@ -53,7 +55,7 @@ func (f *FloorsByRules) For(r *rules.Rules, evictable map[*quota.Node]int32) *Fl
 	if f.floors == nil {
 		f.floors, f.spared, f.number = map[floorsKey]*Floors{}, map[sparedKey]string{}, map[*quota.Node]int{}
 	}
-	of := sparedKey{scope: r.Scope, queue: r.Preemptor.QuotaNode()}
+	of := sparedKey{scope: r.Scope, queue: r.Preemptor.QuotaNode(), variant: r.Variant()}
 	spared, ok := f.spared[of]
 	if !ok {
 		var numbers []int
@@ -69,7 +71,7 @@ func (f *FloorsByRules) For(r *rules.Rules, evictable map[*quota.Node]int32) *Fl
 		spared = fmt.Sprint(numbers)
 		f.spared[of] = spared
 	}
-	key := floorsKey{scope: r.Scope, spared: spared, priority: r.Preemptor.Priority}
+	key := floorsKey{scope: r.Scope, spared: spared, priority: r.Preemptor.Priority, variant: of.variant}
 	if r.RanksJobs() {
 		key.queue, key.application = of.queue, r.Guarantees.Application()
 	}

@@ -34,11 +34,11 @@ func Factory() framework.PluginFactory {
 				Doc: "The queues below which guarantees are enforced. None of them may be below another."},
 			{Name: delayKey, Kind: conf.Duration, Default: 30 * time.Second, Check: isAboveZero,
 				Doc: "How long a job waits before pods of other queues are evicted for it, where no queue says otherwise."},
-			{Name: daemonSetsKey, Kind: conf.Bool, Doc: "Lets pods of DaemonSets take room on their nodes.",
-				NoEffect: "pods of DaemonSets take no room from others yet, whatever it says"},
+			{Name: daemonSetsKey, Kind: conf.Bool, Default: true,
+				Doc: "Pods of DaemonSets take room on their nodes, from pods that are not of higher priority."},
 		}},
 		New: func(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
-			return &plugin{names: namesOf(arguments.Any(subtreesKey)), delay: arguments.Duration(delayKey)}, nil
+			return &plugin{names: namesOf(arguments.Any(subtreesKey)), delay: arguments.Duration(delayKey), daemonSets: arguments.Bool(daemonSetsKey)}, nil
 		},
 	}
 }
@@ -75,11 +75,12 @@ func isAboveZero(value any) error {
 }
 
 type plugin struct {
-	names    []string // of the tops
-	delay    time.Duration
-	cluster  *model.Cluster
-	subtrees *guarantee.Subtrees
-	written  *quota.View
+	names      []string // of the tops
+	delay      time.Duration
+	daemonSets bool
+	cluster    *model.Cluster
+	subtrees   *guarantee.Subtrees
+	written    *quota.View
 }
 
 func (*plugin) Name() string { return Name }
@@ -100,6 +101,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	p.subtrees = guarantee.NewSubtrees(slices.DeleteFunc(slices.Clone(tops), func(n *quota.Node) bool {
 		return slices.ContainsFunc(tops, func(other *quota.Node) bool { return other != n && other.Contains(n) })
 	}), p.delay)
+	p.subtrees.DaemonSets = p.daemonSets
 }
 
 // Subtrees are those of this session.

@@ -35,6 +35,9 @@ type Preemptor struct {
 	Wanted func() resources.Vector
 	// Reclaims says that pods of other queues may be evicted by these rules.
 	Reclaims bool
+	// IsDaemon says that the job is a pod of a DaemonSet, which takes room on its node from all pods in subtrees that are not of
+	// higher priority (rule G10).
+	IsDaemon bool
 	// IsEarly says that the job has not waited long enough (rule G9).
 	IsEarly bool
 }
@@ -45,7 +48,7 @@ type Rules struct {
 	quota.Rules
 	job      Preemptor
 	subtrees *Subtrees
-	isInside bool             // the preemptor is in a subtree
+	isInside bool             // the preemptor is in a subtree, or of a DaemonSet
 	held     resources.Vector // what the job held before the plan
 	before   quota.Held
 	known    map[*quota.Node]*relation
@@ -62,7 +65,7 @@ type relation struct {
 
 // New returns the rules for a preemptor. The ledger of this moment is the state before the plan.
 func New(s *Subtrees, others quota.Rules, p Preemptor) *Rules {
-	r := &Rules{Rules: others, job: p, subtrees: s, isInside: s.Contains(p.Node), before: quota.Held{}, known: map[*quota.Node]*relation{}}
+	r := &Rules{Rules: others, job: p, subtrees: s, isInside: p.IsDaemon || s.Contains(p.Node), before: quota.Held{}, known: map[*quota.Node]*relation{}}
 	if p.Usage != nil {
 		r.held = p.Usage.Allocated.Clone()
 	}
@@ -84,6 +87,9 @@ func (r *Rules) to(victim *quota.Node) *relation {
 	known := &relation{common: Common(r.job.Node, victim)}
 	known.governs = victim != r.job.Node && known.common != nil && r.subtrees.Contains(known.common)
 	known.own = Relative(r.job.Node, known.common, r.job.Priority)
+	if r.job.IsDaemon {
+		known.governs = victim != r.job.Node && r.subtrees.Contains(victim)
+	}
 	known.forbids = r.whyForbidden(victim, known)
 	r.known[victim] = known
 	return known
@@ -101,6 +107,9 @@ func (r *Rules) Forbids(victim *quota.Node) string {
 func (r *Rules) whyForbidden(victim *quota.Node, to *relation) string {
 	if victim == r.job.Node {
 		return r.Rules.Forbids(victim)
+	}
+	if r.job.IsDaemon && to.governs && r.job.Reclaims {
+		return ""
 	}
 	for n := r.job.Node; n != nil && n != to.common; n = n.Above() {
 		if n.Policies.Fence && r.isBelowTop(n) {
@@ -134,6 +143,12 @@ func (r *Rules) isBelowTop(n *quota.Node) bool {
 
 // ForbidsJob says why no pod of a job of a queue may be evicted (rule G6), "" if that is not forbidden.
 func (r *Rules) ForbidsJob(victim *quota.Node, priority int32) string {
+	if r.job.IsDaemon && r.Governs(victim) {
+		if priority > r.job.Priority {
+			return HigherPriority
+		}
+		return ""
+	}
 	if to := r.to(victim); to.governs && Relative(victim, to.common, priority) > to.own {
 		return HigherPriority
 	}
@@ -154,6 +169,8 @@ func (r *Rules) WhyProtected(victim *quota.Node, leaving, wanted resources.Vecto
 	switch {
 	case !to.governs:
 		return r.Rules.WhyProtected(victim, leaving, wanted, isEntitled)
+	case r.job.IsDaemon:
+		return ""
 	case r.breaksGuarantee(victim, to.common, leaving, wanted):
 		return Guaranteed
 	case !r.holdsAsked(to.common, leaving, wanted):
@@ -245,7 +262,7 @@ func (r *Rules) holdsAsked(common *quota.Node, leaving, wanted resources.Vector)
 // IsEntitledTo reports whether the preemptor may place an amount in room that a queue gives (rules G4 and G7), now or later.
 func (r *Rules) IsEntitledTo(victim *quota.Node, amount resources.Vector) bool {
 	to := r.to(victim)
-	return to.governs && to.forbids == "" && r.isWithin(to.common, amount, amount)
+	return to.governs && to.forbids == "" && (r.job.IsDaemon || r.isWithin(to.common, amount, amount))
 }
 
 // Missing is a resource of which the preemptor's way has too little of its guarantee left.
@@ -286,8 +303,11 @@ func (r *Rules) NeedsRight(victim *quota.Node) bool {
 	return !r.Governs(victim) && r.Rules.NeedsRight(victim)
 }
 
-// AllowsPlan implements [quota.Rules]: rule G4 for all that a plan places.
+// AllowsPlan implements [quota.Rules]: rule G4 for all that a plan places. For a pod of a DaemonSet no rule is about the sum.
 func (r *Rules) AllowsPlan(victims []*quota.Node, placed resources.Vector) bool {
+	if r.job.IsDaemon {
+		return true
+	}
 	for _, n := range victims {
 		if to := r.to(n); to.governs && !r.isWithin(to.common, placed, nil) {
 			return false
@@ -326,7 +346,7 @@ func (r *Rules) Standing(n *quota.Node) quota.Standing {
 		if amount <= 0 {
 			continue
 		}
-		for m := n; m != to.common; m = m.Above() {
+		for m := n; m != nil && m != to.common; m = m.Above() {
 			guarantee, ok := m.Guarantee.At(d)
 			if !ok {
 				continue

@@ -11,6 +11,8 @@ import (
 type Subtrees struct {
 	tops  []*quota.Node
 	delay time.Duration
+	// DaemonSets says that pods of DaemonSets take room on their nodes (rule G10).
+	DaemonSets bool
 }
 
 // NewSubtrees returns the subtrees below some nodes. The delay holds where no queue sets one.

@@ -1,0 +1,144 @@
+package guarantees
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/test/fixture"
+)
+
+const configuration = `
+actions: "enqueue, allocate, reclaim, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+  - name: predicates
+  - name: guaranteed-shares
+  - name: nodeorder
+`
+
+func newScheduler(tb testing.TB) *scheduler.Scheduler {
+	tb.Helper()
+	registry := scheduler.NewRegistry()
+	parsed, err := conf.Parse([]byte(configuration), registry.Catalogue())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	policy, err := registry.Build(parsed)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s := scheduler.New(scheduler.Options{Cluster: cache.Options{SchedulerNames: []string{"volcano"}}})
+	if err := s.Use(policy); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+func eventsOf(objects []runtime.Object) []cache.Event {
+	events := make([]cache.Event, len(objects))
+	for i, o := range objects {
+		events[i] = cache.Set{Object: o}
+	}
+	return events
+}
+
+// queueTree is a tree with so many leaves, ten below each parent.
+func queueTree(leaves int) (objects []runtime.Object) {
+	for i := range leaves {
+		if i%10 == 0 {
+			objects = append(objects, fixture.Queue(fmt.Sprintf("top%d", i/10), fixture.Guaranteed("cpu=100 memory=1Ti")))
+		}
+		objects = append(objects, fixture.Queue(fmt.Sprintf("leaf%d", i), fixture.Below(fmt.Sprintf("top%d", i/10)), fixture.Guaranteed("cpu=40 memory=400Gi"),
+			fixture.Capped("cpu=100000 memory=10000Ti")))
+	}
+	return objects
+}
+
+// BenchmarkOneDecision measures a cycle that finds the victims of one job: 400 leaf queues, of which 30 fill 1,000 nodes.
+func BenchmarkOneDecision(b *testing.B) {
+	for _, test := range []struct {
+		name          string
+		pods, minimum int
+	}{{"one pod", 1, 1}, {"a gang of ten", 10, 10}, {"ten pods by themselves", 10, 0}} {
+		b.Run(test.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				s, now := full(b)
+				asks := asking(test.pods, test.minimum)
+				b.StartTimer()
+				result := s.Cycle(now.Add(time.Hour), asks)
+				b.StopTimer()
+				if result.Panic != "" || len(result.Decisions.Plans) != 1 || len(result.Decisions.Plans[0].Evictions) != 4*test.pods {
+					b.Fatalf("the plan is not what it should be: %s %d plans", result.Panic, len(result.Decisions.Plans))
+				}
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// full is a cluster that 30 of 400 leaf queues fill, with eight pods on each node.
+func full(b *testing.B) (*scheduler.Scheduler, time.Time) {
+	b.Helper()
+	objects := queueTree(400)
+	for n := range 1000 {
+		node := fmt.Sprintf("n%04d", n)
+		objects = append(objects, fixture.Node(node, "cpu=8 memory=64Gi pods=110"))
+		for i := range 8 {
+			name := fmt.Sprintf("r%04d-%d", n, i)
+			objects = append(objects, running(name, fmt.Sprintf("leaf%d", (n*8+i)%30*13), node)...)
+		}
+	}
+	s, now := newScheduler(b), fixture.Birth.Add(time.Hour)
+	if result := s.Cycle(now, eventsOf(objects)); result.Panic != "" {
+		b.Fatal(result.Panic)
+	}
+	return s, now
+}
+
+// running is a job of one pod that runs.
+func running(name, queue, node string) []runtime.Object {
+	group := fixture.Group(name, queue, 1)
+	group.Status.Phase = schedulingv1beta1.PodGroupRunning
+	return []runtime.Object{group, fixture.Pod(name, fixture.In(name), fixture.On(node), fixture.Asks("cpu=1 memory=8Gi"))}
+}
+
+// asking is a job of a queue that holds nothing and is guaranteed 40 CPU.
+func asking(pods, minimum int) []cache.Event {
+	objects := []runtime.Object{fixture.Group("ask", "leaf1", int32(minimum))}
+	for i := range pods {
+		objects = append(objects, fixture.Pod(fmt.Sprintf("ask-%d", i), fixture.In("ask"), fixture.As("worker", i), fixture.Asks("cpu=4 memory=16Gi")))
+	}
+	return eventsOf(objects)
+}
+
+// BenchmarkOpenSession measures a cycle in which a pod of one queue has changed, with so many queues.
+func BenchmarkOpenSession(b *testing.B) {
+	for _, leaves := range []int{10, 900} {
+		b.Run(fmt.Sprintf("queues=%d", leaves+(leaves+9)/10), func(b *testing.B) {
+			s, now := newScheduler(b), fixture.Birth.Add(time.Hour)
+			objects := append(queueTree(leaves), fixture.Node("n1", "cpu=1 memory=64Gi pods=110"))
+			for i := range leaves {
+				name := fmt.Sprintf("w%d", i)
+				objects = append(objects, fixture.Group(name, fmt.Sprintf("leaf%d", i), 1), fixture.Pod(name, fixture.In(name), fixture.Asks("cpu=2")))
+			}
+			s.Cycle(now, eventsOf(objects))
+			b.ReportAllocs()
+			for b.Loop() {
+				now = now.Add(time.Second)
+				s.Cycle(now, nil)
+			}
+		})
+	}
+}

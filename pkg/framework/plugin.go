@@ -76,6 +76,12 @@ type JobEnqueuer interface {
 	MayEnqueue(j *cluster.Job) (Vote, *verdict.Verdict)
 }
 
+// AdmissionLimiter says whether a job may not be admitted, whatever room there is (enableJobEnqueued). It is asked before every
+// JobEnqueuer, also about jobs without minResources, and evictions do not help. The first verdict counts.
+type AdmissionLimiter interface {
+	LimitAdmission(j *cluster.Job) *verdict.Verdict
+}
+
 // QueueOveruseChecker says whether a queue holds its whole share (enabledOverused; Volcano's Overused). With a verdict
 // all jobs of the queue wait for the rest of the action. The first verdict counts.
 type QueueOveruseChecker interface {

@@ -33,6 +33,7 @@ type Policy struct {
 	reclaimCheckers     []QueueReclaimChecker
 	wakers              []Waker
 	subtrees            []SubtreeDeclarer
+	admissionLimiters   []AdmissionLimiter
 
 	graders []HyperNodeGrader
 
@@ -156,6 +157,7 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	add(&p.queueOrder, plugin, on.On(conf.EnableQueueOrder))
 	add(&p.jobOrder, plugin, on.On(conf.EnableJobOrder))
 	add(&p.taskOrder, plugin, on.On(conf.EnableTaskOrder))
+	add(&p.admissionLimiters, plugin, on.On(conf.EnableJobEnqueued))
 	add(&p.overuse, plugin, on.On(conf.EnabledOverused))
 	add(&p.allocation, plugin, on.On(conf.EnabledAllocatable))
 	add(&p.binding, plugin, on.On(conf.EnabledAllocatable))

@@ -52,6 +52,16 @@ func (q Questions) MayEnqueue(j *cluster.Job) *verdict.Verdict {
 	return nil
 }
 
+// LimitAdmission asks whether a job may not be admitted, whatever room there is. Nil means that it may.
+func (q Questions) LimitAdmission(j *cluster.Job) *verdict.Verdict {
+	for _, plugin := range q.Policy.admissionLimiters {
+		if v := plugin.LimitAdmission(j); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
 // Overused asks whether a queue holds its whole share. Nil means that it may hold more.
 func (q Questions) Overused(queue *cluster.Queue) *verdict.Verdict {
 	for _, plugin := range q.Policy.overuse {

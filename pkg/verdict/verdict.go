@@ -33,6 +33,8 @@ const (
 	SchedulingGated Code = "SchedulingGated"
 	// TooLargeForQueue: the minimum of the job alone is more than its queue may ever hold.
 	TooLargeForQueue Code = "TooLargeForQueue"
+	// TooManyApplications: a queue has as many admitted jobs as it may have.
+	TooManyApplications Code = "TooManyApplications"
 	// OverCapability: the queue, or a queue above it, would hold more than its capability.
 	OverCapability Code = "OverCapability"
 	// OverCluster: the queue, or a queue above it, would hold more than the cluster has beside the guarantees of other
@@ -68,7 +70,7 @@ const (
 var order = func() map[Code]int {
 	ranks := map[Code]int{}
 	for i, code := range []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, QueueClosed, NotEnoughTasks, NotEnoughPodsOfTask,
-		SchedulingGated, TooLargeForQueue, OverCapability, OverCluster, OverShare, OverCommitted, HeldUp, Refused, Preempting, Delayed, NotGuaranteed, NotEnoughResources, Quarantined, PodsMissing, NamespaceBackingOff, BackingOff} {
+		SchedulingGated, TooLargeForQueue, TooManyApplications, OverCapability, OverCluster, OverShare, OverCommitted, HeldUp, Refused, Preempting, Delayed, NotGuaranteed, NotEnoughResources, Quarantined, PodsMissing, NamespaceBackingOff, BackingOff} {
 		ranks[code] = i
 	}
 	return ranks
@@ -235,6 +237,7 @@ var openings = map[Code]string{
 	NotEnoughPodsOfTask: "not all pods of task %s exist yet",
 	SchedulingGated:     "pods are held by scheduling gates",
 	TooLargeForQueue:    "the job is larger than queue %s may ever be",
+	TooManyApplications: "queue %s has as many admitted jobs as it may have",
 	OverCapability:      "queue %s is at its capability",
 	OverCluster:         "the cluster has no more for queue %s",
 	OverShare:           "queue %s holds all that it deserves",

@@ -102,6 +102,10 @@ func (a action) tryAdmit(s *framework.Session, j *cluster.Job) {
 		s.AddVerdict(j, v)
 		return
 	}
+	if v := s.LimitAdmission(j); v != nil {
+		s.AddVerdict(j, v)
+		return
+	}
 	if j.MinResources != nil {
 		if v := s.MayEnqueue(j); v != nil {
 			if ok, v := mayBeMadeRoomFor(s, j, v); !ok {

@@ -81,6 +81,9 @@ type plugin struct {
 	cluster    *model.Cluster
 	subtrees   *guarantee.Subtrees
 	written    *quota.View
+
+	service      service
+	applications applications
 }
 
 func (*plugin) Name() string { return Name }
@@ -88,6 +91,7 @@ func (*plugin) Name() string { return Name }
 // OpenSession looks up the tops of the subtrees. A top that does not exist, or that is below another, is left out.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster, p.written = s.Cluster, quota.Written(quota.Policy{})
+	p.service, p.applications = service{session: s}, newApplications(s)
 	var tops []*quota.Node
 	for _, name := range p.names {
 		q := s.Cluster.Queue(name)

@@ -49,6 +49,31 @@ func (s *Subtrees) Delay(n *quota.Node) time.Duration {
 	return s.delay
 }
 
+// CountsPriorities reports whether priorities count in the order in which what is below a queue is served (rule G14).
+func (s *Subtrees) CountsPriorities(n *quota.Node) bool {
+	set := s.inherited(n, func(p *quota.Policies) *bool { return p.PriorityOrder })
+	return set == nil || *set
+}
+
+// IsFair reports whether the job of a queue that holds least is served first (rule G14).
+func (s *Subtrees) IsFair(n *quota.Node) bool {
+	set := s.inherited(n, func(p *quota.Policies) *bool { return p.FairOrder })
+	return set != nil && *set
+}
+
+// inherited returns a policy of the nearest queue in the subtree that sets it, nil if none does.
+func (s *Subtrees) inherited(n *quota.Node, of func(p *quota.Policies) *bool) *bool {
+	for ; n != nil; n = n.Above() {
+		if set := of(&n.Policies); set != nil {
+			return set
+		}
+		if slices.Contains(s.tops, n) {
+			break
+		}
+	}
+	return nil
+}
+
 // Common returns the lowest queue above two queues, which may be one of them. It is nil if they are in no common tree.
 func Common(a, b *quota.Node) *quota.Node {
 	for a != b && a != nil && b != nil {

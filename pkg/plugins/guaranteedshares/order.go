@@ -1,0 +1,151 @@
+package guaranteedshares
+
+import (
+	"cmp"
+	"math"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/quota/guarantee"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// service says which queue is served first (rule G14).
+type service struct {
+	session *framework.Session
+	decided int // decisions of the session when best was worked out
+	// best is the priority of the best waiting job below a queue, as the queue above sees it.
+	best map[*quota.Node]int64
+}
+
+// nothing is the priority of a queue in which no job waits.
+const nothing = math.MinInt64
+
+// bestOf returns the priority of the best waiting job below a queue, as the queue above sees it.
+func (o *service) bestOf(n *quota.Node) int64 {
+	if decided := len(o.session.Binds) + len(o.session.Plans); o.best == nil || o.decided != decided {
+		o.decided, o.best = decided, map[*quota.Node]int64{}
+		for _, q := range o.session.Queues() {
+			o.lookAt(q)
+		}
+	}
+	if best, ok := o.best[n]; ok {
+		return best
+	}
+	return nothing
+}
+
+// lookAt adds the best waiting job of a queue to the queue and all above it. Offsets and fences keep the order of priorities, so
+// only the best job counts.
+func (o *service) lookAt(q *cluster.Queue) {
+	isAny, best := false, int32(0)
+	for _, j := range o.session.Jobs(q) {
+		if (j.IsPendingAdmission() || j.Count(cluster.Pending) > 0) && (!isAny || j.Priority > best) {
+			isAny, best = true, j.Priority
+		}
+	}
+	if !isAny {
+		return
+	}
+	for n := q.QuotaNode(); n != nil; n = n.Above() {
+		relative := guarantee.Relative(q.QuotaNode(), n.Above(), best)
+		if known, ok := o.best[n]; !ok || relative > known {
+			o.best[n] = relative
+		}
+	}
+}
+
+// IsHierarchical reports that a placement in one queue may change the order of others, because it changes those above them.
+func (*plugin) IsHierarchical() bool { return true }
+
+// CompareQueues compares two queues where their ways part (rule G14): by the best job that waits, unless the queue above both says
+// that priorities do not count, then by what they hold of their guarantees, then by age and name.
+func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
+	c := guarantee.Common(a.QuotaNode(), b.QuotaNode())
+	if c == nil || !p.subtrees.Contains(c) {
+		return 0
+	}
+	x, y := below(c, a.QuotaNode()), below(c, b.QuotaNode())
+	if x == c || y == c {
+		return cmp.Compare(a.Depth, b.Depth) // one is above the other, and has no jobs of its own
+	}
+	if p.subtrees.CountsPriorities(c) {
+		if order := cmp.Compare(p.service.bestOf(y), p.service.bestOf(x)); order != 0 {
+			return order
+		}
+	}
+	if order := p.heldOf(x).Compare(p.heldOf(y)); order != 0 {
+		return order
+	}
+	return quota.Compare(x, y)
+}
+
+// below returns the queue directly below c on the way of n, c itself if n is c.
+func below(c, n *quota.Node) *quota.Node {
+	for n != c && n.Above() != c {
+		n = n.Above()
+	}
+	return n
+}
+
+// heldOf is the largest ratio of what a queue holds to its guarantee. Where that names nothing, the lowest capability above counts,
+// and without one the cluster.
+func (p *plugin) heldOf(n *quota.Node) resources.Ratio {
+	worst := resources.Ratio{Den: 1}
+	for i, held := range n.Subtree.Allocated {
+		d := resources.Dim(i)
+		if held <= 0 {
+			continue
+		}
+		limit, isNamed := n.Guarantee.At(d)
+		if !isNamed {
+			if d == resources.Pods {
+				continue
+			}
+			limit = p.cluster.Total.At(d)
+			for m := n; m != nil; m = m.Above() {
+				limit = min(limit, m.Capability.Value(d))
+			}
+		}
+		if ratio := (resources.Ratio{Num: held, Den: limit}); ratio.Compare(worst) > 0 {
+			worst = ratio
+		}
+	}
+	return worst
+}
+
+// CompareJobs compares two jobs of a queue (rule G14): by priority, unless the queue says that priorities do not count. With the
+// order fair the job that holds less comes first. The older job comes first otherwise, see [cluster.CompareJobs].
+func (p *plugin) CompareJobs(a, b *cluster.Job) int {
+	n := a.QuotaNode()
+	if !p.subtrees.Contains(n) {
+		return 0
+	}
+	if p.subtrees.CountsPriorities(n) {
+		if c := cmp.Compare(b.Priority, a.Priority); c != 0 {
+			return c
+		}
+	}
+	if !p.subtrees.IsFair(n) {
+		return 0
+	}
+	return p.shareOf(n, a).Compare(p.shareOf(n, b))
+}
+
+// shareOf is the dominant share of a job of the guarantee of its queue. Where that names nothing, the capability counts, and without
+// one the cluster.
+func (p *plugin) shareOf(n *quota.Node, j *cluster.Job) resources.Ratio {
+	worst := resources.Ratio{Den: 1}
+	for i, held := range j.Usage.Allocated {
+		d := resources.Dim(i)
+		limit, isNamed := n.Guarantee.At(d)
+		if !isNamed {
+			limit = min(n.Capability.Value(d), p.cluster.Total.At(d))
+		}
+		if ratio := (resources.Ratio{Num: held, Den: limit}); held > 0 && (isNamed || d != resources.Pods) && ratio.Compare(worst) > 0 {
+			worst = ratio
+		}
+	}
+	return worst
+}

@@ -302,8 +302,11 @@ func (s *simulation) cycle() (bool, error) {
 	return decided || s.report.rows() > before || s.awaitsTime(), nil
 }
 
-// awaitsTime reports whether time alone may help a job that waits.
+// awaitsTime reports whether time alone may help a job that waits, or makes a queue give what it holds beyond its capability.
 func (s *simulation) awaitsTime() bool {
+	if subtrees := s.scheduler.Policy().Subtrees(); subtrees != nil && s.scheduler.Policy().Has("shuffle") && !subtrees.NextCut.IsZero() {
+		return true
+	}
 	return slices.ContainsFunc(s.scheduler.Cluster().Attended(), func(j *cluster.Job) bool {
 		return j.Verdict != nil && !j.Verdict.RetryAt.IsZero()
 	})

@@ -76,6 +76,7 @@ type VictimChooser interface {
 type Chosen struct {
 	Task *cluster.Task
 	Why  string
+	Rule string // the number of the rule, "" if there is none
 }
 
 // NodeVetoer may refuse the node that would be chosen for a task (enablePredicate). It returns a reason that users

@@ -164,10 +164,15 @@ func (g *Guaranteed) ClassOf(t *cluster.Task) (c Class) {
 	if !g.Governs(t.Job.QuotaNode()) {
 		return 0
 	}
-	if !t.AllowsPreemption(g.session.Cluster.PriorityClass(t.Pod.Spec.PriorityClassName)) {
+	return MarksOf(g.session, t)
+}
+
+// MarksOf returns the class of a pod by its own marks and its place in its application.
+func MarksOf(s *framework.Session, t *cluster.Task) (c Class) {
+	if !t.AllowsPreemption(s.Cluster.PriorityClass(t.Pod.Spec.PriorityClassName)) {
 		c = OptedOut
 	}
-	if id := t.Application(); id != "" && originators(g.session)[application{t.Job.ID.Namespace, id}] == t {
+	if id := t.Application(); id != "" && originators(s)[application{t.Job.ID.Namespace, id}] == t {
 		c |= Originator
 	}
 	return c

@@ -84,6 +84,7 @@ type plugin struct {
 
 	service      service
 	applications applications
+	excess       excess
 }
 
 func (*plugin) Name() string { return Name }
@@ -106,6 +107,8 @@ func (p *plugin) OpenSession(s *framework.Session) {
 		return slices.ContainsFunc(tops, func(other *quota.Node) bool { return other != n && other.Contains(n) })
 	}), p.delay)
 	p.subtrees.DaemonSets = p.daemonSets
+	p.excess.follow(s, p.subtrees)
+	p.subtrees.NextCut = p.excess.next
 }
 
 // Subtrees are those of this session.

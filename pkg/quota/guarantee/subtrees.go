@@ -13,6 +13,8 @@ type Subtrees struct {
 	delay time.Duration
 	// DaemonSets says that pods of DaemonSets take room on their nodes (rule G10).
 	DaemonSets bool
+	// NextCut is when a queue will have held more than its capability for too long (rule G12), zero if none will.
+	NextCut time.Time
 }
 
 // NewSubtrees returns the subtrees below some nodes. The delay holds where no queue sets one.
@@ -47,6 +49,22 @@ func (s *Subtrees) Delay(n *quota.Node) time.Duration {
 		}
 	}
 	return s.delay
+}
+
+// QuotaDelay returns how long a queue may hold more than its capability (rule G12), 0 if there is no limit.
+func (s *Subtrees) QuotaDelay(n *quota.Node) time.Duration {
+	if !s.Contains(n) {
+		return 0
+	}
+	for ; n != nil; n = n.Above() {
+		if n.Policies.QuotaDelay != nil {
+			return *n.Policies.QuotaDelay
+		}
+		if slices.Contains(s.tops, n) {
+			break
+		}
+	}
+	return 0
 }
 
 // CountsPriorities reports whether priorities count in the order in which what is below a queue is served (rule G14).

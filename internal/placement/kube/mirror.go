@@ -17,6 +17,7 @@ import (
 	"hekla.sh/hekla/internal/placement/supply"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
+	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
 // mirror is the model as the plugins see it. Objects and pods are updated separately, since most questions need no pods.
@@ -28,6 +29,8 @@ type mirror struct {
 	softTaints int                       // on all nodes
 	taints     taints
 	labels     nodelabels.Index
+
+	terms map[*pods.Template]*framework.PodInfo // a pod of each template that has affinity
 
 	objectsSeen uint64 // how far Cluster.Changes has been followed for node objects
 	podsSeen    uint64 // and for pods
@@ -73,6 +76,7 @@ func newMirror(c *model.Cluster, shows func(cluster.Status) bool) *mirror {
 		shows:     shows,
 		stock:     stock{},
 		taints:    newTaints(),
+		terms:     map[*pods.Template]*framework.PodInfo{},
 		epoch:     1,
 		informers: factory,
 		spaces:    factory.Core().V1().Namespaces().Informer().GetIndexer(),
@@ -254,9 +258,7 @@ func (m *mirror) fill(r *reflection) {
 		}
 		var p *population.Pod
 		if p, next = residentOf(before, next, t.Pod); p == nil {
-			// A term that cannot be read matches nothing, as in kube-scheduler; the rest of the pod counts.
-			made, _ := framework.NewPodInfo(t.Pod.Object())
-			p = &population.Pod{PodInfo: made, Object: t.Pod, Slot: int32(r.node.Slot)}
+			p = &population.Pod{PodInfo: m.infoOf(t.Pod), Object: t.Pod, Slot: int32(r.node.Slot)}
 			if m.population != nil {
 				m.population.Add(p)
 			}
@@ -284,6 +286,28 @@ func (m *mirror) fill(r *reflection) {
 	}
 	clear(before)
 	r.spare = before[:0]
+}
+
+// maxTermsStored is for how many templates of pods the affinity terms are stored: those of the jobs whose pods come at one time.
+const maxTermsStored = 1 << 12
+
+// infoOf returns a pod as the plugins see it. The affinity terms of equal pods are read once.
+func (m *mirror) infoOf(pod *cluster.Pod) *framework.PodInfo {
+	known := m.terms[pod.Template]
+	if known != nil && known.Pod.Namespace == pod.Namespace {
+		return &framework.PodInfo{Pod: pod.Object(), RequiredAffinityTerms: known.RequiredAffinityTerms,
+			RequiredAntiAffinityTerms: known.RequiredAntiAffinityTerms, PreferredAffinityTerms: known.PreferredAffinityTerms,
+			PreferredAntiAffinityTerms: known.PreferredAntiAffinityTerms}
+	}
+	// A term that cannot be read matches nothing, as in kube-scheduler; the rest of the pod counts.
+	info, _ := framework.NewPodInfo(pod.Object())
+	if pod.Spec.Affinity != nil {
+		if len(m.terms) >= maxTermsStored {
+			clear(m.terms)
+		}
+		m.terms[pod.Template] = info
+	}
+	return info
 }
 
 // showPod notes whether the plugins see a pod.

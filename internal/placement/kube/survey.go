@@ -154,9 +154,7 @@ func (q *Question) countAll() {
 		a.isCounted = len(m.own.all) > 0 // without nodes the plugins do not read the pod
 		return
 	}
-	for _, node := range m.own.all {
-		a.counts.CountNode(node.Node(), +1)
-	}
+	a.counts.CountNodes()
 	m.population.Search(q.pod, a.counts.Wants(), func(p *population.Pod) {
 		a.counted++
 		if r := m.bySlot[p.Slot]; p.IsShown && r.exists() {

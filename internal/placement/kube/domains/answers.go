@@ -3,6 +3,7 @@ package domains
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
@@ -126,10 +127,11 @@ func (c *Counts) rateAffinity(fronts []Front) {
 		return
 	}
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	c.raw = slices.Grow(c.raw[:0], len(fronts))[:len(fronts)]
 	for i := range fronts {
 		if !fronts[i].IsRefused {
-			points := c.pointsOf(fronts[i].Slot)
-			least, most = min(least, points), max(most, points)
+			c.raw[i] = c.pointsOf(fronts[i].Slot)
+			least, most = min(least, c.raw[i]), max(most, c.raw[i])
 		}
 	}
 	if most <= least {
@@ -137,7 +139,7 @@ func (c *Counts) rateAffinity(fronts []Front) {
 	}
 	for i := range fronts {
 		if f := &fronts[i]; !f.IsRefused {
-			share := float64(c.pointsOf(f.Slot)-least) / float64(most-least)
+			share := float64(c.raw[i]-least) / float64(most-least)
 			f.Score += int64(float64(fwk.MaxScore)*share) * c.policy.AffinityWeight
 		}
 	}
@@ -158,25 +160,33 @@ func (c *Counts) rateSpread(fronts []Front) {
 	if len(c.softSpreads) == 0 {
 		return
 	}
+	c.raw = slices.Grow(c.raw[:0], len(fronts))[:len(fronts)]
+	for i := range fronts {
+		if c.raw[i] = 0; !c.isSpread(&fronts[i]) {
+			c.raw[i] = notSpread
+		}
+	}
 	weights := c.spreadWeights(fronts)
 	least, most := int64(math.MaxInt64), int64(0)
 	for i := range fronts {
-		if f := &fronts[i]; c.isSpread(f) {
-			score := c.crowdOf(f.Slot, weights)
-			least, most = min(least, score), max(most, score)
+		if c.raw[i] != notSpread {
+			c.raw[i] = c.crowdOf(fronts[i].Slot, weights)
+			least, most = min(least, c.raw[i]), max(most, c.raw[i])
 		}
 	}
 	for i := range fronts {
-		f := &fronts[i]
-		switch {
-		case !c.isSpread(f): // a node that lacks a topology key gets nothing
+		switch f := &fronts[i]; {
+		case c.raw[i] == notSpread: // a node that lacks a topology key gets nothing
 		case most == 0:
 			f.Score += fwk.MaxScore * c.policy.SpreadWeight
 		default:
-			f.Score += fwk.MaxScore * (most + least - c.crowdOf(f.Slot, weights)) / most * c.policy.SpreadWeight
+			f.Score += fwk.MaxScore * (most + least - c.raw[i]) / most * c.policy.SpreadWeight
 		}
 	}
 }
+
+// notSpread stands for the score of nodes that are not scored by the constraints.
+const notSpread = math.MinInt64
 
 // isSpread reports whether nodes are scored by the constraints of the class: they are not refused and have all topology keys.
 func (c *Counts) isSpread(f *Front) bool {
@@ -191,7 +201,8 @@ func (c *Counts) isSpread(f *Front) bool {
 	return true
 }
 
-// spreadWeights returns the weight of each constraint. It grows with the number of domains that are left.
+// spreadWeights returns the weight of each constraint. It grows with the number of domains that are left. The raw scores say which nodes
+// are scored.
 func (c *Counts) spreadWeights(fronts []Front) []float64 {
 	weights := make([]float64, len(c.softSpreads))
 	for i, s := range c.softSpreads {
@@ -202,7 +213,7 @@ func (c *Counts) spreadWeights(fronts []Front) []float64 {
 		c.rated++
 		for j := range fronts {
 			f := &fronts[j]
-			if !c.isSpread(f) {
+			if c.raw[j] == notSpread {
 				continue
 			}
 			if s.isPerNode() {

@@ -27,8 +27,12 @@ type Counts struct {
 	policy   Policy
 	topology *Topology
 	require  nodeaffinity.RequiredNodeAffinity
-	version  uint64
-	rated    uint64 // how often nodes were rated
+	// isAnywhere is set if the class requires no labels of nodes.
+	isAnywhere bool
+	version    uint64
+	rated      uint64 // how often nodes were rated
+
+	raw []int64 // space to work in: by front, the score before it is normalised
 
 	affinity, anti []fwk.AffinityTerm         // that are required, namespaces resolved
 	near, apart    []fwk.WeightedAffinityTerm // that are preferred
@@ -57,6 +61,9 @@ func New(pod *corev1.Pod, policy Policy, topology *Topology, namespaces []*corev
 		return nil
 	}
 	c := &Counts{pod: pod, policy: policy, topology: topology, require: nodeaffinity.GetRequiredNodeAffinity(pod)}
+	affinity := pod.Spec.Affinity
+	c.isAnywhere = len(pod.Spec.NodeSelector) == 0 && (affinity == nil || affinity.NodeAffinity == nil ||
+		affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil)
 	for _, namespace := range namespaces {
 		if namespace.Name == pod.Namespace {
 			c.space = namespace.Labels

@@ -107,6 +107,24 @@ func (c *Counts) CountNode(node *corev1.Node, change int32) {
 	}
 }
 
+// CountNodes counts all nodes in that are in the topology, before any pod is counted.
+func (c *Counts) CountNodes() {
+	if len(c.spreads) == 0 {
+		return
+	}
+	for slot, node := range c.topology.nodes {
+		isIn := node != nil
+		for _, s := range c.spreads {
+			isIn = isIn && s.at(int32(slot)) >= 0
+		}
+		for _, s := range c.spreads {
+			if isIn && c.includes(s, node) {
+				s.countNode(s.at(int32(slot)), +1)
+			}
+		}
+	}
+}
+
 func hasAll(spreads []*spreadCount, node *corev1.Node) bool {
 	for _, s := range spreads {
 		if _, ok := node.Labels[s.name]; !ok {
@@ -118,7 +136,7 @@ func hasAll(spreads []*spreadCount, node *corev1.Node) bool {
 
 // includes reports whether the pods on a node count, which has all topology keys.
 func (c *Counts) includes(s *spreadCount, node *corev1.Node) bool {
-	if s.honorAffinity {
+	if s.honorAffinity && !c.isAnywhere {
 		if matches, _ := c.require.Match(node); !matches { // what cannot be read matches nothing, as in the plugin
 			return false
 		}

@@ -1,6 +1,9 @@
 package placement
 
 import (
+	"bytes"
+	"slices"
+
 	"hekla.sh/hekla/internal/placement/kube"
 	"hekla.sh/hekla/internal/placement/ranking"
 	"hekla.sh/hekla/pkg/cluster"
@@ -22,7 +25,9 @@ type groups struct {
 	place   []int32 // by slot, of all groups
 	score   []int64 // by slot: the score by which the node has its place
 
-	key    []byte       // space to work in
+	key    []byte       // of the last node that was asked about
+	last   int32        // its group, -1 if there is none
+	other  []byte       // space to work in
 	fronts []kube.Front // space to work in: the best nodes
 	asked  []int32      // by front: the group
 }
@@ -51,17 +56,33 @@ func (x *kind) groupsOf(e *Engine, a *answers, q *kube.Question) *groups {
 }
 
 func (g *groups) build(e *Engine, a *answers, q *kube.Question) {
-	g.numbers, g.all = map[string]int32{}, nil
+	g.numbers, g.all, g.last = map[string]int32{}, nil, -1
 	g.number = append(g.number[:0], make([]int32, len(a.why))...)
-	g.place = append(g.place[:0], make([]int32, len(a.why))...)
 	g.score = append(g.score[:0], a.score...)
 	for slot := range g.number {
-		g.number[slot], g.place[slot] = -1, -1
+		g.number[slot] = -1
 	}
-	for _, n := range e.area() {
+	nodes := e.area()
+	for _, n := range nodes {
 		if a.why[n.Slot] == fits {
 			g.number[n.Slot] = g.numberOf(q, n)
-			g.all[g.number[n.Slot]].Add(int32(n.Slot))
+		}
+	}
+	if e.domain == nil && len(g.all) == 1 { // the heap of all nodes is that of the group
+		g.place = append(g.place[:0], a.all.Place...)
+		g.all[0].Slots, g.all[0].Place = slices.Clone(a.all.Slots), g.place
+		return
+	}
+	g.place = append(g.place[:0], g.number...)
+	for slot := range g.place {
+		g.place[slot] = -1
+	}
+	for i := range g.all {
+		g.all[i].Place = g.place
+	}
+	for _, n := range nodes {
+		if number := g.number[n.Slot]; number >= 0 {
+			g.all[number].Add(int32(n.Slot))
 		}
 	}
 	for i := range g.all {
@@ -71,13 +92,19 @@ func (g *groups) build(e *Engine, a *answers, q *kube.Question) {
 
 // numberOf returns the group of a node.
 func (g *groups) numberOf(q *kube.Question, n *cluster.Node) int32 {
-	g.key = q.Group(n, g.key[:0])
+	before := g.key
+	g.key = q.Group(n, g.other[:0])
+	g.other = before
+	if g.last >= 0 && bytes.Equal(g.key, before) { // most nodes are alike
+		return g.last
+	}
 	number, isKnown := g.numbers[string(g.key)]
 	if !isKnown {
 		number = int32(len(g.all))
 		g.numbers[string(g.key)] = number
 		g.all = append(g.all, ranking.Heap{Place: g.place})
 	}
+	g.last = number
 	return number
 }
 

@@ -52,6 +52,7 @@ type Pod struct {
 // namespaceIndex are the pods of a namespace.
 type namespaceIndex struct {
 	pods    pods
+	having  map[string]int             // how many of them have a label, by its key
 	byLabel map[string]map[string]pods // by key and value; keys that were asked for
 }
 
@@ -92,10 +93,13 @@ func (p *Population) Add(r *Pod) {
 	pod := r.GetPod()
 	s := p.spaces[pod.Namespace]
 	if s == nil {
-		s = &namespaceIndex{pods: pods{}, byLabel: map[string]map[string]pods{}}
+		s = &namespaceIndex{pods: pods{}, having: map[string]int{}, byLabel: map[string]map[string]pods{}}
 		p.spaces[pod.Namespace] = s
 	}
 	s.pods[r] = struct{}{}
+	for key := range pod.Labels {
+		s.having[key]++
+	}
 	for key, values := range s.byLabel {
 		if value, ok := pod.Labels[key]; ok {
 			p.index(values, value, r)
@@ -118,6 +122,11 @@ func (p *Population) Remove(r *Pod) {
 			p.drop(s, key)
 		}
 		delete(p.spaces, pod.Namespace)
+	}
+	for key := range pod.Labels {
+		if s.having[key]--; s.having[key] == 0 {
+			delete(s.having, key)
+		}
 	}
 	for key, values := range s.byLabel {
 		value, ok := pod.Labels[key]
@@ -237,8 +246,11 @@ func (p *Population) visitWanted(s *namespaceIndex, selector labels.Selector, vi
 	if _, selects := selector.Requirements(); !selects {
 		return
 	}
-	if len(values) == 0 || len(s.pods) <= fewPods {
+	switch {
+	case len(values) == 0 || len(s.pods) <= fewPods:
 		visit(s.pods)
+		return
+	case s.having[key] == 0: // labels that no pod has are not worth an index
 		return
 	}
 	if s.byLabel[key] == nil {

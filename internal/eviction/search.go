@@ -121,7 +121,7 @@ func (f *Search) sparedFor(a *attempt) []verdict.Spared {
 		return known
 	}
 	leaving, spared, areProtected := a.mayLeave(a.pods())
-	if isShared && (areProtected || len(leaving) == 0 && !f.mayTake(a) && !rules.IsAnyGuaranteed(spared)) {
+	if isShared && (areProtected || len(leaving) == 0 && !f.rightOf(a).MayTake && !rules.IsAnyGuaranteed(spared)) {
 		f.protected[key] = spared
 	}
 	return spared
@@ -133,9 +133,12 @@ type protectionKey struct {
 	wanted         uint64
 }
 
-// mayTake reports whether any queue with pods to evict may have to give way.
-func (f *Search) mayTake(a *attempt) bool {
-	return f.triesAll || a.rules.MayTake(maps.Keys(f.evictable))
+// rightOf returns whether any queue with pods to evict may have to give way.
+func (f *Search) rightOf(a *attempt) rules.Right {
+	if f.triesAll {
+		return rules.Right{MayTake: true}
+	}
+	return a.rules.Right(maps.Keys(f.evictable))
 }
 
 func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
@@ -151,11 +154,13 @@ type preemptorShape struct {
 
 // searchFailure is how many tasks the job lacked, and what the verdict said.
 type searchFailure struct {
-	lacks  int
-	spared []verdict.Spared
-	vetoed []verdict.NodeReason
-	waits  bool // for other plans to send their evictions
-	never  bool // no pod can be evicted for it until objects change
+	lacks     int
+	spared    []verdict.Spared
+	vetoed    []verdict.NodeReason
+	displaces bool        // plans of other jobs are in force that it may displace
+	waits     bool        // for other plans to send their evictions
+	never     bool        // no pod can be evicted for it until objects change
+	right     rules.Right // of its queue to reclaim, asked if other queues have pods to evict
 	// refine makes the verdict more exact, nil if there is nothing to add.
 	refine func(v *verdict.Verdict)
 }
@@ -233,12 +238,15 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	}
 	lower, waits := a.lowerPlans()
 	why := searchFailure{lacks: j.Lacks()}
-	why.never = len(lower) == 0
+	why.never, why.displaces = len(lower) == 0, len(lower) > 0
 	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
 	if f.capacity.CouldHold(pods, max(j.LacksPromises(), 1)) {
 		finds := f.mayFindVictims(scope, j) && a.candidates.MayOpenAny(pods)
 		why.never = why.never && !finds
-		finds = finds && f.mayTake(a)
+		if finds {
+			why.right = f.rightOf(a)
+			finds = why.right.MayTake
+		}
 		if (len(lower) > 0 || finds || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
 			f.looks += a.candidates.Tried()
 			return
@@ -343,6 +351,21 @@ func helpsOf(j *cluster.Job) verdict.Help {
 	return helps
 }
 
+// help is what would make pods evictable, if that is known. It lists no room.
+func (why *searchFailure) help(scope decision.Scope) verdict.Help {
+	switch {
+	case scope == decision.WithinJob:
+		return 0
+	case why.never && scope == decision.BetweenJobs:
+		return verdict.HelpOwnVictims
+	case why.never:
+		return verdict.HelpVictims
+	case why.displaces:
+		return 0
+	}
+	return why.right.Help
+}
+
 // refuse notes a verdict that no pods are evicted for a job, and why.
 func (f *Search) refuse(scope decision.Scope, j *cluster.Job, why searchFailure) {
 	spared := why.spared
@@ -350,9 +373,9 @@ func (f *Search) refuse(scope decision.Scope, j *cluster.Job, why searchFailure)
 		spared = nil // another action has reported the same pods
 	}
 	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Vetoed: why.vetoed, Help: helpsOf(j)}
-	if why.never && scope != decision.WithinJob && j.Verdict != nil && f.session.Judged(j) && j.Verdict.Help&(verdict.HelpNode|verdict.HelpRoom|verdict.HelpQueue) != 0 {
+	if help := why.help(scope); help != 0 && j.Verdict != nil && f.session.Judged(j) && j.Verdict.Help&(verdict.HelpNode|verdict.HelpRoom|verdict.HelpQueue|verdict.HelpOwnQueue) != 0 {
 		// What room would do for it is known already.
-		v.Help = v.Help&^(verdict.HelpNode|verdict.HelpQueue|verdict.HelpPod) | verdict.HelpVictims
+		v.Help = v.Help&^(verdict.HelpNode|verdict.HelpQueue|verdict.HelpPod) | help
 	}
 	if why.waits {
 		v.Help |= verdict.HelpTime // it helps that time passes: evictions that are sent are no event

@@ -174,7 +174,7 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 // waitForRoom makes a job that does not fit wait for more room, whatever else it may lack. It cannot start before there are
 // places for as many pods of one class as it needs beside all its pods of other classes.
 func waitForRoom(s *framework.Session, j *cluster.Job, v *verdict.Verdict, refused []*cluster.Task) {
-	if v.Code != verdict.NotEnoughResources || v.Help&^(verdict.HelpNode|verdict.HelpQueue) != 0 || len(s.Policy.Vetoers) > 0 || j.Proximity != nil || len(j.Subgroups()) > 0 {
+	if v.Code != verdict.NotEnoughResources || v.Help&^(verdict.HelpNode|verdict.HelpQueue|verdict.HelpOwnQueue) != 0 || len(s.Policy.Vetoers) > 0 || j.Proximity != nil || len(j.Subgroups()) > 0 {
 		return
 	}
 	for _, t := range cluster.OnePerClass(refused) {

@@ -142,6 +142,7 @@ type BacklogPlace struct {
 // RestKey is what resting jobs wait for: kinds of help, and with HelpRoom room for so many pods of a class.
 type RestKey struct {
 	Help  verdict.Help
+	Queue *quota.Node // nil unless some help is counted by queue
 	Class *Class
 	Pods  int64
 }
@@ -189,7 +190,7 @@ func (j *Job) Tasks() []*Task { return j.Internal.Tasks }
 
 // QuotaNode returns the node of the quota tree on which the job is booked, nil if its queue does not exist.
 func (j *Job) QuotaNode() *quota.Node {
-	if j.Queue == nil {
+	if j == nil || j.Queue == nil {
 		return nil
 	}
 	return &j.Queue.Node

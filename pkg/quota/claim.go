@@ -133,7 +133,7 @@ func (v *View) Shortages(index *resources.Index, n *Node, c Claim) []verdict.Sho
 // Refusal returns the verdict for a claim that does not fit under the ceiling of a node.
 func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdict {
 	ceiling := v.Of(n).Ceiling.Value
-	refusal := &verdict.Verdict{Code: verdict.OverCapability, Subject: n.Name, Help: verdict.HelpQueue}
+	refusal := &verdict.Verdict{Code: verdict.OverCapability, Subject: n.Name, Help: n.help()}
 	alone := ToPlace(c.whole)
 	if refusal.Shortages = alone.shortages(index, &Usage{}, ceiling); refusal.Shortages != nil {
 		refusal.Code = verdict.TooLargeForQueue
@@ -162,8 +162,16 @@ func OverCapability(index *resources.Index, n *Node, amount resources.Vector) *v
 	if full == nil {
 		return nil
 	}
-	return &verdict.Verdict{Code: verdict.OverCapability, Subject: full.Name, Help: verdict.HelpQueue,
+	return &verdict.Verdict{Code: verdict.OverCapability, Subject: full.Name, Help: full.help(),
 		Shortages: written.Shortages(index, full, claim)}
+}
+
+// help is what helps a job that the node has no room for. The root is no job's own queue.
+func (n *Node) help() verdict.Help {
+	if n.parent == nil {
+		return verdict.HelpQueue
+	}
+	return verdict.HelpOwnQueue
 }
 
 // RefuseClosed returns a verdict if the queue is not open and so may not reclaim (rule Q5), nil if it is open.

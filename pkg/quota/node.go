@@ -81,6 +81,9 @@ type Node struct {
 	Jobs int
 	// Own is the usage of the queue's own jobs. Subtree includes the jobs of all queues below it.
 	Own, Subtree Usage
+	// Freed is how often the queue, or one below it, has held or requested less. Exposed is how often a pod of the queue
+	// may have become a victim of a job of the queue. They only grow.
+	Freed, Exposed uint64
 
 	written  Bounds // bounds by the terms, worked out when the tree grows
 	parent   *Node
@@ -106,6 +109,21 @@ func (n *Node) IsRoot() bool { return n == n.root }
 
 // HasPlace reports whether the node is in the tree: the root or a node below it.
 func (n *Node) HasPlace() bool { return n.parent != nil || n.IsRoot() }
+
+// Free counts that the node, and all above it, hold or request less. The root is left out, because it has no share.
+func (n *Node) Free() {
+	for m := n; m != nil && (m == n || m.parent != nil); m = m.parent {
+		m.Freed++
+	}
+}
+
+// FreedOnPath is how often the node, or one above it, has held or requested less.
+func (n *Node) FreedOnPath() (times uint64) {
+	for m := n; m != nil && (m == n || m.parent != nil); m = m.parent {
+		times += m.Freed
+	}
+	return times
+}
 
 // Contains reports whether m is this node or a node below it.
 func (n *Node) Contains(m *Node) bool {

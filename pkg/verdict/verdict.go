@@ -92,18 +92,20 @@ func (c Code) LacksRoom() bool {
 }
 
 // Help is a set of kinds of change after which a refused job is tried again.
-type Help uint8
+type Help uint16
 
 // The kinds of change.
 const (
-	HelpNode    Help = 1 << iota // a node joins, changes, or gets room
-	HelpQueue                    // a queue changes, or holds less
-	HelpJob                      // the job or one of its pods changes
-	HelpTime                     // time passes
-	HelpPod                      // a pod gets a node or other labels, which matters for affinity
-	HelpSupply                   // a volume, a device or a claim is added, changes or is released
-	HelpRoom                     // a node changes, or nodes have room for as many pods as the job needs of one class
-	HelpVictims                  // a pod may be a victim that could not be one before: it is new, or an object that protects it has changed
+	HelpNode       Help = 1 << iota // a node joins, changes, or gets room
+	HelpQueue                       // a queue changes, or holds less
+	HelpJob                         // the job or one of its pods changes
+	HelpTime                        // time passes
+	HelpPod                         // a pod gets a node or other labels, which matters for affinity
+	HelpSupply                      // a volume, a device or a claim is added, changes or is released
+	HelpRoom                        // a node changes, or nodes have room for as many pods as the job needs of one class
+	HelpVictims                     // a pod may be a victim that could not be one before: it is new, or an object that protects it has changed
+	HelpOwnQueue                    // the job's queue, or one above it, holds less or has another share
+	HelpOwnVictims                  // as HelpVictims, but only a pod of the job's own queue
 )
 
 // Shortage is a lack of one resource, in the resource's unit (see package resources).

@@ -11,7 +11,7 @@ import (
 
 // New returns an empty backlog.
 func New() Backlog {
-	return Backlog{resting: map[cluster.RestKey]*group{}, highest: map[*cluster.Queue]int32{}}
+	return Backlog{resting: map[cluster.RestKey]*group{}, highest: map[*cluster.Queue]int32{}, highestIn: map[*cluster.Queue]int32{}}
 }
 
 // Backlog holds the jobs that wait.
@@ -23,8 +23,8 @@ type Backlog struct {
 	before    []*cluster.Job // attended before, empty; its memory is used again
 	frozen    bool           // see Freeze
 
-	seen    wake.Counts              // when awakenHelped was called last
-	highest map[*cluster.Queue]int32 // priority of a job that new victims would help
+	seen               wake.Counts              // when awakenHelped was called last
+	highest, highestIn map[*cluster.Queue]int32 // priority of a job that new victims of any queue would help, or of its own queue
 }
 
 // group are jobs that rest until one of the same kinds of help comes.
@@ -120,35 +120,48 @@ func (b *Backlog) rest(j *cluster.Job, counts *wake.Counts) {
 	if len(g.jobs) == 0 || j.Internal.LookedAt.Before(g.oldest) {
 		g.oldest = j.Internal.LookedAt
 	}
-	g.counts, g.room = *counts, j.Internal.Room
+	g.counts, g.room = counts.In(key.Queue), j.Internal.Room
 	j.Internal.Backlog.IsResting, j.Internal.Backlog.RestsFor, j.Internal.Backlog.RestingAt = true, key, len(g.jobs)
 	g.jobs = append(g.jobs, j)
 }
 
 // Watch must be called when a job has got another verdict.
 func (b *Backlog) Watch(j *cluster.Job) {
-	if v := j.Verdict; v == nil || v.Help&verdict.HelpVictims == 0 || b.frozen {
+	if j.Verdict == nil || b.frozen {
 		return
 	}
-	if highest, ok := b.highest[j.Queue]; !ok || j.Priority > highest {
-		b.highest[j.Queue] = j.Priority
-	}
-}
-
-// MayPreempt reports whether a waiting job that new victims would help is of another queue than a job, or of a higher
-// priority.
-func (b *Backlog) MayPreempt(j *cluster.Job) bool {
-	for q, highest := range b.highest {
-		if j == nil || q != j.Queue || highest > j.Priority {
-			return true
+	note := func(kind verdict.Help, highest map[*cluster.Queue]int32) {
+		if before, ok := highest[j.Queue]; j.Verdict.Help&kind != 0 && (!ok || j.Priority > before) {
+			highest[j.Queue] = j.Priority
 		}
 	}
-	return false
+	note(verdict.HelpVictims, b.highest)
+	note(verdict.HelpOwnVictims, b.highestIn)
+}
+
+// NoteVictim counts that a pod of a job with a node may be a victim, if a waiting job could make it one: a job of any queue
+// that is of another queue or of a higher priority, or one that looks only in its own queue.
+func (b *Backlog) NoteVictim(world *wake.World, j *cluster.Job) {
+	for q, highest := range b.highest {
+		if j == nil || q != j.Queue || highest > j.Priority {
+			world.Note(wake.VictimPlaced)
+			break
+		}
+	}
+	if j == nil {
+		return
+	}
+	if highest, ok := b.highestIn[j.Queue]; ok && highest > j.Priority {
+		world.NoteExposed(j.QuotaNode())
+	}
 }
 
 // KeyOf returns what a job rests for.
 func KeyOf(j *cluster.Job) cluster.RestKey {
 	key := cluster.RestKey{Help: wake.Hopes(j.Verdict)}
+	if key.Help&wake.Own != 0 {
+		key.Queue = j.QuotaNode()
+	}
 	if waitsForRoom(j) {
 		key.Class, key.Pods = j.Internal.Room.Class, j.Internal.Room.Pods
 	}
@@ -167,9 +180,12 @@ func (b *Backlog) awakenHelped(counts *wake.Counts, room cluster.RoomCounter, be
 	if b.seen.Differ(counts, verdict.HelpVictims) {
 		clear(b.highest) // all that watch are looked at now
 	}
+	if b.seen.Differ(counts, verdict.HelpOwnVictims) {
+		clear(b.highestIn)
+	}
 	b.seen = *counts
 	for key, g := range b.resting {
-		if g.counts.Differ(counts, key.Help) || !g.oldest.After(before) {
+		if g.isHelped(key, counts) || !g.oldest.After(before) {
 			for _, j := range g.jobs {
 				leave(j)
 				b.Attend(j)
@@ -182,10 +198,19 @@ func (b *Backlog) awakenHelped(counts *wake.Counts, room cluster.RoomCounter, be
 	return roomed
 }
 
+// isHelped reports whether something has happened that helps the jobs of a group.
+func (g *group) isHelped(key cluster.RestKey, counts *wake.Counts) bool {
+	if key.Queue == nil {
+		return g.counts.Differ(counts, key.Help)
+	}
+	now := counts.In(key.Queue)
+	return g.counts.Differ(&now, key.Help)
+}
+
 // IsAnyHelped reports whether something has happened that helps a resting job.
 func (b *Backlog) IsAnyHelped(counts *wake.Counts) bool {
 	for key, g := range b.resting {
-		if g.counts.Differ(counts, key.Help) {
+		if g.isHelped(key, counts) {
 			return true
 		}
 	}

@@ -22,7 +22,7 @@ var unordered = []string{"NodeInternals.Tasks"}
 // leftOut are the fields that undo does not restore: they only grow, or are lists of what is to be looked at again.
 var leftOut = []string{
 	"base.writer", "Plans.model", "attention.generation", "attention.changes", "Cluster.log", "attention.touchedJobs",
-	"Tree.touched", "Node.Generation", "Node.SpecGeneration", "JobInternals.IsTouched", "Node.touched",
+	"Tree.touched", "Node.Generation", "Node.SpecGeneration", "JobInternals.IsTouched", "Node.touched", "Node.Freed", "Node.Exposed",
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "Stamp.Counts", "World.Counts", "TaskInternals.InNode", "TaskInternals.Budgets",
 	"Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "nodes.topology",
 	"base.pods", "Table.amounts", "Tracker.last", "Cluster.talliedAt", "ledger.sharesMore", "Cache.ungrouped", "base.forgotten", "NodeInternals.Tallied", "NodeInternals.TalliedUsed",

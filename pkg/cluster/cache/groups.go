@@ -42,7 +42,7 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 	j.Priority, j.NeverPreempts = k.ranks.rankOf(j, group.Spec.PriorityClassName)
 	k.owners.followPhase(j)
 	if !needed.LessEqual(j.MinResources) {
-		k.Note(wake.UsageFreed) // the job may claim less of its queue
+		k.NoteFreed(j) // the job may claim less of its queue
 	}
 	queue := group.Spec.Queue
 	if queue == "" {
@@ -68,7 +68,7 @@ func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
 	k.forget(j)
 	k.belong(j)
 	k.writer.Jobs.Settle(j)
-	k.Note(wake.UsageFreed)
+	k.NoteFreed(j)
 	k.owners.dropIfEmpty(j)
 }
 

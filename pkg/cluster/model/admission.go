@@ -8,7 +8,6 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // BackOff is how long a namespace comes last at admission, because pods of its admitted jobs were not created.
@@ -21,7 +20,7 @@ type BackOff struct {
 func (c *Cluster) Clip(j *cluster.Job) {
 	j.Admission.Clipped = true
 	c.settleJob(j)
-	c.world.Note(wake.UsageFreed)
+	c.NoteFreed(j)
 }
 
 // Revisit makes a cycle run at a time even without events, for a waiting job.

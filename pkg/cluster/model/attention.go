@@ -111,6 +111,9 @@ func (a *attention) Changes(since uint64) (slots []int32, next uint64, ok bool) 
 // Note counts a change that a plugin has found, and that could help a waiting job.
 func (a *attention) Note(cause wake.Cause) { a.world.Note(cause) }
 
+// NoteFreed counts that a job holds, requests or claims less of its queue.
+func (a *attention) NoteFreed(j *cluster.Job) { a.world.NoteFreed(j.QuotaNode()) }
+
 // Postpone makes the next cycle try a job again, whatever its verdict, because this cycle has no time to search for it in a
 // scope.
 func (a *attention) Postpone(j *cluster.Job, scope decision.Scope) {
@@ -152,7 +155,9 @@ func (a *attention) AddVerdict(j *cluster.Job, v *verdict.Verdict) {
 }
 
 // Present returns the current state of the model for a job.
-func (a *attention) Present(j *cluster.Job) wake.Stamp { return a.world.Stamp(j.Internal.Version) }
+func (a *attention) Present(j *cluster.Job) wake.Stamp {
+	return wake.Stamp{Counts: a.world.Counts.In(j.QuotaNode()), Version: j.Internal.Version}
+}
 
 // postponement is how long a postponed job waits for the next cycle. Meanwhile events are applied, and other work has its
 // turn.
@@ -181,7 +186,8 @@ func (a *attention) isHelpedSince(j *cluster.Job, now time.Time) bool {
 
 // IsHelped reports whether anything has happened that the job's verdict lists as help.
 func (a *attention) IsHelped(j *cluster.Job) bool {
-	return a.world.IsHelped(&j.Internal.Judged, j.Internal.Version, j.Verdict)
+	now := a.Present(j)
+	return wake.IsHelped(&j.Internal.Judged, &now, j.Verdict)
 }
 
 // Retry returns the waiting jobs that something may have helped, see [backlog.Backlog.Retry]. room may be nil.

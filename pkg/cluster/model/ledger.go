@@ -161,7 +161,7 @@ func (l *ledger) noteWeight(t *cluster.Task, was weight) {
 		was.status == cluster.Evicting && now != cluster.Evicting || // Usage.Unsettled is: the eviction is sent, or undone
 		now == cluster.Gated && was.status != cluster.Gated // Job.Gated is more, which is not claimed
 	if isFreed {
-		l.world.Note(wake.UsageFreed)
+		l.NoteFreed(t.Job)
 	}
 	if now.Holds() && was.status.Holds() && !request.LessEqual(was.request) {
 		l.world.Note(wake.PodGrown)

@@ -85,11 +85,8 @@ func (c *Cluster) Spare(t *cluster.Task) {
 func (c *Cluster) Commit(t *cluster.Task) {
 	invariant(t.Status == cluster.Allocated, "task %s is committed while %s", t.Key(), t.Status)
 	c.do(t, cluster.Binding, t.Node)
-	if c.backlog.MayPreempt(t.Job) {
-		c.world.Note(wake.PodPlaced)
-	} else {
-		c.world.Note(wake.PodCommitted)
-	}
+	c.world.Note(wake.PodCommitted)
+	c.backlog.NoteVictim(&c.world, t.Job)
 	c.sharesMore = c.sharesMore || t.Node.Internal.Standing != cluster.StandsUsable
 }
 
@@ -119,7 +116,7 @@ func (c *Cluster) do(t *cluster.Task, status gang.Status, n *cluster.Node) {
 func (c *Cluster) SetPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase) {
 	invariant(len(c.log) == 0, "the phase of job %s is set inside a transaction", j.ID)
 	if j.Phase == schedulingv1beta1.PodGroupInqueue && phase != j.Phase && !j.Usage.Inqueue.IsZero() {
-		c.world.Note(wake.UsageFreed) // its claim is released
+		c.NoteFreed(j) // its claim is released
 	}
 	wasPending := j.IsPendingAdmission()
 	c.setPhase(j, phase)

@@ -21,6 +21,7 @@ func (w *Writer) BeginTrial() {
 	invariant(len(c.log) == 0 && c.trial == nil, "a trial begins inside a transaction, or another trial")
 	c.trial = &trial{world: c.world.Counts, planned: c.plans.made, classesAreStale: c.classes.IsStale, waiting: c.backlog.Freeze(), touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(),
 		generations: map[*cluster.Node]uint64{}}
+	c.world.IsTrial = true
 	c.changes.BeginTrial()
 }
 
@@ -35,6 +36,7 @@ func (w *Writer) EndTrial() {
 	c.Undo(0)
 	t := c.trial
 	c.trial = nil
+	c.world.IsTrial = false
 	c.world.Counts, c.plans.made, c.classes.IsStale = t.world, t.planned, t.classesAreStale
 	c.backlog.Thaw(t.waiting)
 	for _, j := range c.touchedJobs[t.touchedJobs:] {

@@ -2,8 +2,6 @@ package model
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
-
-	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // JobWriter changes the jobs of the model.
@@ -58,7 +56,7 @@ func (w *JobWriter) SetQueue(j *cluster.Job, name string, q *cluster.Queue) {
 	if old := j.Queue; old != nil {
 		c.quota.BookAll(&old.Node, &j.Usage, -1)
 		old.Jobs--
-		c.world.Note(wake.UsageFreed)
+		c.NoteFreed(j)
 	}
 	j.QueueName, j.Queue = name, q
 	if q != nil {

@@ -7,7 +7,6 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/supplies"
-	"hekla.sh/hekla/pkg/cluster/wake"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -78,7 +77,7 @@ func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
 		return
 	}
 	if s.Status.Evictable() && !t.Status.Evictable() {
-		c.world.Note(wake.PodPlaced) // it may be a victim now
+		c.backlog.NoteVictim(&c.world, t.Job) // it may be a victim now
 	}
 	assumed := t.Status.Assumed()
 	c.move(t, s.Status, t.Node)
@@ -103,10 +102,11 @@ func (w *TaskWriter) Remove(t *cluster.Task, leave func()) {
 	c.account(t, -1)
 	w.enroll(t, t.Pod, false)
 	c.supplies.Forget(supplies.Pod{NamespacedName: t.Key(), UID: t.UID()})
+	j := t.Job
 	leave()
 	c.setClass(t, nil)
 	delete(c.tasks, t.Key())
-	c.world.Note(wake.UsageFreed) // its queue requests less, which may leave more for others
+	c.NoteFreed(j) // its queue requests less, which may leave more for others
 }
 
 // SetClass updates the class of a task: as a pending task or, with held, as one with a node.

@@ -3,6 +3,7 @@ package wake
 import (
 	"math/bits"
 
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -23,7 +24,8 @@ const (
 	ClassShown                  // a PriorityClass is added, changed or removed, which changes the order of jobs
 	UsageFreed                  // a queue holds or requests less, or admitted jobs lack less in it
 	ShareChanged                // a queue has another share, because requests of other queues or the cluster have changed
-	PodCommitted                // a pod gets a node, and cannot be a victim of a job that waits
+	PodCommitted                // a pod gets a node, which matters for affinity
+	VictimPlaced                // a pod with a node may be a victim of a job of another queue that waits
 	PodPlaced                   // a pod gets a node, which matters for affinity, and may be evicted
 	PodRelabelled               // the labels, or annotations about eviction, of a pod with a node or nominated node have changed
 	PodGrown                    // a pod with a node requests more, so that its queue and its eviction have more to offer
@@ -40,37 +42,58 @@ const (
 
 // Helps says which kinds of help in a verdict each cause provides.
 var Helps = [NumCauses]verdict.Help{
-	NodeShown:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpQueue | verdict.HelpVictims,
-	NodeTouched:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpVictims,
+	NodeShown:      verdict.HelpNode | verdict.HelpRoom | anyQueue | anyVictims,
+	NodeTouched:    verdict.HelpNode | verdict.HelpRoom | anyVictims,
 	RoomFreed:      verdict.HelpNode, // and HelpRoom, if it is enough
 	RoomCounted:    verdict.HelpRoom, // it is not noted: see cluster.RoomCounter
-	HyperNodeShown: verdict.HelpNode | verdict.HelpRoom | verdict.HelpVictims,
-	QueueShown:     verdict.HelpQueue | verdict.HelpVictims,
-	QuotaShown:     verdict.HelpQueue,
-	ClassShown:     verdict.HelpQueue | verdict.HelpVictims,
-	UsageFreed:     verdict.HelpQueue,
-	ShareChanged:   verdict.HelpQueue,
-	PodCommitted:   verdict.HelpPod,
-	PodPlaced:      verdict.HelpPod | verdict.HelpVictims,
-	PodRelabelled:  verdict.HelpPod | verdict.HelpVictims,
-	PodGrown:       verdict.HelpPod | verdict.HelpQueue | verdict.HelpVictims,
-	VictimsChanged: verdict.HelpPod | verdict.HelpVictims,
-	BudgetFreed:    verdict.HelpPod | verdict.HelpVictims,
-	RefusalOver:    verdict.HelpPod | verdict.HelpVictims,
-	NamespaceShown: verdict.HelpPod | verdict.HelpVictims,
+	HyperNodeShown: verdict.HelpNode | verdict.HelpRoom | anyVictims,
+	QueueShown:     anyQueue | anyVictims,
+	QuotaShown:     anyQueue,
+	ClassShown:     anyQueue | anyVictims,
+	UsageFreed:     verdict.HelpQueue, // and HelpOwnQueue in the queue and those below it
+	ShareChanged:   anyQueue,
+	PodCommitted:   verdict.HelpPod, // and HelpOwnVictims in its queue, if it may be a victim there
+	VictimPlaced:   verdict.HelpVictims,
+	PodPlaced:      verdict.HelpPod | anyVictims,
+	PodRelabelled:  verdict.HelpPod | anyVictims,
+	PodGrown:       verdict.HelpPod | anyQueue | anyVictims,
+	VictimsChanged: verdict.HelpPod | anyVictims,
+	BudgetFreed:    verdict.HelpPod | anyVictims,
+	RefusalOver:    verdict.HelpPod | anyVictims,
+	NamespaceShown: verdict.HelpPod | anyVictims,
 	SupplyShown:    verdict.HelpSupply,
 	SupplyFreed:    verdict.HelpSupply,
-	PlanAdopted:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | verdict.HelpQueue | verdict.HelpVictims,
-	PlanEnded:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | verdict.HelpQueue | verdict.HelpVictims,
+	PlanAdopted:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | anyQueue | anyVictims,
+	PlanEnded:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | anyQueue | anyVictims,
 }
 
+// Changes that are not of one queue only.
+const (
+	anyQueue   = verdict.HelpQueue | verdict.HelpOwnQueue
+	anyVictims = verdict.HelpVictims | verdict.HelpOwnVictims
+)
+
+// everything is all kinds of help.
+const everything = verdict.HelpOwnVictims<<1 - 1
+
+// Own are the kinds of help that are also counted for each queue by itself.
+const Own = verdict.HelpOwnQueue | verdict.HelpOwnVictims
+
 // Counts is how often each kind of help was provided, by the bit of a [verdict.Help].
-type Counts [8]uint64
+// After them come the counts of [Own] in one queue. They are apart, because those of a queue may fall when the tree changes.
+type Counts [ownFrom + 2]uint64
+
+const ownFrom = 10 // the number of kinds
+
+// indices returns the indices in Counts of some kinds of help as bits.
+func indices(kinds verdict.Help) uint16 {
+	return uint16(kinds | kinds&Own<<2)
+}
 
 // Differ reports whether any of some kinds of help has another count.
 func (c *Counts) Differ(then *Counts, kinds verdict.Help) bool {
-	for left := uint8(kinds); left != 0; left &= left - 1 {
-		if i := bits.TrailingZeros8(left); c[i] != then[i] {
+	for left := indices(kinds); left != 0; left &= left - 1 {
+		if i := bits.TrailingZeros16(left); c[i] != then[i] {
 			return true
 		}
 	}
@@ -81,7 +104,7 @@ func (c *Counts) Differ(then *Counts, kinds verdict.Help) bool {
 // job must not wait for ever.
 func Hopes(v *verdict.Verdict) verdict.Help {
 	if v == nil || v.Help == 0 {
-		return ^verdict.Help(0)
+		return everything
 	}
 	return v.Help
 }
@@ -98,35 +121,58 @@ type World struct {
 	Counts Counts
 	// Overlook, unless nil, says that a cause wakes no job. Tests use it to show that they find a missing cause.
 	Overlook func(Cause) bool
+	// IsTrial says that what is counted for a queue by itself does not count. The caller restores Counts.
+	IsTrial bool
 }
 
-// Note counts a cause.
-func (w *World) Note(cause Cause) {
+// Note counts a cause. It reports whether it is counted.
+func (w *World) Note(cause Cause) bool {
 	if w.Overlook != nil && w.Overlook(cause) {
-		return
+		return false
 	}
-	for kinds := uint8(Helps[cause]); kinds != 0; kinds &= kinds - 1 {
-		w.Counts[bits.TrailingZeros8(kinds)]++
+	for left := uint16(Helps[cause]); left != 0; left &= left - 1 {
+		w.Counts[bits.TrailingZeros16(left)]++
+	}
+	return true
+}
+
+// NoteFreed notes [UsageFreed] for a queue. It may be nil.
+func (w *World) NoteFreed(q *quota.Node) {
+	if w.Note(UsageFreed) && q != nil && !w.IsTrial {
+		q.Free()
 	}
 }
 
-// Stamp returns the state of now, for a job of this version.
-func (w *World) Stamp(version uint64) Stamp { return Stamp{Counts: w.Counts, Version: version} }
+// NoteExposed counts that a pod of a queue may be a victim of a job of the queue.
+func (w *World) NoteExposed(q *quota.Node) {
+	if !w.IsTrial && (w.Overlook == nil || !w.Overlook(VictimPlaced)) {
+		q.Exposed++
+	}
+}
 
-// IsHelped reports whether something has happened since a stamp that a verdict of that time lists as help, or whether
+// In returns the counts for the jobs of a queue, of which some kinds of help are counted by itself.
+func (c *Counts) In(q *quota.Node) Counts {
+	counts := *c
+	if q != nil {
+		counts[ownFrom], counts[ownFrom+1] = q.FreedOnPath(), q.Exposed
+	}
+	return counts
+}
+
+// IsHelped reports whether something has happened between two stamps that a verdict of the first lists as help, or whether
 // the job has another version now. Without a verdict it is always true.
-func (w *World) IsHelped(then *Stamp, version uint64, v *verdict.Verdict) bool {
+func IsHelped(then, now *Stamp, v *verdict.Verdict) bool {
 	switch {
-	case v == nil, then.Version != version, v.Help&verdict.HelpTime != 0:
+	case v == nil, then.Version != now.Version, v.Help&verdict.HelpTime != 0:
 		return true
 	}
-	return then.Counts.Differ(&w.Counts, Hopes(v))
+	return then.Counts.Differ(&now.Counts, Hopes(v))
 }
 
 // Since sets a stamp back to an earlier one in all that a verdict of that time lists as help.
 func (s *Stamp) Since(first *Stamp, hoped verdict.Help) {
-	for kinds := uint8(hoped); kinds != 0; kinds &= kinds - 1 {
-		i := bits.TrailingZeros8(kinds)
+	for left := indices(hoped); left != 0; left &= left - 1 {
+		i := bits.TrailingZeros16(left)
 		s.Counts[i] = first.Counts[i]
 	}
 	s.Version = first.Version

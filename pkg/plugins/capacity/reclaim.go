@@ -24,7 +24,7 @@ func (p *plugin) MayReclaim(q *cluster.Queue, t *cluster.Task) *verdict.Verdict 
 
 // overShare returns by how much a task exceeds the share.
 func (p *plugin) overShare(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	v := &verdict.Verdict{Code: verdict.OverShare, Subject: q.Name, Help: verdict.HelpQueue | verdict.HelpNode,
+	v := &verdict.Verdict{Code: verdict.OverShare, Subject: q.Name, Help: verdict.HelpOwnQueue,
 		Shortages: p.view.ShareShortages(p.cluster.Resources, &q.Node, quota.ToPlace(t.Request()))}
 	if v.Shortages == nil {
 		v.Detail = "it deserves nothing of what is requested"

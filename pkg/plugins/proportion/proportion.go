@@ -209,7 +209,7 @@ func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, strin
 }
 
 func (p *plugin) refusal(q *cluster.Queue, shortages []verdict.Shortage) *verdict.Verdict {
-	return &verdict.Verdict{Code: verdict.OverShare, Subject: q.Name, Help: verdict.HelpQueue | verdict.HelpNode,
+	return &verdict.Verdict{Code: verdict.OverShare, Subject: q.Name, Help: verdict.HelpOwnQueue,
 		Shortages: shortages, Detail: p.deserves(q, shortages)}
 }
 

@@ -110,6 +110,9 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 		if w == allLeaveLargestFirst && !wasRefused {
 			break // all pods that may be evicted were, so that their order does not matter
 		}
+		if w == allLeave && len(orders) == 1 && !a.candidates.MayOpen(pods[0]) {
+			break // the pods are alike, and no node is large enough
+		}
 		for _, order := range orders {
 			y := a.search.session.Begin()
 			d, refused := a.try(y, order, w)

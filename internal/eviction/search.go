@@ -113,7 +113,8 @@ func (f *Search) floorsFor(r *rules.Rules) *victims.Floors {
 }
 
 // sparedFor is [attempt.spared]. If rules protect all pods, the counts are the same for every preemptor of the same queue and priority.
-func (f *Search) sparedFor(a *attempt) []verdict.Spared {
+// finds is false if it may take no pod, whichever it wants.
+func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
 	j := a.rules.Preemptor
 	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority}, a.rules.Wanted().Dimensions()}
 	isShared := a.floors != nil && !a.rules.Pod().BestEffort() && j.Evictable() == 0 && a.rules.Variant() == 0
@@ -121,7 +122,7 @@ func (f *Search) sparedFor(a *attempt) []verdict.Spared {
 		return known
 	}
 	leaving, spared, areProtected := a.mayLeave(a.pods())
-	if isShared && (areProtected || len(leaving) == 0 && !f.rightOf(a).MayTake && !rules.IsAnyGuaranteed(spared)) {
+	if isShared && (areProtected || len(leaving) == 0 && !finds && !rules.IsAnyGuaranteed(spared)) {
 		f.protected[key] = spared
 	}
 	return spared
@@ -149,6 +150,7 @@ type preemptorShape struct {
 	scope    decision.Scope
 	queue    *cluster.Queue
 	priority int32
+	mark     string // whether its own pods may be evicted, which plugins may read
 	class    *cluster.Class
 }
 
@@ -255,7 +257,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 			f.looks += len(s.Cluster.Nodes()) // for each of them it was found out why
 		}
 		a.rules.SetPod(preempting[0])
-		why.spared, why.vetoed = f.sparedFor(a), a.candidates.VetoReasons()
+		why.spared, why.vetoed = f.sparedFor(a, finds), a.candidates.VetoReasons()
 	}
 	why.waits = waits || a.victims.Waits()
 	if scope == decision.BetweenQueues {
@@ -297,8 +299,8 @@ func (f *Search) shapeOf(scope decision.Scope, j *cluster.Job, pods []*cluster.T
 	if len(cluster.OnePerClass(pods)) > 1 {
 		return preemptorShape{}, false
 	}
-	return preemptorShape{scope: scope, queue: j.Queue, priority: j.Priority, class: pods[0].Class},
-		len(f.session.Policy.Vetoers) == 0 && scope != decision.WithinJob && scope != decision.Anywhere && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
+	return preemptorShape{scope: scope, queue: j.Queue, priority: j.Priority, mark: markOf(j), class: pods[0].Class},
+		len(f.session.Policy.Vetoers) == 0 && scope != decision.WithinJob && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
 }
 
 // goesAnywhere reports whether the placement of a job depends only on the classes of its pods.

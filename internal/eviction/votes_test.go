@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -63,5 +65,36 @@ func TestAnEmptyVoteRejectsUnlessVotesCountAsUpstream(t *testing.T) {
 				t.Errorf("the victims are %q, should be %q; spared are %q, should be %q", got, test.want, protected(w, "preemptor"), test.spared)
 			}
 		})
+	}
+}
+
+// counter is a plugin that permits every eviction, and counts how often it is asked.
+type counter struct{ asked int }
+
+func (*counter) Name() string { return "counter" }
+func (c *counter) VotePreempt(*framework.VictimProposal) (framework.Vote, string) {
+	c.asked++
+	return framework.Permit, ""
+}
+
+// No eviction makes room for the pods: their node has a pod that may not be evicted.
+func TestEqualLonePodsShareARefusal(t *testing.T) {
+	asked := func(preemptors ...[]runtime.Object) int {
+		c := &counter{}
+		w := start(t, twoTiers, scheduler.WithPlugin(framework.PluginFactory{Name: "first",
+			New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return c, nil }}), voting("second", ""))
+		w.Set(nodes("cpu=2", "n1"), job("stays", "default", "high", 1, "n1", each(unmarked)), job("victim", "default", "low", 0, "n1"))
+		for _, p := range preemptors {
+			w.Set(p)
+		}
+		w.Expect("")
+		return c.asked
+	}
+	alone := func(name, cpus string) []runtime.Object {
+		return job(name, "default", "high", 1, "-", lone, asking(cpus))
+	}
+	one, two, other := asked(alone("a", "cpu=2")), asked(alone("a", "cpu=2"), alone("b", "cpu=2")), asked(alone("a", "cpu=2"), alone("b", "cpu=1900m"))
+	if one == 0 || two != one || other != 2*one {
+		t.Errorf("for one pod votes are asked %d times, for two equal pods %d times, for two different ones %d times", one, two, other)
 	}
 }

@@ -112,9 +112,8 @@ func (c *Nodes) of(t *cluster.Task) *candidateHeap {
 	h = &candidateHeap{Heap: byCost, pod: t, latest: map[int]int{}}
 	c.byKind[kind] = h
 	c.all = append(c.all, h)
-	if c.floors != nil && !t.BestEffort() {
-		isKept := c.session.Domain() == nil && !t.Class.NeedsSupplies()
-		h.ranking = c.victims.Rank(c.floors, t, isKept, func(n *cluster.Node) bool { return c.session.Outlook.CanOpen(t, n) })
+	if c.hasBounds(t) {
+		h.ranking = c.victims.Rank(c.floors, t, c.areBoundsKept(t), func(n *cluster.Node) bool { return c.session.Outlook.CanOpen(t, n) })
 		return h
 	}
 	for _, n := range model.Nodes() {
@@ -124,6 +123,20 @@ func (c *Nodes) of(t *cluster.Task) *candidateHeap {
 		c.renew(h, t, n)
 	}
 	return h
+}
+
+// hasBounds reports whether there are lower bounds of the costs for a pod.
+func (c *Nodes) hasBounds(t *cluster.Task) bool { return c.floors != nil && !t.BestEffort() }
+
+// areBoundsKept reports whether the bounds for a pod are those for all pods of its class.
+func (c *Nodes) areBoundsKept(t *cluster.Task) bool {
+	return c.session.Domain() == nil && !t.Class.NeedsSupplies()
+}
+
+// MayOpen reports whether evictions may open a node for a pod at any point of a plan. If not, it is in vain to evict all pods.
+func (c *Nodes) MayOpen(t *cluster.Task) bool {
+	return !c.hasBounds(t) ||
+		c.victims.MayOpen(c.floors, t, c.areBoundsKept(t), func(n *cluster.Node) bool { return c.session.Outlook.CanOpen(t, n) })
 }
 
 // renew tries a node for a pod, and puts the result in place of earlier ones.

@@ -95,6 +95,19 @@ func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n 
 	if s.lacksRight(f) {
 		key.lackingRight = s.rules.Preemptor.QuotaNode()
 	}
+	return s.ranking(f, key, isKept, canOpen)
+}
+
+// MayOpen reports whether evictions may open any node for a pod, if rules about totals and plugins allow all of them. The arguments are those
+// of Rank.
+func (s *Selector) MayOpen(f *Floors, t *cluster.Task, isKept bool, canOpen func(n *cluster.Node) bool) bool {
+	f.follow(s)
+	_, _, ok := s.ranking(f, rankingKey{class: t.Class}, isKept, canOpen).First(s)
+	return ok
+}
+
+// ranking returns a ranking with all its nodes.
+func (s *Selector) ranking(f *Floors, key rankingKey, isKept bool, canOpen func(n *cluster.Node) bool) *Ranking {
 	r := f.kinds[key]
 	if r == nil || !isKept {
 		r = &Ranking{floors: f, rankingKey: key, roomy: framework.NewHeap(nil, s.compareBounds)}

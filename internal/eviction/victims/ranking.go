@@ -92,22 +92,22 @@ const (
 func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n *cluster.Node) bool) *Ranking {
 	f.follow(s)
 	key := rankingKey{class: t.Class}
-	if s.lacksRight(f) {
+	if f.lacksRight(s) {
 		key.lackingRight = s.rules.Preemptor.QuotaNode()
 	}
-	return s.ranking(f, key, isKept, canOpen)
+	return f.ranking(s, key, isKept, canOpen)
 }
 
 // MayOpen reports whether evictions may open any node for a pod, if rules about totals and plugins allow all of them. The arguments are those
 // of Rank.
 func (s *Selector) MayOpen(f *Floors, t *cluster.Task, isKept bool, canOpen func(n *cluster.Node) bool) bool {
 	f.follow(s)
-	_, _, ok := s.ranking(f, rankingKey{class: t.Class}, isKept, canOpen).First(s)
+	_, _, ok := f.ranking(s, rankingKey{class: t.Class}, isKept, canOpen).First(s)
 	return ok
 }
 
 // ranking returns a ranking with all its nodes.
-func (s *Selector) ranking(f *Floors, key rankingKey, isKept bool, canOpen func(n *cluster.Node) bool) *Ranking {
+func (f *Floors) ranking(s *Selector, key rankingKey, isKept bool, canOpen func(n *cluster.Node) bool) *Ranking {
 	r := f.kinds[key]
 	if r == nil || !isKept {
 		r = &Ranking{floors: f, rankingKey: key, roomy: framework.NewHeap(nil, s.compareBounds)}
@@ -129,7 +129,7 @@ func (s *Selector) ranking(f *Floors, key rankingKey, isKept bool, canOpen func(
 
 // lacksRight reports whether the preemptor's pod has no right at this point of the plan to take from some queues with offers. It does not
 // look at preemptors of several pods, which may gain the right while the plan is made.
-func (s *Selector) lacksRight(f *Floors) bool {
+func (f *Floors) lacksRight(s *Selector) bool {
 	return s.rules.Preemptor.Count(cluster.Pending) == 1 && slices.ContainsFunc(f.orders, func(o *order) bool { return s.rules.Queues.NeedsRight(o.queue) }) &&
 		!s.rules.HasRight()
 }

@@ -105,6 +105,11 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 	for i := range orders {
 		orders[i] = requestingFirst(orders[i])
 	}
+	y := a.search.session.Begin()
+	if d := a.underCeiling(y, orders[0]); d != nil {
+		return d
+	}
+	y.Undo()
 	wasRefused := false
 	for _, w := range []way{nodeByNode, allLeave, allLeaveLargestFirst} {
 		if w == allLeaveLargestFirst && !wasRefused {

@@ -96,6 +96,7 @@ func (g *Guaranteed) Refine(v *verdict.Verdict, queues iter.Seq[*quota.Node]) {
 	}
 	if len(classes) > 0 {
 		v.Code, v.Subject, v.RetryAt = verdict.NotGuaranteed, g.preemptor.QueueName, time.Time{}
+		v.Spared, v.Looked = nil, false
 		v.Detail = g.notGuaranteed(classes[0].Request())
 	}
 }

@@ -59,8 +59,8 @@ func (o *service) lookAt(q *cluster.Queue) {
 // IsHierarchical reports that a placement in one queue may change the order of others, because it changes those above them.
 func (*plugin) IsHierarchical() bool { return true }
 
-// CompareQueues compares two queues where their ways part (rule G14): by the best job that waits, unless the queue above both says
-// that priorities do not count, then by what they hold of their guarantees, then by age and name.
+// CompareQueues compares two queues where their ways part (rule G14). The better waiting job comes first, unless the queue above both
+// says that priorities do not count. Then comes the queue that holds less of its guarantee, then the older.
 func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
 	c := guarantee.Common(a.QuotaNode(), b.QuotaNode())
 	if c == nil || !p.subtrees.Contains(c) {

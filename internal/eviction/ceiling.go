@@ -33,7 +33,7 @@ func (a *attempt) underCeiling(x framework.Transaction, pods []*cluster.Task) *d
 		for _, largestFirst := range []bool{false, true} {
 			y := a.search.session.Begin()
 			on := &draftOn{node: n, largestFirst: largestFirst}
-			if d := a.draftOn(y, t, on); d != nil {
+			if d := on.try(a, y, t); d != nil {
 				if cost := a.victims.Cost(d.units, n.Rank); best == nil || cost.Compare(&bestCost, &a.rules.EvictionRules) < 0 {
 					best, bestCost = on, cost
 				}
@@ -44,7 +44,7 @@ func (a *attempt) underCeiling(x framework.Transaction, pods []*cluster.Task) *d
 	if best == nil {
 		return nil
 	}
-	return a.draftOn(x, t, best)
+	return best.try(a, x, t)
 }
 
 // draftOn is a way to make a draft for a pod: its node, and whether small victims are given back before important ones.
@@ -53,9 +53,9 @@ type draftOn struct {
 	largestFirst bool
 }
 
-// draftOn evicts all pods that may be evicted, places a pod on one node, and gives back what is not needed. It returns nil if the pod does
+// try evicts all pods that may be evicted, places a pod on one node, and gives back what is not needed. It returns nil if the pod does
 // not fit, and leaves its changes for the caller to undo.
-func (a *attempt) draftOn(x framework.Transaction, t *cluster.Task, on *draftOn) *draft {
+func (on *draftOn) try(a *attempt, x framework.Transaction, t *cluster.Task) *draft {
 	a.reset()
 	a.rules.SetPod(t)
 	evicted := a.victims.Evict(x, a.around(), victims.Options{LargestFirst: on.largestFirst})

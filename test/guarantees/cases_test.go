@@ -37,7 +37,7 @@ func TestWhoLeaves(t *testing.T) {
 		things []any
 		want   string // the pods that leave, by name
 	}{
-		"under a ceiling one victim elsewhere rather than two on the node": {[]any{fixture.Node("n1", "cpu=9"), fixture.Node("n2", "cpu=4"),
+		"under a ceiling one victim elsewhere rather than two here": {[]any{fixture.Node("n1", "cpu=9"), fixture.Node("n2", "cpu=4"),
 			fixture.Queue("p", fixture.Capped("cpu=8")), fixture.Queue("q1", fixture.Below("p")), fixture.Queue("q2", fixture.Below("p"), fixture.Guaranteed("cpu=4")),
 			runs("a", "q1", "n1", "cpu=2", 3), runs("b", "q1", "n1", "cpu=2", 2), runs("c", "q1", "n2", "cpu=4", 1), waits("x", "q2", "cpu=4", 1, "x0")}, "c"},
 		"under a ceiling the fewest that have opted out": {[]any{fixture.Node("n1", "cpu=9"), fixture.Node("n2", "cpu=4"),

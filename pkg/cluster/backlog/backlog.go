@@ -139,8 +139,8 @@ func (b *Backlog) Watch(j *cluster.Job) {
 	note(verdict.HelpOwnVictims, b.highestIn)
 }
 
-// NoteVictim counts that a pod of a job with a node may be a victim, if a waiting job could make it one: a job of any queue
-// that is of another queue or of a higher priority, or one that looks only in its own queue.
+// NoteVictim counts that a pod of a job with a node may be a victim, if a waiting job could make it one. Such a job looks for
+// victims in all queues, and is of another queue or of a higher priority. Or it looks only in its own queue.
 func (b *Backlog) NoteVictim(world *wake.World, j *cluster.Job) {
 	for q, highest := range b.highest {
 		if j == nil || q != j.Queue || highest > j.Priority {

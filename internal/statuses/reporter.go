@@ -142,7 +142,16 @@ func (r *Reporter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *d
 	r.announce(j, last.Conditions, status.Conditions, d)
 	r.memory.setGroup(j, &status)
 	d.Groups = append(d.Groups, decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: status,
-		AwaitsPods: j.Phase == schedulingv1beta1.PodGroupInqueue && len(j.Tasks()) < max(int(j.MinMember), 1)})
+		AwaitsPods: j.Phase == schedulingv1beta1.PodGroupInqueue && len(j.Tasks()) < max(int(j.MinMember), 1),
+		IsRefresh:  isRefresh(last, &status)})
+}
+
+// isRefresh reports whether two statuses differ only in the messages of their conditions.
+func isRefresh(a, b *schedulingv1beta1.PodGroupStatus) bool {
+	return a.Phase == b.Phase && a.Running == b.Running && a.Succeeded == b.Succeeded && a.Failed == b.Failed &&
+		slices.EqualFunc(a.Conditions, b.Conditions, func(a, b schedulingv1beta1.PodGroupCondition) bool {
+			return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
+		})
 }
 
 // writePlace writes to a PodGroup with a network topology in which HyperNode its pods are. While none has a node, the old

@@ -64,6 +64,8 @@ func (c Group) write(ctx context.Context, clients *apiserver.Clients) error {
 	return apiserver.ExplainRefusal(err, c.UID, look)
 }
 
+func (c Group) refresh() bool { return c.IsRefresh }
+
 // awaited is true of a phase for which a controller waits with the pods.
 func (c Group) awaited() bool { return c.AwaitsPods }
 
@@ -71,6 +73,7 @@ func (c Group) awaited() bool { return c.AwaitsPods }
 type Place decision.GroupPlace
 
 func (c Place) key() key                { return key{ofPlace, c.Job} }
+func (c Place) refresh() bool           { return false }
 func (c Place) uid() types.UID          { return c.UID }
 func (c Place) urgent(last Change) bool { return last.uid() != c.UID }
 func (c Place) awaited() bool           { return false }
@@ -96,6 +99,7 @@ func (c Place) write(ctx context.Context, clients *apiserver.Clients) error {
 type Gate decision.GateOpening
 
 func (c Gate) key() key                { return key{ofGate, c.Pod} }
+func (c Gate) refresh() bool           { return false }
 func (c Gate) uid() types.UID          { return c.UID }
 func (c Gate) urgent(last Change) bool { return last.uid() != c.UID }
 
@@ -115,6 +119,7 @@ func (c Gate) write(ctx context.Context, clients *apiserver.Clients) error {
 type Queue decision.QueueStatus
 
 func (c Queue) key() key                { return key{ofQueue, types.NamespacedName{Name: c.Queue}} }
+func (c Queue) refresh() bool           { return false }
 func (c Queue) uid() types.UID          { return c.UID }
 func (c Queue) urgent(last Change) bool { return last.uid() != c.UID }
 func (c Queue) awaited() bool           { return false }
@@ -167,6 +172,7 @@ func (c Queue) begin(ctx context.Context, clients *apiserver.Clients) error {
 type Pod decision.PodCondition
 
 func (c Pod) key() key                { return key{ofPod, c.Pod} }
+func (c Pod) refresh() bool           { return false }
 func (c Pod) uid() types.UID          { return c.UID }
 func (c Pod) urgent(last Change) bool { return last.uid() != c.UID }
 func (c Pod) awaited() bool           { return false }

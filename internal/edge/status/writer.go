@@ -24,6 +24,8 @@ type Change interface {
 	urgent(last Change) bool
 	// awaited reports whether further pods can only be placed after this is written, so that it must not wait for bindings.
 	awaited() bool
+	// refresh reports whether only a message has changed since the last change of the object.
+	refresh() bool
 	// write writes it; ErrObjectGone says that the object it is for does not exist any more.
 	write(ctx context.Context, clients *apiserver.Clients) error
 }
@@ -41,6 +43,9 @@ const (
 	// While bindings wait, one deferred status is written per deferral: a tenth of a percent of what the API server takes. A burst
 	// of bindings takes seconds, and after it each object needs only its newest status. So one write is saved for nearly all.
 	deferral = 100 * time.Millisecond
+	// Of changes that only refresh a message one is written per refreshPause. Ten thousand jobs may wait for the same quota, and each
+	// pod that ends changes the numbers in all their messages.
+	refreshPause = 50 * time.Millisecond
 )
 
 // slot is what is known of an object whose status waits, is being written, or was written a moment ago.
@@ -50,6 +55,7 @@ type slot struct {
 	isResting bool          // it is looked at again without being asked
 	isVoid    bool          // what is being written must not be tried again
 	deferred  deferredState // whether it waits until no bindings do
+	isNews    bool          // next is more than a refresh of what was written last
 	sending   chan struct{} // closed when the request under way has returned; nil while there is none
 
 	attemptObservers []AttemptObserver // of next
@@ -62,6 +68,7 @@ type deferredState uint8
 const (
 	notDeferred deferredState = iota
 	isDeferred                // it is among the deferred keys
+	isRefresh                 // it is among the keys whose message is refreshed
 	isReleased                // it is to be written even if bindings wait
 )
 
@@ -78,6 +85,7 @@ type Writer struct {
 	mutex   sync.Mutex
 	slots   map[key]*slot
 	later   []key // deferred, the oldest first
+	refresh []key // whose messages are refreshed, the oldest first
 	written uint64
 	failed  uint64
 }
@@ -116,7 +124,7 @@ func (w *Writer) PutObserved(c Change, told AttemptObserver) {
 	defer w.mutex.Unlock()
 	s := w.take(c)
 	s.attemptObservers = append(s.attemptObservers, told)
-	if s.isResting && s.last != nil || s.deferred == isDeferred {
+	if s.isResting && s.last != nil || s.deferred == isDeferred || s.deferred == isRefresh {
 		w.queue.Add(c.key())
 	}
 }
@@ -130,8 +138,11 @@ func (w *Writer) take(c Change) *slot {
 		w.queue.Add(k)
 	} else if s.isResting && s.last != nil && c.urgent(s.last) || s.deferred == isDeferred && c.awaited() {
 		w.queue.Add(k)
+	} else if s.deferred == isRefresh && !c.refresh() {
+		s.deferred = notDeferred
+		w.queue.Add(k)
 	}
-	s.next = c
+	s.next, s.isNews = c, s.isNews || !c.refresh()
 	return s
 }
 
@@ -164,7 +175,7 @@ func (w *Writer) next(ctx context.Context) bool {
 		return false
 	}
 	defer w.queue.Done(k)
-	if w.isBusy() && !w.mayWriteNow(ctx, k) {
+	if w.isToRefresh(k) || w.isBusy() && !w.mayWriteNow(ctx, k) {
 		return true
 	}
 	c, sent := w.begin(k)
@@ -195,6 +206,43 @@ func (w *Writer) mayWriteNow(ctx context.Context, k key) bool {
 	}
 	w.mutex.Unlock()
 	return isAwaited && w.trickle.Wait(ctx) == nil
+}
+
+// isToRefresh reports whether only the message of an object is to be written, and puts it off.
+func (w *Writer) isToRefresh(k key) bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	s := w.slots[k]
+	if s == nil || s.next == nil || s.isNews || s.deferred == isReleased || len(s.attemptObservers) > 0 {
+		return false
+	}
+	if s.deferred != isRefresh {
+		s.deferred = isRefresh
+		if w.refresh = append(w.refresh, k); len(w.refresh) == 1 {
+			time.AfterFunc(refreshPause, w.releaseRefresh)
+		}
+	}
+	return true
+}
+
+// releaseRefresh passes on one of the objects whose message is to be written.
+func (w *Writer) releaseRefresh() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for !w.queue.ShuttingDown() && len(w.refresh) > 0 {
+		k := w.refresh[0]
+		w.refresh = w.refresh[1:]
+		if s := w.slots[k]; s != nil && s.deferred == isRefresh {
+			s.deferred = isReleased
+			w.queue.Add(k)
+			break
+		}
+	}
+	if len(w.refresh) > 0 {
+		time.AfterFunc(refreshPause, w.releaseRefresh)
+	} else {
+		w.refresh = nil
+	}
 }
 
 // release passes the deferred statuses on: all of them once no bindings wait, one of them before.
@@ -236,7 +284,7 @@ func (w *Writer) begin(k key) (Change, chan struct{}) {
 		w.queue.Forget(k)
 		return nil, nil
 	}
-	s.next, s.isResting, s.isVoid, s.deferred, s.sending = nil, false, false, notDeferred, make(chan struct{})
+	s.next, s.isNews, s.isResting, s.isVoid, s.deferred, s.sending = nil, false, false, false, notDeferred, make(chan struct{})
 	s.attemptObservers, s.present = nil, s.attemptObservers
 	return c, s.sending
 }
@@ -277,6 +325,7 @@ func (w *Writer) end(ctx context.Context, k key, c Change, err error, waiting []
 		if s.next == nil && !s.isVoid {
 			s.next = c
 		}
+		s.isNews = true
 		w.queue.AddRateLimited(k)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +27,7 @@ type note struct {
 	text      string
 	isNews    bool // users wait for it
 	isAwaited bool // further pods wait for it
+	isRefresh bool // it only refreshes a message
 	written   *notes
 }
 
@@ -44,6 +47,7 @@ func (n note) key() key {
 func (n note) uid() types.UID     { return n.life }
 func (n note) urgent(Change) bool { return n.isNews }
 func (n note) awaited() bool      { return n.isAwaited }
+func (n note) refresh() bool      { return n.isRefresh }
 func (n note) write(ctx context.Context, _ *apiserver.Clients) error {
 	if n.written.busy.Add(1) > 1 {
 		return errors.New("two writes at once")
@@ -286,6 +290,31 @@ func TestAPlanIsRecordedWithItsStatusOrANewerOne(t *testing.T) {
 		expectNotes(t, n, "0s 1", "100ms 2: no", "600ms 3", "recorded")
 		if heard != 2 {
 			t.Errorf("heard %d times", heard)
+		}
+	})
+}
+
+func TestMessagesAreRefreshedSlowly(t *testing.T) {
+	writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
+		for i := range 100 {
+			w.Put(note{name: fmt.Sprint("waits-", i), text: "a number", isRefresh: true, written: n})
+		}
+		w.Put(note{name: "starts", text: "news", written: n})
+		w.Put(note{name: "waits-99", text: "news of one that is refreshed", written: n})
+		w.Put(note{name: "waits-98", text: "another number", isRefresh: true, written: n})
+		time.Sleep(time.Second)
+		slices.Sort(n.lines[:2])
+		if lines := n.lines; len(lines) < 20 || len(lines) > 23 || lines[0] != "0s news" || lines[1] != "0s news of one that is refreshed" {
+			t.Errorf("in a second were written: %q", lines)
+		}
+		time.Sleep(5 * time.Second)
+		counts := map[string]int{}
+		for _, line := range n.lines {
+			_, text, _ := strings.Cut(line, " ")
+			counts[text]++
+		}
+		if diff := cmp.Diff(map[string]int{"a number": 98, "another number": 1, "news": 1, "news of one that is refreshed": 1}, counts); diff != "" {
+			t.Errorf("written (-want +got):\n%s", diff)
 		}
 	})
 }

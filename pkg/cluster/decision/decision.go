@@ -111,6 +111,8 @@ type GroupStatus struct {
 	Status schedulingv1beta1.PodGroupStatus
 	// AwaitsPods is true of an admitted job that lacks pods of its minimum: a controller may create them once it sees the phase.
 	AwaitsPods bool
+	// IsRefresh says that only messages of conditions differ from the last decision about this PodGroup.
+	IsRefresh bool
 }
 
 // GroupPlace is the lowest HyperNode that holds all pods of a PodGroup, "" if there is none. A newer one replaces an

@@ -362,53 +362,75 @@ func (h *hearing) violations() int64 {
 	return int64(len(violations))
 }
 
-// Of the plans that are made the costs are compared with those of the best there is, by the list of K3 and K4.
+// row counts plans, and those of them that are the best there is.
+type row struct{ plans, best int }
+
+// comparison counts by kind of preemptor how many plans are the best there is, by the list of K3 and K4.
+type comparison struct {
+	rows  map[string]*row
+	worse map[string]map[string]int // by which criterion another plan is better
+}
+
+func newComparison() *comparison {
+	return &comparison{rows: map[string]*row{"single pods": {}, "gangs": {}}, worse: map[string]map[string]int{"single pods": {}, "gangs": {}}}
+}
+
+// watch compares the cost of each plan of a cluster with that of the best plan there is.
+func (c *comparison) watch(t *testing.T, seed int, w *testCluster) {
+	w.judge.watch = func(h *hearing) {
+		if len(h.before.nodes) > maxNodes || len(h.victims) == 0 || len(h.comers) > 4 || len(h.breaches) > 0 {
+			return
+		}
+		kind := "single pods"
+		if len(h.comers) > 1 {
+			kind = "gangs"
+		}
+		own, best := h.cost(), cost(nil)
+		var better *hearing
+		o := &oracle{judge: h.judge, at: h.before, pods: h.comers}
+		o.plans(h.preemptor, search{h.plan.action, levelOf(h.plan.action, h.preemptor, h.victims[0])}, func(other *hearing) bool {
+			if c := other.cost(); best == nil || first(c.compare(best)) < 0 {
+				best, better = c, other
+			}
+			return false
+		})
+		if best == nil {
+			return
+		}
+		c.rows[kind].plans++
+		if sign, at := own.compare(best); sign > 0 {
+			c.worse[kind][criteria[at]]++
+			t.Logf("seed %d: %s evicts %v for %v, and could %v for %v (%s)", seed, h.preemptor.name, namesOf(h.victims), namesOf(h.comers), namesOf(better.victims), namesOf(better.comers), criteria[at])
+			return
+		}
+		c.rows[kind].best++
+	}
+}
+
+// check fails if more than one in so many plans of gangs is not the best there is, or there were too few plans.
+func (c *comparison) check(t *testing.T, single, gangs, oneIn int) {
+	t.Helper()
+	for _, kind := range []string{"single pods", "gangs"} {
+		t.Logf("%-12s %5d plans, %5d of them the best there is; a better one by: %v", kind, c.rows[kind].plans, c.rows[kind].best, c.worse[kind])
+	}
+	if c.rows["single pods"].plans < single || c.rows["gangs"].plans < gangs {
+		t.Error("too few plans to say anything")
+	}
+	if row := c.rows["gangs"]; row.plans-row.best > 1+row.plans/oneIn {
+		t.Errorf("of %d plans of gangs %d are not the best there is", row.plans, row.plans-row.best)
+	}
+}
+
+// Of the plans that are made the costs are compared with those of the best there is.
 func TestTheGapToTheBestPlan(t *testing.T) {
-	type row struct{ plans, best int }
-	rows, worse := map[string]*row{"single pods": {}, "gangs": {}}, map[string]map[string]int{"single pods": {}, "gangs": {}}
-	all := oracleSettings()
+	c, all := newComparison(), oracleSettings()
 	for seed := range oracleClusters {
 		random := rand.New(rand.NewPCG(uint64(seed), 0))
 		w := smallCluster(all[seed%len(all)], random.IntN)
-		w.judge.watch = func(h *hearing) {
-			if len(h.before.nodes) > maxNodes || len(h.victims) == 0 || len(h.comers) > 4 || len(h.breaches) > 0 {
-				return
-			}
-			kind := "single pods"
-			if len(h.comers) > 1 {
-				kind = "gangs"
-			}
-			own, best := h.cost(), cost(nil)
-			var better *hearing
-			o := &oracle{judge: h.judge, at: h.before, pods: h.comers}
-			o.plans(h.preemptor, search{h.plan.action, levelOf(h.plan.action, h.preemptor, h.victims[0])}, func(other *hearing) bool {
-				if c := other.cost(); best == nil || first(c.compare(best)) < 0 {
-					best, better = c, other
-				}
-				return false
-			})
-			if best == nil {
-				return
-			}
-			rows[kind].plans++
-			if sign, at := own.compare(best); sign > 0 {
-				worse[kind][criteria[at]]++
-				t.Logf("seed %d: %s evicts %v for %v, and could %v for %v (%s)", seed, h.preemptor.name, namesOf(h.victims), namesOf(h.comers), namesOf(better.victims), namesOf(better.comers), criteria[at])
-				return
-			}
-			rows[kind].best++
-		}
+		c.watch(t, seed, w)
 		w.rest()
 	}
-	for _, kind := range []string{"single pods", "gangs"} {
-		t.Logf("%-12s %5d plans, %5d of them the best there is; a better one by: %v", kind, rows[kind].plans, rows[kind].best, worse[kind])
-	}
-	if rows["single pods"].plans < 100 || rows["gangs"].plans < 20 {
-		t.Error("too few plans to say anything")
-	}
-	if row := rows["gangs"]; row.plans-row.best > 1+row.plans/200 {
-		t.Errorf("of %d plans of gangs %d are not the best there is", row.plans, row.plans-row.best)
-	}
+	c.check(t, 100, 20, 200)
 }
 
 func first(sign, _ int) int { return sign }

@@ -333,6 +333,22 @@ func TestNodesThatGoAndComeLeaveTheOrderRight(t *testing.T) {
 	}
 }
 
+// A pod may be on a node that is not known yet. Its name changes the ranks of the nodes after it, and nothing else.
+func TestANodeWithoutAnObjectLeavesTheOrderRight(t *testing.T) {
+	w := newSetup(t, "predicates", "binpack")
+	for i := 1; i < 32; i++ {
+		w.set(fixture.Node(fmt.Sprintf("n%02d", i), "cpu=4"))
+	}
+	w.set(gangOf("g", 2, fixture.Asks("")))
+	for _, node := range []string{"", "n00", "n01"} {
+		if node != "" {
+			w.set(fixture.Pod("on-"+node, fixture.On(node), fixture.Asks("")))
+		}
+		w.open()
+		w.check(w.TaskNamed("g-0"))
+	}
+}
+
 func TestExplainCountsEveryNodeOnceAndSaysWhatIsShort(t *testing.T) {
 	w := newSetup(t).set(
 		fixture.Node("a", "cpu=2 memory=4Gi"), fixture.Node("b", "cpu=3 memory=1Gi"), fixture.Node("c", "cpu=16 memory=64Gi", tainted),

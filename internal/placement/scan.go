@@ -240,11 +240,24 @@ func (l *list) cut(length int) {
 	l.floor = l.entries[length-1]
 }
 
+// renumber updates the ranks. They change when nodes come and go, also those without an object, of which node objects say nothing.
+func (l *list) renumber(nodes []*cluster.Node) {
+	for i := range l.entries {
+		if x := &l.entries[i]; nodes[x.slot] != nil {
+			x.rank = nodes[x.slot].Rank
+		}
+	}
+	if l.floor.slot >= 0 && nodes[l.floor.slot] != nil {
+		l.floor.rank = nodes[l.floor.slot].Rank
+	}
+}
+
 // catchUp looks again at the nodes that have changed.
 func (l *list) catchUp(e *Engine, a *answers) {
 	changed, next, _ := e.cluster.Changes(l.seen)
 	l.seen = next
 	nodes := e.cluster.BySlot()
+	l.renumber(nodes)
 	for _, slot := range changed {
 		l.entries = slices.DeleteFunc(l.entries, func(x entry) bool { return x.slot == slot })
 		n := nodes[slot]

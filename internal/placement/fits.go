@@ -7,7 +7,10 @@ import "hekla.sh/hekla/pkg/cluster"
 func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 	k := t.Class
 	x := e.of(k.Plain)
-	if !e.domain.Holds(n) || x.byObject(e, n) != fits || x.answers.judgePods(e, n) != fits || x.refusalByPorts(e, n) != fits {
+	if !e.domain.Holds(n) || x.byObject(e, n) != fits || x.answers.judgePods(e, n) != fits {
+		return false
+	}
+	if x.class.HasPorts && x.refusalByPorts(e, n) != fits {
 		return false
 	}
 	if e.cluster.DependsOnPods(k.Plain) && x.refusedAround(e, n) {

@@ -170,6 +170,9 @@ func (x *kind) refusedLater(e *Engine, n *cluster.Node) bool {
 
 // byObject returns the answer by the object of a node.
 func (x *kind) byObject(e *Engine, n *cluster.Node) reason.Reason {
+	if why, isKnown := x.answers.objects.Known(n); isKnown {
+		return why
+	}
 	why, isKnown := x.answers.objects.OfNode(n)
 	if !isKnown {
 		x.follow(e)

@@ -200,11 +200,19 @@ func (o *Answers) At(slot int) reason.Reason {
 // All returns the answers about all nodes, up to date after FollowAll. The caller must not change them.
 func (o *Answers) All() []reason.Reason { return o.static }
 
+// Known returns the answer about a node if it is up to date, which is quick to see.
+func (o *Answers) Known(n *cluster.Node) (why reason.Reason, isKnown bool) {
+	if n.Slot < len(o.static) && o.specGeneration[n.Slot] == n.SpecGeneration {
+		return o.static[n.Slot], true
+	}
+	return 0, false
+}
+
 // OfNode returns the answer about a node, which it brings up to date. isKnown is false if taints have changed: then other answers may be
 // those for the class.
 func (o *Answers) OfNode(n *cluster.Node) (why reason.Reason, isKnown bool) {
-	if o.few == nil && n.Slot < len(o.static) && o.specGeneration[n.Slot] == n.SpecGeneration {
-		return o.static[n.Slot], true
+	if why, isKnown = o.Known(n); isKnown {
+		return why, true
 	}
 	if o.taints != o.table.kube.TaintsGeneration() {
 		return 0, false

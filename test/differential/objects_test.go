@@ -127,7 +127,7 @@ func makeScenario(seed uint64, without ...feature) *scenario {
 
 func (m *maker) configure() {
 	c := configuration{actions: m.oneOf(append([]string{actionLists[0], actionLists[0], actionLists[0]}, actionLists...)...),
-		sharer: m.oneOf("capacity", "capacity", "proportion", ""), tree: m.has[tree] && !m.once(3), whole: !m.once(3)}
+		sharer: m.oneOf("capacity", "capacity", "proportion", "", "guaranteed-shares"), tree: m.has[tree] && !m.once(3), whole: !m.once(3)}
 	add := func(name string, on bool) {
 		if on {
 			c.plugins = append(c.plugins, name)

@@ -110,7 +110,6 @@ func leave(j *cluster.Job) {
 
 // rest lets a job rest until something happens that its verdict lists. Nothing must have happened since.
 func (b *Backlog) rest(j *cluster.Job, counts *wake.Counts) {
-	b.Watch(j)
 	key := KeyOf(j)
 	g := b.resting[key]
 	if g == nil {
@@ -258,6 +257,7 @@ type Roomed map[cluster.RestKey][]*cluster.Job
 func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCounter, shouldRetry func(*cluster.Job, time.Time) bool) (helped []*cluster.Job, roomed Roomed) {
 	roomed = b.awakenHelped(counts, room, now.Add(-LongestRest))
 	for _, j := range b.takeAttended() {
+		b.Watch(j) // its verdict stands until it gets another
 		// While the victims of its plan are being evicted, a job makes no new plan (rule K6).
 		switch {
 		case j.Plan == nil && shouldRetry(j, now):

@@ -138,9 +138,10 @@ func (b *Backlog) Watch(j *cluster.Job) {
 	note(verdict.HelpOwnVictims, b.highestIn)
 }
 
-// NoteVictim counts that a pod of a job with a node may be a victim, if a waiting job could make it one. Such a job looks for
-// victims in all queues, and is of another queue or of a higher priority. Or it looks only in its own queue.
-func (b *Backlog) NoteVictim(world *wake.World, j *cluster.Job) {
+// NotePlaced counts that a pod of a job has got a node. It also counts as a new victim if a waiting job could make it one: a
+// job that looks in all queues and is of another queue or a higher priority, or one that looks only in its own queue.
+func (b *Backlog) NotePlaced(world *wake.World, j *cluster.Job) {
+	world.Note(wake.PodCommitted)
 	for q, highest := range b.highest {
 		if j == nil || q != j.Queue || highest > j.Priority {
 			world.Note(wake.VictimPlaced)

@@ -6,7 +6,6 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/supplies"
-	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // operation is one entry of the undo log: the former state of a task or a job.
@@ -85,8 +84,7 @@ func (c *Cluster) Spare(t *cluster.Task) {
 func (c *Cluster) Commit(t *cluster.Task) {
 	invariant(t.Status == cluster.Allocated, "task %s is committed while %s", t.Key(), t.Status)
 	c.do(t, cluster.Binding, t.Node)
-	c.world.Note(wake.PodCommitted)
-	c.backlog.NoteVictim(&c.world, t.Job)
+	c.backlog.NotePlaced(&c.world, t.Job)
 	c.sharesMore = c.sharesMore || t.Node.Internal.Standing != cluster.StandsUsable
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/supplies"
-	"hekla.sh/hekla/pkg/cluster/wake"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -78,8 +77,7 @@ func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
 		return
 	}
 	if s.Status.Evictable() && !t.Status.Evictable() {
-		c.world.Note(wake.PodCommitted)       // for affinity, and for refusals that name any change of pods
-		c.backlog.NoteVictim(&c.world, t.Job) // it may be a victim now
+		c.backlog.NotePlaced(&c.world, t.Job) // it may be a victim now
 	}
 	assumed := t.Status.Assumed()
 	c.move(t, s.Status, t.Node)

@@ -12,6 +12,8 @@ type Admission struct {
 	// Since is when the job was admitted, or last had more pods than ever before; zero if not known yet.
 	Since time.Time
 	Pods  int // the most pods that it has had since it was admitted
+	// EmptySince is since when it has had no pods, zero if it has some.
+	EmptySince time.Time
 
 	Clipped bool      // only the requests of its pods are kept for it
 	Revisit time.Time // when time alone makes a difference

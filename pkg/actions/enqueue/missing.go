@@ -22,6 +22,8 @@ func (a action) sendBack(s *framework.Session) {
 	for _, j := range s.Cluster.Attended() {
 		if !j.IsForeign && (j.ClaimsWithoutPods() || j.ClaimsBeyondPods()) {
 			missing = append(missing, j)
+		} else {
+			j.Admission.EmptySince = time.Time{}
 		}
 	}
 	if len(missing) == 0 {
@@ -30,17 +32,21 @@ func (a action) sendBack(s *framework.Session) {
 	slices.SortFunc(missing, cluster.CompareJobs)
 	othersWait := slices.ContainsFunc(s.Cluster.Waiting(), waitsForRoom)
 	for _, j := range missing {
-		at := &j.Admission
-		if pods := len(j.Tasks()); at.Since.IsZero() || pods > at.Pods {
+		at, pods := &j.Admission, len(j.Tasks())
+		if at.Since.IsZero() || pods > at.Pods {
 			at.Since, at.Pods = s.Now, pods
 			if before := said(j, verdict.NotEnoughTasks); pods == 0 && !j.IsReported && !before.IsZero() {
 				at.Since = before // by an earlier process
 			}
 		}
+		noteEmpty(at, pods, s.Now)
 		due := at.Since.Add(a.timeout)
 		beyond := j.ClaimsBeyondPods()
-		if (at.Pods == 0 || beyond) && othersWait {
+		switch {
+		case beyond && othersWait:
 			due = at.Since.Add(patience)
+		case pods == 0 && othersWait && at.EmptySince.Add(patience).Before(due):
+			due = at.EmptySince.Add(patience)
 		}
 		if s.Now.Before(due) {
 			s.Cluster.Revisit(j, due)
@@ -54,6 +60,18 @@ func (a action) sendBack(s *framework.Session) {
 		s.Cluster.SendBack(j, now.Add(a.pause(j, now)))
 		a.backOff(s, j.ID.Namespace, now)
 		s.AddVerdict(j, a.barred(s, j))
+	}
+}
+
+// noteEmpty follows since when an admitted job has no pods. A later process knows only that, and not that it had some.
+func noteEmpty(at *cluster.Admission, pods int, now time.Time) {
+	switch {
+	case pods > 0:
+		at.EmptySince = time.Time{}
+	case at.EmptySince.IsZero() && at.Pods == 0:
+		at.EmptySince = at.Since
+	case at.EmptySince.IsZero():
+		at.EmptySince = now
 	}
 }
 

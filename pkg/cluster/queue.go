@@ -32,3 +32,12 @@ func CompareQueues(a, b *Queue) int { return quota.Compare(&a.Node, &b.Node) }
 
 // QuotaNode returns the node of the quota tree for the queue.
 func (q *Queue) QuotaNode() *quota.Node { return &q.Node }
+
+// Join counts one more job in the queue. Pods that are gated, or have finished, take from what a job requests. That counts as
+// freed, whether they are seen before or after their PodGroup.
+func (q *Queue) Join(j *Job) {
+	q.Jobs++
+	if j.Count(Gated)+j.Count(Succeeded)+j.Count(Failed) > 0 {
+		q.Node.Free()
+	}
+}

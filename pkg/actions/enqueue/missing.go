@@ -35,8 +35,8 @@ func (a action) sendBack(s *framework.Session) {
 		at, pods := &j.Admission, len(j.Tasks())
 		if at.Since.IsZero() || pods > at.Pods {
 			at.Since, at.Pods = s.Now, pods
-			if before := said(j, verdict.NotEnoughTasks); pods == 0 && !j.IsReported && !before.IsZero() {
-				at.Since = before // by an earlier process
+			if before := said(j, verdict.NotEnoughTasks); pods == 0 && !before.IsZero() && !before.Before(j.BarredUntil) {
+				at.Since = before // by an earlier process, or under a policy without this action
 			}
 		}
 		noteEmpty(at, pods, s.Now)

@@ -61,7 +61,7 @@ func (w *JobWriter) SetQueue(j *cluster.Job, name string, q *cluster.Queue) {
 	j.QueueName, j.Queue = name, q
 	if q != nil {
 		c.quota.BookAll(&q.Node, &j.Usage, +1)
-		q.Jobs++
+		q.Join(j)
 	}
 	c.renew(j)
 	c.touch(j)

@@ -138,8 +138,8 @@ func (b *Backlog) Watch(j *cluster.Job) {
 	note(verdict.HelpOwnVictims, b.highestIn)
 }
 
-// NotePlaced counts that a pod of a job has got a node. It also counts as a new victim if a waiting job could make it one: a
-// job that looks in all queues and is of another queue or a higher priority, or one that looks only in its own queue.
+// NotePlaced counts that a pod of a job has got a node, and also as a new victim if a waiting job may evict it. One that looks
+// in all queues may, unless it is of the same queue and no higher priority. One that looks in its own queue needs both.
 func (b *Backlog) NotePlaced(world *wake.World, j *cluster.Job) {
 	world.Note(wake.PodCommitted)
 	for q, highest := range b.highest {

@@ -38,7 +38,7 @@ type notes struct {
 	lines   []string
 	answers []error       // to the next writes; success when there are none left
 	takes   time.Duration // how long a write takes
-	busy    atomic.Int32
+	busy    sync.Map      // the objects that are being written
 }
 
 func (n note) key() key {
@@ -49,10 +49,10 @@ func (n note) urgent(Change) bool { return n.isNews }
 func (n note) awaited() bool      { return n.isAwaited }
 func (n note) refresh() bool      { return n.isRefresh }
 func (n note) write(ctx context.Context, _ *apiserver.Clients) error {
-	if n.written.busy.Add(1) > 1 {
+	if _, isBusy := n.written.busy.LoadOrStore(n.name, true); isBusy {
 		return errors.New("two writes at once")
 	}
-	defer n.written.busy.Add(-1)
+	defer n.written.busy.Delete(n.name)
 	select {
 	case <-time.After(n.written.takes):
 	case <-ctx.Done():

@@ -156,13 +156,12 @@ type preemptorShape struct {
 
 // searchFailure is how many tasks the job lacked, and what the verdict said.
 type searchFailure struct {
-	lacks     int
-	spared    []verdict.Spared
-	vetoed    []verdict.NodeReason
-	displaces bool        // plans of other jobs are in force that it may displace
-	waits     bool        // for other plans to send their evictions
-	never     bool        // no pod can be evicted for it until objects change
-	right     rules.Right // of its queue to reclaim, asked if other queues have pods to evict
+	lacks  int
+	spared []verdict.Spared
+	vetoed []verdict.NodeReason
+	waits  bool         // for other plans to send their evictions
+	never  bool         // no pod can be evicted for it until objects change
+	right  verdict.Help // what would give its queue a right to reclaim, if nothing else could help; otherwise 0
 	// refine makes the verdict more exact, nil if there is nothing to add.
 	refine func(v *verdict.Verdict)
 }
@@ -240,14 +239,16 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	}
 	lower, waits := a.lowerPlans()
 	why := searchFailure{lacks: j.Lacks()}
-	why.never, why.displaces = len(lower) == 0, len(lower) > 0
+	why.never = len(lower) == 0
 	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
 	if f.capacity.CouldHold(pods, max(j.LacksPromises(), 1)) {
 		finds := f.mayFindVictims(scope, j) && a.candidates.MayOpenAny(pods)
 		why.never = why.never && !finds
 		if finds {
-			why.right = f.rightOf(a)
-			finds = why.right.MayTake
+			right := f.rightOf(a)
+			if finds = right.MayTake; len(lower) == 0 {
+				why.right = right.Help
+			}
 		}
 		if (len(lower) > 0 || finds || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
 			f.looks += a.candidates.Tried()
@@ -362,10 +363,8 @@ func (why *searchFailure) help(scope decision.Scope) verdict.Help {
 		return verdict.HelpOwnVictims
 	case why.never:
 		return verdict.HelpVictims
-	case why.displaces:
-		return 0
 	}
-	return why.right.Help
+	return why.right
 }
 
 // refuse notes a verdict that no pods are evicted for a job, and why.

@@ -12,9 +12,9 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/cache"
-	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // benchmarked is the usual configuration with both evicting actions and the slower plugins.
@@ -96,12 +96,7 @@ func BenchmarkNoPodMayLeave(b *testing.B) {
 
 func full(tb testing.TB, nodes int, jobOf func(node string) string) (*scheduler.Scheduler, time.Time) {
 	tb.Helper()
-	registry := scheduler.NewRegistry()
-	configuration, err := conf.Parse([]byte(benchmarked), registry.Catalogue())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	policy, err := registry.Build(configuration)
+	policy, err := loop.Policy(benchmarked)
 	if err != nil {
 		tb.Fatal(err)
 	}

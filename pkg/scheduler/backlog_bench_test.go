@@ -141,7 +141,7 @@ func (c *crowd) waitingGangs(count, kinds int, class string, wanting bool) []cac
 			objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, k), fixture.In(name), fixture.As("worker", k), c.ofKind(i%kinds)))
 		}
 	}
-	return eventsOf(objects)
+	return loop.Events(objects)
 }
 
 // ofKind has a pod ask for what all pods of a kind do.
@@ -153,14 +153,6 @@ func (c *crowd) ofKind(kind int) func(*corev1.Pod) {
 			fixture.Selecting("pool", fmt.Sprintf("pool-%d", kind%c.labels))(p)
 		}
 	}
-}
-
-func eventsOf(objects []runtime.Object) []cache.Event {
-	events := make([]cache.Event, len(objects))
-	for i, o := range objects {
-		events[i] = cache.Set{Object: o}
-	}
-	return events
 }
 
 // BenchmarkBacklog measures cycles with gangs of ten, of 100 kinds, that wait in front of a full cluster.

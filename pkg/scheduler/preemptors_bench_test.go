@@ -10,6 +10,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // preemptors are jobs of high priority that arrive in front of a crowd, alike but for their kinds.
@@ -45,7 +46,7 @@ func (p *preemptors) arrive(c *crowd) []cache.Event {
 			objects = append(objects, pod)
 		}
 	}
-	return eventsOf(objects)
+	return loop.Events(objects)
 }
 
 // BenchmarkSinglePreemptors measures one cycle in which 2,000 pods of high priority, of 100 kinds, each have one pod evicted.

@@ -9,9 +9,9 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/cache"
-	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 const configuration = `
@@ -28,12 +28,7 @@ tiers:
 
 func newScheduler(tb testing.TB) *scheduler.Scheduler {
 	tb.Helper()
-	registry := scheduler.NewRegistry()
-	parsed, err := conf.Parse([]byte(configuration), registry.Catalogue())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	policy, err := registry.Build(parsed)
+	policy, err := loop.Policy(configuration)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -42,14 +37,6 @@ func newScheduler(tb testing.TB) *scheduler.Scheduler {
 		tb.Fatal(err)
 	}
 	return s
-}
-
-func eventsOf(objects []runtime.Object) []cache.Event {
-	events := make([]cache.Event, len(objects))
-	for i, o := range objects {
-		events[i] = cache.Set{Object: o}
-	}
-	return events
 }
 
 // queueTree is a tree with so many leaves, ten below each parent.
@@ -101,7 +88,7 @@ func full(b *testing.B) (*scheduler.Scheduler, time.Time) {
 		}
 	}
 	s, now := newScheduler(b), fixture.Birth.Add(time.Hour)
-	if result := s.Cycle(now, eventsOf(objects)); result.Panic != "" {
+	if result := s.Cycle(now, loop.Events(objects)); result.Panic != "" {
 		b.Fatal(result.Panic)
 	}
 	return s, now
@@ -120,7 +107,7 @@ func asking(pods, minimum int) []cache.Event {
 	for i := range pods {
 		objects = append(objects, fixture.Pod(fmt.Sprintf("ask-%d", i), fixture.In("ask"), fixture.As("worker", i), fixture.Asks("cpu=4 memory=16Gi")))
 	}
-	return eventsOf(objects)
+	return loop.Events(objects)
 }
 
 // BenchmarkOpenSession measures a cycle in which a pod of one queue has changed, with so many queues.
@@ -133,7 +120,7 @@ func BenchmarkOpenSession(b *testing.B) {
 				name := fmt.Sprintf("w%d", i)
 				objects = append(objects, fixture.Group(name, fmt.Sprintf("leaf%d", i), 1), fixture.Pod(name, fixture.In(name), fixture.Asks("cpu=2")))
 			}
-			s.Cycle(now, eventsOf(objects))
+			s.Cycle(now, loop.Events(objects))
 			b.ReportAllocs()
 			for b.Loop() {
 				now = now.Add(time.Second)

@@ -56,6 +56,15 @@ func Policy(configuration string, extensions ...scheduler.Extension) (*framework
 	return registry.Build(parsed)
 }
 
+// Events returns the events that show objects.
+func Events(objects []runtime.Object) []cache.Event {
+	events := make([]cache.Event, len(objects))
+	for i, o := range objects {
+		events[i] = cache.Set{Object: o}
+	}
+	return events
+}
+
 // Configure puts a configuration in force from the next cycle on.
 func (l *Loop) Configure(configuration string, extensions ...scheduler.Extension) *Loop {
 	l.tb.Helper()

@@ -29,7 +29,7 @@ func drawWorld(t *rapid.T) []runtime.Object {
 	var names []string
 	for i := range rapid.IntRange(1, 4).Draw(t, "nodes") {
 		name := fmt.Sprintf("n%d", i)
-		names, room[name] = append(names, name), rapid.IntRange(1, 4).Draw(t, "size")
+		names, room[name] = append(names, name), rapid.IntRange(1, 6).Draw(t, "size")
 		objects = append(objects, fixture.Node(name, fmt.Sprintf("cpu=%d", room[name])))
 	}
 	cpus := func(label string) string {
@@ -46,14 +46,15 @@ func drawWorld(t *rapid.T) []runtime.Object {
 	running := rapid.IntRange(1, 6).Draw(t, "running")
 	for i := range running + rapid.IntRange(1, 10).Draw(t, "waiting") {
 		waits := i >= running
+		size := rapid.IntRange(1, 2).Draw(t, "pod")
 		var pods []string
 		for range rapid.IntRange(1, 3).Draw(t, "pods") {
 			node := rapid.SampledFrom(names).Draw(t, "node")
 			switch {
 			case waits:
 				pods = append(pods, "-")
-			case room[node] > 0:
-				room[node]--
+			case room[node] >= size:
+				room[node] -= size
 				pods = append(pods, node)
 			}
 		}
@@ -64,11 +65,13 @@ func drawWorld(t *rapid.T) []runtime.Object {
 		if rapid.Bool().Draw(t, "guarded") {
 			options = append(options, each(budgeted))
 		}
-		if waits {
+		if !waits {
+			options = append(options, asking(fmt.Sprintf("cpu=%d", size)))
+		} else {
 			if len(pods) == 1 && rapid.IntRange(0, 2).Draw(t, "lone") == 0 {
 				options = append(options, lone)
 			}
-			options = append(options, asking(fmt.Sprintf("cpu=%d", rapid.IntRange(1, 2).Draw(t, "asks"))))
+			options = append(options, asking(fmt.Sprintf("cpu=%d", rapid.IntRange(1, 4).Draw(t, "asks"))))
 		}
 		objects = append(objects, job(fmt.Sprintf("j%02d", i), rapid.SampledFrom(queues).Draw(t, "queue"), classes.Draw(t, "class"),
 			rapid.IntRange(0, len(pods)).Draw(t, "minimum"), strings.Join(pods, " "), options...)...)
@@ -112,7 +115,7 @@ func (f forgetful) EvictionRules() framework.EvictionRules {
 	if f.Name() == reclaim.Name {
 		scopes = decision.ScopesOf(decision.BetweenQueues)
 	}
-	return framework.EvictionRules{Scopes: scopes, AllowWholeGang: true, Budgets: true, Starts: true}
+	return framework.EvictionRules{Scopes: scopes, AllowWholeGang: true, Budgets: true, Ends: true, Starts: true}
 }
 
 func (forgetful) AdmitsByEviction(*framework.Session, *cluster.Job) (bool, *verdict.Verdict) {

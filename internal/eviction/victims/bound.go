@@ -11,6 +11,7 @@ type bound struct {
 	of    *nodeOffers
 	offer int32 // its index, -1 if the node is large enough without evictions
 	more  int32
+	ended int32 // so many jobs end, at least
 	slot  int32
 	rank  int32
 }
@@ -22,6 +23,7 @@ func (b *bound) cost() Cost {
 	}
 	c := b.of.offers[b.offer].cost
 	c.victims += int(b.more)
+	c.endedJobs = max(c.endedJobs, int(b.ended))
 	for k := range c.sum {
 		c.sum[k] += int64(b.more) * b.of.least[k]
 	}
@@ -79,10 +81,14 @@ func (s *Selector) boundFor(o *nodeOffers, request resources.Vector, queue *quot
 		return bound{}, false
 	}
 	ok = false
+	ending := int32(0) // jobs that end if all offers so far leave
 	for first := 0; first < len(o.offers); {
 		next := first + 1
 		for next < len(o.offers) && o.offers[next].compare(&o.offers[first]) == 0 {
 			next++ // one as important as the other
+		}
+		for i := first; i < next; i++ {
+			ending += int32(btoi(o.offers[i].endsJob))
 		}
 		enough := true
 		for i := range short {
@@ -93,6 +99,7 @@ func (s *Selector) boundFor(o *nodeOffers, request resources.Vector, queue *quot
 				continue
 			}
 			b := bound{of: o, offer: int32(i), more: moreBeside(&o.offers[i], short)}
+			b.ended = ending - (int32(next) - 1 - b.more) // each offer that stays may keep one job
 			if !ok || s.compareBounds(b, best) < 0 {
 				best, ok = b, true
 			}

@@ -55,6 +55,8 @@ type offer struct {
 	queue *quota.Node
 	size  resources.Vector // what leaves the node
 	cost  Cost             // without the share of the queue, which changes with each plan
+	// endsJob says that its job would end if this offer and all before it leave.
+	endsJob bool
 }
 
 // compare compares offers by importance, as far as costs show it.
@@ -198,8 +200,26 @@ func (s *Selector) offersOf(n *cluster.Node) *nodeOffers {
 			o.entries = append(o.entries, entry{offer: s.cheapest(o, first), slot: int32(n.Slot)})
 		}
 	}
+	if !s.rules.RanksJobs() {
+		o.markEnds()
+	}
 	o.waits, s.waits = s.waits, waits
 	return o
+}
+
+// markEnds finds the offers with which the last pods of a job would leave.
+func (o *nodeOffers) markEnds() {
+	for i := range o.offers {
+		p := &o.offers[i]
+		if p.endsJob = p.cost.endedJobs > 0; p.endsJob || p.task.Job.Staying() > i+1 {
+			continue // most jobs have pods on other nodes
+		}
+		leaving := 0
+		for k := range o.offers[:i+1] {
+			leaving += btoi(o.offers[k].task.Job == p.task.Job)
+		}
+		p.endsJob = leaving == p.task.Job.Staying()
+	}
 }
 
 // offer adds the offer of a pod.

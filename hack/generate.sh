@@ -12,14 +12,14 @@ module=$(go list -m)
 header=hack/boilerplate.go.txt
 apis=$module/pkg/apis
 client=$module/pkg/client
-groups=(batch/v1alpha1 bus/v1alpha1 flow/v1alpha1 scheduling/v1beta1 topology/v1alpha1)
+groups=(batch/v1alpha1 bus/v1alpha1 flow/v1alpha1 kueue/v1beta2 scheduling/v1beta1 topology/v1alpha1)
 packages=("${groups[@]/#/$apis/}")
 
 go tool controller-gen object:headerFile=$header paths=./pkg/apis/...
 
 rm -f installer/crds/*.yaml
 go tool controller-gen crd:generateEmbeddedObjectMeta=true paths=./pkg/apis/... output:crd:dir=installer/crds
-go run ./pkg/apis/internal/crddoc --forms=JobTemplate,CronJob.jobTemplate installer/crds template volumeClaim
+go run ./pkg/apis/internal/crddoc --forms=JobTemplate,CronJob.jobTemplate --older=kueue.x-k8s.io/v1beta1 installer/crds template volumeClaim
 
 # Into a fresh place first: the generators leave files of types that are gone, and an interrupted run must not leave the
 # tree without its clients.

@@ -14,8 +14,8 @@
 // Invariants:
 //
 //  1. Nothing is sent here but what a rule may have something to say about: match conditions see to that. Of pods, those
-//     of a resource group, and those of our schedulers with a disruption budget, or that ask to wait for their queue; of
-//     updates, those of a spec.
+//     of a resource group, those of our schedulers with a disruption budget, or that ask to wait for their queue, and those that name
+//     a LocalQueue; of updates, those of a spec.
 //  2. Webhooks for kinds that others have, or that hold what already runs, are ignored when no webhook answers. Only what
 //     users write of ours waits for an answer.
 //  3. An error, or a bug, is treated like no answer: allowed where the webhook is ignored then, refused elsewhere.
@@ -33,6 +33,7 @@
 // ClusterRole (verbs per resource):
 //
 //	scheduling.volcano.sh         queues                                                        get list watch
+//	kueue.x-k8s.io                localqueues                                                   get list watch
 //	scheduling.volcano.sh         podgroups                                                     list
 //	""                            pods                                                          list
 //	""                            namespaces                                                    get list watch

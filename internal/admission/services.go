@@ -49,7 +49,7 @@ type service struct {
 // services are all there are, in the order in which they are registered. A kind of its own gets a line here, a function
 // that says what is wrong with an object, and nothing else.
 func services() []*service {
-	return []*service{
+	return append([]*service{
 		{
 			path: "/jobs/mutate", name: "mutatejob.volcano.sh",
 			resource: batch.GroupVersion.WithResource("jobs"), operations: []admissionregistrationv1.OperationType{create, update},
@@ -115,12 +115,14 @@ func services() []*service {
 			handle: validates(topologyapi.GroupVersion.WithKind("HyperNode").GroupKind(),
 				alone(func(object *topologyapi.HyperNode, _ *settings) field.ErrorList { return topology.Validate(object) })),
 		},
-	}
+	}, kueueServices()...)
 }
 
-// DefaultEnabled are the paths that are served unless others are asked for: Volcano's default.
+// DefaultEnabled are the paths that are served unless others are asked for: Volcano's default, and the checks of the kinds of Kueue.
+// What holds jobs and pods back until their workload is admitted is asked for, where the scheduler admits workloads.
 func DefaultEnabled() []string {
-	return []string{"/jobs/mutate", "/jobs/validate", "/podgroups/mutate", "/pods/validate", "/pods/mutate", "/queues/mutate", "/queues/validate"}
+	return []string{"/jobs/mutate", "/jobs/validate", "/podgroups/mutate", "/pods/validate", "/pods/mutate", "/queues/mutate", "/queues/validate",
+		"/kueue/clusterqueues/validate", "/kueue/cohorts/validate", "/kueue/localqueues/validate", "/kueue/resourceflavors/validate", "/kueue/workloads/validate"}
 }
 
 // Paths are all that can be enabled.
@@ -221,7 +223,7 @@ func (o *Options) webhook(service *service, conditions []admissionregistrationv1
 	scope, match, sideEffects := admissionregistrationv1.AllScopes, admissionregistrationv1.Equivalent, admissionregistrationv1.SideEffectClassNone
 	reinvocation, seconds, policy := admissionregistrationv1.NeverReinvocationPolicy, int32(webhookTimeout.Seconds()), service.failurePolicy
 	namespaces := &metav1.LabelSelector{}
-	if service.resource.Group == "" {
+	if !strings.HasSuffix(service.resource.Group, ".volcano.sh") {
 		// What keeps the cluster running, and this server itself, is no batch job.
 		namespaces.MatchExpressions = []metav1.LabelSelectorRequirement{{
 			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: []string{metav1.NamespaceSystem, cmp.Or(o.Namespace, metav1.NamespaceSystem)},

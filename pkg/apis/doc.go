@@ -6,6 +6,7 @@
 //   - scheduling/v1beta1: PodGroup, the gang, and Queue, the share of the cluster (scheduling.volcano.sh)
 //   - flow/v1alpha1: JobFlow, Jobs that wait for each other, and JobTemplate, what they are made from (flow.volcano.sh)
 //   - topology/v1alpha1: HyperNode, nodes that are close to each other in the network (topology.volcano.sh)
+//   - kueue/v1beta2: ClusterQueue, Cohort, LocalQueue, ResourceFlavor and Workload, quotas in the form of Kueue (kueue.x-k8s.io)
 //   - bus/v1alpha1: Command, a request to act on an object, and the vocabulary of events and actions (bus.volcano.sh)
 //
 // Beside the types stand two packages for each group that all components use: validation says what is wrong with an object, builder makes the objects
@@ -15,8 +16,8 @@
 //
 // Invariants:
 //
-//  1. Group, version, kind, JSON names, enum values, label and annotation keys are Volcano's. What applies to a
-//     Volcano cluster applies here unchanged.
+//  1. Group, version, kind, JSON names, enum values, label and annotation keys are Volcano's, or Kueue's in its group. What
+//     applies to a cluster with either applies here unchanged.
 //  2. What a client may write is checked by the schema and CEL rules of the CustomResourceDefinitions under
 //     installer/crds, generated from the markers on these types; no webhook is needed to keep nonsense out.
 //  3. The rules compile within the cost limits of Kubernetes 1.30 and later. They erase the type of quantities with dyn()

@@ -14,11 +14,15 @@ import (
 
 // quantities are where a user can write a quantity, with %s for its text: one place of each kind that has any.
 var quantities = map[string]string{
-	"Job":         "metadata: {name: a}\nspec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: a, image: b, resources: {requests: {cpu: %s}}}]}}}]}",
-	"JobTemplate": "metadata: {name: a}\nspec: {tasks: [{replicas: 1, template: {spec: {volumes: [{name: a, emptyDir: {sizeLimit: %s}}], containers: []}}}]}",
-	"CronJob":     "metadata: {name: a}\nspec: {schedule: '@daily', jobTemplate: {spec: {volumes: [{mountPath: /a, volumeClaim: {resources: {requests: {storage: %s}}}}], tasks: [{}]}}}",
-	"PodGroup":    "metadata: {name: a}\nspec: {minResources: {cpu: %s}}",
-	"Queue":       "metadata: {name: a}\nspec: {capability: {cpu: 1, memory: %[1]s}, deserved: {memory: %[1]s}, guarantee: {resource: {memory: %[1]s}}}",
+	"Job":          "metadata: {name: a}\nspec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: a, image: b, resources: {requests: {cpu: %s}}}]}}}]}",
+	"JobTemplate":  "metadata: {name: a}\nspec: {tasks: [{replicas: 1, template: {spec: {volumes: [{name: a, emptyDir: {sizeLimit: %s}}], containers: []}}}]}",
+	"CronJob":      "metadata: {name: a}\nspec: {schedule: '@daily', jobTemplate: {spec: {volumes: [{mountPath: /a, volumeClaim: {resources: {requests: {storage: %s}}}}], tasks: [{}]}}}",
+	"PodGroup":     "metadata: {name: a}\nspec: {minResources: {cpu: %s}}",
+	"ClusterQueue": "metadata: {name: a}\nspec: {cohort: c, resourceGroups: [{coveredResources: [cpu], flavors: [{name: a, resources: [{name: cpu, nominalQuota: %[1]s, borrowingLimit: %[1]s, lendingLimit: %[1]s}]}]}]}",
+	"Cohort":       "metadata: {name: a}\nspec: {fairSharing: {weight: %s}}",
+	"LocalQueue":   "metadata: {name: a}\nspec: {fairSharing: {weight: %s}}",
+	"Workload":     "metadata: {name: a}\nspec: {podSets: [{template: {spec: {containers: [{name: a, image: b, resources: {requests: {cpu: %s}}}]}}}]}",
+	"Queue":        "metadata: {name: a}\nspec: {capability: {cpu: 1, memory: %[1]s}, deserved: {memory: %[1]s}, guarantee: {resource: {memory: %[1]s}}}",
 }
 
 func TestDefinitionsRefuseQuantitiesThatCostTooMuchAndDoNotParseThem(t *testing.T) {

@@ -36,7 +36,10 @@ func TestOnlyWhatUsersWriteOfOursWaitsForAnAnswer(t *testing.T) {
 		"mutatejob.volcano.sh": fail, "validatejob.volcano.sh": fail, "mutatequeue.volcano.sh": fail, "validatequeue.volcano.sh": fail,
 		"validatecronjob.volcano.sh": fail, "validatejobflow.volcano.sh": fail,
 		"mutatepodgroup.volcano.sh": ignore, "validatepodgroup.volcano.sh": ignore, "mutatepod.volcano.sh": ignore, "validatepod.volcano.sh": ignore,
-		"validatehypernodes.volcano.sh": ignore,
+		"validatehypernodes.volcano.sh":  ignore,
+		"validateclusterqueues.hekla.sh": ignore, "validatecohorts.hekla.sh": ignore, "validatelocalqueues.hekla.sh": ignore,
+		"validateresourceflavors.hekla.sh": ignore, "validateworkloads.hekla.sh": ignore,
+		"mutatequeuedjob.hekla.sh": ignore, "mutatequeuedpod.hekla.sh": ignore,
 	}
 	if diff := cmp.Diff(want, registered(t)); diff != "" {
 		t.Errorf("registered (-want +got):\n%s", diff)

@@ -11,7 +11,9 @@
 // And it bounds the text of quantities: the pattern that controller-gen writes admits any exponent, and to parse 1e-2000000000
 // takes hours.
 //
-//	crddoc [--forms=KIND[.PROPERTY],…] DIRECTORY [PROPERTY…]
+// Kinds of a group that has an older version get that as well, with the same schema.
+//
+//	crddoc [--forms=KIND[.PROPERTY],…] [--older=GROUP/VERSION,…] DIRECTORY [PROPERTY…]
 //
 // Invariants:
 //

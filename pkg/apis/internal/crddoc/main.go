@@ -17,19 +17,28 @@ import (
 
 func main() {
 	forms := flag.String("forms", "", "kinds, separated by commas, whose objects are forms for others, or KIND.PROPERTY for a part")
+	older := flag.String("older", "", "GROUP/VERSION, separated by commas: an older version in which the kinds of the group are served as well")
 	flag.Parse()
 	if flag.NArg() < 1 {
-		fmt.Fprintln(os.Stderr, "usage: crddoc [--forms=KIND[.PROPERTY],…] DIRECTORY [PROPERTY…]")
+		fmt.Fprintln(os.Stderr, "usage: crddoc [--forms=KIND[.PROPERTY],…] [--older=GROUP/VERSION,…] DIRECTORY [PROPERTY…]")
 		os.Exit(2)
 	}
-	if err := rewriteAll(flag.Arg(0), flag.Args()[1:], strings.Split(*forms, ",")); err != nil {
+	how := options{embedded: flag.Args()[1:], forms: strings.Split(*forms, ","), older: strings.Split(*older, ",")}
+	if err := rewriteAll(flag.Arg(0), how); err != nil {
 		fmt.Fprintln(os.Stderr, "crddoc:", err)
 		os.Exit(1)
 	}
 }
 
+// options say what is rewritten.
+type options struct {
+	embedded []string // properties without descriptions below them
+	forms    []string // KIND or KIND.PROPERTY without rules about change
+	older    []string // GROUP/VERSION to be served as well
+}
+
 // rewriteAll rewrites every YAML file of a directory in place.
-func rewriteAll(directory string, embedded, forms []string) error {
+func rewriteAll(directory string, how options) error {
 	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
 	if err != nil {
 		return err
@@ -42,7 +51,7 @@ func rewriteAll(directory string, embedded, forms []string) error {
 		if err != nil {
 			return err
 		}
-		rewritten, err := rewrite(content, embedded, forms)
+		rewritten, err := rewrite(content, how)
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
@@ -55,20 +64,27 @@ func rewriteAll(directory string, embedded, forms []string) error {
 
 // rewrite returns one YAML document without the descriptions below the named properties and, if it defines a form, without the
 // rules about change.
-func rewrite(content []byte, embedded, forms []string) ([]byte, error) {
+func rewrite(content []byte, how options) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
 		return nil, err
 	}
-	visit(&document, embedded)
+	visit(&document, how.embedded)
 	boundQuantities(&document)
-	for _, form := range forms {
+	for _, form := range how.forms {
 		if kind, property, isPart := strings.Cut(form, "."); kind != kindOf(&document) {
 			continue
 		} else if isPart {
 			dropRulesOfChangeBelow(&document, property)
 		} else {
 			dropRulesOfChange(&document)
+		}
+	}
+	for _, older := range how.older {
+		if group, version, _ := strings.Cut(older, "/"); group != "" {
+			if err := serveOlder(&document, group, version); err != nil {
+				return nil, err
+			}
 		}
 	}
 
@@ -164,6 +180,43 @@ func boundQuantities(node *yaml.Node) {
 		node.Content = slices.Insert(node.Content, at, key, length)
 	}
 	*length = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(bounds.MaxQuantityLength)}
+}
+
+// serveOlder adds an older version to the definition of a kind of the group. Its schema is that of the version there is, so that
+// nothing need be converted; that one stays the stored one.
+func serveOlder(document *yaml.Node, group, name string) error {
+	if len(document.Content) != 1 {
+		return nil
+	}
+	spec := valueOf(document.Content[0], "spec")
+	if spec == nil {
+		return nil
+	}
+	if of := valueOf(spec, "group"); of == nil || of.Value != group {
+		return nil
+	}
+	versions := valueOf(spec, "versions")
+	if versions == nil || len(versions.Content) == 0 {
+		return fmt.Errorf("the definition has no version")
+	}
+	for _, version := range versions.Content {
+		if valueOf(version, "name").Value == name {
+			return nil
+		}
+	}
+	text, err := yaml.Marshal(versions.Content[0])
+	if err != nil {
+		return err
+	}
+	var older yaml.Node
+	if err := yaml.Unmarshal(text, &older); err != nil {
+		return err
+	}
+	version := older.Content[0]
+	valueOf(version, "name").SetString(name)
+	valueOf(version, "storage").Value = "false"
+	versions.Content = append(versions.Content, version)
+	return nil
 }
 
 // valueOf is the value under a key of a mapping, nil if there is none.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
 )
 
 const written = `---
@@ -66,14 +67,14 @@ spec:
 `
 
 func TestDocumentationOfEmbeddedTypesIsDroppedAndOurOwnKept(t *testing.T) {
-	once, err := rewrite([]byte(written), []string{"template"}, nil)
+	once, err := rewrite([]byte(written), options{embedded: []string{"template"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(rewritten, string(once)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	twice, err := rewrite(once, []string{"template"}, nil)
+	twice, err := rewrite(once, options{embedded: []string{"template"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestEveryFileOfTheDirectoryIsRewrittenInPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := rewriteAll(directory, []string{"template"}, nil); err != nil {
+	if err := rewriteAll(directory, options{embedded: []string{"template"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a.yaml", "b.yaml"} {
@@ -104,7 +105,7 @@ func TestEveryFileOfTheDirectoryIsRewrittenInPlace(t *testing.T) {
 }
 
 func TestADirectoryWithoutDefinitionsIsAnError(t *testing.T) {
-	if err := rewriteAll(t.TempDir(), nil, nil); err == nil {
+	if err := rewriteAll(t.TempDir(), options{}); err == nil {
 		t.Error("an empty directory was accepted; the generator before it must have failed")
 	}
 }
@@ -151,7 +152,7 @@ spec:
                 rule: has(self.a) != has(self.b)
 `
 	for forms, want := range map[string]string{"Form": form, "Another": definition} {
-		got, err := rewrite([]byte(definition), nil, []string{forms})
+		got, err := rewrite([]byte(definition), options{forms: []string{forms}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,11 +179,56 @@ spec:
             ` + rule + `          rest:
             type: string
             ` + rule
-	got, err := rewrite([]byte(definition), nil, []string{"Whole.part", "Another.rest"})
+	got, err := rewrite([]byte(definition), options{forms: []string{"Whole.part", "Another.rest"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Replace(definition, "            "+rule, "", 1), string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAnOlderVersionIsServedWithTheSameSchema(t *testing.T) {
+	const definition = `
+spec:
+  group: example.com
+  versions:
+  - name: v2
+    schema:
+      openAPIV3Schema:
+        properties: {spec: {type: string}}
+    served: true
+    storage: true
+`
+	how := options{older: []string{"another.com/v0", "example.com/v1"}}
+	once, err := rewrite([]byte(definition), how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := rewrite(once, how)
+	if err != nil || string(twice) != string(once) {
+		t.Errorf("rewriting twice changes it (%v):\n%s", err, twice)
+	}
+	var got struct {
+		Spec struct {
+			Versions []struct {
+				Name            string
+				Schema          map[string]any
+				Served, Storage bool
+			}
+		}
+	}
+	if err := yaml.Unmarshal(once, &got); err != nil {
+		t.Fatal(err)
+	}
+	versions := got.Spec.Versions
+	if len(versions) != 2 || versions[0].Name != "v2" || versions[1].Name != "v1" {
+		t.Fatalf("the versions are not v2 and v1:\n%s", once)
+	}
+	if !versions[0].Storage || versions[1].Storage || !versions[1].Served {
+		t.Errorf("v2 is not the one that is stored, or v1 is not served:\n%s", once)
+	}
+	if diff := cmp.Diff(versions[0].Schema, versions[1].Schema); diff != "" {
+		t.Errorf("the schemas differ:\n%s", diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	batchv1alpha1 "hekla.sh/hekla/pkg/client/clientset/versioned/typed/batch/v1alpha1"
 	busv1alpha1 "hekla.sh/hekla/pkg/client/clientset/versioned/typed/bus/v1alpha1"
 	flowv1alpha1 "hekla.sh/hekla/pkg/client/clientset/versioned/typed/flow/v1alpha1"
+	kueuev1beta2 "hekla.sh/hekla/pkg/client/clientset/versioned/typed/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/client/clientset/versioned/typed/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/client/clientset/versioned/typed/topology/v1alpha1"
 	discovery "k8s.io/client-go/discovery"
@@ -24,6 +25,7 @@ type Interface interface {
 	BatchV1alpha1() batchv1alpha1.BatchV1alpha1Interface
 	BusV1alpha1() busv1alpha1.BusV1alpha1Interface
 	FlowV1alpha1() flowv1alpha1.FlowV1alpha1Interface
+	KueueV1beta2() kueuev1beta2.KueueV1beta2Interface
 	SchedulingV1beta1() schedulingv1beta1.SchedulingV1beta1Interface
 	TopologyV1alpha1() topologyv1alpha1.TopologyV1alpha1Interface
 }
@@ -34,6 +36,7 @@ type Clientset struct {
 	batchV1alpha1     *batchv1alpha1.BatchV1alpha1Client
 	busV1alpha1       *busv1alpha1.BusV1alpha1Client
 	flowV1alpha1      *flowv1alpha1.FlowV1alpha1Client
+	kueueV1beta2      *kueuev1beta2.KueueV1beta2Client
 	schedulingV1beta1 *schedulingv1beta1.SchedulingV1beta1Client
 	topologyV1alpha1  *topologyv1alpha1.TopologyV1alpha1Client
 }
@@ -51,6 +54,11 @@ func (c *Clientset) BusV1alpha1() busv1alpha1.BusV1alpha1Interface {
 // FlowV1alpha1 retrieves the FlowV1alpha1Client
 func (c *Clientset) FlowV1alpha1() flowv1alpha1.FlowV1alpha1Interface {
 	return c.flowV1alpha1
+}
+
+// KueueV1beta2 retrieves the KueueV1beta2Client
+func (c *Clientset) KueueV1beta2() kueuev1beta2.KueueV1beta2Interface {
+	return c.kueueV1beta2
 }
 
 // SchedulingV1beta1 retrieves the SchedulingV1beta1Client
@@ -119,6 +127,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 	if err != nil {
 		return nil, err
 	}
+	cs.kueueV1beta2, err = kueuev1beta2.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 	cs.schedulingV1beta1, err = schedulingv1beta1.NewForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
 		return nil, err
@@ -151,6 +163,7 @@ func New(c rest.Interface) *Clientset {
 	cs.batchV1alpha1 = batchv1alpha1.New(c)
 	cs.busV1alpha1 = busv1alpha1.New(c)
 	cs.flowV1alpha1 = flowv1alpha1.New(c)
+	cs.kueueV1beta2 = kueuev1beta2.New(c)
 	cs.schedulingV1beta1 = schedulingv1beta1.New(c)
 	cs.topologyV1alpha1 = topologyv1alpha1.New(c)
 

@@ -16,6 +16,7 @@ import (
 	bus "hekla.sh/hekla/pkg/client/informers/externalversions/bus"
 	flow "hekla.sh/hekla/pkg/client/informers/externalversions/flow"
 	internalinterfaces "hekla.sh/hekla/pkg/client/informers/externalversions/internalinterfaces"
+	kueue "hekla.sh/hekla/pkg/client/informers/externalversions/kueue"
 	scheduling "hekla.sh/hekla/pkg/client/informers/externalversions/scheduling"
 	topology "hekla.sh/hekla/pkg/client/informers/externalversions/topology"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -319,6 +320,7 @@ type SharedInformerFactory interface {
 	Batch() batch.Interface
 	Bus() bus.Interface
 	Flow() flow.Interface
+	Kueue() kueue.Interface
 	Scheduling() scheduling.Interface
 	Topology() topology.Interface
 }
@@ -333,6 +335,10 @@ func (f *sharedInformerFactory) Bus() bus.Interface {
 
 func (f *sharedInformerFactory) Flow() flow.Interface {
 	return flow.New(f, f.namespace, f.tweakListOptions)
+}
+
+func (f *sharedInformerFactory) Kueue() kueue.Interface {
+	return kueue.New(f, f.namespace, f.tweakListOptions)
 }
 
 func (f *sharedInformerFactory) Scheduling() scheduling.Interface {

@@ -11,6 +11,7 @@ import (
 	v1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	busv1alpha1 "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	flowv1alpha1 "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	v1beta2 "hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	v1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,6 +59,22 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Flow().V1alpha1().JobFlows().Informer()}, nil
 	case flowv1alpha1.SchemeGroupVersion.WithResource("jobtemplates"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Flow().V1alpha1().JobTemplates().Informer()}, nil
+
+		// Group=kueue.x-k8s.io, Version=v1beta2
+	case v1beta2.SchemeGroupVersion.WithResource("admissionchecks"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Kueue().V1beta2().AdmissionChecks().Informer()}, nil
+	case v1beta2.SchemeGroupVersion.WithResource("clusterqueues"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Kueue().V1beta2().ClusterQueues().Informer()}, nil
+	case v1beta2.SchemeGroupVersion.WithResource("cohorts"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Kueue().V1beta2().Cohorts().Informer()}, nil
+	case v1beta2.SchemeGroupVersion.WithResource("localqueues"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Kueue().V1beta2().LocalQueues().Informer()}, nil
+	case v1beta2.SchemeGroupVersion.WithResource("resourceflavors"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Kueue().V1beta2().ResourceFlavors().Informer()}, nil
+	case v1beta2.SchemeGroupVersion.WithResource("workloads"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Kueue().V1beta2().Workloads().Informer()}, nil
+	case v1beta2.SchemeGroupVersion.WithResource("workloadpriorityclasses"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Kueue().V1beta2().WorkloadPriorityClasses().Informer()}, nil
 
 		// Group=scheduling.volcano.sh, Version=v1beta1
 	case v1beta1.SchemeGroupVersion.WithResource("podgroups"):

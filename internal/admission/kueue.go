@@ -1,0 +1,141 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/apis/kueue/validation"
+)
+
+// kueueServices are the webhooks for the kinds of kueue.x-k8s.io, and for the jobs and pods that wait for their quota. The API server
+// sends objects of an older version converted, which for these kinds means as they are.
+func kueueServices() []*service {
+	return []*service{
+		kueueCheck("clusterqueues", "ClusterQueue", alone(func(o *v1beta2.ClusterQueue, _ *settings) field.ErrorList { return validation.ClusterQueue(o) })),
+		kueueCheck("cohorts", "Cohort", alone(func(o *v1beta2.Cohort, _ *settings) field.ErrorList { return validation.Cohort(o) })),
+		kueueCheck("localqueues", "LocalQueue", alone(func(o *v1beta2.LocalQueue, _ *settings) field.ErrorList { return validation.LocalQueue(o) })),
+		kueueCheck("resourceflavors", "ResourceFlavor", alone(func(o *v1beta2.ResourceFlavor, _ *settings) field.ErrorList { return validation.ResourceFlavor(o) })),
+		kueueCheck("workloads", "Workload", judgeWorkload),
+		{
+			path: "/kueue/jobs/mutate", name: "mutatequeuedjob.hekla.sh",
+			resource: batchv1.SchemeGroupVersion.WithResource("jobs"), operations: []admissionregistrationv1.OperationType{create},
+			failurePolicy: admissionregistrationv1.Ignore, conditions: hasNoManagedOwner, handle: mutates(holdJob),
+		}, {
+			path: "/kueue/pods/mutate", name: "mutatequeuedpod.hekla.sh",
+			resource: corev1.SchemeGroupVersion.WithResource("pods"), operations: []admissionregistrationv1.OperationType{create},
+			failurePolicy: admissionregistrationv1.Ignore, conditions: isQueuedPod, handle: mutates(holdPod),
+		},
+	}
+}
+
+// kueueCheck is the webhook that checks a kind. Kueue itself may run beside us and own these kinds, and controllers write Workloads:
+// without an answer they are stored, and are inactive if something is wrong with them.
+func kueueCheck[T client.Object](resource, kind string, rules func(context.Context, *server, client.Reader, change[T]) (ruling, error)) *service {
+	return &service{
+		path: "/kueue/" + resource + "/validate", name: "validate" + resource + ".hekla.sh",
+		resource: v1beta2.GroupVersion.WithResource(resource), operations: []admissionregistrationv1.OperationType{create, update},
+		failurePolicy: admissionregistrationv1.Ignore, conditions: specChanges,
+		handle: validates(v1beta2.GroupVersion.WithKind(kind).GroupKind(), rules),
+	}
+}
+
+// judgeWorkload says what is wrong with a Workload. While its quota is reserved, podsets and queue stay as they are.
+func judgeWorkload(_ context.Context, _ *server, _ client.Reader, asked change[*v1beta2.Workload]) (ruling, error) {
+	if asked.operation == admissionv1.Update {
+		return ruling{problems: validation.WorkloadUpdate(asked.after, asked.before)}, nil
+	}
+	return ruling{problems: validation.Workload(asked.after)}, nil
+}
+
+// holdJob suspends a Job that is submitted to a LocalQueue, until its workload is admitted. A Job that names none is submitted to
+// the LocalQueue default of its namespace, if there is one.
+func holdJob(ctx context.Context, s *server, asked change[*batchv1.Job]) error {
+	job := asked.after
+	if job.Labels[v1beta2.QueueNameLabel] == "" {
+		is, err := hasDefaultQueue(ctx, s, job.Namespace)
+		if err != nil || !is {
+			return err
+		}
+		metav1.SetMetaDataLabel(&job.ObjectMeta, v1beta2.QueueNameLabel, v1beta2.DefaultLocalQueueName)
+	}
+	suspended := true
+	job.Spec.Suspend = &suspended
+	takeOver(s, &job.Spec.Template.Spec)
+	return nil
+}
+
+// holdPod puts the gate of admission on a pod that is submitted to a LocalQueue by itself.
+func holdPod(_ context.Context, s *server, asked change[*corev1.Pod]) error {
+	pod := asked.after
+	if pod.Spec.NodeName != "" || isManagedElsewhere(pod) {
+		return nil
+	}
+	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1beta2.ManagedLabel, v1beta2.ManagedValue)
+	if !slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate }) {
+		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: v1beta2.AdmissionGate})
+	}
+	takeOver(s, &pod.Spec)
+	return nil
+}
+
+// takeOver gives pods that do not choose a scheduler to ours.
+func takeOver(s *server, spec *corev1.PodSpec) {
+	if spec.SchedulerName == "" || spec.SchedulerName == corev1.DefaultSchedulerName {
+		spec.SchedulerName = s.settings.Load().schedulerNames[0]
+	}
+}
+
+// managedOwners are the kinds whose pods are not queued by themselves: their owner is.
+var managedOwners = []metav1.TypeMeta{
+	{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
+	{APIVersion: batch.GroupVersion.String(), Kind: "Job"},
+}
+
+// isManagedElsewhere reports whether the owner of an object is queued in its place.
+func isManagedElsewhere(object metav1.Object) bool {
+	owner := metav1.GetControllerOfNoCopy(object)
+	return owner != nil && slices.ContainsFunc(managedOwners, func(m metav1.TypeMeta) bool { return m.Kind == owner.Kind && m.APIVersion == owner.APIVersion })
+}
+
+// hasDefaultQueue reports whether a namespace has a LocalQueue for jobs that name none. Clusters without the definition have none.
+func hasDefaultQueue(ctx context.Context, s *server, namespace string) (bool, error) {
+	err := s.cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1beta2.DefaultLocalQueueName}, &v1beta2.LocalQueue{})
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// hasNoManagedOwner leaves out Jobs that a queued job has made.
+func hasNoManagedOwner(*settings) ([]admissionregistrationv1.MatchCondition, bool) {
+	return []admissionregistrationv1.MatchCondition{{Name: "has-no-managed-owner", Expression: "!(" + ownerIsManaged() + ")"}}, true
+}
+
+// isQueuedPod sends pods that name a LocalQueue and whose owner is not queued in their place.
+func isQueuedPod(*settings) ([]admissionregistrationv1.MatchCondition, bool) {
+	return []admissionregistrationv1.MatchCondition{
+		{Name: "is-queued", Expression: fmt.Sprintf("object.metadata.?labels[%s].orValue('') != ''", literal(v1beta2.QueueNameLabel))},
+		{Name: "has-no-managed-owner", Expression: "!(" + ownerIsManaged() + ")"},
+	}, true
+}
+
+func ownerIsManaged() string {
+	versions := make([]string, len(managedOwners))
+	for i := range managedOwners {
+		versions[i] = managedOwners[i].APIVersion
+	}
+	return fmt.Sprintf("object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == 'Job' && o.apiVersion in %s)", literals(versions))
+}

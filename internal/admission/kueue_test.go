@@ -1,0 +1,113 @@
+package admission
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// withDefaultQueue is a shelf that has a LocalQueue default in one namespace.
+type withDefaultQueue struct{ shelf }
+
+func (s *withDefaultQueue) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if _, is := object.(*v1beta2.LocalQueue); !is {
+		return s.shelf.Get(ctx, key, object, options...)
+	}
+	if key.Namespace != "team" || key.Name != "default" {
+		return apierrors.NewNotFound(v1beta2.Resource("localqueues"), key.Name)
+	}
+	return nil
+}
+
+func TestAJobThatNamesALocalQueueWaitsForItsWorkload(t *testing.T) {
+	s, handler := newServer(t, &shelf{}, nil)
+	s.cached = &withDefaultQueue{}
+	for name, test := range map[string]struct {
+		namespace, object string
+		queue, scheduler  string
+		suspended         bool
+	}{
+		"that is labelled": {namespace: "other", object: "metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\nspec: {template: {spec: {containers: []}}}",
+			queue: "q", scheduler: "volcano", suspended: true},
+		"that was to run at once": {namespace: "other", object: "metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\nspec: {suspend: false, template: {spec: {schedulerName: default-scheduler}}}",
+			queue: "q", scheduler: "volcano", suspended: true},
+		"that has chosen its scheduler": {namespace: "other", object: "metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\nspec: {template: {spec: {schedulerName: mine}}}",
+			queue: "q", scheduler: "mine", suspended: true},
+		"that names none, beside a LocalQueue default": {namespace: "team", object: "metadata: {name: a}\nspec: {template: {spec: {containers: []}}}",
+			queue: "default", scheduler: "volcano", suspended: true},
+		"that names none": {namespace: "other", object: "metadata: {name: a}\nspec: {template: {spec: {containers: []}}}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := asked{path: "/kueue/jobs/mutate", operation: "CREATE", namespace: test.namespace, object: test.object}
+			job := patched[batchv1.Job](t, a, ask(t, handler, a))
+			suspended := job.Spec.Suspend != nil && *job.Spec.Suspend
+			if got := job.Labels[v1beta2.QueueNameLabel]; got != test.queue || suspended != test.suspended || job.Spec.Template.Spec.SchedulerName != test.scheduler {
+				t.Errorf("it is in queue %q, suspended %v, its pods are of %q", got, suspended, job.Spec.Template.Spec.SchedulerName)
+			}
+		})
+	}
+}
+
+func TestAPodThatNamesALocalQueueIsGatedOnce(t *testing.T) {
+	_, handler := newServer(t, &shelf{}, nil)
+	for name, test := range map[string]struct {
+		object string
+		gated  bool
+	}{
+		"that stands alone":        {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\nspec: {containers: []}", true},
+		"that is gated already":    {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\nspec: {schedulingGates: [{name: kueue.x-k8s.io/admission}], containers: []}", true},
+		"of a Deployment":          {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: '1', controller: true}]}\nspec: {containers: []}", true},
+		"of a Job that is queued":  {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: j, uid: '1', controller: true}]}\nspec: {containers: []}", false},
+		"that has a node already":  {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\nspec: {nodeName: n1, containers: []}", false},
+		"of a Job of Volcano, too": {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}, ownerReferences: [{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: j, uid: '1', controller: true}]}\nspec: {containers: []}", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := asked{path: "/kueue/pods/mutate", operation: "CREATE", namespace: "team", object: test.object}
+			pod := patched[corev1.Pod](t, a, ask(t, handler, a))
+			want := 0
+			if test.gated {
+				want = 1
+			}
+			if len(pod.Spec.SchedulingGates) != want || (pod.Labels[v1beta2.ManagedLabel] == "true") != test.gated || (pod.Spec.SchedulerName == "volcano") != test.gated {
+				t.Errorf("the pod is %+v with labels %v", pod.Spec, pod.Labels)
+			}
+		})
+	}
+}
+
+func TestObjectsOfKueueThatCannotBeMeantAreRefused(t *testing.T) {
+	_, handler := newServer(t, &shelf{}, nil)
+	const reserved = "\nstatus: {conditions: [{type: QuotaReserved, status: 'True', reason: QuotaReserved, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}"
+	for name, test := range map[string]struct {
+		kind, before, object, want string
+	}{
+		"a quota below nothing": {"clusterqueues", "", "metadata: {name: a}\nspec: {resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, nominalQuota: -1}]}]}]}",
+			"spec.resourceGroups[0].flavors[0].resources[0].nominalQuota: Invalid value: \"-1\""},
+		"a field that is not served": {"clusterqueues", "", "metadata: {name: a}\nspec: {admissionScope: {admissionMode: a}}", ""},
+		"a cohort below itself":      {"cohorts", "", "metadata: {name: a}\nspec: {parentName: a}", "a cohort cannot be its own parent"},
+		"a weight below nothing":     {"localqueues", "", "metadata: {name: a}\nspec: {fairSharing: {weight: -1}}", "spec.fairSharing.weight: Invalid value"},
+		"a taint that is none":       {"resourceflavors", "", "metadata: {name: a}\nspec: {nodeTaints: [{key: 'a b', effect: NoSchedule}]}", "spec.nodeTaints[0].key"},
+		"a workload without pods":    {"workloads", "", "metadata: {name: a}\nspec: {}", "spec.podSets: Required value"},
+		"other pods than were admitted": {"workloads", "metadata: {name: a}\nspec: {podSets: [{name: main, count: 1, template: {}}]}" + reserved,
+			"metadata: {name: a}\nspec: {podSets: [{name: main, count: 2, template: {}}]}" + reserved, "spec.podSets: Forbidden: field is immutable while quota is reserved"},
+		"other pods than were queued": {"workloads", "metadata: {name: a}\nspec: {podSets: [{name: main, count: 1, template: {}}]}",
+			"metadata: {name: a}\nspec: {podSets: [{name: main, count: 2, template: {}}]}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := asked{path: "/kueue/" + test.kind + "/validate", operation: "CREATE", object: test.object, before: test.before}
+			if test.before != "" {
+				a.operation = "UPDATE"
+			}
+			if got := refusal(ask(t, handler, a)); !strings.Contains(got, test.want) || (got == "") != (test.want == "") {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}

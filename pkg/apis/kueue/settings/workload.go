@@ -1,0 +1,90 @@
+package settings
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/apis/kueue/validation"
+)
+
+// Workload is what a Workload says, beside its conditions and its admission.
+type Workload struct {
+	Namespace, Name string
+	UID             types.UID
+	JobUID          types.UID // of the job it was made for, "" if it was made by hand
+
+	Queue         string // the LocalQueue
+	Priority      int32
+	PriorityClass v1beta2.PriorityClassRef // empty if the priority comes from no class
+	IsActive      bool
+	MaxSeconds    int32  // for how long it may be admitted, 0: no limit
+	GatedBy       string // what must happen before it is looked at, "" if nothing
+
+	PodSets []PodSet
+
+	// PastSeconds is for how long it was admitted in its earlier starts.
+	PastSeconds int32
+	// Problem says why the workload cannot be admitted, "" if nothing is wrong with the object.
+	Problem string
+}
+
+// PodSet is what is queued of one template.
+type PodSet struct {
+	Name        string
+	Template    *corev1.PodTemplateSpec
+	Count       int32
+	MinCount    int32 // Count if the podset cannot shrink
+	Reclaimable int32 // pods that have ended and need no quota any more
+}
+
+// OfWorkload reads a Workload.
+func OfWorkload(object *v1beta2.Workload) Workload {
+	spec, status := &object.Spec, &object.Status
+	w := Workload{
+		Namespace: object.Namespace, Name: object.Name, UID: object.UID,
+		JobUID:        types.UID(object.Labels[v1beta2.JobUIDLabel]),
+		Queue:         spec.QueueName,
+		PriorityClass: priorityClass(spec),
+		IsActive:      spec.Active == nil || *spec.Active,
+		MaxSeconds:    value(spec.MaximumExecutionTimeSeconds),
+		Priority:      value(spec.Priority),
+		GatedBy:       object.Annotations[v1beta2.AdmissionGatedByAnnotation],
+		PastSeconds:   max(value(status.AccumulatedPastExecutionTimeSeconds), value(status.AccumulatedPastExexcutionTimeSeconds)),
+		PodSets:       make([]PodSet, len(spec.PodSets)),
+		Problem:       joined(validation.WorkloadNotServed(object), validation.Workload(object)),
+	}
+	for i := range spec.PodSets {
+		p := &spec.PodSets[i]
+		w.PodSets[i] = PodSet{Name: either(p.Name, v1beta2.DefaultPodSetName), Template: &p.Template, Count: p.Count, MinCount: p.Count}
+		if p.MinCount != nil {
+			w.PodSets[i].MinCount = *p.MinCount
+		}
+		for _, r := range status.ReclaimablePods {
+			if r.Name == w.PodSets[i].Name {
+				w.PodSets[i].Reclaimable = min(r.Count, p.Count)
+			}
+		}
+	}
+	return w
+}
+
+// priorityClass is the class in the spelling of v1beta2.
+func priorityClass(spec *v1beta2.WorkloadSpec) v1beta2.PriorityClassRef {
+	switch {
+	case spec.PriorityClassRef != nil:
+		return *spec.PriorityClassRef
+	case spec.PriorityClassName == "":
+		return v1beta2.PriorityClassRef{}
+	case spec.PriorityClassSource == v1beta2.WorkloadPriorityClassSource:
+		return v1beta2.PriorityClassRef{Group: v1beta2.WorkloadPriorityClassGroup, Kind: v1beta2.WorkloadPriorityClassKind, Name: spec.PriorityClassName}
+	}
+	return v1beta2.PriorityClassRef{Group: v1beta2.PodPriorityClassGroup, Kind: v1beta2.PodPriorityClassKind, Name: spec.PriorityClassName}
+}
+
+func value(of *int32) int32 {
+	if of == nil {
+		return 0
+	}
+	return *of
+}

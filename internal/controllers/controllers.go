@@ -21,13 +21,14 @@ import (
 	"hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/internal/controllers/podgroup"
 	"hekla.sh/hekla/internal/controllers/queue"
+	"hekla.sh/hekla/internal/controllers/workload"
 	"hekla.sh/hekla/pkg/resources"
 )
 
 // Options say how each controller works. The zero value of a controller's workers leaves that controller out.
 type Options struct {
 	// How many objects each controller works on at a time; 0 switches the controller off.
-	JobWorkers, PodGroupWorkers, QueueWorkers, CronJobWorkers, GarbageWorkers, JobFlowWorkers, JobTemplateWorkers int
+	JobWorkers, PodGroupWorkers, QueueWorkers, CronJobWorkers, GarbageWorkers, JobFlowWorkers, JobTemplateWorkers, WorkloadWorkers int
 
 	// ShortestCronJobInterval is how close together the runs of a CronJob may be, a minute at most; zero allows all.
 	ShortestCronJobInterval time.Duration
@@ -37,6 +38,9 @@ type Options struct {
 
 	// DiscoveryConfigMap says what HyperNodes are made of, if it exists and HyperNodes is on.
 	DiscoveryConfigMap client.ObjectKey
+
+	// SchedulerConfigMap has the configuration of the scheduler, which says whether it admits workloads.
+	SchedulerConfigMap client.ObjectKey
 
 	// SchedulerNames are the names our scheduler goes by; pods that ask for one of them are ours. The first is given to
 	// pods of Jobs that ask for none.
@@ -110,6 +114,11 @@ func Add(mgr manager.Manager, options Options) error {
 	if options.JobTemplateWorkers > 0 {
 		if err := jobtemplate.Add(mgr, jobtemplate.Options{Workers: options.JobTemplateWorkers}); err != nil {
 			return fmt.Errorf("%s: %w", jobtemplate.Name, err)
+		}
+	}
+	if options.WorkloadWorkers > 0 {
+		if err := workload.Add(mgr, workload.Options{Workers: options.WorkloadWorkers, Configuration: options.SchedulerConfigMap}); err != nil {
+			return fmt.Errorf("%s: %w", workload.Name, err)
 		}
 	}
 	return nil

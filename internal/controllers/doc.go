@@ -11,6 +11,7 @@
 //	jobtemplate  the Jobs that were made from a JobTemplate, in its status
 //	hypernode    how many nodes are in each HyperNode, and what is wrong with those that are left out; makes HyperNodes of
 //	             the labels of nodes, if the ConfigMap volcano-controller-configmap says so
+//	workload     Job of batch/v1 with a LocalQueue -> Workload; starts and stops it; states of ClusterQueues and LocalQueues
 //
 // The last, garbagecollector, deletes Jobs whose ttlSecondsAfterFinished is over.
 //
@@ -57,19 +58,25 @@
 //	topology.volcano.sh     hypernodes/status                   patch
 //	scheduling.k8s.io       priorityclasses                     get list watch
 //	apps                    daemonsets replicasets statefulsets get
-//	batch                   jobs                                get
+//	batch                   jobs                                get list watch patch
+//	batch                   jobs/status                         patch
+//	kueue.x-k8s.io          workloads                           get list watch create patch delete
+//	kueue.x-k8s.io          clusterqueues localqueues cohorts resourceflavors admissionchecks workloadpriorityclasses get list watch
+//	kueue.x-k8s.io          workloads/status clusterqueues/status localqueues/status patch
+//	coordination.k8s.io     leases named c1f6bfd2.kueue.x-k8s.io list
 //
 // Role in the namespace of the Lease (volcano-system):
 //
 //	coordination.k8s.io     leases                              create
 //	coordination.k8s.io     leases named vc-controller-manager  get update
 //	""                      configmaps named volcano-controller-configmap  get list watch
+//	""                      configmaps named volcano-scheduler-configmap  get
 //	""                      events                              create patch
 //
 // Clusters that enforce owner reference permissions ask for the finalizers. The reason is that pods and PodGroups block the
 // foreground deletion of their Job, and Jobs that of their CronJob or JobFlow. CronJobs and JobFlows create Jobs. They are
 // deleted when their ttlSecondsAfterFinished is over, for the history of a CronJob, to be replaced by its next run, or when
 // a JobFlow that has succeeded does not retain them. ConfigMaps, Secrets, Services and NetworkPolicies are those of job
-// plugins, read by name only. HyperNodes are made, changed and deleted by the discovery: those of users never. The events
+// plugins, read by name only. Jobs of batch/v1 are changed only if they name a LocalQueue. HyperNodes are made, changed and deleted by the discovery: those of users never. The events
 // of the Role are those of leader election.
 package controllers

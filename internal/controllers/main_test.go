@@ -81,6 +81,9 @@ func runWithCluster(m *testing.M) (code int, err error) {
 	if err := prepareProgram(ctx, scratch); err != nil {
 		return 1, err
 	}
+	if err := admitWorkloads(ctx); err != nil {
+		return 1, err
+	}
 	if process, err = cluster.Run(ctx, program); err != nil {
 		return 1, err
 	}
@@ -88,6 +91,13 @@ func runWithCluster(m *testing.M) (code int, err error) {
 		return code, nil
 	}
 	return 0, apitest.NothingForbidden(process.LogPath)
+}
+
+// admitWorkloads makes the configuration of a scheduler that admits workloads.
+func admitWorkloads(ctx context.Context) error {
+	return api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "volcano-scheduler-configmap"}, Data: map[string]string{
+		"volcano-scheduler.conf": "actions: enqueue, admit, allocate\ntiers: [{plugins: [{name: cohorts, arguments: {waitForPodsReady: {enable: true}}}]}]",
+	}})
 }
 
 // prepareProgram builds the binary and decides how it is run: everything on but the election of a leader, which has a test of its

@@ -233,8 +233,8 @@ func TestTheChartComesIsUpgradedGoesAndComesBack(t *testing.T) {
 
 	r.keepsWhatWasEdited(t)
 	r.helm(t, "uninstall", "hekla")
-	wanted := regexp.MustCompile(`^(customresourcedefinitions\.apiextensions\.k8s\.io /[a-z]+\.(batch|scheduling|bus|flow|topology|nodeinfo)\.volcano\.sh|` +
-		`apiservices\.apiregistration\.k8s\.io /v1(alpha|beta)1\.(batch|scheduling|bus|flow|topology|nodeinfo)\.volcano\.sh|` + // the API server's own
+	wanted := regexp.MustCompile(`^(customresourcedefinitions\.apiextensions\.k8s\.io /[a-z]+\.((batch|scheduling|bus|flow|topology|nodeinfo)\.volcano\.sh|kueue\.x-k8s\.io)|` +
+		`apiservices\.apiregistration\.k8s\.io /v1(alpha1|beta1|beta2)\.((batch|scheduling|bus|flow|topology|nodeinfo)\.volcano\.sh|kueue\.x-k8s\.io)|` + // the API server's own
 		`queues\.scheduling\.volcano\.sh /(old|new-\d+)|` +
 		`namespaces /volcano-system|configmaps volcano-system/kube-root-ca\.crt|serviceaccounts volcano-system/default)$`)
 	apitest.Eventually(t, func(ctx context.Context) error {

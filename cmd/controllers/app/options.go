@@ -20,19 +20,21 @@ import (
 	"hekla.sh/hekla/internal/controllers/jobtemplate"
 	"hekla.sh/hekla/internal/controllers/podgroup"
 	"hekla.sh/hekla/internal/controllers/queue"
+	"hekla.sh/hekla/internal/controllers/workload"
 	"hekla.sh/hekla/internal/process"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 // controllerNames are the controllers there are, under Volcano's names.
 var controllerNames = []string{
-	job.Name, podgroup.Name, queue.Name, jobflow.Name, jobtemplate.Name, hypernode.Name, cronjob.Name, garbagecollector.Name,
+	job.Name, podgroup.Name, queue.Name, jobflow.Name, jobtemplate.Name, hypernode.Name, cronjob.Name, garbagecollector.Name, workload.Name,
 }
 
 // Volcano has no flags for these. A JobFlow or a JobTemplate is looked at in no time: its Jobs do the work.
 const (
 	jobFlowWorkers     = 5
 	jobTemplateWorkers = 2
+	workloadWorkers    = 5
 )
 
 // options are the values of the flags.
@@ -51,6 +53,7 @@ type options struct {
 	allowUncheckedCommands  bool
 	controllers             []string
 	configMap               string
+	schedulerConfigMap      string
 	healthzAddress          string
 	enableHealthz           bool
 	listenAddress           string
@@ -94,6 +97,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 			strings.Join(controllerNames, ", ")+".")
 	flags.StringVar(&o.configMap, "controller-configmap", "volcano-system/volcano-controller-configmap",
 		"NAMESPACE/NAME of the ConfigMap that says by which labels of nodes HyperNodes are discovered. It need not exist.")
+	flags.StringVar(&o.schedulerConfigMap, "scheduler-configmap", "volcano-system/volcano-scheduler-configmap",
+		"NAMESPACE/NAME of the ConfigMap with the scheduler's configuration, which says whether it admits workloads. It need not exist.")
 	flags.StringVar(&o.healthzAddress, "healthz-address", ":11251", "Address of /healthz and /readyz.")
 	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")
 	flags.StringVar(&o.listenAddress, "listen-address", ":8081", "Address of /metrics.")
@@ -133,9 +138,13 @@ func (o *options) validate() error {
 	if o.verbosity < 0 || o.verbosity > 10 {
 		invalid("v", o.verbosity, "must be from 0 to 10")
 	}
-	if key := o.configMapKey(); key.Namespace == "" || key.Name == "" || strings.Contains(key.Name, "/") {
-		invalid("controller-configmap", o.configMap, "must be NAMESPACE/NAME")
+	configMap := func(flag, value string) {
+		if key := keyOf(value); key.Namespace == "" || key.Name == "" || strings.Contains(key.Name, "/") {
+			invalid(flag, value, "must be NAMESPACE/NAME")
+		}
 	}
+	configMap("controller-configmap", o.configMap)
+	configMap("scheduler-configmap", o.schedulerConfigMap)
 	if _, err := o.selected(); err != nil {
 		problems = append(problems, err)
 	}
@@ -143,8 +152,9 @@ func (o *options) validate() error {
 	return errors.Join(problems...)
 }
 
-func (o *options) configMapKey() types.NamespacedName {
-	namespace, name, _ := strings.Cut(o.configMap, "/")
+// keyOf is the object that NAMESPACE/NAME names.
+func keyOf(text string) types.NamespacedName {
+	namespace, name, _ := strings.Cut(text, "/")
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
@@ -218,7 +228,8 @@ func (o *options) controllerOptions() (controllers.Options, error) {
 	result := controllers.Options{
 		SchedulerNames:          o.schedulerNames,
 		InheritOwnerAnnotations: o.inheritOwnerAnnotations,
-		DiscoveryConfigMap:      o.configMapKey(),
+		DiscoveryConfigMap:      keyOf(o.configMap),
+		SchedulerConfigMap:      keyOf(o.schedulerConfigMap),
 		ShortestCronJobInterval: o.cronJobInterval,
 
 		AllowUncheckedQueueCommands: o.allowUncheckedCommands,
@@ -241,6 +252,9 @@ func (o *options) controllerOptions() (controllers.Options, error) {
 	result.HyperNodes = chosen[hypernode.Name]
 	if chosen[cronjob.Name] {
 		result.CronJobWorkers = o.cronJobWorkers
+	}
+	if chosen[workload.Name] {
+		result.WorkloadWorkers = workloadWorkers
 	}
 	if chosen[garbagecollector.Name] {
 		result.GarbageWorkers = o.garbageWorkers

@@ -30,14 +30,15 @@ func parse(t *testing.T, arguments ...string) *options {
 func TestTheControllersAreChosenByName(t *testing.T) {
 	all := controllers.Options{
 		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, CronJobWorkers: 3, GarbageWorkers: 1, HyperNodes: true,
-		JobFlowWorkers: 5, JobTemplateWorkers: 2,
+		JobFlowWorkers: 5, JobTemplateWorkers: 2, WorkloadWorkers: 5,
 		SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true,
 		DiscoveryConfigMap:      types.NamespacedName{Namespace: "volcano-system", Name: "volcano-controller-configmap"},
+		SchedulerConfigMap:      types.NamespacedName{Namespace: "volcano-system", Name: "volcano-scheduler-configmap"},
 		ShortestCronJobInterval: 10 * time.Second,
 	}
 	only := func(o *controllers.Options) {
 		*o = controllers.Options{SchedulerNames: o.SchedulerNames, InheritOwnerAnnotations: o.InheritOwnerAnnotations,
-			DiscoveryConfigMap: o.DiscoveryConfigMap, ShortestCronJobInterval: o.ShortestCronJobInterval}
+			DiscoveryConfigMap: o.DiscoveryConfigMap, SchedulerConfigMap: o.SchedulerConfigMap, ShortestCronJobInterval: o.ShortestCronJobInterval}
 	}
 	for _, test := range []struct {
 		arguments []string
@@ -58,6 +59,9 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		{[]string{"--worker-threads-for-gc=2"}, func(o *controllers.Options) { o.GarbageWorkers = 2 }},
 		{[]string{"--controllers=cronjob-controller", "--worker-threads-for-cronjob=1"},
 			func(o *controllers.Options) { only(o); o.CronJobWorkers = 1 }},
+		{[]string{"--scheduler-configmap=a/b", "--controllers=*,-workload-controller"}, func(o *controllers.Options) {
+			o.SchedulerConfigMap, o.WorkloadWorkers = types.NamespacedName{Namespace: "a", Name: "b"}, 0
+		}},
 		{[]string{"--controllers=*,-jobflow-controller,-jobtemplate-controller"}, func(o *controllers.Options) {
 			o.JobFlowWorkers, o.JobTemplateWorkers = 0, 0
 		}},
@@ -87,7 +91,7 @@ func TestAFlagThatCannotBeMeantIsNamed(t *testing.T) {
 	for _, argument := range []string{
 		"--kube-api-qps=0", "--kube-api-burst=0", "--worker-threads=0", "--worker-threads-for-podgroup=-1",
 		"--worker-threads-for-queue=0", "--worker-threads-for-cronjob=0", "--worker-threads-for-gc=0", "--scheduler-name=", "--controllers=-sharding-controller", "--controllers=-job-controller", "--controllers=*,-nonsense",
-		"--controller-configmap=name", "--controller-configmap=", "--controller-configmap=a/b/c", "--controller-configmap=a/",
+		"--controller-configmap=name", "--controller-configmap=", "--controller-configmap=a/b/c", "--controller-configmap=a/", "--scheduler-configmap=name",
 		"--leader-elect-resource-lock=configmaps", "--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=2s",
 		"--leader-elect-retry-period=0s", "--leader-elect-resource-name=", "--leader-elect-resource-namespace=", "--v=11",
 		"--shortest-cronjob-interval=-1s", "--shortest-cronjob-interval=61s",

@@ -1,0 +1,160 @@
+package batchjob
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/internal/controllers/workload/integration"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+const (
+	// StoppingAnnotation of a Job, "true", says that its template is not restored yet.
+	StoppingAnnotation = "kueue.x-k8s.io/stopping"
+
+	// CompletionsAnnotation of a Job, "true", says that its completions follow the parallelism that is admitted.
+	CompletionsAnnotation = "kueue.x-k8s.io/job-completions-equal-parallelism"
+)
+
+// kind is that of the Jobs.
+var kind = batchv1.SchemeGroupVersion.WithKind("Job")
+
+// Job is a Job of batch/v1.
+type Job struct{ *batchv1.Job }
+
+var _ integration.Job = Job{}
+
+// Object is the Job itself.
+func (j Job) Object() client.Object { return j.Job }
+
+// Kind is batch/v1 Job.
+func (j Job) Kind() schema.GroupVersionKind { return kind }
+
+// IsSuspended reports whether the Job is suspended, and nothing of a stop is left to do.
+func (j Job) IsSuspended() bool { return ptr.Deref(j.Spec.Suspend, false) && !j.IsStopping() }
+
+// IsStopping reports whether the template is to be restored.
+func (j Job) IsStopping() bool { return j.Annotations[StoppingAnnotation] == "true" }
+
+// IsActive reports whether the Job has pods that have not ended.
+func (j Job) IsActive() bool { return j.Status.Active > 0 || ptr.Deref(j.Status.Terminating, 0) > 0 }
+
+// Suspend suspends the Job and marks it as one whose template is to be restored.
+func (j Job) Suspend() {
+	j.Spec.Suspend = ptr.To(true)
+	metav1.SetMetaDataAnnotation(&j.ObjectMeta, StoppingAnnotation, "true")
+}
+
+// PodSets are the pods that the Job runs at a time.
+func (j Job) PodSets() []v1beta2.PodSet {
+	set := v1beta2.PodSet{Name: v1beta2.DefaultPodSetName, Template: *j.Spec.Template.DeepCopy(), Count: j.count()}
+	maps.DeleteFunc(set.Template.Labels, func(key, _ string) bool { return isGiven(key) })
+	if least, is := j.least(); is {
+		set.MinCount = ptr.To(min(least, set.Count))
+	}
+	return []v1beta2.PodSet{set}
+}
+
+func (j Job) count() int32 {
+	parallelism := ptr.Deref(j.Spec.Parallelism, 1)
+	return min(parallelism, ptr.Deref(j.Spec.Completions, parallelism))
+}
+
+// least is the smallest parallelism with which the Job may run. One that cannot be meant is none.
+func (j Job) least() (int32, bool) {
+	least, err := strconv.ParseInt(j.Annotations[v1beta2.JobMinParallelismAnnotation], 10, 32)
+	return int32(least), err == nil && least > 0
+}
+
+// isGiven reports whether the API server gives a label to templates of Jobs.
+func isGiven(label string) bool {
+	return slices.Contains([]string{"job-name", "controller-uid", batchv1.JobNameLabel, batchv1.ControllerUidLabel}, label)
+}
+
+// Run has the Job make its pods.
+func (j Job) Run(infos []integration.Info) error {
+	info := &infos[0]
+	if err := integration.Apply(&j.Spec.Template, info); err != nil {
+		return err
+	}
+	if _, shrinks := j.least(); shrinks {
+		j.setParallelism(info.Count)
+	}
+	j.Spec.Suspend = ptr.To(false)
+	return nil
+}
+
+func (j Job) setParallelism(count int32) {
+	j.Spec.Parallelism = ptr.To(count)
+	if j.Annotations[CompletionsAnnotation] == "true" {
+		j.Spec.Completions = ptr.To(count)
+	}
+}
+
+// Restore makes the template and the parallelism what was queued.
+func (j Job) Restore(sets []v1beta2.PodSet) {
+	delete(j.Annotations, StoppingAnnotation)
+	if len(sets) != 1 {
+		return
+	}
+	given := map[string]string{}
+	for key, value := range j.Spec.Template.Labels {
+		if isGiven(key) {
+			given[key] = value
+		}
+	}
+	integration.Restore(&j.Spec.Template, &sets[0].Template)
+	if len(given) > 0 && j.Spec.Template.Labels == nil {
+		j.Spec.Template.Labels = map[string]string{}
+	}
+	maps.Copy(j.Spec.Template.Labels, given)
+	if _, shrinks := j.least(); shrinks {
+		j.setParallelism(sets[0].Count)
+	}
+}
+
+// Finished reports whether the Job is complete or has failed.
+func (j Job) Finished() (message string, succeeded, is bool) {
+	for _, c := range j.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			return c.Message, c.Type == batchv1.JobComplete, true
+		}
+	}
+	return "", false, false
+}
+
+// PodsReady reports whether so many pods are ready or have succeeded.
+func (j Job) PodsReady(count int32) bool {
+	ready := j.Status.Succeeded + ptr.Deref(j.Status.Ready, 0)
+	if uncounted := j.Status.UncountedTerminatedPods; uncounted != nil {
+		ready += int32(len(uncounted.Succeeded))
+	}
+	return ready >= count
+}
+
+// Reclaimable are the pods that are not made again because fewer completions are left than pods run at a time.
+func (j Job) Reclaimable() []v1beta2.ReclaimablePod {
+	parallelism := ptr.Deref(j.Spec.Parallelism, 1)
+	left := ptr.Deref(j.Spec.Completions, parallelism) - j.Status.Succeeded
+	if parallelism <= 1 || j.Status.Succeeded == 0 || left >= parallelism {
+		return nil
+	}
+	return []v1beta2.ReclaimablePod{{Name: v1beta2.DefaultPodSetName, Count: parallelism - max(left, 0)}}
+}
+
+// ResetStatus takes away the start time. The API server refuses changes of the template of a Job that has one.
+func (j Job) ResetStatus() bool {
+	if j.Status.StartTime == nil {
+		return false
+	}
+	j.Status.StartTime = nil
+	return true
+}

@@ -1,0 +1,23 @@
+// Package workload makes a Workload (kueue.x-k8s.io) of each job that names a LocalQueue, starts the job when the scheduler has
+// admitted the Workload, and stops it when the Workload is evicted. It also writes the states of ClusterQueues and LocalQueues.
+//
+// Three controllers do the work. jobs, one for each kind, keeps a job and its Workload in step: Workload made, job started, stopped,
+// finished. lives moves Workloads on: inactive ones, checks, stopped queues, pods that are not ready, time limits, retention. Its
+// decisions are the function live, which is pure. queues writes the status of ClusterQueues and LocalQueues: their state, and how
+// many Workloads hold how much. Package integration says what is asked of a kind of jobs; batchjob answers for Jobs of batch/v1.
+//
+// Invariants:
+//
+//  1. Nothing is done unless the scheduler admits workloads, by its configuration, and Kueue itself does not run. Kueue runs as long
+//     as its Lease is renewed; that it does is logged and recorded in an Event.
+//  2. A job runs only while its Workload is Admitted and not Evicted.
+//  3. A job is stopped as a whole, and its template is then what was queued. A process that is killed between any two writes is
+//     followed by one that goes on there.
+//  4. A Workload holds its quota until its job is suspended and has no pods left. Then status.admission goes.
+//  5. The conditions QuotaReserved (True), Admitted (True) and Preempted, and status.admission, are the scheduler's. Every write is
+//     over the version it was decided on, so none of them is lost.
+//  6. A Workload that waits costs no writes, one that is admitted one: its creation. The third write of an admission is the job's.
+//  7. Workloads keep the finalizer resource-in-use until their job has stopped or ended, or is gone.
+//
+// It must not know how the scheduler decides.
+package workload

@@ -1,0 +1,124 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// Job is a job of a kind that can be queued: one that can be made to wait, to run and to stop as a whole.
+type Job interface {
+	// Object is the object itself.
+	Object() client.Object
+	// Kind is its group, version and kind.
+	Kind() schema.GroupVersionKind
+
+	// IsSuspended reports whether the job makes no pods, and its template is the one that was queued.
+	IsSuspended() bool
+	// IsActive reports whether the job has pods that have not ended.
+	IsActive() bool
+	// Suspend has the job end its pods and make no more.
+	Suspend()
+
+	// PodSets are what the job would run if nothing held it back.
+	PodSets() []v1beta2.PodSet
+	// Run has the job make its pods, with what each podset gets. It fails if the job cannot run so.
+	Run(infos []Info) error
+	// Restore makes the job what it was before Run: as these podsets say.
+	Restore(sets []v1beta2.PodSet)
+
+	// Finished reports whether the job has ended, how, and with which words.
+	Finished() (message string, succeeded, is bool)
+	// PodsReady reports whether all pods of the job are ready or have succeeded. count is how many were admitted.
+	PodsReady(count int32) bool
+	// Reclaimable are the pods that have ended and are not made again, by podset.
+	Reclaimable() []v1beta2.ReclaimablePod
+}
+
+// Info is what the pods of a podset get at the start.
+type Info struct {
+	Name         string
+	Count        int32
+	Labels       map[string]string
+	Annotations  map[string]string
+	NodeSelector map[string]string
+	Tolerations  []corev1.Toleration
+}
+
+// Add adds the updates of an AdmissionCheck. It fails if one of them contradicts what is there.
+func (i *Info) Add(update *v1beta2.PodSetUpdate) error {
+	for _, part := range []struct {
+		name string
+		into *map[string]string
+		from map[string]string
+	}{
+		{"label", &i.Labels, update.Labels},
+		{"annotation", &i.Annotations, update.Annotations},
+		{"node selector", &i.NodeSelector, update.NodeSelector},
+	} {
+		if err := merge(part.into, part.from, part.name); err != nil {
+			return err
+		}
+	}
+	i.Tolerations = tolerations(i.Tolerations, update.Tolerations)
+	return nil
+}
+
+// Apply adds what the pods of a podset get to their template. It fails, and changes nothing, if the template says otherwise.
+func Apply(template *corev1.PodTemplateSpec, info *Info) error {
+	labels, annotations, selector := maps.Clone(template.Labels), maps.Clone(template.Annotations), maps.Clone(template.Spec.NodeSelector)
+	for _, part := range []struct {
+		name string
+		into *map[string]string
+		from map[string]string
+	}{
+		{"label", &labels, info.Labels}, {"annotation", &annotations, info.Annotations}, {"node selector", &selector, info.NodeSelector},
+	} {
+		if err := merge(part.into, part.from, part.name); err != nil {
+			return err
+		}
+	}
+	template.Labels, template.Annotations, template.Spec.NodeSelector = labels, annotations, selector
+	template.Spec.Tolerations = tolerations(template.Spec.Tolerations, info.Tolerations)
+	return nil
+}
+
+// Restore gives a template the labels, annotations, selectors, tolerations and gates of another.
+func Restore(template, queued *corev1.PodTemplateSpec) {
+	queued = queued.DeepCopy()
+	template.Labels, template.Annotations = queued.Labels, queued.Annotations
+	template.Spec.NodeSelector, template.Spec.Tolerations = queued.Spec.NodeSelector, queued.Spec.Tolerations
+	template.Spec.SchedulingGates = queued.Spec.SchedulingGates
+	template.Spec.Affinity = queued.Spec.Affinity
+}
+
+// merge adds pairs, and fails at the first key, in order, that has another value.
+func merge(into *map[string]string, from map[string]string, what string) error {
+	for _, key := range slices.Sorted(maps.Keys(from)) {
+		if value, is := (*into)[key]; is && value != from[key] {
+			return fmt.Errorf("the %s %s cannot be %q: it is %q", what, key, from[key], value)
+		}
+	}
+	if len(from) > 0 && *into == nil {
+		*into = map[string]string{}
+	}
+	maps.Copy(*into, from)
+	return nil
+}
+
+func tolerations(into, from []corev1.Toleration) []corev1.Toleration {
+	into = slices.Clone(into)
+	for _, t := range from {
+		if !slices.ContainsFunc(into, func(has corev1.Toleration) bool { return apiequality.Semantic.DeepEqual(has, t) }) {
+			into = append(into, t)
+		}
+	}
+	return into
+}

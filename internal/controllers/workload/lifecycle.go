@@ -1,0 +1,318 @@
+package workload
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/internal/controllers/workload/policy"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// surroundings are what the life of a Workload depends on besides itself. Queues that do not exist are nil.
+type surroundings struct {
+	clusterQueue *settings.ClusterQueue
+	localQueue   *settings.LocalQueue
+	policy       policy.Policy
+	now          time.Time
+}
+
+// outcome is what is to be done with a Workload beside writing its status.
+type outcome struct {
+	deactivates bool          // spec.active becomes false
+	deletes     bool          // it is kept no longer
+	again       time.Duration // when to look again, 0 for not before something happens
+}
+
+// soon has a Workload looked at again when a time has come, unless it is looked at before.
+func (o *outcome) soon(wait time.Duration) {
+	if wait = max(wait, time.Millisecond); o.again == 0 || wait < o.again {
+		o.again = wait
+	}
+}
+
+// live moves a Workload on: it edits the status, and returns what else is to be done. It does not stop jobs: an eviction is a
+// condition, on which the controller of the job acts.
+func live(w *v1beta2.Workload, in surroundings) outcome {
+	var o outcome
+	if conditions.Is(w, v1beta2.Finished) {
+		o.retain(conditions.Of(w, v1beta2.Finished).LastTransitionTime.Time, in.policy.AfterFinished, in.now)
+		return o
+	}
+	isActive := w.Spec.Active == nil || *w.Spec.Active
+	if conditions.Is(w, v1beta2.DeactivationTarget) && isActive {
+		o.deactivates = true
+		return o
+	}
+	if !isActive {
+		deactivated(w, &o, in)
+		return o
+	}
+	reactivate(w, in.now)
+	if gates := w.Annotations[v1beta2.AdmissionGatedByAnnotation]; gates != "" && !conditions.Is(w, v1beta2.QuotaReserved) {
+		conditions.Pend(w, v1beta2.ReasonAdmissionGated, "Admission is gated by: "+gates, in.now)
+		return o
+	}
+	switch {
+	case !conditions.Is(w, v1beta2.QuotaReserved):
+		requeue(w, &o, in)
+	case !conditions.Is(w, v1beta2.Evicted): // an evicted one waits for its job to stop
+		reserved(w, &o, in)
+	}
+	return o
+}
+
+// retain deletes what is kept no longer.
+func (o *outcome) retain(since time.Time, keeps *time.Duration, now time.Time) {
+	switch {
+	case keeps == nil:
+	case now.Sub(since) >= *keeps:
+		o.deletes = true
+	default:
+		o.soon(*keeps - now.Sub(since))
+	}
+}
+
+// deactivated evicts a Workload that is not active, or says that it waits for being active.
+func deactivated(w *v1beta2.Workload, o *outcome, in surroundings) {
+	reason, cause, message := conditions.Deactivated(w)
+	if conditions.Is(w, v1beta2.QuotaReserved) {
+		conditions.Evict(w, reason, cause, message, in.now)
+		return
+	}
+	conditions.Pend(w, v1beta2.ReasonDeactivated, "The workload is deactivated", in.now)
+	conditions.Requeue(w, false, reason, message, in.now)
+	if target := conditions.Of(w, v1beta2.DeactivationTarget); target != nil && target.Status == metav1.ConditionTrue {
+		o.retain(conditions.Of(w, v1beta2.Requeued).LastTransitionTime.Time, in.policy.AfterDeactivated, in.now)
+	}
+}
+
+// reactivate has a Workload begin anew that was not active and is again.
+func reactivate(w *v1beta2.Workload, now time.Time) {
+	before := conditions.Of(w, v1beta2.Requeued)
+	if before == nil || before.Status == metav1.ConditionTrue || !strings.HasPrefix(before.Reason, v1beta2.ReasonDeactivated) {
+		return
+	}
+	w.Status.RequeueState = nil
+	if target := conditions.Of(w, v1beta2.DeactivationTarget); target != nil {
+		conditions.Set(w, v1beta2.DeactivationTarget, false, target.Reason, target.Message, now)
+	}
+	conditions.Requeue(w, true, v1beta2.ReasonReactivated, "The workload was reactivated", now)
+	conditions.Pend(w, v1beta2.ReasonPendingEvaluation, conditions.PendingEvaluation, now)
+}
+
+// reserved looks after a Workload that holds quota: its checks, its queues, its pods and its time.
+func reserved(w *v1beta2.Workload, o *outcome, in surroundings) {
+	if stopped(w, in) || checked(w, in) {
+		return
+	}
+	admitted := conditions.Of(w, v1beta2.Admitted)
+	if admitted == nil || admitted.Status != metav1.ConditionTrue {
+		return
+	}
+	since := admitted.LastTransitionTime.Time
+	if seconds := w.Spec.MaximumExecutionTimeSeconds; seconds != nil {
+		left := time.Duration(*seconds)*time.Second - time.Duration(settings.OfWorkload(w).PastSeconds)*time.Second - in.now.Sub(since)
+		if left <= 0 {
+			conditions.Deactivate(w, v1beta2.ReasonMaximumExecutionTimeExceeded, "exceeding the maximum execution time", in.now)
+			o.deactivates = true
+			return
+		}
+		o.soon(left)
+	}
+	if in.policy.PodsReady != nil {
+		unready(w, o, since, in)
+	}
+}
+
+// stopped evicts a Workload whose queue is stopped. What is admitted stays unless the queue is drained.
+func stopped(w *v1beta2.Workload, in surroundings) bool {
+	isAdmitted := conditions.Is(w, v1beta2.Admitted)
+	evicts := func(stop v1beta2.StopPolicy) bool {
+		return stop == v1beta2.HoldAndDrain || stop == v1beta2.Hold && !isAdmitted
+	}
+	if in.clusterQueue != nil && evicts(in.clusterQueue.Stop) {
+		return conditions.Evict(w, v1beta2.ReasonClusterQueueStopped, "", "The ClusterQueue is stopped", in.now)
+	}
+	if in.localQueue != nil && evicts(in.localQueue.Stop) {
+		return conditions.Evict(w, v1beta2.ReasonLocalQueueStopped, "", "The LocalQueue is stopped", in.now)
+	}
+	return false
+}
+
+// checked keeps the list of checks that the Workload needs, and acts on those that ask for a retry or reject it.
+func checked(w *v1beta2.Workload, in surroundings) bool {
+	if in.clusterQueue == nil {
+		return false
+	}
+	listChecks(w, required(in.clusterQueue, w.Status.Admission), in.now)
+	var retries, rejections []string
+	wait := int32(0)
+	for i := range w.Status.AdmissionChecks {
+		c := &w.Status.AdmissionChecks[i]
+		switch told := fmt.Sprintf("%q (%s)", c.Name, c.Message); c.State {
+		case v1beta2.CheckRetry:
+			retries = append(retries, told)
+			if c.RequeueAfterSeconds != nil {
+				wait = max(wait, *c.RequeueAfterSeconds)
+			}
+		case v1beta2.CheckRejected:
+			rejections = append(rejections, told)
+		}
+	}
+	if len(rejections) > 0 {
+		conditions.Deactivate(w, v1beta2.ReasonAdmissionCheck, "Admission check(s): "+strings.Join(rejections, ", ")+", were rejected", in.now)
+		return true
+	}
+	if len(retries) == 0 {
+		return false
+	}
+	name := "AdmissionCheck"
+	if len(retries) > 1 {
+		name = "AdmissionChecks"
+	}
+	if wait > 0 {
+		w.Status.RequeueState = delayed(w.Status.RequeueState, in.now.Add(time.Duration(wait)*time.Second))
+	}
+	return conditions.Evict(w, v1beta2.ReasonAdmissionCheck, "", "Evicted due to "+name+" in Retry state: "+strings.Join(retries, ", "), in.now)
+}
+
+// required are the checks that a Workload with these flavors needs, in the order of the queue.
+func required(q *settings.ClusterQueue, admission *v1beta2.Admission) []string {
+	var flavors, names []string
+	if admission != nil {
+		for _, p := range admission.PodSetAssignments {
+			for _, flavor := range p.Flavors {
+				flavors = append(flavors, flavor)
+			}
+		}
+	}
+	for _, check := range q.Checks {
+		if check.Needed(flavors) {
+			names = append(names, check.Name)
+		}
+	}
+	return names
+}
+
+// listChecks has the status list exactly these checks. New ones are Pending.
+func listChecks(w *v1beta2.Workload, names []string, now time.Time) {
+	has := func(name string) bool {
+		return slices.ContainsFunc(w.Status.AdmissionChecks, func(c v1beta2.AdmissionCheckState) bool { return c.Name == name })
+	}
+	w.Status.AdmissionChecks = slices.DeleteFunc(w.Status.AdmissionChecks, func(c v1beta2.AdmissionCheckState) bool { return !slices.Contains(names, c.Name) })
+	for _, name := range names {
+		if !has(name) {
+			w.Status.AdmissionChecks = append(w.Status.AdmissionChecks,
+				v1beta2.AdmissionCheckState{Name: name, State: v1beta2.CheckPending, LastTransitionTime: metav1.NewTime(now)})
+		}
+	}
+}
+
+// delayed is a RequeueState with another time.
+func delayed(state *v1beta2.RequeueState, at time.Time) *v1beta2.RequeueState {
+	until := metav1.NewTime(at)
+	if state == nil {
+		return &v1beta2.RequeueState{RequeueAt: &until}
+	}
+	return &v1beta2.RequeueState{Count: state.Count, RequeueAt: &until}
+}
+
+// unready evicts a Workload whose pods are not ready in time.
+func unready(w *v1beta2.Workload, o *outcome, admitted time.Time, in surroundings) {
+	ready := conditions.Of(w, v1beta2.PodsReady)
+	if ready != nil && ready.Status == metav1.ConditionTrue {
+		return
+	}
+	since, timeout := admitted, in.policy.PodsReady.Timeout
+	if ready != nil && ready.Reason == v1beta2.ReasonWaitForRecovery {
+		since, timeout = ready.LastTransitionTime.Time, in.policy.PodsReady.RecoveryTimeout
+	}
+	if left := timeout - in.now.Sub(since); left > 0 {
+		o.soon(left)
+		return
+	}
+	count := int32(1)
+	if state := w.Status.RequeueState; state != nil && state.Count != nil {
+		count = *state.Count + 1
+	}
+	if limit := in.policy.PodsReady.BackoffLimit; limit != nil && count > *limit {
+		conditions.Deactivate(w, v1beta2.ReasonRequeuingLimitExceeded, "exceeding the maximum number of re-queuing retries", in.now)
+		o.deactivates = true
+		return
+	}
+	at := metav1.NewTime(in.now.Add(in.policy.PodsReady.Backoff(count, w.UID)))
+	w.Status.RequeueState = &v1beta2.RequeueState{Count: &count, RequeueAt: &at}
+	conditions.Evict(w, v1beta2.ReasonPodsReadyTimeout, "", fmt.Sprintf("Exceeded the PodsReady timeout %s/%s", w.Namespace, w.Name), in.now)
+}
+
+// requeue brings a Workload that was evicted back to its queue when what it waits for has come.
+func requeue(w *v1beta2.Workload, o *outcome, in surroundings) {
+	before := conditions.Of(w, v1beta2.Requeued)
+	if before == nil || before.Status == metav1.ConditionTrue {
+		return
+	}
+	switch before.Reason {
+	case v1beta2.ReasonClusterQueueStopped:
+		if in.clusterQueue != nil && in.clusterQueue.Stop == v1beta2.StopNone {
+			conditions.Requeue(w, true, v1beta2.ReasonClusterQueueRestarted, "The ClusterQueue was restarted after being stopped", in.now)
+		}
+	case v1beta2.ReasonLocalQueueStopped:
+		if in.localQueue != nil && in.localQueue.Stop == v1beta2.StopNone {
+			conditions.Requeue(w, true, v1beta2.ReasonLocalQueueRestarted, "The LocalQueue was restarted after being stopped", in.now)
+		}
+	default:
+		state := w.Status.RequeueState
+		if state != nil && state.RequeueAt != nil && in.now.Before(state.RequeueAt.Time) {
+			o.soon(state.RequeueAt.Sub(in.now))
+			return
+		}
+		if state != nil {
+			w.Status.RequeueState = &v1beta2.RequeueState{Count: state.Count}
+		}
+		conditions.Requeue(w, true, v1beta2.ReasonBackoffFinished, "The workload backoff was finished", in.now)
+	}
+}
+
+// released says that the job of a Workload is stopped: it holds nothing any more, and waits again or for something.
+func released(w *v1beta2.Workload, now time.Time) {
+	evicted := conditions.Of(w, v1beta2.Evicted)
+	conditions.Release(w, now)
+	if ready := conditions.Of(w, v1beta2.PodsReady); ready != nil {
+		conditions.Set(w, v1beta2.PodsReady, false, v1beta2.ReasonWaitForStart, messageNotReady, now)
+	}
+	if evicted == nil || evicted.Status != metav1.ConditionTrue {
+		return
+	}
+	// The others wait for a time, a queue or a user; see requeue.
+	isAtOnce := evicted.Reason == v1beta2.ReasonPreempted || evicted.Reason == v1beta2.ReasonNodeFailures
+	conditions.Requeue(w, isAtOnce, evicted.Reason, evicted.Message, now)
+}
+
+const (
+	messageNotReady = "Not all pods are ready or succeeded"
+	messageReady    = "All pods reached readiness and the workload is running"
+)
+
+// readiness says whether the pods of an admitted Workload are ready.
+func readiness(w *v1beta2.Workload, is bool, now time.Time) {
+	before := conditions.Of(w, v1beta2.PodsReady)
+	hadStarted := before != nil && (before.Status == metav1.ConditionTrue || before.Reason == v1beta2.ReasonWaitForRecovery)
+	reason := map[bool]map[bool]string{
+		true:  {false: v1beta2.ReasonStarted, true: v1beta2.ReasonRecovered},
+		false: {false: v1beta2.ReasonWaitForStart, true: v1beta2.ReasonWaitForRecovery},
+	}[is][hadStarted]
+	if is && before != nil && before.Status == metav1.ConditionTrue {
+		return
+	}
+	message := messageNotReady
+	if is {
+		message = messageReady
+	}
+	conditions.Set(w, v1beta2.PodsReady, is, reason, message, now)
+}

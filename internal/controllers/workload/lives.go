@@ -1,0 +1,114 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"hekla.sh/hekla/internal/controllers/internal/work"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// lives moves Workloads on, one at a time.
+type lives struct {
+	client client.Client
+	reader client.Reader // of the API server
+	events events.EventRecorder
+	state  *state
+}
+
+// Reconcile does with a Workload what live decides. A Workload that is being deleted goes when its job is gone.
+func (r *lives) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if !r.state.isOn() {
+		return reconcile.Result{}, nil
+	}
+	w := &v1beta2.Workload{}
+	if err := r.client.Get(ctx, request.NamespacedName, w); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if work.LeavesAlone(r.events, w) {
+		return reconcile.Result{}, nil
+	}
+	again, err := r.step(ctx, w)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: rereadAfter}, nil
+	}
+	return reconcile.Result{RequeueAfter: again.again}, client.IgnoreNotFound(err)
+}
+
+func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (outcome, error) {
+	if w.DeletionTimestamp != nil {
+		return outcome{}, r.bury(ctx, w)
+	}
+	in, err := r.around(ctx, w)
+	if err != nil {
+		return outcome{}, err
+	}
+	var o outcome
+	if err := patchStatus(ctx, r.client, w, func() { o = live(w, in) }); err != nil {
+		return o, err
+	}
+	if o.deletes {
+		return o, r.client.Delete(ctx, w, client.Preconditions{UID: &w.UID})
+	}
+	if o.deactivates {
+		before, inactive := w.DeepCopy(), false
+		w.Spec.Active = &inactive
+		if err := r.client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return o, fmt.Errorf("making Workload %s inactive: %w", w.Name, err)
+		}
+	}
+	return o, nil
+}
+
+// around reads what the life of a Workload depends on.
+func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (surroundings, error) {
+	in := surroundings{policy: r.state.policy(), now: r.state.now()}
+	name := ""
+	if w.Spec.QueueName != "" {
+		object := &v1beta2.LocalQueue{}
+		err := r.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Spec.QueueName}, object)
+		if err == nil {
+			q := settings.OfLocalQueue(object)
+			in.localQueue, name = &q, q.ClusterQueue
+		} else if !apierrors.IsNotFound(err) {
+			return in, fmt.Errorf("reading LocalQueue %s: %w", w.Spec.QueueName, err)
+		}
+	}
+	if w.Status.Admission != nil {
+		name = w.Status.Admission.ClusterQueue
+	}
+	if name == "" {
+		return in, nil
+	}
+	object := &v1beta2.ClusterQueue{}
+	err := r.client.Get(ctx, client.ObjectKey{Name: name}, object)
+	if err == nil {
+		q := settings.OfClusterQueue(object)
+		in.clusterQueue = &q
+	} else if !apierrors.IsNotFound(err) {
+		return in, fmt.Errorf("reading ClusterQueue %s: %w", name, err)
+	}
+	return in, nil
+}
+
+// bury lets a Workload go whose job is gone. While the job is there, its controller does. No controller is there for a Workload
+// without an owner, or of a kind that is not queued here.
+func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) error {
+	owner := metav1.GetControllerOf(w)
+	if owner != nil && owner.APIVersion == batchv1.SchemeGroupVersion.String() && owner.Kind == "Job" {
+		job := &batchv1.Job{}
+		err := r.reader.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: owner.Name}, job)
+		if err == nil && job.UID == owner.UID && job.DeletionTimestamp == nil || client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return removeFinalizer(ctx, r.client, w)
+}

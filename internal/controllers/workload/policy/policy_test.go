@@ -1,0 +1,51 @@
+package policy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"hekla.sh/hekla/internal/controllers/workload/policy"
+)
+
+func TestTheSchedulersConfigurationSaysWhetherWorkloadsAreAdmitted(t *testing.T) {
+	const plugin = "\ntiers: [{plugins: [{name: priority}]}, {plugins: [{name: cohorts, arguments: "
+	for name, test := range map[string]struct {
+		text string
+		want policy.Policy
+	}{
+		"nothing":    {"", policy.Policy{}},
+		"no action":  {"actions: enqueue, allocate" + plugin + "{}}]}]", policy.Policy{}},
+		"no plugin":  {"actions: enqueue, admit, allocate", policy.Policy{}},
+		"both":       {"actions: \"enqueue,admit,allocate\"" + plugin + "{fairSharing: true, unknown: 1}}]}]", policy.Policy{IsOn: true}},
+		"pods ready": {"actions: admit" + plugin + "{waitForPodsReady: {enable: true}}}]}]", policy.Policy{IsOn: true, PodsReady: &policy.PodsReady{Timeout: 30 * time.Minute, RecoveryTimeout: 30 * time.Minute, BackoffBase: time.Minute, BackoffMax: time.Hour}}},
+		"all": {"actions: admit" + plugin + "{waitForPodsReady: {enable: true, timeout: 5m, recoveryTimeout: 3m, requeuingStrategy: {backoffLimitCount: 0, backoffBaseSeconds: 10, backoffMaxSeconds: 20}}, " +
+			"objectRetentionPolicies: {workloads: {afterFinished: 1h, afterDeactivatedByKueue: 0s}}}}]}]",
+			policy.Policy{IsOn: true, AfterFinished: ptr.To(time.Hour), AfterDeactivated: ptr.To(time.Duration(0)),
+				PodsReady: &policy.PodsReady{Timeout: 5 * time.Minute, RecoveryTimeout: 3 * time.Minute, BackoffLimit: ptr.To(int32(0)), BackoffBase: 10 * time.Second, BackoffMax: 20 * time.Second}}},
+	} {
+		got, err := policy.Read([]byte(test.text))
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+	for _, bad := range []string{"actions: [", "actions: admit" + plugin + "{waitForPodsReady: {enable: maybe}}}]}]", "actions: admit" + plugin + "{waitForPodsReady: {timeout: soon}}}]}]"} {
+		if got, err := policy.Read([]byte(bad)); err == nil {
+			t.Errorf("%q is read as %+v", bad, got)
+		}
+	}
+}
+
+func TestBackoffDoublesUpToItsBoundAndDiffersByWorkload(t *testing.T) {
+	p := &policy.PodsReady{BackoffBase: time.Minute, BackoffMax: time.Hour}
+	for n, want := range map[int32]time.Duration{1: time.Minute, 2: 2 * time.Minute, 4: 8 * time.Minute, 7: time.Hour, 40: time.Hour, 2000000000: time.Hour} {
+		if got := p.Backoff(n, "a"); got < want || got > min(want+want/10, time.Hour) {
+			t.Errorf("after %d evictions it is %s, want %s and at most a tenth more", n, got, want)
+		}
+	}
+	if p.Backoff(1, "a") == p.Backoff(1, "b") || p.Backoff(1, "a") != p.Backoff(1, "a") {
+		t.Error("two workloads come back together, or one at no fixed time")
+	}
+}

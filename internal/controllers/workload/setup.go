@@ -1,0 +1,238 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"hekla.sh/hekla/internal/controllers/internal/recorder"
+	"hekla.sh/hekla/internal/controllers/internal/work"
+	"hekla.sh/hekla/internal/controllers/workload/batchjob"
+	"hekla.sh/hekla/internal/controllers/workload/integration"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// Name is the name of these controllers in flags, logs and metrics.
+const Name = "workload-controller"
+
+const (
+	// localsByCluster is the index of LocalQueues by their ClusterQueue.
+	localsByCluster = "clusterQueue"
+
+	// workloadsByQueue is the index of Workloads by their LocalQueue.
+	workloadsByQueue = "queueName"
+)
+
+const (
+	// rereadAfter is how soon is looked again when another client has written an object since it was read.
+	rereadAfter = 20 * time.Millisecond
+
+	// countsSettle is how long changes of Workloads are gathered before their queues are counted: a count reads them all.
+	countsSettle = 500 * time.Millisecond
+)
+
+// Options of the controllers.
+type Options struct {
+	// Workers is how many jobs, and how many Workloads, are worked on at a time.
+	Workers int
+
+	// Configuration is the ConfigMap with the configuration of the scheduler.
+	Configuration client.ObjectKey
+}
+
+// setup puts the controllers together.
+type setup struct {
+	client client.Client
+	wakes  map[string]chan event.GenericEvent // by controller: what has all of its objects looked at
+}
+
+// Add puts the controllers into the manager.
+func Add(mgr manager.Manager, options Options) error {
+	ctx := context.Background()
+	for _, i := range []struct {
+		object  client.Object
+		field   string
+		extract func(client.Object) string
+	}{
+		{&v1beta2.LocalQueue{}, localsByCluster, func(o client.Object) string { return o.(*v1beta2.LocalQueue).Spec.ClusterQueue }},
+		{&v1beta2.Workload{}, workloadsByQueue, func(o client.Object) string { return o.(*v1beta2.Workload).Spec.QueueName }},
+	} {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, i.object, i.field, func(o client.Object) []string { return []string{i.extract(o)} }); err != nil {
+			return fmt.Errorf("indexing %T by %s: %w", i.object, i.field, err)
+		}
+	}
+	// Asked for here so that a process that says it is ready has them.
+	for _, object := range []client.Object{&batchv1.Job{}, &v1beta2.Workload{}, &v1beta2.ResourceFlavor{}, &v1beta2.Cohort{}, &v1beta2.AdmissionCheck{},
+		&v1beta2.WorkloadPriorityClass{}, &schedulingv1.PriorityClass{}} {
+		if _, err := mgr.GetCache().GetInformer(ctx, object); err != nil {
+			return fmt.Errorf("watching %T: %w", object, err)
+		}
+	}
+	events := recorder.For(mgr, Name)
+	s := &setup{client: mgr.GetClient(), wakes: map[string]chan event.GenericEvent{}}
+	state := &state{live: mgr.GetAPIReader(), events: events, configuration: options.Configuration, now: time.Now, changed: s.wakeAll}
+	api, r := mgr.GetClient(), queues{client: mgr.GetClient(), state: state}
+	return errors.Join(
+		s.controller(mgr, "jobs", options.Workers).For(&batchv1.Job{}).Owns(&v1beta2.Workload{}).
+			WatchesRawSource(s.wake("jobs", &batchv1.JobList{})).
+			Complete(&jobs{client: api, events: events, state: state, wrap: func() integration.Job { return batchjob.Job{Job: &batchv1.Job{}} }}),
+		s.controller(mgr, "workloads", options.Workers).For(&v1beta2.Workload{}).
+			Watches(&v1beta2.LocalQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfLocal)).
+			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfCluster)).
+			WatchesRawSource(s.wake("workloads", &v1beta2.WorkloadList{})).
+			Complete(&lives{client: api, reader: mgr.GetAPIReader(), events: events, state: state}),
+		s.controller(mgr, "clusterqueues", 1).For(&v1beta2.ClusterQueue{}).
+			Watches(&v1beta2.Workload{}, settled(s.clusterOf)).
+			Watches(&v1beta2.LocalQueue{}, settled(clusterOfLocal)).
+			Watches(&v1beta2.ResourceFlavor{}, handler.EnqueueRequestsFromMapFunc(s.allClusters)).
+			Watches(&v1beta2.AdmissionCheck{}, handler.EnqueueRequestsFromMapFunc(s.allClusters)).
+			Watches(&v1beta2.Cohort{}, handler.EnqueueRequestsFromMapFunc(s.allClusters)).
+			WatchesRawSource(s.wake("clusterqueues", &v1beta2.ClusterQueueList{})).
+			Complete(clusterQueues{r}),
+		s.controller(mgr, "localqueues", 1).For(&v1beta2.LocalQueue{}).
+			Watches(&v1beta2.Workload{}, settled(localOf)).
+			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.localsOf)).
+			WatchesRawSource(s.wake("localqueues", &v1beta2.LocalQueueList{})).
+			Complete(localQueues{r}),
+		mgr.Add(state),
+	)
+}
+
+func (s *setup) controller(mgr manager.Manager, of string, workers int) *builder.Builder {
+	return builder.ControllerManagedBy(mgr).Named(Name + "-" + of).WithOptions(work.Options(workers))
+}
+
+// wake is a source that has all objects of a list looked at when wakeAll is called.
+func (s *setup) wake(name string, list client.ObjectList) source.Source {
+	events := make(chan event.GenericEvent, 1)
+	s.wakes[name] = events
+	return source.Channel(events, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
+		all := list.DeepCopyObject().(client.ObjectList)
+		return s.list(ctx, all)
+	}))
+}
+
+// wakeAll has every object looked at again: the controllers were switched on or off.
+func (s *setup) wakeAll() {
+	for _, events := range s.wakes {
+		select {
+		case events <- event.GenericEvent{Object: &v1beta2.ClusterQueue{}}:
+		default: // it is woken already
+		}
+	}
+}
+
+// list returns requests for the objects of a list. What cannot be listed now is looked at when it changes.
+func (s *setup) list(ctx context.Context, all client.ObjectList, options ...client.ListOption) []reconcile.Request {
+	if err := s.client.List(ctx, all, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	add := func(o client.Object) {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+	}
+	switch all := all.(type) {
+	case *batchv1.JobList:
+		for i := range all.Items {
+			add(&all.Items[i])
+		}
+	case *v1beta2.WorkloadList:
+		for i := range all.Items {
+			add(&all.Items[i])
+		}
+	case *v1beta2.ClusterQueueList:
+		for i := range all.Items {
+			add(&all.Items[i])
+		}
+	case *v1beta2.LocalQueueList:
+		for i := range all.Items {
+			add(&all.Items[i])
+		}
+	}
+	return requests
+}
+
+func (s *setup) allClusters(ctx context.Context, _ client.Object) []reconcile.Request {
+	return s.list(ctx, &v1beta2.ClusterQueueList{})
+}
+
+// localsOf are the LocalQueues that point to a ClusterQueue.
+func (s *setup) localsOf(ctx context.Context, object client.Object) []reconcile.Request {
+	return s.list(ctx, &v1beta2.LocalQueueList{}, client.MatchingFields{localsByCluster: object.GetName()})
+}
+
+// workloadsOfLocal are the Workloads of a LocalQueue.
+func (s *setup) workloadsOfLocal(ctx context.Context, object client.Object) []reconcile.Request {
+	return s.list(ctx, &v1beta2.WorkloadList{}, client.InNamespace(object.GetNamespace()), client.MatchingFields{workloadsByQueue: object.GetName()})
+}
+
+// workloadsOfCluster are the Workloads of all LocalQueues that point to a ClusterQueue.
+func (s *setup) workloadsOfCluster(ctx context.Context, object client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, local := range s.localsOf(ctx, object) {
+		requests = append(requests, s.list(ctx, &v1beta2.WorkloadList{}, client.InNamespace(local.Namespace), client.MatchingFields{workloadsByQueue: local.Name})...)
+	}
+	return requests
+}
+
+// localOf is the LocalQueue of a Workload.
+func localOf(_ context.Context, object client.Object) []reconcile.Request {
+	w, is := object.(*v1beta2.Workload)
+	if !is || w.Spec.QueueName == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: w.Namespace, Name: w.Spec.QueueName}}}
+}
+
+// clusterOf is the ClusterQueue of a Workload.
+func (s *setup) clusterOf(ctx context.Context, object client.Object) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, local := range localOf(ctx, object) {
+		q := &v1beta2.LocalQueue{}
+		if err := s.client.Get(ctx, local.NamespacedName, q); err == nil {
+			requests = append(requests, clusterOfLocal(ctx, q)...)
+		}
+	}
+	return requests
+}
+
+// clusterOfLocal is the ClusterQueue that a LocalQueue points to.
+func clusterOfLocal(_ context.Context, object client.Object) []reconcile.Request {
+	q, is := object.(*v1beta2.LocalQueue)
+	if !is || q.Spec.ClusterQueue == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: q.Spec.ClusterQueue}}}
+}
+
+type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// settled wakes what objects belong to, once their changes have settled.
+func settled(of handler.MapFunc) handler.EventHandler {
+	wake := func(ctx context.Context, object client.Object, queue workQueue) {
+		for _, request := range of(ctx, object) {
+			queue.AddAfter(request, countsSettle)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workQueue) { wake(ctx, e.Object, queue) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workQueue) {
+			wake(ctx, e.ObjectOld, queue)
+			wake(ctx, e.ObjectNew, queue)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workQueue) { wake(ctx, e.Object, queue) },
+	}
+}

@@ -149,6 +149,7 @@ func slim(object any) (any, error) {
 		NodeName:          pod.Spec.NodeName,
 		SchedulerName:     pod.Spec.SchedulerName,
 		PriorityClassName: pod.Spec.PriorityClassName,
+		SchedulingGates:   pod.Spec.SchedulingGates,
 	}
 	pod.Status = corev1.PodStatus{
 		Phase:                 pod.Status.Phase,

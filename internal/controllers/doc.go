@@ -11,7 +11,8 @@
 //	jobtemplate  the Jobs that were made from a JobTemplate, in its status
 //	hypernode    how many nodes are in each HyperNode, and what is wrong with those that are left out; makes HyperNodes of
 //	             the labels of nodes, if the ConfigMap volcano-controller-configmap says so
-//	workload     Job of batch/v1 with a LocalQueue -> Workload; starts and stops it; states of ClusterQueues and LocalQueues
+//	workload     Jobs of batch/v1, pods and groups of pods with a LocalQueue -> Workload; starts and stops them; states of
+//	             ClusterQueues and LocalQueues
 //
 // The last, garbagecollector, deletes Jobs whose ttlSecondsAfterFinished is over.
 //

@@ -37,12 +37,17 @@ const (
 // cost one write less.
 const pendingAfter = time.Second
 
-// jobs keeps the jobs of one kind and their Workloads in step.
-type jobs struct {
+// writer makes Workloads, and writes what becomes of them.
+type writer struct {
 	client client.Client
 	events events.EventRecorder
 	state  *state
-	wrap   func() integration.Job // an empty job of the kind
+}
+
+// jobs keeps the jobs of one kind and their Workloads in step.
+type jobs struct {
+	writer
+	wrap func() integration.Job // an empty job of the kind
 }
 
 // resetter is a job whose status has to be edited between being suspended and being restored.
@@ -366,7 +371,7 @@ func (r *jobs) observe(ctx context.Context, job integration.Job, w *v1beta2.Work
 }
 
 // greet says of a Workload that the scheduler has not looked at it yet.
-func (r *jobs) greet(ctx context.Context, w *v1beta2.Workload) (again time.Duration, err error) {
+func (r *writer) greet(ctx context.Context, w *v1beta2.Workload) (again time.Duration, err error) {
 	if conditions.Of(w, v1beta2.QuotaReserved) != nil {
 		return 0, nil
 	}
@@ -379,7 +384,7 @@ func (r *jobs) greet(ctx context.Context, w *v1beta2.Workload) (again time.Durat
 }
 
 // patchStatus writes what an edit changes in the status of a Workload, over the version that it was decided on.
-func (r *jobs) patchStatus(ctx context.Context, w *v1beta2.Workload, edit func()) error {
+func (r *writer) patchStatus(ctx context.Context, w *v1beta2.Workload, edit func()) error {
 	return patchStatus(ctx, r.client, w, edit)
 }
 

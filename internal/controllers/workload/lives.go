@@ -3,10 +3,12 @@ package workload
 import (
 	"context"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -15,6 +17,9 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
+
+// buriedAfter is how soon is looked again whether the job of a Workload that is being deleted is gone.
+const buriedAfter = time.Second
 
 // lives moves Workloads on, one at a time.
 type lives struct {
@@ -45,7 +50,7 @@ func (r *lives) Reconcile(ctx context.Context, request reconcile.Request) (recon
 
 func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (outcome, error) {
 	if w.DeletionTimestamp != nil {
-		return outcome{}, r.bury(ctx, w)
+		return r.bury(ctx, w)
 	}
 	in, err := r.around(ctx, w)
 	if err != nil {
@@ -101,14 +106,22 @@ func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (surroundings, 
 
 // bury lets a Workload go whose job is gone. While the job is there, its controller does. No controller is there for a Workload
 // without an owner, or of a kind that is not queued here.
-func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) error {
-	owner := metav1.GetControllerOf(w)
-	if owner != nil && owner.APIVersion == batchv1.SchemeGroupVersion.String() && owner.Kind == "Job" {
-		job := &batchv1.Job{}
+func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) (outcome, error) {
+	for _, owner := range w.OwnerReferences {
+		var job client.Object
+		switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) {
+		case batchv1.SchemeGroupVersion.WithKind("Job"):
+			job = &batchv1.Job{}
+		case corev1.SchemeGroupVersion.WithKind("Pod"):
+			job = &corev1.Pod{}
+		default:
+			continue
+		}
 		err := r.reader.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: owner.Name}, job)
-		if err == nil && job.UID == owner.UID && job.DeletionTimestamp == nil || client.IgnoreNotFound(err) != nil {
-			return err
+		isPod := owner.Kind == "Pod" // a pod that is being deleted holds its node still
+		if err == nil && job.GetUID() == owner.UID && (isPod || job.GetDeletionTimestamp() == nil) || client.IgnoreNotFound(err) != nil {
+			return outcome{again: buriedAfter}, err
 		}
 	}
-	return removeFinalizer(ctx, r.client, w)
+	return outcome{}, removeFinalizer(ctx, r.client, w)
 }

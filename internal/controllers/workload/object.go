@@ -59,7 +59,7 @@ func (r *jobs) make(ctx context.Context, job integration.Job) (*v1beta2.Workload
 
 // prioritize gives a Workload the priority of its class: the WorkloadPriorityClass that the job names, else the PriorityClass of its
 // pods, else the default one, else 0.
-func (r *jobs) prioritize(ctx context.Context, w *v1beta2.Workload, class string) error {
+func (r *writer) prioritize(ctx context.Context, w *v1beta2.Workload, class string) error {
 	if class != "" {
 		found := &v1beta2.WorkloadPriorityClass{}
 		if err := r.client.Get(ctx, client.ObjectKey{Name: class}, found); err != nil {
@@ -85,7 +85,7 @@ func (r *jobs) prioritize(ctx context.Context, w *v1beta2.Workload, class string
 }
 
 // podPriority is the PriorityClass of this name, or the default one if the name is empty; nil if there is none.
-func (r *jobs) podPriority(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
+func (r *writer) podPriority(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
 	if name != "" {
 		found := &schedulingv1.PriorityClass{}
 		if err := r.client.Get(ctx, client.ObjectKey{Name: name}, found); err != nil {
@@ -106,7 +106,7 @@ func (r *jobs) podPriority(ctx context.Context, name string) (*schedulingv1.Prio
 }
 
 // infos are what the pods of each podset get: of the flavors they are admitted with, and of the checks.
-func (r *jobs) infos(ctx context.Context, w *v1beta2.Workload) ([]integration.Info, error) {
+func (r *writer) infos(ctx context.Context, w *v1beta2.Workload) ([]integration.Info, error) {
 	infos := make([]integration.Info, len(w.Status.Admission.PodSetAssignments))
 	for i := range w.Status.Admission.PodSetAssignments {
 		p, info := &w.Status.Admission.PodSetAssignments[i], &infos[i]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -69,8 +70,14 @@ func Add(mgr manager.Manager, options Options) error {
 	}{
 		{&v1beta2.LocalQueue{}, localsByCluster, func(o client.Object) string { return o.(*v1beta2.LocalQueue).Spec.ClusterQueue }},
 		{&v1beta2.Workload{}, workloadsByQueue, func(o client.Object) string { return o.(*v1beta2.Workload).Spec.QueueName }},
+		{&corev1.Pod{}, podsByGroup, groupNameOf},
 	} {
-		if err := mgr.GetFieldIndexer().IndexField(ctx, i.object, i.field, func(o client.Object) []string { return []string{i.extract(o)} }); err != nil {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, i.object, i.field, func(o client.Object) []string {
+			if value := i.extract(o); value != "" {
+				return []string{value}
+			}
+			return nil
+		}); err != nil {
 			return fmt.Errorf("indexing %T by %s: %w", i.object, i.field, err)
 		}
 	}
@@ -85,10 +92,16 @@ func Add(mgr manager.Manager, options Options) error {
 	s := &setup{client: mgr.GetClient(), wakes: map[string]chan event.GenericEvent{}}
 	state := &state{live: mgr.GetAPIReader(), events: events, configuration: options.Configuration, now: time.Now, changed: s.wakeAll}
 	api, r := mgr.GetClient(), queues{client: mgr.GetClient(), state: state}
+	w := writer{client: api, events: events, state: state}
 	return errors.Join(
 		s.controller(mgr, "jobs", options.Workers).For(&batchv1.Job{}).Owns(&v1beta2.Workload{}).
 			WatchesRawSource(s.wake("jobs", &batchv1.JobList{})).
-			Complete(&jobs{client: api, events: events, state: state, wrap: func() integration.Job { return batchjob.Job{Job: &batchv1.Job{}} }}),
+			Complete(&jobs{writer: w, wrap: func() integration.Job { return batchjob.Job{Job: &batchv1.Job{}} }}),
+		s.controller(mgr, "pods", options.Workers).
+			Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(groupOfPod)).
+			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(groupOfWorkload)).
+			WatchesRawSource(s.wake("pods", &corev1.PodList{})).
+			Complete(&pods{writer: w, live: mgr.GetAPIReader()}),
 		s.controller(mgr, "workloads", options.Workers).For(&v1beta2.Workload{}).
 			Watches(&v1beta2.LocalQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfLocal)).
 			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfCluster)).
@@ -148,6 +161,10 @@ func (s *setup) list(ctx context.Context, all client.ObjectList, options ...clie
 	case *batchv1.JobList:
 		for i := range all.Items {
 			add(&all.Items[i])
+		}
+	case *corev1.PodList:
+		for i := range all.Items {
+			requests = append(requests, groupOfPod(ctx, &all.Items[i])...)
 		}
 	case *v1beta2.WorkloadList:
 		for i := range all.Items {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/workload/integration"
+	"hekla.sh/hekla/internal/controllers/workload/lifecycle"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -118,7 +119,7 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 		if job.IsActive() {
 			return 0, nil // the job changes when its last pod is gone
 		}
-		return 0, r.patchStatus(ctx, w, func() { released(w, r.state.now()) })
+		return 0, r.patchStatus(ctx, w, func() { lifecycle.Release(w, r.state.now()) })
 	}
 	return r.greet(ctx, w)
 }
@@ -366,7 +367,7 @@ func (r *jobs) observe(ctx context.Context, job integration.Job, w *v1beta2.Work
 				count += w.Spec.PodSets[i].Count
 			}
 		}
-		readiness(w, job.PodsReady(count), r.state.now())
+		lifecycle.Observe(w, job.PodsReady(count), r.state.now())
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
+	"hekla.sh/hekla/internal/controllers/workload/lifecycle"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -45,25 +46,25 @@ func (r *lives) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: rereadAfter}, nil
 	}
-	return reconcile.Result{RequeueAfter: again.again}, client.IgnoreNotFound(err)
+	return reconcile.Result{RequeueAfter: again.Again}, client.IgnoreNotFound(err)
 }
 
-func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (outcome, error) {
+func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcome, error) {
 	if w.DeletionTimestamp != nil {
 		return r.bury(ctx, w)
 	}
 	in, err := r.around(ctx, w)
 	if err != nil {
-		return outcome{}, err
+		return lifecycle.Outcome{}, err
 	}
-	var o outcome
-	if err := patchStatus(ctx, r.client, w, func() { o = live(w, in) }); err != nil {
+	var o lifecycle.Outcome
+	if err := patchStatus(ctx, r.client, w, func() { o = lifecycle.Advance(w, in) }); err != nil {
 		return o, err
 	}
-	if o.deletes {
+	if o.Deletes {
 		return o, r.client.Delete(ctx, w, client.Preconditions{UID: &w.UID})
 	}
-	if o.deactivates {
+	if o.Deactivates {
 		before, inactive := w.DeepCopy(), false
 		w.Spec.Active = &inactive
 		if err := r.client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
@@ -74,15 +75,15 @@ func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (outcome, error) 
 }
 
 // around reads what the life of a Workload depends on.
-func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (surroundings, error) {
-	in := surroundings{policy: r.state.policy(), now: r.state.now()}
+func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (lifecycle.Surroundings, error) {
+	in := lifecycle.Surroundings{Policy: r.state.policy(), Now: r.state.now()}
 	name := ""
 	if w.Spec.QueueName != "" {
 		object := &v1beta2.LocalQueue{}
 		err := r.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Spec.QueueName}, object)
 		if err == nil {
 			q := settings.OfLocalQueue(object)
-			in.localQueue, name = &q, q.ClusterQueue
+			in.LocalQueue, name = &q, q.ClusterQueue
 		} else if !apierrors.IsNotFound(err) {
 			return in, fmt.Errorf("reading LocalQueue %s: %w", w.Spec.QueueName, err)
 		}
@@ -97,7 +98,7 @@ func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (surroundings, 
 	err := r.client.Get(ctx, client.ObjectKey{Name: name}, object)
 	if err == nil {
 		q := settings.OfClusterQueue(object)
-		in.clusterQueue = &q
+		in.ClusterQueue = &q
 	} else if !apierrors.IsNotFound(err) {
 		return in, fmt.Errorf("reading ClusterQueue %s: %w", name, err)
 	}
@@ -106,7 +107,7 @@ func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (surroundings, 
 
 // bury lets a Workload go whose job is gone. While the job is there, its controller does. No controller is there for a Workload
 // without an owner, or of a kind that is not queued here.
-func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) (outcome, error) {
+func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcome, error) {
 	for _, owner := range w.OwnerReferences {
 		var job client.Object
 		switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) {
@@ -120,8 +121,8 @@ func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) (outcome, error) 
 		err := r.reader.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: owner.Name}, job)
 		isPod := owner.Kind == "Pod" // a pod that is being deleted holds its node still
 		if err == nil && job.GetUID() == owner.UID && (isPod || job.GetDeletionTimestamp() == nil) || client.IgnoreNotFound(err) != nil {
-			return outcome{again: buriedAfter}, err
+			return lifecycle.Outcome{Again: buriedAfter}, err
 		}
 	}
-	return outcome{}, removeFinalizer(ctx, r.client, w)
+	return lifecycle.Outcome{}, removeFinalizer(ctx, r.client, w)
 }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/workload/integration"
+	"hekla.sh/hekla/internal/controllers/workload/lifecycle"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -220,7 +221,7 @@ func (r *pods) step(ctx context.Context, g *group) (again time.Duration, err err
 		if g.leaving > 0 {
 			return 0, nil
 		}
-		return 0, r.patchStatus(ctx, w, func() { released(w, r.state.now()) })
+		return 0, r.patchStatus(ctx, w, func() { lifecycle.Release(w, r.state.now()) })
 	}
 	return r.greet(ctx, w)
 }
@@ -394,7 +395,7 @@ func (r *pods) observe(ctx context.Context, g *group, w *v1beta2.Workload) error
 			w.Status.ReclaimablePods = ended
 		}
 		if r.state.policy().PodsReady != nil {
-			readiness(w, g.count(isReady) >= g.total, r.state.now())
+			lifecycle.Observe(w, g.count(isReady) >= g.total, r.state.now())
 		}
 	})
 }

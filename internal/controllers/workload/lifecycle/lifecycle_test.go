@@ -1,4 +1,4 @@
-package workload
+package lifecycle
 
 import (
 	"testing"
@@ -41,65 +41,65 @@ func expect(t *testing.T, w *v1beta2.Workload, kind, want string) {
 	}
 }
 
-func in(now time.Time) surroundings {
-	return surroundings{clusterQueue: &settings.ClusterQueue{Stop: v1beta2.StopNone}, localQueue: &settings.LocalQueue{Stop: v1beta2.StopNone}, now: now}
+func in(now time.Time) Surroundings {
+	return Surroundings{ClusterQueue: &settings.ClusterQueue{Stop: v1beta2.StopNone}, LocalQueue: &settings.LocalQueue{Stop: v1beta2.StopNone}, Now: now}
 }
 
 func TestPodsThatAreNotReadyInTimeCostTheWorkloadItsAdmission(t *testing.T) {
 	w, around := admittedAt(noon), in(noon.Add(time.Minute))
-	around.policy.PodsReady = &policy.PodsReady{Timeout: 5 * time.Minute, RecoveryTimeout: 2 * time.Minute, BackoffBase: time.Minute, BackoffMax: time.Hour, BackoffLimit: ptr.To(int32(1))}
-	if o := live(w, around); o.again != 4*time.Minute || conditions.Is(w, v1beta2.Evicted) {
+	around.Policy.PodsReady = &policy.PodsReady{Timeout: 5 * time.Minute, RecoveryTimeout: 2 * time.Minute, BackoffBase: time.Minute, BackoffMax: time.Hour, BackoffLimit: ptr.To(int32(1))}
+	if o := Advance(w, around); o.Again != 4*time.Minute || conditions.Is(w, v1beta2.Evicted) {
 		t.Errorf("after a minute: %+v, %s", o, waits(w, v1beta2.Evicted))
 	}
-	readiness(w, true, noon.Add(time.Minute))
+	Observe(w, true, noon.Add(time.Minute))
 	expect(t, w, v1beta2.PodsReady, "True Started: All pods reached readiness and the workload is running")
-	readiness(w, false, noon.Add(2*time.Minute))
+	Observe(w, false, noon.Add(2*time.Minute))
 	expect(t, w, v1beta2.PodsReady, "False WaitForRecovery: Not all pods are ready or succeeded")
-	readiness(w, true, noon.Add(3*time.Minute))
+	Observe(w, true, noon.Add(3*time.Minute))
 	expect(t, w, v1beta2.PodsReady, "True Recovered: All pods reached readiness and the workload is running")
-	readiness(w, false, noon.Add(10*time.Minute))
-	around.now = noon.Add(11 * time.Minute)
-	if o := live(w, around); o.again != time.Minute {
+	Observe(w, false, noon.Add(10*time.Minute))
+	around.Now = noon.Add(11 * time.Minute)
+	if o := Advance(w, around); o.Again != time.Minute {
 		t.Errorf("while it may recover: %+v", o)
 	}
-	around.now = noon.Add(12 * time.Minute)
-	live(w, around)
+	around.Now = noon.Add(12 * time.Minute)
+	Advance(w, around)
 	expect(t, w, v1beta2.Evicted, "True PodsReadyTimeout: Exceeded the PodsReady timeout team/w")
-	if s := w.Status.RequeueState; s == nil || *s.Count != 1 || s.RequeueAt.Sub(around.now) < time.Minute || s.RequeueAt.Sub(around.now) > 70*time.Second {
+	if s := w.Status.RequeueState; s == nil || *s.Count != 1 || s.RequeueAt.Sub(around.Now) < time.Minute || s.RequeueAt.Sub(around.Now) > 70*time.Second {
 		t.Errorf("it waits as %+v", s)
 	}
 
-	released(w, around.now)
+	Release(w, around.Now)
 	expect(t, w, v1beta2.Requeued, "False PodsReadyTimeout: Exceeded the PodsReady timeout team/w")
 	if past := settings.OfWorkload(w).PastSeconds; past != 720 {
 		t.Errorf("it was admitted for %d s, want 720", past)
 	}
-	if o := live(w, around); o.again == 0 || conditions.Is(w, v1beta2.Requeued) {
+	if o := Advance(w, around); o.Again == 0 || conditions.Is(w, v1beta2.Requeued) {
 		t.Errorf("within its backoff: %+v", o)
 	}
-	around.now = w.Status.RequeueState.RequeueAt.Time
-	live(w, around)
+	around.Now = w.Status.RequeueState.RequeueAt.Time
+	Advance(w, around)
 	expect(t, w, v1beta2.Requeued, "True BackoffFinished: The workload backoff was finished")
 
 	// The second time is one too many.
 	w.Status.Admission = &v1beta2.Admission{ClusterQueue: "cq"}
-	conditions.Reserve(w, "cq", around.now)
+	conditions.Reserve(w, "cq", around.Now)
 	expect(t, w, v1beta2.Evicted, "False QuotaReserved: Previously: Exceeded the PodsReady timeout team/w")
-	conditions.Admit(w, around.now)
-	around.now = around.now.Add(6 * time.Minute)
-	if o := live(w, around); !o.deactivates {
+	conditions.Admit(w, around.Now)
+	around.Now = around.Now.Add(6 * time.Minute)
+	if o := Advance(w, around); !o.Deactivates {
 		t.Errorf("after the limit: %+v", o)
 	}
 	w.Spec.Active = ptr.To(false)
-	live(w, around)
+	Advance(w, around)
 	expect(t, w, v1beta2.Evicted, "True DeactivatedDueToRequeuingLimitExceeded: The workload is deactivated due to exceeding the maximum number of re-queuing retries")
-	released(w, around.now)
-	live(w, around)
+	Release(w, around.Now)
+	Advance(w, around)
 	expect(t, w, v1beta2.QuotaReserved, "False Deactivated: The workload is deactivated")
 
 	w.Spec.Active = ptr.To(true)
-	conditions.Set(w, v1beta2.DeactivationTarget, false, "RequeuingLimitExceeded", "", around.now)
-	live(w, around)
+	conditions.Set(w, v1beta2.DeactivationTarget, false, "RequeuingLimitExceeded", "", around.Now)
+	Advance(w, around)
 	expect(t, w, v1beta2.Requeued, "True Reactivated: The workload was reactivated")
 	if w.Status.RequeueState != nil {
 		t.Errorf("its retries still count: %+v", w.Status.RequeueState)
@@ -108,31 +108,31 @@ func TestPodsThatAreNotReadyInTimeCostTheWorkloadItsAdmission(t *testing.T) {
 
 func TestChecksAreListedForTheFlavorsAndFollowed(t *testing.T) {
 	around := in(noon)
-	around.clusterQueue.Checks = []settings.Check{{Name: "all"}, {Name: "spot", Flavors: []string{"spot"}}, {Name: "other", Flavors: []string{"other"}}}
+	around.ClusterQueue.Checks = []settings.Check{{Name: "all"}, {Name: "spot", Flavors: []string{"spot"}}, {Name: "other", Flavors: []string{"other"}}}
 	w := admittedAt(noon)
 	conditions.Set(w, v1beta2.Admitted, false, v1beta2.ReasonUnsatisfiedAdmissionChecks, "The workload has not all checks ready", noon)
-	live(w, around)
+	Advance(w, around)
 	if c := w.Status.AdmissionChecks; len(c) != 2 || c[0].Name != "all" || c[1].Name != "spot" || c[0].State != v1beta2.CheckPending {
 		t.Fatalf("the checks are %+v", c)
 	}
 	w.Status.AdmissionChecks[0].State = v1beta2.CheckReady
 	w.Status.AdmissionChecks[1].State, w.Status.AdmissionChecks[1].Message = v1beta2.CheckRetry, "no money"
 	w.Status.AdmissionChecks[1].RequeueAfterSeconds = ptr.To(int32(30))
-	live(w, around)
+	Advance(w, around)
 	expect(t, w, v1beta2.Evicted, `True AdmissionCheck: Evicted due to AdmissionCheck in Retry state: "spot" (no money)`)
 	if c := w.Status.AdmissionChecks; c[0].State != v1beta2.CheckPending || c[0].Message != "Reset to Pending after eviction. Previously: Ready" || c[1].State != v1beta2.CheckPending {
 		t.Errorf("the checks are %+v", c)
 	}
-	released(w, noon)
-	if o := live(w, around); o.again != 30*time.Second || conditions.Is(w, v1beta2.Requeued) {
-		t.Errorf("it waits for %v: %s", o.again, waits(w, v1beta2.Requeued))
+	Release(w, noon)
+	if o := Advance(w, around); o.Again != 30*time.Second || conditions.Is(w, v1beta2.Requeued) {
+		t.Errorf("it waits for %v: %s", o.Again, waits(w, v1beta2.Requeued))
 	}
 
 	w = admittedAt(noon)
-	live(w, around)
+	Advance(w, around)
 	w.Status.AdmissionChecks[0].State, w.Status.AdmissionChecks[0].Message = v1beta2.CheckRejected, "never"
-	live(w, around)
-	if o := live(w, around); !o.deactivates {
+	Advance(w, around)
+	if o := Advance(w, around); !o.Deactivates {
 		t.Errorf("after a rejection: %+v, %s", o, waits(w, v1beta2.DeactivationTarget))
 	}
 }
@@ -151,19 +151,19 @@ func TestAStoppedQueueKeepsWhatIsAdmittedUnlessItIsDrained(t *testing.T) {
 		if !test.admitted {
 			conditions.Set(w, v1beta2.Admitted, false, v1beta2.ReasonUnsatisfiedAdmissionChecks, "", noon)
 		}
-		around.clusterQueue.Stop = test.stop
-		live(w, around)
+		around.ClusterQueue.Stop = test.stop
+		Advance(w, around)
 		expect(t, w, v1beta2.Evicted, test.want)
 	}
 	around, w := in(noon), admittedAt(noon)
-	around.localQueue.Stop = v1beta2.HoldAndDrain
-	live(w, around)
+	around.LocalQueue.Stop = v1beta2.HoldAndDrain
+	Advance(w, around)
 	expect(t, w, v1beta2.Evicted, "True LocalQueueStopped: The LocalQueue is stopped")
-	released(w, noon)
-	live(w, around)
+	Release(w, noon)
+	Advance(w, around)
 	expect(t, w, v1beta2.Requeued, "False LocalQueueStopped: The LocalQueue is stopped")
-	around.localQueue.Stop = v1beta2.StopNone
-	live(w, around)
+	around.LocalQueue.Stop = v1beta2.StopNone
+	Advance(w, around)
 	expect(t, w, v1beta2.Requeued, "True LocalQueueRestarted: The LocalQueue was restarted after being stopped")
 }
 
@@ -171,11 +171,11 @@ func TestAWorkloadThatRanLongEnoughIsMadeInactive(t *testing.T) {
 	w, around := admittedAt(noon), in(noon.Add(50*time.Second))
 	w.Spec.MaximumExecutionTimeSeconds = ptr.To(int32(100))
 	w.Status.AccumulatedPastExecutionTimeSeconds = ptr.To(int32(40))
-	if o := live(w, around); o.again != 10*time.Second {
+	if o := Advance(w, around); o.Again != 10*time.Second {
 		t.Errorf("with ten seconds left: %+v", o)
 	}
-	around.now = noon.Add(time.Minute)
-	if o := live(w, around); !o.deactivates {
+	around.Now = noon.Add(time.Minute)
+	if o := Advance(w, around); !o.Deactivates {
 		t.Errorf("with none left: %+v", o)
 	}
 	expect(t, w, v1beta2.DeactivationTarget, "True MaximumExecutionTimeExceeded: exceeding the maximum execution time")
@@ -183,22 +183,22 @@ func TestAWorkloadThatRanLongEnoughIsMadeInactive(t *testing.T) {
 
 func TestAGatedWorkloadSaysByWhat(t *testing.T) {
 	w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1beta2.AdmissionGatedByAnnotation: "example.com/budget"}}}
-	live(w, in(noon))
+	Advance(w, in(noon))
 	expect(t, w, v1beta2.QuotaReserved, "False AdmissionGated: Admission is gated by: example.com/budget")
 }
 
 func TestWorkloadsThatHaveEndedAreKeptAsLongAsTheConfigurationSays(t *testing.T) {
 	w, around := &v1beta2.Workload{}, in(noon.Add(time.Minute))
 	conditions.Finish(w, v1beta2.ReasonSucceeded, "", noon)
-	if o := live(w, around); o != (outcome{}) {
+	if o := Advance(w, around); o != (Outcome{}) {
 		t.Errorf("without a policy: %+v", o)
 	}
-	around.policy.AfterFinished = ptr.To(3 * time.Minute)
-	if o := live(w, around); o.again != 2*time.Minute || o.deletes {
+	around.Policy.AfterFinished = ptr.To(3 * time.Minute)
+	if o := Advance(w, around); o.Again != 2*time.Minute || o.Deletes {
 		t.Errorf("too early: %+v", o)
 	}
-	around.now = noon.Add(3 * time.Minute)
-	if o := live(w, around); !o.deletes {
+	around.Now = noon.Add(3 * time.Minute)
+	if o := Advance(w, around); !o.Deletes {
 		t.Errorf("in time: %+v", o)
 	}
 }
@@ -206,19 +206,19 @@ func TestWorkloadsThatHaveEndedAreKeptAsLongAsTheConfigurationSays(t *testing.T)
 // Looking again at what has not changed changes nothing: a Workload that waits costs no writes.
 func TestLookingTwiceChangesNothing(t *testing.T) {
 	around := in(noon.Add(time.Minute))
-	around.policy.PodsReady = &policy.PodsReady{Timeout: time.Hour, RecoveryTimeout: time.Hour, BackoffBase: time.Minute, BackoffMax: time.Hour}
-	around.clusterQueue.Checks = []settings.Check{{Name: "all"}}
+	around.Policy.PodsReady = &policy.PodsReady{Timeout: time.Hour, RecoveryTimeout: time.Hour, BackoffBase: time.Minute, BackoffMax: time.Hour}
+	around.ClusterQueue.Checks = []settings.Check{{Name: "all"}}
 	inactive := admittedAt(noon)
 	inactive.Spec.Active = ptr.To(false)
 	evicted := admittedAt(noon)
 	conditions.Evict(evicted, v1beta2.ReasonPreempted, "", "gone", noon)
 	back := evicted.DeepCopy()
-	released(back, noon)
+	Release(back, noon)
 	for name, w := range map[string]*v1beta2.Workload{"new": {}, "admitted": admittedAt(noon), "inactive": inactive, "evicted": evicted, "back": back} {
-		live(w, around)
+		Advance(w, around)
 		before := w.DeepCopy()
-		around.now = around.now.Add(time.Second)
-		live(w, around)
+		around.Now = around.Now.Add(time.Second)
+		Advance(w, around)
 		if !apiequality.Semantic.DeepEqual(before, w) {
 			t.Errorf("%s: %+v became %+v", name, before.Status, w.Status)
 		}

@@ -1,4 +1,4 @@
-package workload
+package lifecycle
 
 import (
 	"fmt"
@@ -14,48 +14,48 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// surroundings are what the life of a Workload depends on besides itself. Queues that do not exist are nil.
-type surroundings struct {
-	clusterQueue *settings.ClusterQueue
-	localQueue   *settings.LocalQueue
-	policy       policy.Policy
-	now          time.Time
+// Surroundings are what the life of a Workload depends on besides itself. Queues that do not exist are nil.
+type Surroundings struct {
+	ClusterQueue *settings.ClusterQueue
+	LocalQueue   *settings.LocalQueue
+	Policy       policy.Policy
+	Now          time.Time
 }
 
-// outcome is what is to be done with a Workload beside writing its status.
-type outcome struct {
-	deactivates bool          // spec.active becomes false
-	deletes     bool          // it is kept no longer
-	again       time.Duration // when to look again, 0 for not before something happens
+// Outcome is what is to be done with a Workload beside writing its status.
+type Outcome struct {
+	Deactivates bool          // spec.active becomes false
+	Deletes     bool          // it is kept no longer
+	Again       time.Duration // when to look again, 0 for not before something happens
 }
 
 // soon has a Workload looked at again when a time has come, unless it is looked at before.
-func (o *outcome) soon(wait time.Duration) {
-	if wait = max(wait, time.Millisecond); o.again == 0 || wait < o.again {
-		o.again = wait
+func (o *Outcome) soon(wait time.Duration) {
+	if wait = max(wait, time.Millisecond); o.Again == 0 || wait < o.Again {
+		o.Again = wait
 	}
 }
 
-// live moves a Workload on: it edits the status, and returns what else is to be done. It does not stop jobs: an eviction is a
+// Advance moves a Workload on: it edits the status, and returns what else is to be done. It does not stop jobs: an eviction is a
 // condition, on which the controller of the job acts.
-func live(w *v1beta2.Workload, in surroundings) outcome {
-	var o outcome
+func Advance(w *v1beta2.Workload, in Surroundings) Outcome {
+	var o Outcome
 	if conditions.Is(w, v1beta2.Finished) {
-		o.retain(conditions.Of(w, v1beta2.Finished).LastTransitionTime.Time, in.policy.AfterFinished, in.now)
+		o.retain(conditions.Of(w, v1beta2.Finished).LastTransitionTime.Time, in.Policy.AfterFinished, in.Now)
 		return o
 	}
 	isActive := w.Spec.Active == nil || *w.Spec.Active
 	if conditions.Is(w, v1beta2.DeactivationTarget) && isActive {
-		o.deactivates = true
+		o.Deactivates = true
 		return o
 	}
 	if !isActive {
 		deactivated(w, &o, in)
 		return o
 	}
-	reactivate(w, in.now)
+	reactivate(w, in.Now)
 	if gates := w.Annotations[v1beta2.AdmissionGatedByAnnotation]; gates != "" && !conditions.Is(w, v1beta2.QuotaReserved) {
-		conditions.Pend(w, v1beta2.ReasonAdmissionGated, "Admission is gated by: "+gates, in.now)
+		conditions.Pend(w, v1beta2.ReasonAdmissionGated, "Admission is gated by: "+gates, in.Now)
 		return o
 	}
 	switch {
@@ -68,27 +68,27 @@ func live(w *v1beta2.Workload, in surroundings) outcome {
 }
 
 // retain deletes what is kept no longer.
-func (o *outcome) retain(since time.Time, keeps *time.Duration, now time.Time) {
+func (o *Outcome) retain(since time.Time, keeps *time.Duration, now time.Time) {
 	switch {
 	case keeps == nil:
 	case now.Sub(since) >= *keeps:
-		o.deletes = true
+		o.Deletes = true
 	default:
 		o.soon(*keeps - now.Sub(since))
 	}
 }
 
 // deactivated evicts a Workload that is not active, or says that it waits for being active.
-func deactivated(w *v1beta2.Workload, o *outcome, in surroundings) {
+func deactivated(w *v1beta2.Workload, o *Outcome, in Surroundings) {
 	reason, cause, message := conditions.Deactivated(w)
 	if conditions.Is(w, v1beta2.QuotaReserved) {
-		conditions.Evict(w, reason, cause, message, in.now)
+		conditions.Evict(w, reason, cause, message, in.Now)
 		return
 	}
-	conditions.Pend(w, v1beta2.ReasonDeactivated, "The workload is deactivated", in.now)
-	conditions.Requeue(w, false, reason, message, in.now)
+	conditions.Pend(w, v1beta2.ReasonDeactivated, "The workload is deactivated", in.Now)
+	conditions.Requeue(w, false, reason, message, in.Now)
 	if target := conditions.Of(w, v1beta2.DeactivationTarget); target != nil && target.Status == metav1.ConditionTrue {
-		o.retain(conditions.Of(w, v1beta2.Requeued).LastTransitionTime.Time, in.policy.AfterDeactivated, in.now)
+		o.retain(conditions.Of(w, v1beta2.Requeued).LastTransitionTime.Time, in.Policy.AfterDeactivated, in.Now)
 	}
 }
 
@@ -107,7 +107,7 @@ func reactivate(w *v1beta2.Workload, now time.Time) {
 }
 
 // reserved looks after a Workload that holds quota: its checks, its queues, its pods and its time.
-func reserved(w *v1beta2.Workload, o *outcome, in surroundings) {
+func reserved(w *v1beta2.Workload, o *Outcome, in Surroundings) {
 	if stopped(w, in) || checked(w, in) {
 		return
 	}
@@ -117,40 +117,40 @@ func reserved(w *v1beta2.Workload, o *outcome, in surroundings) {
 	}
 	since := admitted.LastTransitionTime.Time
 	if seconds := w.Spec.MaximumExecutionTimeSeconds; seconds != nil {
-		left := time.Duration(*seconds)*time.Second - time.Duration(settings.OfWorkload(w).PastSeconds)*time.Second - in.now.Sub(since)
+		left := time.Duration(*seconds)*time.Second - time.Duration(settings.OfWorkload(w).PastSeconds)*time.Second - in.Now.Sub(since)
 		if left <= 0 {
-			conditions.Deactivate(w, v1beta2.ReasonMaximumExecutionTimeExceeded, "exceeding the maximum execution time", in.now)
-			o.deactivates = true
+			conditions.Deactivate(w, v1beta2.ReasonMaximumExecutionTimeExceeded, "exceeding the maximum execution time", in.Now)
+			o.Deactivates = true
 			return
 		}
 		o.soon(left)
 	}
-	if in.policy.PodsReady != nil {
+	if in.Policy.PodsReady != nil {
 		unready(w, o, since, in)
 	}
 }
 
 // stopped evicts a Workload whose queue is stopped. What is admitted stays unless the queue is drained.
-func stopped(w *v1beta2.Workload, in surroundings) bool {
+func stopped(w *v1beta2.Workload, in Surroundings) bool {
 	isAdmitted := conditions.Is(w, v1beta2.Admitted)
 	evicts := func(stop v1beta2.StopPolicy) bool {
 		return stop == v1beta2.HoldAndDrain || stop == v1beta2.Hold && !isAdmitted
 	}
-	if in.clusterQueue != nil && evicts(in.clusterQueue.Stop) {
-		return conditions.Evict(w, v1beta2.ReasonClusterQueueStopped, "", "The ClusterQueue is stopped", in.now)
+	if in.ClusterQueue != nil && evicts(in.ClusterQueue.Stop) {
+		return conditions.Evict(w, v1beta2.ReasonClusterQueueStopped, "", "The ClusterQueue is stopped", in.Now)
 	}
-	if in.localQueue != nil && evicts(in.localQueue.Stop) {
-		return conditions.Evict(w, v1beta2.ReasonLocalQueueStopped, "", "The LocalQueue is stopped", in.now)
+	if in.LocalQueue != nil && evicts(in.LocalQueue.Stop) {
+		return conditions.Evict(w, v1beta2.ReasonLocalQueueStopped, "", "The LocalQueue is stopped", in.Now)
 	}
 	return false
 }
 
 // checked keeps the list of checks that the Workload needs, and acts on those that ask for a retry or reject it.
-func checked(w *v1beta2.Workload, in surroundings) bool {
-	if in.clusterQueue == nil {
+func checked(w *v1beta2.Workload, in Surroundings) bool {
+	if in.ClusterQueue == nil {
 		return false
 	}
-	listChecks(w, required(in.clusterQueue, w.Status.Admission), in.now)
+	listChecks(w, required(in.ClusterQueue, w.Status.Admission), in.Now)
 	var retries, rejections []string
 	wait := int32(0)
 	for i := range w.Status.AdmissionChecks {
@@ -166,7 +166,7 @@ func checked(w *v1beta2.Workload, in surroundings) bool {
 		}
 	}
 	if len(rejections) > 0 {
-		conditions.Deactivate(w, v1beta2.ReasonAdmissionCheck, "Admission check(s): "+strings.Join(rejections, ", ")+", were rejected", in.now)
+		conditions.Deactivate(w, v1beta2.ReasonAdmissionCheck, "Admission check(s): "+strings.Join(rejections, ", ")+", were rejected", in.Now)
 		return true
 	}
 	if len(retries) == 0 {
@@ -177,9 +177,9 @@ func checked(w *v1beta2.Workload, in surroundings) bool {
 		name = "AdmissionChecks"
 	}
 	if wait > 0 {
-		w.Status.RequeueState = delayed(w.Status.RequeueState, in.now.Add(time.Duration(wait)*time.Second))
+		w.Status.RequeueState = delayed(w.Status.RequeueState, in.Now.Add(time.Duration(wait)*time.Second))
 	}
-	return conditions.Evict(w, v1beta2.ReasonAdmissionCheck, "", "Evicted due to "+name+" in Retry state: "+strings.Join(retries, ", "), in.now)
+	return conditions.Evict(w, v1beta2.ReasonAdmissionCheck, "", "Evicted due to "+name+" in Retry state: "+strings.Join(retries, ", "), in.Now)
 }
 
 // required are the checks that a Workload with these flavors needs, in the order of the queue.
@@ -224,16 +224,16 @@ func delayed(state *v1beta2.RequeueState, at time.Time) *v1beta2.RequeueState {
 }
 
 // unready evicts a Workload whose pods are not ready in time.
-func unready(w *v1beta2.Workload, o *outcome, admitted time.Time, in surroundings) {
+func unready(w *v1beta2.Workload, o *Outcome, admitted time.Time, in Surroundings) {
 	ready := conditions.Of(w, v1beta2.PodsReady)
 	if ready != nil && ready.Status == metav1.ConditionTrue {
 		return
 	}
-	since, timeout := admitted, in.policy.PodsReady.Timeout
+	since, timeout := admitted, in.Policy.PodsReady.Timeout
 	if ready != nil && ready.Reason == v1beta2.ReasonWaitForRecovery {
-		since, timeout = ready.LastTransitionTime.Time, in.policy.PodsReady.RecoveryTimeout
+		since, timeout = ready.LastTransitionTime.Time, in.Policy.PodsReady.RecoveryTimeout
 	}
-	if left := timeout - in.now.Sub(since); left > 0 {
+	if left := timeout - in.Now.Sub(since); left > 0 {
 		o.soon(left)
 		return
 	}
@@ -241,46 +241,46 @@ func unready(w *v1beta2.Workload, o *outcome, admitted time.Time, in surrounding
 	if state := w.Status.RequeueState; state != nil && state.Count != nil {
 		count = *state.Count + 1
 	}
-	if limit := in.policy.PodsReady.BackoffLimit; limit != nil && count > *limit {
-		conditions.Deactivate(w, v1beta2.ReasonRequeuingLimitExceeded, "exceeding the maximum number of re-queuing retries", in.now)
-		o.deactivates = true
+	if limit := in.Policy.PodsReady.BackoffLimit; limit != nil && count > *limit {
+		conditions.Deactivate(w, v1beta2.ReasonRequeuingLimitExceeded, "exceeding the maximum number of re-queuing retries", in.Now)
+		o.Deactivates = true
 		return
 	}
-	at := metav1.NewTime(in.now.Add(in.policy.PodsReady.Backoff(count, w.UID)))
+	at := metav1.NewTime(in.Now.Add(in.Policy.PodsReady.Backoff(count, w.UID)))
 	w.Status.RequeueState = &v1beta2.RequeueState{Count: &count, RequeueAt: &at}
-	conditions.Evict(w, v1beta2.ReasonPodsReadyTimeout, "", fmt.Sprintf("Exceeded the PodsReady timeout %s/%s", w.Namespace, w.Name), in.now)
+	conditions.Evict(w, v1beta2.ReasonPodsReadyTimeout, "", fmt.Sprintf("Exceeded the PodsReady timeout %s/%s", w.Namespace, w.Name), in.Now)
 }
 
 // requeue brings a Workload that was evicted back to its queue when what it waits for has come.
-func requeue(w *v1beta2.Workload, o *outcome, in surroundings) {
+func requeue(w *v1beta2.Workload, o *Outcome, in Surroundings) {
 	before := conditions.Of(w, v1beta2.Requeued)
 	if before == nil || before.Status == metav1.ConditionTrue {
 		return
 	}
 	switch before.Reason {
 	case v1beta2.ReasonClusterQueueStopped:
-		if in.clusterQueue != nil && in.clusterQueue.Stop == v1beta2.StopNone {
-			conditions.Requeue(w, true, v1beta2.ReasonClusterQueueRestarted, "The ClusterQueue was restarted after being stopped", in.now)
+		if in.ClusterQueue != nil && in.ClusterQueue.Stop == v1beta2.StopNone {
+			conditions.Requeue(w, true, v1beta2.ReasonClusterQueueRestarted, "The ClusterQueue was restarted after being stopped", in.Now)
 		}
 	case v1beta2.ReasonLocalQueueStopped:
-		if in.localQueue != nil && in.localQueue.Stop == v1beta2.StopNone {
-			conditions.Requeue(w, true, v1beta2.ReasonLocalQueueRestarted, "The LocalQueue was restarted after being stopped", in.now)
+		if in.LocalQueue != nil && in.LocalQueue.Stop == v1beta2.StopNone {
+			conditions.Requeue(w, true, v1beta2.ReasonLocalQueueRestarted, "The LocalQueue was restarted after being stopped", in.Now)
 		}
 	default:
 		state := w.Status.RequeueState
-		if state != nil && state.RequeueAt != nil && in.now.Before(state.RequeueAt.Time) {
-			o.soon(state.RequeueAt.Sub(in.now))
+		if state != nil && state.RequeueAt != nil && in.Now.Before(state.RequeueAt.Time) {
+			o.soon(state.RequeueAt.Sub(in.Now))
 			return
 		}
 		if state != nil {
 			w.Status.RequeueState = &v1beta2.RequeueState{Count: state.Count}
 		}
-		conditions.Requeue(w, true, v1beta2.ReasonBackoffFinished, "The workload backoff was finished", in.now)
+		conditions.Requeue(w, true, v1beta2.ReasonBackoffFinished, "The workload backoff was finished", in.Now)
 	}
 }
 
-// released says that the job of a Workload is stopped: it holds nothing any more, and waits again or for something.
-func released(w *v1beta2.Workload, now time.Time) {
+// Release says that the job of a Workload is stopped: it holds nothing any more, and waits again or for something.
+func Release(w *v1beta2.Workload, now time.Time) {
 	evicted := conditions.Of(w, v1beta2.Evicted)
 	conditions.Release(w, now)
 	if ready := conditions.Of(w, v1beta2.PodsReady); ready != nil {
@@ -299,8 +299,8 @@ const (
 	messageReady    = "All pods reached readiness and the workload is running"
 )
 
-// readiness says whether the pods of an admitted Workload are ready.
-func readiness(w *v1beta2.Workload, is bool, now time.Time) {
+// Observe says whether the pods of an admitted Workload are ready.
+func Observe(w *v1beta2.Workload, is bool, now time.Time) {
 	before := conditions.Of(w, v1beta2.PodsReady)
 	hadStarted := before != nil && (before.Status == metav1.ConditionTrue || before.Reason == v1beta2.ReasonWaitForRecovery)
 	reason := map[bool]map[bool]string{

@@ -10,6 +10,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"hekla.sh/hekla/internal/cli/job"
+	"hekla.sh/hekla/internal/cli/quota"
 	"hekla.sh/hekla/internal/cli/session"
 	"hekla.sh/hekla/internal/version"
 )
@@ -23,6 +24,9 @@ func AddCommands(root *cobra.Command, program string, streams genericiooptions.I
 func addVerbs(root *cobra.Command, s *session.Session) {
 	root.AddCommand(job.NewCommand(s), newQueueCommand(s), newFlowCommand(s, jobFlow), newFlowCommand(s, jobTemplate), newPodCommand(s),
 		newVersionCommand(s))
+	if !s.IsVolcano {
+		root.AddCommand(quota.NewCommands(s)...)
+	}
 }
 
 // Names are the programs, besides hekla, that the executable is when it is linked under their names.

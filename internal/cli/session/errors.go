@@ -76,16 +76,26 @@ func Message(err error) string {
 // verbs are how the kinds are called that can be listed.
 var verbs = map[string]string{"jobs": "job", "queues": "queue", "jobflows": "jobflow", "jobtemplates": "jobtemplate"}
 
+// quotaKinds are how the kinds of kueue.x-k8s.io are called, and whether they are in a namespace.
+var quotaKinds = map[string]struct {
+	name         string
+	isNamespaced bool
+}{"clusterqueues": {"clusterqueue", false}, "localqueues": {"localqueue", true}, "workloads": {"workload", true}, "resourceflavors": {"resourceflavor", false}}
+
 func (s *Session) notFound(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
 		details := status.Status().Details
 		verb, ok := verbs[details.Kind]
-		if !ok || details.Name == "" {
+		quota, isQuota := quotaKinds[details.Kind]
+		if !ok && !isQuota || details.Name == "" {
 			return Message(err)
 		}
-		where, list := "", s.Program+" "+verb+" list"
-		if namespace, problem := s.Namespace(); verb != "queue" && problem == nil {
+		where, list, isNamespaced := "", s.Program+" "+verb+" list", verb != "queue"
+		if isQuota {
+			verb, list, isNamespaced = quota.name, s.Program+" list "+quota.name, quota.isNamespaced
+		}
+		if namespace, problem := s.Namespace(); isNamespaced && problem == nil {
 			where, list = " in namespace "+namespace, list+" -n "+namespace
 		}
 		return fmt.Sprintf("there is no %s %q%s; %q lists those there are", verb, details.Name, where, list)

@@ -69,7 +69,7 @@ func (m *mortal) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // live runs the controllers until the context ends or they are killed by their first write in the namespace, which it returns.
-func live(ctx context.Context, namespace string) (write string, err error) {
+func live(ctx context.Context, namespace string, options controllers.Options) (write string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	restConfig := cluster.Config()
@@ -87,7 +87,7 @@ func live(ctx context.Context, namespace string) (write string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := controllers.Add(mgr, controllers.Options{JobWorkers: 1, SchedulerNames: []string{"volcano"}}); err != nil {
+	if err := controllers.Add(mgr, options); err != nil {
 		return "", err
 	}
 	err = mgr.Start(ctx)
@@ -101,8 +101,9 @@ const mostLives = 300
 
 // keepDying has the controllers killed at every single write in a namespace, one life after the other, until stop is called. It
 // returns the writes that they died of.
-func keepDying(t *testing.T, namespace string) (stop func() []string) {
+func keepDying(t *testing.T, namespace string, options controllers.Options) (stop func() []string) {
 	t.Helper()
+	options.SchedulerNames = []string{"volcano"}
 	if err := process.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func keepDying(t *testing.T, namespace string) (stop func() []string) {
 	var ended sync.WaitGroup
 	ended.Go(func() {
 		for ctx.Err() == nil && failure == nil {
-			write, err := live(ctx, namespace)
+			write, err := live(ctx, namespace, options)
 			switch {
 			case write != "":
 				writes = append(writes, write)
@@ -276,7 +277,7 @@ const settling = time.Second
 func TestControllersThatAreKilledAtEveryWriteComeToTheSameEnd(t *testing.T) {
 	want := tellStory(t, namespaceFor(t, "undisturbed"))
 	namespace := namespaceFor(t, "killed")
-	stop := keepDying(t, namespace)
+	stop := keepDying(t, namespace, controllers.Options{JobWorkers: 1})
 	got := tellStory(t, namespace)
 	writes := stop()
 	if diff := cmp.Diff(want, got); diff != "" {

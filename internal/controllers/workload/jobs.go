@@ -75,7 +75,7 @@ func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 		return reconcile.Result{RequeueAfter: rereadAfter}, nil // another client has written since it was read
 	case apierrors.IsNotFound(err):
 		return reconcile.Result{}, nil // the event of what is gone has it looked at again
-	case err != nil:
+	case err != nil && ctx.Err() == nil:
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonError, "Sync", "%.1000s", err.Error())
 	}
 	return reconcile.Result{RequeueAfter: again}, err

@@ -136,7 +136,7 @@ func (r *pods) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 		return reconcile.Result{RequeueAfter: rereadAfter}, nil
 	case apierrors.IsNotFound(err):
 		return reconcile.Result{}, nil
-	case err != nil:
+	case err != nil && ctx.Err() == nil:
 		r.events.Eventf(g.all[0], nil, corev1.EventTypeWarning, reasonError, "Sync", "%.1000s", err.Error())
 	}
 	return reconcile.Result{RequeueAfter: again}, err

@@ -24,7 +24,7 @@ func described(of interface {
 		defer close(all)
 		of.Describe(all)
 	}()
-	text := regexp.MustCompile(`fqName: "((?:volcano|hekla)_[^"]*)".*variableLabels: \{(.*)\}\}`)
+	text := regexp.MustCompile(`fqName: "((?:volcano|hekla|kueue)_[^"]*)".*variableLabels: \{(.*)\}\}`)
 	names := map[string]string{}
 	for d := range all {
 		if found := text.FindStringSubmatch(d.String()); found != nil {

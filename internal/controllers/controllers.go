@@ -117,7 +117,7 @@ func Add(mgr manager.Manager, options Options) error {
 		}
 	}
 	if options.WorkloadWorkers > 0 {
-		if err := workload.Add(mgr, workload.Options{Workers: options.WorkloadWorkers, Configuration: options.SchedulerConfigMap}); err != nil {
+		if err := workload.Add(mgr, workload.Options{Workers: options.WorkloadWorkers, Configuration: options.SchedulerConfigMap, Metrics: numbers}); err != nil {
 			return fmt.Errorf("%s: %w", workload.Name, err)
 		}
 	}

@@ -285,10 +285,23 @@ func TestQueuesSayWhatTheyHoldAndWhetherTheyAreInUse(t *testing.T) {
 		return s.PendingWorkloads == 1 && s.AdmittedWorkloads == 1 && len(s.FlavorUsage) == 1 && s.FlavorUsage[0].Resources[0].Total.Value() == 2
 	}, "Ready", "Can submit new workloads to localQueue")
 
+	apitest.Eventually(t, func(ctx context.Context) error {
+		shown, err := numbers(ctx, "cluster_queue", namespace)
+		if err != nil || shown[fmt.Sprintf("kueue_admitted_active_workloads{cluster_queue=%q}", namespace)] != "1" {
+			return fmt.Errorf("the metrics are %v, %v", shown, err)
+		}
+		return nil
+	})
 	change(t, queue, func(q *v1beta2.ClusterQueue) { q.Spec.StopPolicy = ptr.To(v1beta2.HoldAndDrain) })
 	is(queue, &queue.Status.Conditions, func() bool { return queue.Status.AdmittedWorkloads == 0 }, "Stopped", "Can't admit new workloads: is stopped.")
 	is(local, &local.Status.Conditions, func() bool { return true }, "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
 	awaitWorkload(t, first, saying(v1beta2.Requeued, metav1.ConditionFalse, v1beta2.ReasonClusterQueueStopped, "The ClusterQueue is stopped"))
+	apitest.Eventually(t, func(ctx context.Context) error {
+		if shown, err := numbers(ctx, "cluster_queue", namespace); err != nil || shown[fmt.Sprintf("kueue_evicted_workloads_total{cluster_queue=%q,reason=\"ClusterQueueStopped\"}", namespace)] != "1" {
+			return fmt.Errorf("the metrics are %v, %v", shown, err)
+		}
+		return nil
+	})
 	change(t, queue, func(q *v1beta2.ClusterQueue) {
 		q.Spec.StopPolicy = nil
 		q.Spec.AdmissionScope = &v1beta2.AdmissionScope{AdmissionMode: "UsageBasedAdmissionFairSharing"}

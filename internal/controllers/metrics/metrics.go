@@ -21,6 +21,8 @@ type Metrics struct {
 	flowSucceed, flowFailed *prometheus.CounterVec
 
 	jobs, flows lives
+
+	quotas *quotas
 }
 
 // New returns metrics that are all zero, and registers them. With a nil registerer they are counted and not shown.
@@ -46,12 +48,13 @@ func New(registerer prometheus.Registerer) (*Metrics, error) {
 		flowFailed:   ends("jobflow_failed_phase_count", "JobFlows of the namespace that have failed.", "jobflow_namespace"),
 		jobs:         lives{known: map[types.NamespacedName]*life{}},
 		flows:        lives{known: map[types.NamespacedName]*life{}},
+		quotas:       newQuotas(),
 	}
 	if registerer == nil {
 		return m, nil
 	}
-	for _, collector := range []prometheus.Collector{m.inqueue, m.pending, m.running, m.unknown, m.completed, m.podCreation,
-		m.jobCompleted, m.jobFailed, m.flowSucceed, m.flowFailed} {
+	for _, collector := range append(m.quotas.collectors(), m.inqueue, m.pending, m.running, m.unknown, m.completed, m.podCreation,
+		m.jobCompleted, m.jobFailed, m.flowSucceed, m.flowFailed) {
 		if err := registerer.Register(collector); err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/internal/controllers/workload/integration"
 	"hekla.sh/hekla/internal/controllers/workload/lifecycle"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
@@ -40,9 +41,10 @@ const pendingAfter = time.Second
 
 // writer makes Workloads, and writes what becomes of them.
 type writer struct {
-	client client.Client
-	events events.EventRecorder
-	state  *state
+	client  client.Client
+	events  events.EventRecorder
+	state   *state
+	metrics *metrics.Metrics
 }
 
 // jobs keeps the jobs of one kind and their Workloads in step.
@@ -119,7 +121,7 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 		if job.IsActive() {
 			return 0, nil // the job changes when its last pod is gone
 		}
-		return 0, r.patchStatus(ctx, w, func() { lifecycle.Release(w, r.state.now()) })
+		return 0, r.release(ctx, w)
 	}
 	return r.greet(ctx, w)
 }
@@ -282,7 +284,7 @@ func (r *jobs) finish(ctx context.Context, job integration.Job, w *v1beta2.Workl
 	if conditions.Is(w, v1beta2.Finished) {
 		return removeFinalizer(ctx, r.client, w)
 	}
-	if err := r.patchStatus(ctx, w, func() { conditions.Finish(w, reason, message, r.state.now()) }); err != nil {
+	if err := r.end(ctx, w, reason, message); err != nil {
 		return err
 	}
 	r.events.Eventf(job.Object(), nil, corev1.EventTypeNormal, reasonFinishedWorkload, "Finish", "Workload '%s/%s' is declared finished", w.Namespace, w.Name)
@@ -307,7 +309,7 @@ func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 	}
 	if cannot, is := errors.AsType[contradiction](err); is {
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailedToStart, "Start", "%.1000s", cannot.Error())
-		return r.patchStatus(ctx, w, func() { conditions.Finish(w, v1beta2.ReasonFailed, cannot.Error(), r.state.now()) })
+		return r.end(ctx, w, v1beta2.ReasonFailed, cannot.Error())
 	}
 	if err != nil {
 		return err
@@ -369,6 +371,33 @@ func (r *jobs) observe(ctx context.Context, job integration.Job, w *v1beta2.Work
 		}
 		lifecycle.Observe(w, job.PodsReady(count), r.state.now())
 	})
+}
+
+// release says that the job of an evicted Workload has stopped.
+func (r *writer) release(ctx context.Context, w *v1beta2.Workload) error {
+	queue, reason := heldIn(w), conditions.Of(w, v1beta2.Evicted).Reason
+	if err := r.patchStatus(ctx, w, func() { lifecycle.Release(w, r.state.now()) }); err != nil {
+		return err
+	}
+	r.metrics.WorkloadEvicted(queue, reason)
+	return nil
+}
+
+// end says that a Workload has ended.
+func (r *writer) end(ctx context.Context, w *v1beta2.Workload, reason, message string) error {
+	if err := r.patchStatus(ctx, w, func() { conditions.Finish(w, reason, message, r.state.now()) }); err != nil {
+		return err
+	}
+	r.metrics.WorkloadFinished(heldIn(w))
+	return nil
+}
+
+// heldIn is the ClusterQueue whose quota a Workload holds, "" if it holds none.
+func heldIn(w *v1beta2.Workload) string {
+	if w.Status.Admission == nil {
+		return ""
+	}
+	return w.Status.Admission.ClusterQueue
 }
 
 // greet says of a Workload that the scheduler has not looked at it yet.

@@ -202,7 +202,7 @@ func (r *pods) step(ctx context.Context, g *group) (again time.Duration, err err
 		if succeeded {
 			reason = v1beta2.ReasonSucceeded
 		}
-		return 0, r.patchStatus(ctx, w, func() { conditions.Finish(w, reason, message, r.state.now()) })
+		return 0, r.end(ctx, w, reason, message)
 	}
 	if err := r.own(ctx, g, w); err != nil {
 		return 0, err
@@ -221,7 +221,7 @@ func (r *pods) step(ctx context.Context, g *group) (again time.Duration, err err
 		if g.leaving > 0 {
 			return 0, nil
 		}
-		return 0, r.patchStatus(ctx, w, func() { lifecycle.Release(w, r.state.now()) })
+		return 0, r.release(ctx, w)
 	}
 	return r.greet(ctx, w)
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -23,8 +24,9 @@ import (
 
 // queues reads what queues hold, and whether they are in use.
 type queues struct {
-	client client.Client
-	state  *state
+	client  client.Client
+	state   *state
+	metrics *metrics.Metrics
 }
 
 // clusterQueues writes the status of ClusterQueues, one at a time.
@@ -37,6 +39,9 @@ func (r clusterQueues) Reconcile(ctx context.Context, request reconcile.Request)
 	}
 	object := &v1beta2.ClusterQueue{}
 	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.metrics.ClusterQueueGone(request.Name)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	locals := &v1beta2.LocalQueueList{}
@@ -69,6 +74,7 @@ func (r clusterQueues) Reconcile(ctx context.Context, request reconcile.Request)
 		condition.Message = "Can't admit new workloads: " + strings.Join(texts, ", ") + "."
 	}
 	meta.SetStatusCondition(&s.Conditions, condition)
+	r.metrics.ClusterQueue(object, &q, t.inadmissible, len(causes) == 0)
 	return write(ctx, r.client, object, before, &before.Status, s)
 }
 
@@ -185,6 +191,9 @@ func (r localQueues) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	object := &v1beta2.LocalQueue{}
 	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.metrics.LocalQueueGone(request.NamespacedName)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	var t tally
@@ -210,6 +219,7 @@ func (r localQueues) Reconcile(ctx context.Context, request reconcile.Request) (
 	condition := localCondition(&q, clusterQueue, of != nil)
 	condition.ObservedGeneration = object.Generation
 	meta.SetStatusCondition(&s.Conditions, condition)
+	r.metrics.LocalQueue(object, t.inadmissible)
 	return write(ctx, r.client, object, before, &before.Status, s)
 }
 
@@ -234,6 +244,7 @@ func localCondition(q *settings.LocalQueue, clusterQueue *v1beta2.ClusterQueue, 
 // tally is how many workloads there are, and what they hold.
 type tally struct {
 	pending, reserving, admitted int32
+	inadmissible                 int32                          // of those that are pending
 	reserved, used               map[string]corev1.ResourceList // by flavor
 }
 
@@ -257,6 +268,9 @@ func (t *tally) add(w *v1beta2.Workload) {
 		return
 	case !isAdmitted && (w.Spec.Active == nil || *w.Spec.Active):
 		t.pending++
+		if c := conditions.Of(w, v1beta2.QuotaReserved); c != nil && c.Status == metav1.ConditionFalse && c.Reason != v1beta2.ReasonPendingEvaluation {
+			t.inadmissible++
+		}
 	}
 	if !conditions.Is(w, v1beta2.QuotaReserved) || w.Status.Admission == nil {
 		return

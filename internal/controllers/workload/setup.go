@@ -21,6 +21,7 @@ import (
 
 	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/controllers/internal/work"
+	"hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/internal/controllers/workload/batchjob"
 	"hekla.sh/hekla/internal/controllers/workload/integration"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -52,6 +53,9 @@ type Options struct {
 
 	// Configuration is the ConfigMap with the configuration of the scheduler.
 	Configuration client.ObjectKey
+
+	// Metrics are the numbers of all controllers.
+	Metrics *metrics.Metrics
 }
 
 // setup puts the controllers together.
@@ -91,8 +95,8 @@ func Add(mgr manager.Manager, options Options) error {
 	events := recorder.For(mgr, Name)
 	s := &setup{client: mgr.GetClient(), wakes: map[string]chan event.GenericEvent{}}
 	state := &state{live: mgr.GetAPIReader(), events: events, configuration: options.Configuration, now: time.Now, changed: s.wakeAll}
-	api, r := mgr.GetClient(), queues{client: mgr.GetClient(), state: state}
-	w := writer{client: api, events: events, state: state}
+	api, r := mgr.GetClient(), queues{client: mgr.GetClient(), state: state, metrics: options.Metrics}
+	w := writer{client: api, events: events, state: state, metrics: options.Metrics}
 	return errors.Join(
 		s.controller(mgr, "jobs", options.Workers).For(&batchv1.Job{}).Owns(&v1beta2.Workload{}).
 			WatchesRawSource(s.wake("jobs", &batchv1.JobList{})).

@@ -177,6 +177,24 @@ func TestAJobRunsWhileItsWorkloadIsAdmitted(t *testing.T) {
 	}
 }
 
+// The third write of an admission is the scheduler's.
+func TestAnAdmissionCostsTheControllersTwoWrites(t *testing.T) {
+	namespace := namespaceFor(t, "writes")
+	quotaFor(t, namespace)
+	const jobs = 20
+	for i := range jobs {
+		job := queuedJob(namespace, fmt.Sprintf("train-%d", i), 1)
+		job.Spec.Suspend = ptr.To(true) // as the webhook leaves it
+		create(t, job)
+		admitWorkload(t, awaitWorkload(t, job, exists), 1)
+		awaitBatchJob(t, job, func() bool { return !*job.Spec.Suspend })
+	}
+	requests := requestsIn(t, namespace)
+	if created, started := requests[request{"create", "workloads", 201}], requests[request{"patch", "jobs", 200}]; created != jobs || started != jobs {
+		t.Errorf("%d Workloads were created and %d Jobs written for %d admissions", created, started, jobs)
+	}
+}
+
 func TestAJobIsAdmittedInPartAndBecomesWholeAgain(t *testing.T) {
 	namespace := namespaceFor(t, "partial")
 	quotaFor(t, namespace)

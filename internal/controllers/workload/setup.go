@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -107,11 +108,11 @@ func Add(mgr manager.Manager, options Options) error {
 			WatchesRawSource(s.wake("pods", &corev1.PodList{})).
 			Complete(&pods{writer: w, live: mgr.GetAPIReader()}),
 		s.controller(mgr, "workloads", options.Workers).For(&v1beta2.Workload{}).
-			Watches(&v1beta2.LocalQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfLocal)).
-			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfCluster)).
+			Watches(&v1beta2.LocalQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfLocal), specChanges).
+			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfCluster), specChanges).
 			WatchesRawSource(s.wake("workloads", &v1beta2.WorkloadList{})).
 			Complete(&lives{client: api, reader: mgr.GetAPIReader(), events: events, state: state}),
-		s.controller(mgr, "clusterqueues", 1).For(&v1beta2.ClusterQueue{}).
+		s.controller(mgr, "clusterqueues", 1).For(&v1beta2.ClusterQueue{}, specChanges).
 			Watches(&v1beta2.Workload{}, settled(s.clusterOf)).
 			Watches(&v1beta2.LocalQueue{}, settled(clusterOfLocal)).
 			Watches(&v1beta2.ResourceFlavor{}, handler.EnqueueRequestsFromMapFunc(s.allClusters)).
@@ -119,7 +120,7 @@ func Add(mgr manager.Manager, options Options) error {
 			Watches(&v1beta2.Cohort{}, handler.EnqueueRequestsFromMapFunc(s.allClusters)).
 			WatchesRawSource(s.wake("clusterqueues", &v1beta2.ClusterQueueList{})).
 			Complete(clusterQueues{r}),
-		s.controller(mgr, "localqueues", 1).For(&v1beta2.LocalQueue{}).
+		s.controller(mgr, "localqueues", 1).For(&v1beta2.LocalQueue{}, specChanges).
 			Watches(&v1beta2.Workload{}, settled(localOf)).
 			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.localsOf)).
 			WatchesRawSource(s.wake("localqueues", &v1beta2.LocalQueueList{})).
@@ -131,6 +132,10 @@ func Add(mgr manager.Manager, options Options) error {
 func (s *setup) controller(mgr manager.Manager, of string, workers int) *builder.Builder {
 	return builder.ControllerManagedBy(mgr).Named(Name + "-" + of).WithOptions(work.Options(workers))
 }
+
+// specChanges leaves out changes of the status. Queues get a new one with each Workload that comes or goes, and what follows from their
+// spec is looked at for all of their Workloads.
+var specChanges = builder.WithPredicates(predicate.GenerationChangedPredicate{})
 
 // wake is a source that has all objects of a list looked at when wakeAll is called.
 func (s *setup) wake(name string, list client.ObjectList) source.Source {

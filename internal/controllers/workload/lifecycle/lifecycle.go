@@ -78,30 +78,39 @@ func (o *Outcome) retain(since time.Time, keeps *time.Duration, now time.Time) {
 	}
 }
 
-// deactivated evicts a Workload that is not active, or says that it waits for being active.
+// deactivated evicts a Workload that is not active, or says that it waits for being active. What made it inactive has been followed
+// then, so a user who makes it active again has it begin anew.
 func deactivated(w *v1beta2.Workload, o *Outcome, in Surroundings) {
 	reason, cause, message := conditions.Deactivated(w)
+	if target := conditions.Of(w, v1beta2.DeactivationTarget); target != nil {
+		conditions.Set(w, v1beta2.DeactivationTarget, false, target.Reason, target.Message, in.Now)
+	}
 	if conditions.Is(w, v1beta2.QuotaReserved) {
 		conditions.Evict(w, reason, cause, message, in.Now)
 		return
 	}
 	conditions.Pend(w, v1beta2.ReasonDeactivated, "The workload is deactivated", in.Now)
-	conditions.Requeue(w, false, reason, message, in.Now)
-	if target := conditions.Of(w, v1beta2.DeactivationTarget); target != nil && target.Status == metav1.ConditionTrue {
-		o.retain(conditions.Of(w, v1beta2.Requeued).LastTransitionTime.Time, in.Policy.AfterDeactivated, in.Now)
+	if !isDeactivated(w) {
+		conditions.Requeue(w, false, reason, message, in.Now)
 	}
+	if requeued := conditions.Of(w, v1beta2.Requeued); strings.HasPrefix(requeued.Reason, v1beta2.ReasonDeactivatedDueTo) {
+		o.retain(requeued.LastTransitionTime.Time, in.Policy.AfterDeactivated, in.Now)
+	}
+}
+
+// isDeactivated reports whether a Workload waits for being active.
+func isDeactivated(w *v1beta2.Workload) bool {
+	requeued := conditions.Of(w, v1beta2.Requeued)
+	return requeued != nil && requeued.Status == metav1.ConditionFalse && strings.HasPrefix(requeued.Reason, v1beta2.ReasonDeactivated)
 }
 
 // reactivate has a Workload begin anew that was not active and is again.
 func reactivate(w *v1beta2.Workload, now time.Time) {
-	before := conditions.Of(w, v1beta2.Requeued)
-	if before == nil || before.Status == metav1.ConditionTrue || !strings.HasPrefix(before.Reason, v1beta2.ReasonDeactivated) {
+	if !isDeactivated(w) {
 		return
 	}
 	w.Status.RequeueState = nil
-	if target := conditions.Of(w, v1beta2.DeactivationTarget); target != nil {
-		conditions.Set(w, v1beta2.DeactivationTarget, false, target.Reason, target.Message, now)
-	}
+	w.Status.AccumulatedPastExecutionTimeSeconds, w.Status.AccumulatedPastExexcutionTimeSeconds = nil, nil
 	conditions.Requeue(w, true, v1beta2.ReasonReactivated, "The workload was reactivated", now)
 	conditions.Pend(w, v1beta2.ReasonPendingEvaluation, conditions.PendingEvaluation, now)
 }

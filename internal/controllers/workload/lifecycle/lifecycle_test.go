@@ -98,11 +98,10 @@ func TestPodsThatAreNotReadyInTimeCostTheWorkloadItsAdmission(t *testing.T) {
 	expect(t, w, v1beta2.QuotaReserved, "False Deactivated: The workload is deactivated")
 
 	w.Spec.Active = ptr.To(true)
-	conditions.Set(w, v1beta2.DeactivationTarget, false, "RequeuingLimitExceeded", "", around.Now)
 	Advance(w, around)
 	expect(t, w, v1beta2.Requeued, "True Reactivated: The workload was reactivated")
-	if w.Status.RequeueState != nil {
-		t.Errorf("its retries still count: %+v", w.Status.RequeueState)
+	if o := Advance(w, around); o.Deactivates || w.Status.RequeueState != nil {
+		t.Errorf("its retries still count: %+v, %+v", o, w.Status.RequeueState)
 	}
 }
 
@@ -179,6 +178,15 @@ func TestAWorkloadThatRanLongEnoughIsMadeInactive(t *testing.T) {
 		t.Errorf("with none left: %+v", o)
 	}
 	expect(t, w, v1beta2.DeactivationTarget, "True MaximumExecutionTimeExceeded: exceeding the maximum execution time")
+	w.Spec.Active = ptr.To(false)
+	Advance(w, around)
+	Release(w, around.Now)
+	Advance(w, around)
+	w.Spec.Active = ptr.To(true)
+	Advance(w, around)
+	if past := settings.OfWorkload(w).PastSeconds; past != 0 {
+		t.Errorf("active again, it has run for %d s", past)
+	}
 }
 
 func TestAGatedWorkloadSaysByWhat(t *testing.T) {
@@ -200,6 +208,28 @@ func TestWorkloadsThatHaveEndedAreKeptAsLongAsTheConfigurationSays(t *testing.T)
 	around.Now = noon.Add(3 * time.Minute)
 	if o := Advance(w, around); !o.Deletes {
 		t.Errorf("in time: %+v", o)
+	}
+}
+
+func TestAWorkloadThatAControllerMadeInactiveIsKeptAsLongAsTheConfigurationSays(t *testing.T) {
+	w, around := admittedAt(noon), in(noon)
+	around.Policy.AfterDeactivated = ptr.To(time.Hour)
+	conditions.Deactivate(w, v1beta2.ReasonRequeuingLimitExceeded, "exceeding the maximum number of re-queuing retries", noon)
+	w.Spec.Active = ptr.To(false)
+	Advance(w, around)
+	Release(w, noon)
+	if o := Advance(w, around); o.Again != time.Hour || o.Deletes {
+		t.Errorf("at first: %+v", o)
+	}
+	around.Now = noon.Add(time.Hour)
+	if o := Advance(w, around); !o.Deletes {
+		t.Errorf("after an hour: %+v", o)
+	}
+	byUser := &v1beta2.Workload{}
+	byUser.Spec.Active = ptr.To(false)
+	Advance(byUser, around)
+	if o := Advance(byUser, around); o != (Outcome{}) {
+		t.Errorf("one that a user made inactive: %+v", o)
 	}
 }
 

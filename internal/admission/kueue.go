@@ -84,11 +84,18 @@ func holdPod(_ context.Context, s *server, asked change[*corev1.Pod]) error {
 		return nil
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1beta2.ManagedLabel, v1beta2.ManagedValue)
-	if !slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate }) {
-		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: v1beta2.AdmissionGate})
-	}
 	takeOver(s, &pod.Spec)
+	gate(pod, v1beta2.AdmissionGate)
+	if !slices.Contains(s.settings.Load().schedulerNames, pod.Spec.SchedulerName) {
+		gate(pod, v1beta2.TopologyGate) // its scheduler has to be told which node it gets, and a gate cannot be added later
+	}
 	return nil
+}
+
+func gate(pod *corev1.Pod, name string) {
+	if g := (corev1.PodSchedulingGate{Name: name}); !slices.Contains(pod.Spec.SchedulingGates, g) {
+		pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, g)
+	}
 }
 
 // takeOver gives pods that do not choose a scheduler to ours.

@@ -65,6 +65,7 @@ func TestAPodThatNamesALocalQueueIsGatedOnce(t *testing.T) {
 		"that is gated already":    {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\nspec: {schedulingGates: [{name: kueue.x-k8s.io/admission}], containers: []}", true},
 		"of a Deployment":          {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: '1', controller: true}]}\nspec: {containers: []}", true},
 		"of a Job that is queued":  {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: j, uid: '1', controller: true}]}\nspec: {containers: []}", false},
+		"of another scheduler":     {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\nspec: {schedulerName: theirs, containers: []}", true},
 		"that has a node already":  {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\nspec: {nodeName: n1, containers: []}", false},
 		"of a Job of Volcano, too": {"metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}, ownerReferences: [{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: j, uid: '1', controller: true}]}\nspec: {containers: []}", false},
 	} {
@@ -74,6 +75,12 @@ func TestAPodThatNamesALocalQueueIsGatedOnce(t *testing.T) {
 			want := 0
 			if test.gated {
 				want = 1
+			}
+			if strings.Contains(test.object, "schedulerName") {
+				if gates := pod.Spec.SchedulingGates; len(gates) != 2 || gates[1].Name != v1beta2.TopologyGate || pod.Spec.SchedulerName != "theirs" {
+					t.Errorf("the pod is %+v", pod.Spec)
+				}
+				return
 			}
 			if len(pod.Spec.SchedulingGates) != want || (pod.Labels[v1beta2.ManagedLabel] == "true") != test.gated || (pod.Spec.SchedulerName == "volcano") != test.gated {
 				t.Errorf("the pod is %+v with labels %v", pod.Spec, pod.Labels)

@@ -117,7 +117,8 @@ func Add(mgr manager.Manager, options Options) error {
 		}
 	}
 	if options.WorkloadWorkers > 0 {
-		if err := workload.Add(mgr, workload.Options{Workers: options.WorkloadWorkers, Configuration: options.SchedulerConfigMap, Metrics: numbers}); err != nil {
+		if err := workload.Add(mgr, workload.Options{Workers: options.WorkloadWorkers, Configuration: options.SchedulerConfigMap,
+			SchedulerNames: options.SchedulerNames, Metrics: numbers}); err != nil {
 			return fmt.Errorf("%s: %w", workload.Name, err)
 		}
 	}
@@ -150,6 +151,7 @@ func slim(object any) (any, error) {
 		SchedulerName:     pod.Spec.SchedulerName,
 		PriorityClassName: pod.Spec.PriorityClassName,
 		SchedulingGates:   pod.Spec.SchedulingGates,
+		NodeSelector:      hostOf(pod.Spec.NodeSelector),
 	}
 	pod.Status = corev1.PodStatus{
 		Phase:                 pod.Status.Phase,
@@ -158,6 +160,14 @@ func slim(object any) (any, error) {
 		ContainerStatuses:     slimStatuses(pod.Status.ContainerStatuses),
 	}
 	return pod, nil
+}
+
+// hostOf keeps the name of the node from a selector.
+func hostOf(selector map[string]string) map[string]string {
+	if host := selector[corev1.LabelHostname]; host != "" {
+		return map[string]string{corev1.LabelHostname: host}
+	}
+	return nil
 }
 
 // slimStatuses keeps what lifecycle policies and task dependencies ask about.

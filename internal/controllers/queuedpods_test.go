@@ -93,6 +93,20 @@ func TestAPodThatIsQueuedAloneStartsWithItsWorkload(t *testing.T) {
 	gone(t, w)
 }
 
+func TestAPodOfAnotherSchedulerIsSentToItsNode(t *testing.T) {
+	namespace := namespaceFor(t, "lonesteered")
+	quotaFor(t, namespace)
+	pod := queuedPod(namespace, "lone", "", "", "1")
+	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: v1beta2.TopologyGate})
+	create(t, pod)
+	w := awaitNamedWorkload(t, namespace, workload.NameOf(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID), exists)
+	admitWorkload(t, w, 1) // on node n1
+	awaitPod(t, pod, func() bool { return len(pod.Spec.SchedulingGates) == 0 })
+	if pod.Spec.NodeSelector[corev1.LabelHostname] != "n1" || pod.Spec.NodeSelector["kind"] != "spot" {
+		t.Errorf("its selector is %v", pod.Spec.NodeSelector)
+	}
+}
+
 // gone waits until an object is gone.
 func gone(t *testing.T, object client.Object) {
 	t.Helper()

@@ -177,6 +177,42 @@ func TestAJobRunsWhileItsWorkloadIsAdmitted(t *testing.T) {
 	}
 }
 
+func TestPodsOfAnotherSchedulerAreSentToTheNodesOfTheirWorkload(t *testing.T) {
+	namespace := namespaceFor(t, "steered")
+	quotaFor(t, namespace)
+	job := queuedJob(namespace, "train", 3)
+	job.Spec.Template.Spec.SchedulerName = "default-scheduler"
+	create(t, job)
+	w := awaitWorkload(t, job, exists)
+	count := int32(3)
+	changeStatus(t, w, func(w *v1beta2.Workload) {
+		w.Status.Admission = &v1beta2.Admission{ClusterQueue: w.Namespace, PodSetAssignments: []v1beta2.PodSetAssignment{{
+			Name: "main", Count: &count, Flavors: map[corev1.ResourceName]string{"cpu": w.Namespace},
+			TopologyAssignment: settings.Topology([]settings.NodeCount{{Node: "n1", Count: 2}, {Node: "n2", Count: 1}}),
+		}}}
+		conditions.Reserve(w, w.Namespace, time.Now())
+		conditions.Admit(w, time.Now())
+	})
+	apitest.Eventually(t, func(ctx context.Context) error {
+		pods, err := podsIn(ctx, namespace)
+		if err != nil {
+			return err
+		}
+		nodes := map[string]int{}
+		for _, pod := range pods {
+			if len(pod.Spec.SchedulingGates) == 0 {
+				nodes[pod.Spec.NodeSelector[corev1.LabelHostname]]++
+			}
+		}
+		if nodes["n1"] != 2 || nodes["n2"] != 1 {
+			return fmt.Errorf("the nodes of %d pods are %v", len(pods), nodes)
+		}
+		return nil
+	})
+	evictWorkload(t, w)
+	awaitBatchJob(t, job, func() bool { return *job.Spec.Suspend && len(job.Spec.Template.Spec.SchedulingGates) == 0 })
+}
+
 // The third write of an admission is the scheduler's.
 func TestAnAdmissionCostsTheControllersTwoWrites(t *testing.T) {
 	namespace := namespaceFor(t, "writes")

@@ -45,6 +45,8 @@ type writer struct {
 	events  events.EventRecorder
 	state   *state
 	metrics *metrics.Metrics
+	// schedulers are the names of ours.
+	schedulers []string
 }
 
 // jobs keeps the jobs of one kind and their Workloads in step.

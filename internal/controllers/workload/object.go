@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -117,6 +118,9 @@ func (r *writer) infos(ctx context.Context, w *v1beta2.Workload) ([]integration.
 			info.Count = *p.Count
 		} else if i < len(w.Spec.PodSets) {
 			info.Count = w.Spec.PodSets[i].Count
+		}
+		if i < len(w.Spec.PodSets) && p.TopologyAssignment != nil && !slices.Contains(r.schedulers, w.Spec.PodSets[i].Template.Spec.SchedulerName) {
+			info.Gate = v1beta2.TopologyGate // its scheduler does not know which nodes the workload holds
 		}
 		for _, name := range sortedFlavors(p.Flavors) {
 			flavor := &v1beta2.ResourceFlavor{}

@@ -352,12 +352,17 @@ func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) error {
 func (r *pods) open(ctx context.Context, pod *corev1.Pod, info *integration.Info) error {
 	before := pod.DeepCopy()
 	template := corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
-	if err := integration.Apply(&template, info); err != nil {
+	// A pod that exists can lose gates and get none. One of another scheduler has that for its node from the webhook.
+	isSteered, added := info.Gate != "", *info
+	added.Gate = ""
+	if err := integration.Apply(&template, &added); err != nil {
 		r.events.Eventf(pod, nil, corev1.EventTypeWarning, reasonFailedToStart, "Start", "%.1000s", err.Error())
 		return nil
 	}
 	pod.ObjectMeta, pod.Spec = template.ObjectMeta, template.Spec
-	pod.Spec.SchedulingGates = slices.DeleteFunc(slices.Clone(pod.Spec.SchedulingGates), func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate })
+	pod.Spec.SchedulingGates = slices.DeleteFunc(slices.Clone(pod.Spec.SchedulingGates), func(g corev1.PodSchedulingGate) bool {
+		return g.Name == v1beta2.AdmissionGate || g.Name == v1beta2.TopologyGate && !isSteered
+	})
 	if err := r.client.Patch(ctx, pod, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("starting pod %s: %w", pod.Name, err)
 	}

@@ -82,6 +82,8 @@ func podSetsOf(group []*corev1.Pod, total int32) []v1beta2.PodSet {
 func templateOf(pod *corev1.Pod) corev1.PodTemplateSpec {
 	spec := pod.Spec.DeepCopy()
 	spec.NodeName = ""
-	spec.SchedulingGates = slices.DeleteFunc(spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate })
+	spec.SchedulingGates = slices.DeleteFunc(spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool {
+		return g.Name == v1beta2.AdmissionGate || g.Name == v1beta2.TopologyGate
+	})
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations}, Spec: *spec}
 }

@@ -25,6 +25,7 @@ import (
 	"hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/internal/controllers/workload/batchjob"
 	"hekla.sh/hekla/internal/controllers/workload/integration"
+	"hekla.sh/hekla/internal/controllers/workload/steering"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -54,6 +55,9 @@ type Options struct {
 
 	// Configuration is the ConfigMap with the configuration of the scheduler.
 	Configuration client.ObjectKey
+
+	// SchedulerNames are the names of our scheduler. Pods of others are sent to the nodes that their workload holds.
+	SchedulerNames []string
 
 	// Metrics are the numbers of all controllers.
 	Metrics *metrics.Metrics
@@ -97,7 +101,7 @@ func Add(mgr manager.Manager, options Options) error {
 	s := &setup{client: mgr.GetClient(), wakes: map[string]chan event.GenericEvent{}}
 	state := &state{live: mgr.GetAPIReader(), events: events, configuration: options.Configuration, now: time.Now, changed: s.wakeAll}
 	api, r := mgr.GetClient(), queues{client: mgr.GetClient(), state: state, metrics: options.Metrics}
-	w := writer{client: api, events: events, state: state, metrics: options.Metrics}
+	w := writer{client: api, events: events, state: state, metrics: options.Metrics, schedulers: options.SchedulerNames}
 	return errors.Join(
 		s.controller(mgr, "jobs", options.Workers).For(&batchv1.Job{}).Owns(&v1beta2.Workload{}).
 			WatchesRawSource(s.wake("jobs", &batchv1.JobList{})).
@@ -125,6 +129,7 @@ func Add(mgr manager.Manager, options Options) error {
 			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.localsOf)).
 			WatchesRawSource(s.wake("localqueues", &v1beta2.LocalQueueList{})).
 			Complete(localQueues{r}),
+		steering.Add(mgr, Name+"-steering", options.Workers, state.isOn),
 		mgr.Add(state),
 	)
 }

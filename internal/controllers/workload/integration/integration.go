@@ -50,6 +50,8 @@ type Info struct {
 	Annotations  map[string]string
 	NodeSelector map[string]string
 	Tolerations  []corev1.Toleration
+	// Gate is a scheduling gate of the pods, "" for none.
+	Gate string
 }
 
 // Add adds the updates of an AdmissionCheck. It fails if one of them contradicts what is there.
@@ -87,6 +89,9 @@ func Apply(template *corev1.PodTemplateSpec, info *Info) error {
 	}
 	template.Labels, template.Annotations, template.Spec.NodeSelector = labels, annotations, selector
 	template.Spec.Tolerations = tolerations(template.Spec.Tolerations, info.Tolerations)
+	if gate := (corev1.PodSchedulingGate{Name: info.Gate}); gate.Name != "" && !slices.Contains(template.Spec.SchedulingGates, gate) {
+		template.Spec.SchedulingGates = append(slices.Clone(template.Spec.SchedulingGates), gate)
+	}
 	return nil
 }
 

@@ -211,7 +211,7 @@ func TestWorkloadsThatHaveEndedAreKeptAsLongAsTheConfigurationSays(t *testing.T)
 	}
 }
 
-func TestAWorkloadThatAControllerMadeInactiveIsKeptAsLongAsTheConfigurationSays(t *testing.T) {
+func TestWhatAControllerMadeInactiveIsKeptForAWhile(t *testing.T) {
 	w, around := admittedAt(noon), in(noon)
 	around.Policy.AfterDeactivated = ptr.To(time.Hour)
 	conditions.Deactivate(w, v1beta2.ReasonRequeuingLimitExceeded, "exceeding the maximum number of re-queuing retries", noon)

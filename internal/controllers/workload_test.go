@@ -392,3 +392,14 @@ func TestWhileKueueRunsItsObjectsAreLeftToIt(t *testing.T) {
 	awaitWorkload(t, job, exists)
 	create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1beta2.LeaseName}}) // held by none
 }
+
+// awaitObject waits until an object is as the condition wants it.
+func awaitObject(t *testing.T, object client.Object, condition func() error) {
+	t.Helper()
+	apitest.Eventually(t, func(ctx context.Context) error {
+		if err := api.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		return condition()
+	})
+}

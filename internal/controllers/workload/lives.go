@@ -15,12 +15,16 @@ import (
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/controllers/workload/lifecycle"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
 // buriedAfter is how soon is looked again whether the job of a Workload that is being deleted is gone.
 const buriedAfter = time.Second
+
+// reasonEvicted begins the reason of the Event of an eviction; that of the condition follows.
+const reasonEvicted = "EvictedDueTo"
 
 // lives moves Workloads on, one at a time.
 type lives struct {
@@ -58,8 +62,12 @@ func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcom
 		return lifecycle.Outcome{}, err
 	}
 	var o lifecycle.Outcome
+	wasEvicted := conditions.Is(w, v1beta2.Evicted)
 	if err := patchStatus(ctx, r.client, w, func() { o = lifecycle.Advance(w, in) }); err != nil {
 		return o, err
+	}
+	if evicted := conditions.Of(w, v1beta2.Evicted); !wasEvicted && conditions.Is(w, v1beta2.Evicted) {
+		r.events.Eventf(w, nil, corev1.EventTypeNormal, reasonEvicted+evicted.Reason, "Evict", "%.1000s", evicted.Message)
 	}
 	if o.Deletes {
 		return o, r.client.Delete(ctx, w, client.Preconditions{UID: &w.UID})

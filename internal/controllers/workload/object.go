@@ -64,7 +64,7 @@ func (r *writer) prioritize(ctx context.Context, w *v1beta2.Workload, class stri
 	if class != "" {
 		found := &v1beta2.WorkloadPriorityClass{}
 		if err := r.client.Get(ctx, client.ObjectKey{Name: class}, found); err != nil {
-			return fmt.Errorf("reading WorkloadPriorityClass %q: %w", class, err)
+			return reading("WorkloadPriorityClass", class, err)
 		}
 		w.Spec.Priority = &found.Value
 		w.Spec.PriorityClassRef = &v1beta2.PriorityClassRef{Group: v1beta2.WorkloadPriorityClassGroup, Kind: v1beta2.WorkloadPriorityClassKind, Name: class}
@@ -90,7 +90,7 @@ func (r *writer) podPriority(ctx context.Context, name string) (*schedulingv1.Pr
 	if name != "" {
 		found := &schedulingv1.PriorityClass{}
 		if err := r.client.Get(ctx, client.ObjectKey{Name: name}, found); err != nil {
-			return nil, fmt.Errorf("reading PriorityClass %q: %w", name, err)
+			return nil, reading("PriorityClass", name, err)
 		}
 		return found, nil
 	}
@@ -125,7 +125,7 @@ func (r *writer) infos(ctx context.Context, w *v1beta2.Workload) ([]integration.
 		for _, name := range sortedFlavors(p.Flavors) {
 			flavor := &v1beta2.ResourceFlavor{}
 			if err := r.client.Get(ctx, client.ObjectKey{Name: name}, flavor); err != nil {
-				return nil, fmt.Errorf("reading ResourceFlavor %q: %w", name, err)
+				return nil, reading("ResourceFlavor", name, err)
 			}
 			update := &v1beta2.PodSetUpdate{NodeSelector: flavor.Spec.NodeLabels, Tolerations: flavor.Spec.Tolerations}
 			if err := info.Add(update); err != nil {
@@ -145,6 +145,12 @@ func (r *writer) infos(ctx context.Context, w *v1beta2.Workload) ([]integration.
 		}
 	}
 	return infos, nil
+}
+
+// reading is the error of an object that a job or Workload names. That it does not exist is no sign that the job is gone, so the error
+// of the API server is not in it.
+func reading(kind, name string, err error) error {
+	return fmt.Errorf("reading %s %q: %s", kind, name, err.Error())
 }
 
 // contradiction is what makes it impossible to start a job as it was admitted. Trying again does not help.

@@ -20,6 +20,7 @@ import (
 
 	"hekla.sh/hekla/internal/controllers/workload/integration"
 	"hekla.sh/hekla/internal/controllers/workload/lifecycle"
+	"hekla.sh/hekla/internal/controllers/workload/roles"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -255,7 +256,7 @@ func (r *pods) create(ctx context.Context, g *group, name string) error {
 	}
 	first := whole[0]
 	w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: g.namespace, Name: name, Finalizers: []string{v1beta2.ResourceInUseFinalizer}}}
-	w.Spec.QueueName, w.Spec.PodSets = first.Labels[v1beta2.QueueNameLabel], podSetsOf(whole, g.total)
+	w.Spec.QueueName, w.Spec.PodSets = first.Labels[v1beta2.QueueNameLabel], roles.PodSets(whole, g.total)
 	if g.isAlone {
 		w.Labels = map[string]string{v1beta2.JobUIDLabel: string(first.UID)}
 		w.Spec.PodSets[0].Name = v1beta2.DefaultPodSetName
@@ -329,7 +330,7 @@ func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) error {
 		if err := r.live.Get(ctx, client.ObjectKeyFromObject(slim), pod); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		role := roleOf(pod)
+		role := roles.Of(pod)
 		if g.isAlone {
 			role = v1beta2.DefaultPodSetName
 		}

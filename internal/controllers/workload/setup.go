@@ -9,7 +9,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -104,6 +106,7 @@ func Add(mgr manager.Manager, options Options) error {
 	w := writer{client: api, events: events, state: state, metrics: options.Metrics, schedulers: options.SchedulerNames}
 	return errors.Join(
 		s.controller(mgr, "jobs", options.Workers).For(&batchv1.Job{}).Owns(&v1beta2.Workload{}).
+			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(s.jobsThatName)).
 			WatchesRawSource(s.wake("jobs", &batchv1.JobList{})).
 			Complete(&jobs{writer: w, wrap: func() integration.Job { return batchjob.Job{Job: &batchv1.Job{}} }}),
 		s.controller(mgr, "pods", options.Workers).
@@ -217,6 +220,14 @@ func (s *setup) workloadsOfCluster(ctx context.Context, object client.Object) []
 		requests = append(requests, s.list(ctx, &v1beta2.WorkloadList{}, client.InNamespace(local.Namespace), client.MatchingFields{workloadsByQueue: local.Name})...)
 	}
 	return requests
+}
+
+// jobsThatName are the Jobs that wait for a Workload which is made for them by another client.
+func (s *setup) jobsThatName(ctx context.Context, object client.Object) []reconcile.Request {
+	if metav1.GetControllerOfNoCopy(object) != nil || len(object.GetName()) > validation.LabelValueMaxLength {
+		return nil
+	}
+	return s.list(ctx, &batchv1.JobList{}, client.InNamespace(object.GetNamespace()), client.MatchingLabels{v1beta2.PrebuiltWorkloadLabel: object.GetName()})
 }
 
 // localOf is the LocalQueue of a Workload.

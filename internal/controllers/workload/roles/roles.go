@@ -1,4 +1,4 @@
-package workload
+package roles
 
 import (
 	"cmp"
@@ -45,8 +45,8 @@ func containers(of []corev1.Container) []container {
 // roleLength is how many digits of the hash of a shape name a podset.
 const roleLength = 8
 
-// roleOf names the podset of a pod: pods of one shape are in one, unless their annotation says otherwise.
-func roleOf(pod *corev1.Pod) string {
+// Of names the podset of a pod: pods of one shape are in one, unless their annotation says otherwise.
+func Of(pod *corev1.Pod) string {
 	if role := pod.Annotations[v1beta2.RoleHashAnnotation]; role != "" {
 		return strings.ToLower(role)
 	}
@@ -60,14 +60,14 @@ func roleOf(pod *corev1.Pod) string {
 	return hex.EncodeToString(hash[:])[:roleLength]
 }
 
-// podSetsOf are the podsets of a group of pods, in the order of their names. With fast admission the first pod stands for all.
-func podSetsOf(group []*corev1.Pod, total int32) []v1beta2.PodSet {
+// PodSets are the podsets of a group of pods, in the order of their names. With fast admission the first pod stands for all.
+func PodSets(group []*corev1.Pod, total int32) []v1beta2.PodSet {
 	if group[0].Annotations[v1beta2.PodGroupFastAdmissionAnnotation] == "true" {
-		return []v1beta2.PodSet{{Name: roleOf(group[0]), Count: total, Template: templateOf(group[0])}}
+		return []v1beta2.PodSet{{Name: Of(group[0]), Count: total, Template: templateOf(group[0])}}
 	}
 	var sets []v1beta2.PodSet
 	for _, pod := range group {
-		role := roleOf(pod)
+		role := Of(pod)
 		if at := slices.IndexFunc(sets, func(s v1beta2.PodSet) bool { return s.Name == role }); at >= 0 {
 			sets[at].Count++
 		} else {

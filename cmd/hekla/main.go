@@ -32,7 +32,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newSimulateCommand(), newBenchCommand())
+	command.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newSimulateCommand(), newBenchCommand(), newImportCommand())
 	return command
 }
 

@@ -24,7 +24,7 @@ var floors = [][]string{
 	{"internal/explain", "internal/statuses"},
 	{"pkg/scheduler"},
 	{"internal/simulator", "internal/metrics", "internal/controllers"},
-	{"internal/demo", "internal/cli", "internal/benchmark"},
+	{"internal/demo", "internal/cli", "internal/benchmark", "internal/importer"},
 	{"cmd/scheduler", "cmd/controllers", "cmd/hekla", "test", "docs"},
 }
 

@@ -157,7 +157,7 @@ func (r *jobs) workloadOf(ctx context.Context, job integration.Job) (*v1beta2.Wo
 		return nil, fmt.Errorf("reading Workload %s: %w", name, err)
 	}
 	if owner := metav1.GetControllerOf(w); owner != nil && owner.UID != object.GetUID() {
-		return nil, fmt.Errorf("Workload %s belongs to %s %s", name, owner.Kind, owner.Name)
+		return nil, fmt.Errorf("its Workload %s belongs to %s %s", name, owner.Kind, owner.Name)
 	} else if owner == nil && isPrebuilt {
 		return w, r.adopt(ctx, job, w)
 	}
@@ -297,7 +297,7 @@ func (r *jobs) finish(ctx context.Context, job integration.Job, w *v1beta2.Workl
 func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Workload) error {
 	object := job.Object()
 	if w.Status.Admission == nil {
-		return fmt.Errorf("Workload %s is admitted and has no admission", w.Name)
+		return fmt.Errorf("its Workload %s is admitted and has no admission", w.Name)
 	}
 	before := object.DeepCopyObject().(client.Object)
 	infos, err := r.infos(ctx, w)

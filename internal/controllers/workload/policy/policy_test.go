@@ -45,7 +45,8 @@ func TestBackoffDoublesUpToItsBoundAndDiffersByWorkload(t *testing.T) {
 			t.Errorf("after %d evictions it is %s, want %s and at most a tenth more", n, got, want)
 		}
 	}
-	if p.Backoff(1, "a") == p.Backoff(1, "b") || p.Backoff(1, "a") != p.Backoff(1, "a") {
+	first, again := p.Backoff(1, "a"), p.Backoff(1, "a")
+	if first == p.Backoff(1, "b") || first != again {
 		t.Error("two workloads come back together, or one at no fixed time")
 	}
 }

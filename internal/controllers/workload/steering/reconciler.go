@@ -101,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	chosen, err := choose(w.Status.Admission, pods.Items)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("Workload %s: %w", w.Name, err)
+		return reconcile.Result{}, fmt.Errorf("steering the pods of Workload %s: %w", w.Name, err)
 	}
 	for _, c := range chosen {
 		err := r.send(ctx, c.pod, c.node)

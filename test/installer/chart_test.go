@@ -71,6 +71,21 @@ func TestHelmKeepsTheDefinitions(t *testing.T) {
 	}
 }
 
+func TestTheDefinitionsOfKueueCanBeLeftToKueue(t *testing.T) {
+	count := 0
+	for _, object := range render(t, "crds: {kueue: false}") {
+		if object.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		if count++; strings.HasSuffix(object.GetName(), ".kueue.x-k8s.io") {
+			t.Errorf("%s is installed", object.GetName())
+		}
+	}
+	if count != 8 {
+		t.Errorf("%d definitions of our own are installed, want 8", count)
+	}
+}
+
 // pod returns the pod that a program's Deployment asks for, and its first container.
 func pod(t *testing.T, in *manifests, name string) (*appsv1.Deployment, *corev1.Container) {
 	t.Helper()

@@ -71,8 +71,11 @@ type setup struct {
 	wakes  map[string]chan event.GenericEvent // by controller: what has all of its objects looked at
 }
 
-// Add puts the controllers into the manager.
+// Add puts the controllers into the manager. In a cluster without the definitions there is nothing to serve.
 func Add(mgr manager.Manager, options Options) error {
+	if is, err := AreDefined(mgr.GetRESTMapper()); err != nil || !is {
+		return errors.Join(err, mgr.Add(&absent{mapper: mgr.GetRESTMapper, log: mgr.GetLogger().WithName(Name)}))
+	}
 	ctx := context.Background()
 	for _, i := range []struct {
 		object  client.Object

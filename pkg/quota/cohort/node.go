@@ -1,0 +1,251 @@
+package cohort
+
+import (
+	"math"
+
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Unlimited is a limit that is not set.
+const Unlimited = resources.Unlimited
+
+// Quota is what a ClusterQueue or Cohort may use of one flavor's resource.
+type Quota struct {
+	FR      resources.Dim
+	Nominal int64
+	// BorrowingLimit is how much more than its subtree has the node may use, LendingLimit how much others may use of it.
+	// Both are Unlimited if they are not set.
+	BorrowingLimit, LendingLimit int64
+}
+
+// Amount is so much of one flavor's resource.
+type Amount struct {
+	FR    resources.Dim
+	Value int64
+}
+
+// Terms are the settings of a node.
+type Terms struct {
+	Quotas []Quota
+	// Weight is the weight of fair sharing in billionths.
+	Weight int64
+}
+
+// DefaultWeight is a weight of one.
+const DefaultWeight = int64(1_000_000_000)
+
+// Node is a ClusterQueue or a Cohort in its tree.
+type Node struct {
+	Name string
+	// IsQueue tells a ClusterQueue from a Cohort.
+	IsQueue bool
+	Terms
+
+	tree     *Tree
+	parent   *Node
+	children []*Node // sorted: ClusterQueues first, each kind by name
+	queues   int     // how many of the children are ClusterQueues
+	height   int
+	depth    int
+
+	cells    []cell  // by the tree's slots
+	borrowed []int64 // by the tree's resources: what is used above the quota, over flavors
+	lendable []int64 // by the tree's resources: potential, over flavors
+	debts    int     // how many cells are used above their quota
+}
+
+// cell is the ledger of one node for one flavor's resource.
+type cell struct {
+	nominal, borrowing, lending int64
+	subtree                     int64 // own quota, and what the nodes below lend
+	local                       int64 // never lent
+	potential                   int64 // most that can be used at all (rule C3)
+	usage                       int64
+}
+
+// unset is the ledger of a flavor's resource without any quota.
+func unset() cell { return cell{borrowing: Unlimited, lending: Unlimited} }
+
+// Tree returns the tree that the node is in.
+func (n *Node) Tree() *Tree { return n.tree }
+
+// Parent returns the Cohort above, nil if there is none.
+func (n *Node) Parent() *Node { return n.parent }
+
+// Queues returns the ClusterQueues directly below, by name.
+func (n *Node) Queues() []*Node { return n.children[:n.queues] }
+
+// Cohorts returns the Cohorts directly below, by name.
+func (n *Node) Cohorts() []*Node { return n.children[n.queues:] }
+
+// Height is 0 for a ClusterQueue and for a Cohort without members. Otherwise it is one more than the largest height of the
+// Cohorts below.
+func (n *Node) Height() int { return n.height }
+
+// Contains reports whether m is this node or one below it.
+func (n *Node) Contains(m *Node) bool {
+	for m != nil && m.depth > n.depth {
+		m = m.parent
+	}
+	return m == n
+}
+
+// CommonAncestor returns the lowest node that contains both, nil if they are in different trees.
+func CommonAncestor(a, b *Node) *Node {
+	for a != nil && b != nil && a != b {
+		if a.depth >= b.depth {
+			a = a.parent
+		} else {
+			b = b.parent
+		}
+	}
+	if a == nil || b == nil {
+		return nil
+	}
+	return a
+}
+
+// ChildTowards returns the child of a node that contains m, which is below the node.
+func (n *Node) ChildTowards(m *Node) *Node {
+	for m.parent != n {
+		m = m.parent
+	}
+	return m
+}
+
+// Path returns the names from the root to the node, as Kueue writes them: /root/cohort/queue.
+func (n *Node) Path() string {
+	if n.parent == nil {
+		return "/" + n.Name
+	}
+	return n.parent.Path() + "/" + n.Name
+}
+
+func (n *Node) at(fr resources.Dim) cell {
+	if slot := n.tree.slot(fr); slot >= 0 {
+		return n.cells[slot]
+	}
+	return unset()
+}
+
+// Nominal is the node's own quota.
+func (n *Node) Nominal(fr resources.Dim) int64 { return n.at(fr).nominal }
+
+// BorrowingLimit is how much more than its quota the node may use, Unlimited if it is not set.
+func (n *Node) BorrowingLimit(fr resources.Dim) int64 { return n.at(fr).borrowing }
+
+// LendingLimit is how much of its quota others may use, Unlimited if it is not set.
+func (n *Node) LendingLimit(fr resources.Dim) int64 { return n.at(fr).lending }
+
+// Subtree is the quota of the node with what the nodes below lend.
+func (n *Node) Subtree(fr resources.Dim) int64 { return n.at(fr).subtree }
+
+// Usage is what the node uses: a ClusterQueue all that was charged, a Cohort what spills out of its members.
+func (n *Node) Usage(fr resources.Dim) int64 { return n.at(fr).usage }
+
+// Potential is the most that the node could use if nothing were used (rule C3).
+func (n *Node) Potential(fr resources.Dim) int64 { return n.at(fr).potential }
+
+func (c *cell) localFree() int64 { return max(0, sub(c.local, c.usage)) }
+
+// Available is how much more the node can use now (rule C2). It may be below zero.
+func (n *Node) Available(fr resources.Dim) int64 {
+	slot := n.tree.slot(fr)
+	if slot < 0 {
+		return 0
+	}
+	return n.available(slot)
+}
+
+func (n *Node) available(slot int) int64 {
+	c := &n.cells[slot]
+	if n.parent == nil {
+		return sub(c.subtree, c.usage)
+	}
+	lent := n.parent.available(slot)
+	if c.borrowing != Unlimited {
+		spilt := max(0, sub(c.usage, c.local))
+		lent = min(lent, add(sub(sub(c.subtree, c.local), spilt), c.borrowing))
+	}
+	return add(c.localFree(), lent)
+}
+
+// Fits reports whether all amounts are available.
+func (n *Node) Fits(v []Amount) bool {
+	for _, a := range v {
+		if a.Value > n.Available(a.FR) {
+			return false
+		}
+	}
+	return true
+}
+
+// Borrows reports whether the node uses more than its quota with an amount more.
+func (n *Node) Borrows(fr resources.Dim, value int64) bool {
+	c := n.at(fr)
+	return add(c.usage, value) > c.subtree
+}
+
+// BorrowLevel is how far up in the tree an amount more is found. It is 0 if the amount is within the quota of the ClusterQueue,
+// or if there is no Cohort. Otherwise it is the height of the lowest Cohort that has it. mayReclaim says that others could have to give it back:
+// the amount is within the quota of the ClusterQueue or of a Cohort that is not the root (rule C5).
+func (n *Node) BorrowLevel(fr resources.Dim, value int64) (level int, mayReclaim bool) {
+	if n.parent == nil || !n.Borrows(fr, value) {
+		return 0, n.parent != nil
+	}
+	c := n.at(fr)
+	rest := sub(value, c.localFree())
+	for a := n.parent; ; a = a.parent {
+		isRoot := a.parent == nil
+		if !a.Borrows(fr, rest) || isRoot {
+			return a.height, !isRoot
+		}
+		c = a.at(fr)
+		rest = sub(rest, c.localFree())
+	}
+}
+
+// FitsQuota reports whether amounts are within the quota of the node beside what it uses. rest is what of them goes up to the
+// parent. It may replace v.
+func (n *Node) FitsQuota(v []Amount) (fits bool, rest []Amount) {
+	fits, rest = true, make([]Amount, len(v))
+	for i, a := range v {
+		if n.Borrows(a.FR, a.Value) {
+			fits = false
+		}
+		c := n.at(a.FR)
+		rest[i] = Amount{a.FR, max(0, sub(a.Value, c.localFree()))}
+	}
+	return fits, rest
+}
+
+// IsOver reports whether the node uses more than its quota of any of the flavors' resources.
+func (n *Node) IsOver(frs []resources.Dim) bool {
+	for _, fr := range frs {
+		if c := n.at(fr); c.usage > c.subtree {
+			return true
+		}
+	}
+	return false
+}
+
+// IsBorrowing reports whether the node uses more than its quota of anything.
+func (n *Node) IsBorrowing() bool { return n.debts > 0 }
+
+func add(a, b int64) int64 {
+	switch sum := a + b; {
+	case a > 0 && b > 0 && sum < 0:
+		return math.MaxInt64
+	case a < 0 && b < 0 && sum >= 0:
+		return math.MinInt64
+	default:
+		return sum
+	}
+}
+
+func sub(a, b int64) int64 {
+	if b == math.MinInt64 {
+		return add(add(a, math.MaxInt64), 1)
+	}
+	return add(a, -b)
+}

@@ -1,0 +1,282 @@
+package workload
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"hekla.sh/hekla/pkg/quota/cohort"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Queues holds all ClusterQueues, their trees, and the Workloads that wait in them.
+type Queues struct {
+	Index *resources.Index
+	Trees []*cohort.Tree
+
+	list   []*Queue // by name
+	byNode map[*cohort.Node]*Queue
+	ready  []*Queue // those with a head
+
+	refusals map[waitKey][]*refusal
+	// charged are the flavors' resources that were charged since the last Settle.
+	charged []waitKey
+}
+
+// waitKey is what a refused Workload waits for: a flavor's resource in a tree, or the nodes if tree is nil.
+type waitKey struct {
+	tree *cohort.Tree
+	fr   resources.Dim
+	// use says that also a charge may help, because there may be a Workload to evict then.
+	use bool
+}
+
+// New returns Queues without any queue.
+func New(index *resources.Index) *Queues {
+	return &Queues{Index: index, refusals: map[waitKey][]*refusal{}}
+}
+
+// Grow takes in all ClusterQueues and Cohorts. It is called again when one of them has changed. Every refusal is lifted then,
+// and every cursor of a search is dropped. parent returns the Cohort above a node, nil if there is none.
+func (q *Queues) Grow(queues []*Queue, cohorts []*cohort.Node, parent func(*cohort.Node) *cohort.Node) {
+	for _, queue := range q.list {
+		q.liftAll(queue)
+	}
+	q.list = slices.SortedFunc(slices.Values(queues), func(a, b *Queue) int { return cmp.Compare(a.Name, b.Name) })
+	q.byNode = make(map[*cohort.Node]*Queue, len(queues))
+	nodes := slices.Clone(cohorts)
+	for _, queue := range q.list {
+		queue.IsQueue = true
+		q.byNode[&queue.Node] = queue
+		nodes = append(nodes, &queue.Node)
+	}
+	q.Trees = cohort.Grow(q.Index, nodes, parent)
+	q.ready, q.charged = q.ready[:0], nil
+	clear(q.refusals)
+	for _, queue := range q.list {
+		queue.line.ready = 0
+		for _, w := range queue.line.heap {
+			w.Cursor = nil
+		}
+		q.update(queue)
+	}
+}
+
+// All returns all queues by name. The caller must not change the list.
+func (q *Queues) All() []*Queue { return q.list }
+
+// Of returns the ClusterQueue of a node, nil for a Cohort.
+func (q *Queues) Of(n *cohort.Node) *Queue { return q.byNode[n] }
+
+// Charge books an amount for a Workload, which is not charged yet.
+func (q *Queues) Charge(w *Workload, v []cohort.Amount) {
+	w.Charge = v
+	w.Queue.Charge(v)
+	w.Queue.holders = append(w.Queue.holders, w)
+	w.holder = len(w.Queue.holders)
+	for _, a := range v {
+		q.charged = append(q.charged, waitKey{w.Queue.Tree(), a.FR, true})
+	}
+}
+
+// Release books off what a Workload is charged. Workloads that wait for it are tried again.
+func (q *Queues) Release(w *Workload) {
+	if w.holder == 0 {
+		return
+	}
+	v, queue := w.Charge, w.Queue
+	queue.Release(v)
+	last := len(queue.holders) - 1
+	queue.holders[w.holder-1] = queue.holders[last]
+	queue.holders[w.holder-1].holder = w.holder
+	queue.holders[last], queue.holders = nil, queue.holders[:last]
+	w.Charge, w.holder = nil, 0
+	for _, a := range v {
+		q.lift(waitKey{queue.Tree(), a.FR, false})
+		q.lift(waitKey{queue.Tree(), a.FR, true})
+	}
+}
+
+// Settle ends a cycle: Workloads whose refusal may be different because others were charged are tried again in the next one.
+func (q *Queues) Settle() {
+	for _, key := range q.charged {
+		q.lift(key)
+	}
+	q.charged = q.charged[:0]
+}
+
+// NodesChanged lifts the refusals of Workloads that the nodes did not hold.
+func (q *Queues) NodesChanged() { q.lift(waitKey{}) }
+
+// Add lets a Workload wait. If the queue has refused an equal one before it, it shares the refusal.
+func (q *Queues) Add(w *Workload) {
+	l := &w.Queue.line
+	if r := l.refusals[w.Shape]; r != nil && !w.Queue.Strict && w.shares(r) {
+		w.refusal = r
+		l.refused++
+		heap.Push(&r.wait, w)
+		return
+	}
+	heap.Push(&l.heap, w)
+	q.update(w.Queue)
+}
+
+// shares reports whether what was refused to an equal Workload is refused to this one too. One that was evicted may evict
+// fewer others, and an earlier one more.
+func (w *Workload) shares(r *refusal) bool {
+	return w.Shape != "" && w.Shape == r.shape && len(w.evictedFor) == 0 && Compare(r.first, w) < 0
+}
+
+// Remove ends the waiting of a Workload.
+func (q *Queues) Remove(w *Workload) {
+	r := w.refusal
+	w.Queue.line.remove(w)
+	if r != nil && len(r.wait) == 0 {
+		q.end(r) // no Workload waits for what it names any more
+	}
+	q.update(w.Queue)
+}
+
+// IsRefused reports whether a waiting Workload is inadmissible: the last answer still holds.
+func (w *Workload) IsRefused() bool { return w.refusal != nil }
+
+// IsWaiting reports whether the Workload waits in its queue.
+func (w *Workload) IsWaiting() bool { return w.waiting > 0 }
+
+// Waiting is how many Workloads wait in a queue: active ones and inadmissible ones.
+func (q *Queue) Waiting() (active, inadmissible int) {
+	l := &q.line
+	if q.Strict {
+		return len(l.heap) - l.refused, l.refused
+	}
+	return len(l.heap), l.refused
+}
+
+// Heads returns the Workloads whose turn it is, one of each queue, by the names of the queues.
+func (q *Queues) Heads() []*Workload {
+	slices.SortFunc(q.ready, func(a, b *Queue) int { return cmp.Compare(a.Name, b.Name) })
+	heads := make([]*Workload, 0, len(q.ready))
+	for i, queue := range q.ready {
+		queue.line.ready = i + 1
+		if queue.Inactive == "" {
+			heads = append(heads, queue.line.head())
+		}
+	}
+	return heads
+}
+
+// Refuse notes that a Workload cannot be admitted until something changes of what it lacks. Waiting Workloads of the same
+// shape share the refusal.
+func (q *Queues) Refuse(w *Workload, a *Assignment) {
+	l := &w.Queue.line
+	r := &refusal{queue: w.Queue, shape: w.Shape, first: w}
+	for _, fr := range a.Lacks {
+		r.keys = append(r.keys, waitKey{w.Queue.Tree(), fr, false})
+		if a.Mode != NoFit {
+			r.keys = append(r.keys, waitKey{w.Queue.Tree(), fr, true})
+		}
+	}
+	if a.NodesLacked {
+		r.keys = append(r.keys, waitKey{})
+	}
+	for _, key := range r.keys {
+		q.refusals[key] = append(q.refusals[key], r)
+	}
+	l.open = append(l.open, r)
+	q.park(w, r)
+	if w.Shape != "" && !w.Queue.Strict && len(w.evictedFor) == 0 {
+		if l.refusals == nil {
+			l.refusals = map[string]*refusal{}
+		}
+		l.refusals[w.Shape] = r
+		for len(l.heap) > 0 && l.heap[0].shares(r) {
+			q.park(l.heap[0], r)
+		}
+	}
+	q.update(w.Queue)
+}
+
+// park takes a Workload out of the line until its refusal is lifted. In a strict queue it keeps its place.
+func (q *Queues) park(w *Workload, r *refusal) {
+	l := &w.Queue.line
+	if !w.Queue.Strict {
+		l.remove(w)
+	} else if w.refusal != nil {
+		l.refused--
+	}
+	w.refusal = r
+	l.refused++
+	if !w.Queue.Strict {
+		heap.Push(&r.wait, w)
+	}
+}
+
+// lift ends the refusals of those who wait for something.
+func (q *Queues) lift(key waitKey) {
+	all := q.refusals[key]
+	if len(all) == 0 {
+		return
+	}
+	for len(q.refusals[key]) > 0 {
+		q.end(q.refusals[key][0])
+	}
+}
+
+// end ends one refusal.
+func (q *Queues) end(r *refusal) {
+	for _, key := range r.keys {
+		list := slices.DeleteFunc(q.refusals[key], func(other *refusal) bool { return other == r })
+		if len(list) == 0 {
+			delete(q.refusals, key)
+		} else {
+			q.refusals[key] = list
+		}
+	}
+	l := &r.queue.line
+	l.open = slices.DeleteFunc(l.open, func(other *refusal) bool { return other == r })
+	if l.refusals[r.shape] == r {
+		delete(l.refusals, r.shape)
+	}
+	if r.queue.Strict {
+		if r.first.refusal == r {
+			r.first.refusal = nil
+			l.refused--
+		}
+	}
+	for len(r.wait) > 0 {
+		w := heap.Pop(&r.wait).(*Workload)
+		w.refusal = nil
+		l.refused--
+		heap.Push(&l.heap, w)
+	}
+	q.update(r.queue)
+}
+
+// Retry lets a Workload be tried again, with those that share its refusal.
+func (q *Queues) Retry(w *Workload) {
+	if w.refusal != nil {
+		q.end(w.refusal)
+	}
+}
+
+// liftAll ends all refusals of a queue.
+func (q *Queues) liftAll(queue *Queue) {
+	for len(queue.line.open) > 0 {
+		q.end(queue.line.open[0])
+	}
+}
+
+// update notes whether a queue has a head.
+func (q *Queues) update(queue *Queue) {
+	l := &queue.line
+	switch has := l.head() != nil; {
+	case has && l.ready == 0:
+		q.ready = append(q.ready, queue)
+		l.ready = len(q.ready)
+	case !has && l.ready > 0:
+		last := len(q.ready) - 1
+		q.ready[l.ready-1] = q.ready[last]
+		q.ready[l.ready-1].line.ready = l.ready
+		q.ready, l.ready = q.ready[:last], 0
+	}
+}

@@ -1,0 +1,144 @@
+package workload
+
+import (
+	"cmp"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/quota/cohort"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Workload is queued, admitted and evicted as one.
+type Workload struct {
+	UID       string
+	Namespace string
+	Name      string
+	Queue     *Queue
+	Priority  int32
+	// Timestamp is the time that counts in the order of the queue, see rule C10.
+	Timestamp time.Time
+	PodSets   []PodSet
+	// Shape is equal for Workloads whose pod sets and priority are equal. They share a refusal. It is "" for one that shares
+	// none.
+	Shape string
+
+	// Charge is what the Workload takes of the quota, nil if nothing is reserved for it.
+	Charge []cohort.Amount
+	// Reserved is when the quota was reserved.
+	Reserved time.Time
+	// Planned says that quota and nodes are promised, but victims must leave first. A planned Workload is not evicted.
+	Planned bool
+	// Evicted says that the pods have been told to leave.
+	Evicted bool
+	// Cursor is where the search for flavors goes on, see [Assignment.Cursor].
+	Cursor [][]int
+
+	evictedFor []*Workload // for whom this one was evicted
+	evicts     []*Workload // who was evicted for this one
+
+	holder  int // position among the holders of the queue plus one
+	waiting int // position in the heap of the queue plus one
+	refusal *refusal
+}
+
+// PodSet is a number of pods of one template.
+type PodSet struct {
+	Name  string
+	Count int32
+	// MinCount is the least number of pods with which the pod set can run; Count if it cannot shrink.
+	MinCount int32
+	// Requests are those of one pod, in the order of the dimensions.
+	Requests []cohort.Amount
+	// Template is what the pods are made of, nil if only quota counts.
+	Template *corev1.PodTemplateSpec
+}
+
+// Key is the name of the Workload with its namespace.
+func (w *Workload) Key() string {
+	if w.Namespace == "" {
+		return w.Name
+	}
+	return w.Namespace + "/" + w.Name
+}
+
+// Compare sorts the Workloads of one queue (rule C10).
+func Compare(a, b *Workload) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Timestamp.Compare(b.Timestamp), cmp.Compare(a.UID, b.UID))
+}
+
+// Uses reports whether the Workload is charged for any of the flavors' resources.
+func (w *Workload) Uses(frs []resources.Dim) bool {
+	for _, a := range w.Charge {
+		for _, fr := range frs {
+			if a.FR == fr && a.Value > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// CanShrink reports whether a pod set can run with fewer pods.
+func (w *Workload) CanShrink() bool {
+	for i := range w.PodSets {
+		if w.PodSets[i].MinCount < w.PodSets[i].Count {
+			return true
+		}
+	}
+	return false
+}
+
+// EvictedFor notes that the Workload is evicted to make room for another.
+func (w *Workload) EvictedFor(preemptor *Workload) {
+	for _, t := range w.evictedFor {
+		if t == preemptor {
+			return
+		}
+	}
+	w.evictedFor = append(w.evictedFor, preemptor)
+	preemptor.evicts = append(preemptor.evicts, w)
+}
+
+// Forget ends all that is known of evictions by and of the Workload. It is called when the Workload finishes, is deleted or
+// is deactivated, and when settings of its tree change (rule C20).
+func (w *Workload) Forget() {
+	for _, t := range w.evictedFor {
+		t.evicts = without(t.evicts, w)
+	}
+	for _, v := range w.evicts {
+		v.evictedFor = without(v.evictedFor, w)
+	}
+	w.evictedFor, w.evicts = nil, nil
+}
+
+func without(list []*Workload, w *Workload) []*Workload {
+	for i, other := range list {
+		if other == w {
+			return append(list[:i], list[i+1:]...)
+		}
+	}
+	return list
+}
+
+// Spares returns the Workloads that must not be evicted for this one: those for whom it was evicted, directly or in turn
+// (rule C20). It is nil if there are none.
+func (w *Workload) Spares() map[*Workload]bool {
+	if len(w.evictedFor) == 0 {
+		return nil
+	}
+	spared := map[*Workload]bool{}
+	next := []*Workload{w}
+	for len(next) > 0 {
+		last := next[len(next)-1]
+		next = next[:len(next)-1]
+		for _, t := range last.evictedFor {
+			if !spared[t] {
+				spared[t] = true
+				next = append(next, t)
+			}
+		}
+	}
+	return spared
+}

@@ -1,0 +1,311 @@
+package rounds
+
+import (
+	"slices"
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
+	"hekla.sh/hekla/pkg/plugins/cohorts/heads"
+	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
+	"hekla.sh/hekla/pkg/quota/cohort"
+)
+
+// Cycle decides about heads until nothing more can be decided.
+type Cycle struct {
+	Queues   *workload.Queues
+	Rules    *preemption.Rules
+	Assigner *flavors.Assigner
+	Nodes    workload.Nodes
+	// ByPriority is prioritySortingWithinCohort: of heads that borrow equally far the one of higher priority comes first.
+	ByPriority bool
+	// MaxRounds bounds the rounds of a cycle, 0 if nothing does.
+	MaxRounds int
+	// Now is the time of the cycle.
+	Now time.Time
+	// Decided is told of each nomination when it has been decided.
+	Decided func(*workload.Nomination)
+
+	withheld []withheld
+	again    []*workload.Workload // refused while quota was withheld from them
+
+	// Of the round:
+	victims []workload.Victim
+	gone    map[*workload.Workload]bool
+	more    bool // another round may decide more
+}
+
+// withheld is quota that is kept for a blocked head.
+type withheld struct {
+	queue *workload.Queue
+	v     []cohort.Amount
+}
+
+// Run runs the rounds of a cycle. Who was refused because quota was withheld for a blocked head is tried again at its end,
+// when it is not withheld any more.
+func (c *Cycle) Run() {
+	for round := 1; ; {
+		for c.Round() && (c.MaxRounds == 0 || round < c.MaxRounds) {
+			round++
+		}
+		if !c.freeAll() || c.MaxRounds > 0 {
+			break
+		}
+	}
+	c.Queues.Settle()
+}
+
+// Round decides about one head of each queue. It reports whether another round may decide more.
+func (c *Cycle) Round() bool {
+	c.victims, c.gone, c.more = nil, nil, false
+	var order []*workload.Nomination
+	for _, w := range c.Queues.Heads() {
+		n := c.nominate(w)
+		if n.Assignment.Mode == workload.NoFit {
+			c.refuse(n, workload.RefusedNoFit)
+			continue
+		}
+		order = append(order, n)
+	}
+	next := c.order(order)
+	for n := next.Next(); n != nil; n = next.Next() {
+		c.decide(n)
+	}
+	return c.more
+}
+
+func (c *Cycle) order(nominations []*workload.Nomination) heads.Order {
+	if c.Rules.FairSharing {
+		return heads.Fair(nominations)
+	}
+	return heads.Classic(nominations, c.ByPriority)
+}
+
+// freeAll gives back what was withheld. It reports whether a Workload was refused because of that, and is tried again.
+func (c *Cycle) freeAll() bool {
+	for _, h := range c.withheld {
+		h.queue.Release(h.v)
+	}
+	again := c.again
+	c.withheld, c.again = nil, nil
+	for _, w := range again {
+		c.Queues.Retry(w)
+	}
+	return len(again) > 0
+}
+
+// decide decides about one nomination (rule C12).
+func (c *Cycle) decide(n *workload.Nomination) {
+	own := c.free(n.Queue)
+	defer func() { c.keep(own) }()
+	if n.Assignment.Mode < workload.Fit && len(n.Victims) == 0 {
+		c.refuse(n, workload.RefusedNone)
+		own = append(own, c.entitled(n)...)
+		return
+	}
+	deferred, ok := false, true
+	parts := n.Assignment.Parts()
+	isFit := n.Assignment.Mode == workload.Fit
+	if c.overlaps(n) || isFit && !c.Nodes.CanPlace(n.Workload, parts) {
+		if deferred, ok = c.reassign(n); ok {
+			parts = n.Assignment.Parts()
+			isFit = false
+		}
+	}
+	if !ok || !c.commit(n, parts, isFit) {
+		c.skip(n)
+		return
+	}
+	switch {
+	case isFit:
+		n.Outcome = workload.Admitted
+	case deferred:
+		n.Outcome = workload.Deferred
+	default:
+		n.Outcome = workload.Preempting
+	}
+	c.more = true
+	c.book(n, isFit)
+	c.tell(n)
+}
+
+func (c *Cycle) tell(n *workload.Nomination) {
+	if c.Decided != nil {
+		c.Decided(n)
+	}
+}
+
+// overlaps reports whether a victim was taken in this round already.
+func (c *Cycle) overlaps(n *workload.Nomination) bool {
+	for _, v := range n.Victims {
+		if c.gone[v.Workload] {
+			return true
+		}
+	}
+	return false
+}
+
+// reassign assigns once more, with the flavors that were nominated, as if the round's victims had left.
+func (c *Cycle) reassign(n *workload.Nomination) (deferred, ok bool) {
+	counts := make([]int32, len(n.Assignment.PodSets))
+	for i := range counts {
+		counts[i] = n.Assignment.PodSets[i].Count
+	}
+	c.without(c.victims, func() {
+		c.Rules.Gone = c.gone
+		a := c.Assigner.Assign(n.Workload, counts, n.Assignment)
+		a.Cursor = n.Assignment.Cursor
+		n.Victims = nil
+		switch {
+		case a.Mode == workload.Fit:
+			deferred, ok = true, true
+		case a.Mode > workload.NoFit:
+			n.Victims = c.Rules.Victims(claim(n.Workload, a), c.Nodes)
+			ok = len(n.Victims) > 0
+		}
+		if ok {
+			n.Assignment = a
+		}
+		c.Rules.Gone = nil
+	})
+	if ok {
+		for _, v := range c.victims {
+			n.WaitsFor = append(n.WaitsFor, v.Workload)
+		}
+	}
+	return deferred, ok
+}
+
+// without does something as if Workloads had left.
+func (c *Cycle) without(victims []workload.Victim, do func()) {
+	for _, v := range victims {
+		v.Queue.Release(v.Charge)
+		c.Nodes.Leave(v.Workload)
+	}
+	do()
+	for i := len(victims) - 1; i >= 0; i-- {
+		c.Nodes.Return(victims[i].Workload)
+		victims[i].Queue.Charge(victims[i].Charge)
+	}
+}
+
+// commit takes quota and nodes, if they still hold the Workload with the round's victims and its own gone. The nodes of one
+// that is admitted at once must be free now.
+func (c *Cycle) commit(n *workload.Nomination, parts []workload.Part, isFit bool) (fits bool) {
+	all := c.victims[:len(c.victims):len(c.victims)]
+	for _, v := range n.Victims {
+		if !c.gone[v.Workload] {
+			all = append(all, v)
+		}
+	}
+	c.without(all, func() {
+		fits = n.Queue.Fits(n.Assignment.Usage) && (isFit || c.Nodes.Promise(n.Workload, parts))
+	})
+	return fits && (!isFit || c.Nodes.Promise(n.Workload, parts))
+}
+
+// book writes down what was committed.
+func (c *Cycle) book(n *workload.Nomination, isFit bool) {
+	w := n.Workload
+	c.Queues.Remove(w)
+	c.Queues.Charge(w, n.Assignment.Usage)
+	w.Cursor, w.Planned, w.Reserved = nil, !isFit, c.Now
+	for _, v := range n.Victims {
+		v.Evicted = true
+		v.EvictedFor(w)
+		n.WaitsFor = append(n.WaitsFor, v.Workload)
+		if c.gone == nil {
+			c.gone = map[*workload.Workload]bool{}
+		}
+		if !c.gone[v.Workload] {
+			c.gone[v.Workload] = true
+			c.victims = append(c.victims, v)
+		}
+	}
+}
+
+// skip leaves a Workload for the next round: others of this one took its room.
+func (c *Cycle) skip(n *workload.Nomination) {
+	n.Outcome = workload.Skipped
+	n.Workload.Cursor = n.Assignment.Cursor
+	if !c.more && c.withholds(n.Queue) {
+		// Only what is withheld can have stood in the way. It does so to the end of the cycle.
+		n.Assignment.Cursor = nil
+		c.Queues.Refuse(n.Workload, n.Assignment)
+		c.again = append(c.again, n.Workload)
+	}
+	c.tell(n)
+}
+
+// refuse notes that a Workload is inadmissible until something changes, or that it has flavors left to try.
+func (c *Cycle) refuse(n *workload.Nomination, outcome workload.Outcome) {
+	n.Outcome = outcome
+	n.Workload.Cursor = n.Assignment.Cursor
+	c.more = true // its queue has another head, or there are flavors left to try
+	if n.Assignment.Cursor == nil {
+		c.Queues.Refuse(n.Workload, n.Assignment)
+		if c.withholds(n.Queue) {
+			c.again = append(c.again, n.Workload)
+		}
+	}
+	c.tell(n)
+}
+
+// withholds reports whether something is withheld from a queue for the head of another one.
+func (c *Cycle) withholds(from *workload.Queue) bool {
+	return slices.ContainsFunc(c.withheld, func(h withheld) bool { return h.queue != from && h.queue.Tree() == from.Tree() })
+}
+
+// entitled returns what is withheld for a blocked head, if its queue cannot get back what others borrow (rule C12).
+func (c *Cycle) entitled(n *workload.Nomination) []withheld {
+	if n.Queue.Preemption.ReclaimWithinCohort == workload.Any || n.Assignment.Cursor != nil {
+		return nil // with flavors left to try it is not blocked yet
+	}
+	h := withheld{queue: n.Queue}
+	for _, a := range n.Assignment.Usage {
+		limit := n.Queue.Nominal(a.FR)
+		if n.Assignment.Level > 0 {
+			limit = plus(limit, n.Queue.BorrowingLimit(a.FR))
+		}
+		if value := min(a.Value, minus(limit, n.Queue.Usage(a.FR))); value > 0 {
+			h.v = append(h.v, cohort.Amount{FR: a.FR, Value: value})
+		}
+	}
+	return []withheld{h}
+}
+
+func plus(a, b int64) int64 {
+	if b == cohort.Unlimited || a > cohort.Unlimited-b {
+		return cohort.Unlimited
+	}
+	return a + b
+}
+
+func minus(a, b int64) int64 {
+	if a == cohort.Unlimited {
+		return a
+	}
+	return a - b
+}
+
+// free gives a queue what is withheld for its own heads: it is withheld from other queues only. It must be given to keep.
+func (c *Cycle) free(q *workload.Queue) (own []withheld) {
+	rest := c.withheld[:0]
+	for _, h := range c.withheld {
+		if h.queue == q {
+			q.Release(h.v)
+			own = append(own, h)
+		} else {
+			rest = append(rest, h)
+		}
+	}
+	c.withheld = rest
+	return own
+}
+
+func (c *Cycle) keep(own []withheld) {
+	for _, h := range own {
+		h.queue.Charge(h.v)
+		c.withheld = append(c.withheld, h)
+	}
+}

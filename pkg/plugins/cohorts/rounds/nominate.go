@@ -1,0 +1,65 @@
+package rounds
+
+import (
+	"sort"
+
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
+)
+
+// nominate works out what a head would get now: flavors, the number of pods, and who would be evicted.
+func (c *Cycle) nominate(w *workload.Workload) *workload.Nomination {
+	own := c.free(w.Queue)
+	defer c.keep(own)
+	n, ok := c.try(w, flavors.Counts(w))
+	if ok || !w.CanShrink() {
+		return n
+	}
+	if fewer := c.shrink(w); fewer != nil {
+		fewer.Assignment.Cursor = n.Assignment.Cursor
+		return fewer
+	}
+	return n
+}
+
+// try reports whether a Workload with so many pods fits, now or after evictions.
+func (c *Cycle) try(w *workload.Workload, counts []int32) (n *workload.Nomination, ok bool) {
+	n = &workload.Nomination{Workload: w, Assignment: c.Assigner.Assign(w, counts, nil)}
+	switch n.Assignment.Mode {
+	case workload.Fit:
+		return n, true
+	case workload.NoFit:
+		return n, false
+	}
+	n.Victims = c.Rules.Victims(claim(w, n.Assignment), c.Nodes)
+	return n, len(n.Victims) > 0
+}
+
+// shrink finds the largest number of pods with which a Workload fits, nil if there is none (rule C8). It searches over how
+// many pods are left out in all. Each pod set leaves out its part of them.
+func (c *Cycle) shrink(w *workload.Workload) *workload.Nomination {
+	most := int64(0)
+	for i := range w.PodSets {
+		most += int64(w.PodSets[i].Count - w.PodSets[i].MinCount)
+	}
+	var best *workload.Nomination
+	sort.Search(int(most), func(i int) bool {
+		left := int64(i) + 1 // with none left out it was tried before
+		counts := make([]int32, len(w.PodSets))
+		for j := range counts {
+			p := &w.PodSets[j]
+			counts[j] = p.Count - int32(int64(p.Count-p.MinCount)*left/most)
+		}
+		n, ok := c.try(w, counts)
+		if ok {
+			best = n
+		}
+		return ok
+	})
+	return best
+}
+
+// claim is what a Workload asks for with an assignment that does not fit.
+func claim(w *workload.Workload, a *workload.Assignment) *workload.Claim {
+	return &workload.Claim{Workload: w, Usage: a.Usage, Needs: a.Needs, Parts: a.Parts()}
+}

@@ -1,0 +1,234 @@
+package cohorts
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// grid is a small cluster in which pods need a node with the labels of their flavors and room. It finds a place for all pods
+// if there is one, and so says what the decisions should be.
+type grid struct {
+	index *resources.Index
+	nodes []*gridNode
+	pods  map[*workload.Workload][]gridPod
+	away  map[*workload.Workload]bool
+}
+
+type gridNode struct {
+	name    string
+	flavors map[string]bool
+	all     resources.Vector
+	used    resources.Vector
+}
+
+type gridPod struct {
+	node     *gridNode
+	requests resources.Vector
+}
+
+func newGrid(m *model, c *theCase) *grid {
+	g := &grid{index: m.index, pods: map[*workload.Workload][]gridPod{}, away: map[*workload.Workload]bool{}}
+	for _, s := range c.Nodes {
+		n := &gridNode{name: s.Name, flavors: map[string]bool{}}
+		for _, f := range s.Flavors {
+			n.flavors[f] = !s.Unschedulable
+		}
+		n.all = m.vector(s.Allocatable)
+		g.nodes = append(g.nodes, n)
+	}
+	for _, p := range c.OtherPods {
+		g.put(nil, p.Node, m.vector(p.Requests))
+	}
+	for _, a := range c.Admitted {
+		for _, p := range a.Pods {
+			g.put(m.workloads[a.Name], p.Node, m.vector(p.Requests))
+		}
+	}
+	return g
+}
+
+func (m *model) vector(amounts map[string]string) resources.Vector {
+	var v resources.Vector
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		v.Set(m.index.Dim(corev1.ResourceName(name)), quantity(name, amounts[name]))
+	}
+	return v
+}
+
+func (g *grid) put(w *workload.Workload, node string, requests resources.Vector) {
+	for _, n := range g.nodes {
+		if n.name == node {
+			n.used.Add(requests)
+			g.pods[w] = append(g.pods[w], gridPod{n, requests})
+		}
+	}
+}
+
+// drop removes a Workload for good.
+func (g *grid) drop(w *workload.Workload) {
+	g.Leave(w)
+	delete(g.pods, w)
+	delete(g.away, w)
+}
+
+func (g *grid) Leave(w *workload.Workload)  { g.move(w, true) }
+func (g *grid) Return(w *workload.Workload) { g.move(w, false) }
+
+func (g *grid) move(w *workload.Workload, away bool) {
+	if g.away[w] == away {
+		panic("invariant: " + w.Name + " leaves or returns twice")
+	}
+	g.away[w] = away
+	for _, p := range g.pods[w] {
+		if away {
+			p.node.used.Sub(p.requests)
+		} else {
+			p.node.used.Add(p.requests)
+		}
+	}
+}
+
+// wanted is one pod to be placed.
+type wanted struct {
+	requests resources.Vector
+	flavors  []*workload.Flavor
+}
+
+func pods(w *workload.Workload, parts []workload.Part) (all []wanted) {
+	for _, part := range parts {
+		var v resources.Vector
+		for _, r := range w.PodSets[part.PodSet].Requests {
+			v.Set(r.FR, r.Value)
+		}
+		for range part.Count {
+			all = append(all, wanted{v, part.Flavors})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b wanted) int { return cmp.Compare(size(b.requests), size(a.requests)) })
+	return all
+}
+
+func size(v resources.Vector) (sum int64) {
+	for _, value := range v {
+		sum += value
+	}
+	return sum
+}
+
+func (n *gridNode) holds(p wanted, used resources.Vector) bool {
+	for _, f := range p.flavors {
+		if !n.flavors[f.Name] {
+			return false
+		}
+	}
+	for d, value := range p.requests {
+		if value > 0 && used.At(resources.Dim(d))+value > n.all.At(resources.Dim(d)) {
+			return false
+		}
+	}
+	return true
+}
+
+// place finds nodes for all pods, nil if there are none. used says what is taken of each node.
+func (g *grid) place(all []wanted, used map[*gridNode]resources.Vector) []*gridNode {
+	if len(all) == 0 {
+		return []*gridNode{}
+	}
+	for _, n := range g.nodes {
+		if !n.holds(all[0], used[n]) {
+			continue
+		}
+		before := used[n]
+		after := before.Clone()
+		after.Add(all[0].requests)
+		used[n] = after
+		if rest := g.place(all[1:], used); rest != nil {
+			return append([]*gridNode{n}, rest...)
+		}
+		used[n] = before
+	}
+	return nil
+}
+
+func (g *grid) now() map[*gridNode]resources.Vector {
+	used := map[*gridNode]resources.Vector{}
+	for _, n := range g.nodes {
+		used[n] = n.used
+	}
+	return used
+}
+
+func (g *grid) CanPlace(w *workload.Workload, parts []workload.Part) bool {
+	return g.place(pods(w, parts), g.now()) != nil
+}
+
+func (g *grid) CouldPlace(w *workload.Workload, parts []workload.Part) bool {
+	return g.place(pods(w, parts), map[*gridNode]resources.Vector{}) != nil
+}
+
+func (g *grid) Opens(victim, w *workload.Workload, parts []workload.Part) bool {
+	for _, p := range g.pods[victim] {
+		for _, wants := range pods(w, parts) {
+			if p.node.holds(wants, nil) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (g *grid) Promise(w *workload.Workload, parts []workload.Part) bool {
+	all := pods(w, parts)
+	nodes := g.place(all, g.now())
+	for i, n := range nodes {
+		n.used.Add(all[i].requests)
+		g.pods[w] = append(g.pods[w], gridPod{n, all[i].requests})
+	}
+	return nodes != nil
+}
+
+func TestOneRoundWithNodes(t *testing.T) {
+	cases(t, "nodes.json", func(t *testing.T, c *theCase) {
+		var expect decided
+		decode(t, c.Expect, &expect)
+		m := build(t, c)
+		g := newGrid(m, c)
+		m.cycle.Nodes, m.cycle.Assigner.Nodes = g, g
+		got, preempted := map[string]*workload.Nomination{}, map[string]workload.Why{}
+		m.cycle.Decided = func(n *workload.Nomination) {
+			got[n.Name] = n
+			for _, v := range n.Victims {
+				preempted[v.Name] = v.Why
+			}
+		}
+		m.cycle.Round()
+		for name, want := range expect.Workloads {
+			n := got[name]
+			if n == nil || n.Outcome != want.Outcome {
+				t.Errorf("workload %s: %s, want %s", name, outcome(n), want.Outcome)
+				continue
+			}
+			for i := range n.Assignment.PodSets {
+				p := &n.Assignment.PodSets[i]
+				if len(want.Counts) > 0 && p.Count != want.Counts[i] {
+					t.Errorf("workload %s: pod set %d gets %d pods, want %d", name, i, p.Count, want.Counts[i])
+				}
+				for _, f := range p.Flavors {
+					if want.Flavor != "" && f.Flavor.Name != want.Flavor {
+						t.Errorf("workload %s: flavor %s, want %s", name, f.Flavor.Name, want.Flavor)
+					}
+				}
+			}
+		}
+		if !maps.Equal(preempted, expect.Preempted) {
+			t.Errorf("evicted are %v, want %v", preempted, expect.Preempted)
+		}
+	})
+}

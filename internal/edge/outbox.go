@@ -115,6 +115,12 @@ func (o *Outbox) Do(d decision.Decisions) {
 	for _, c := range d.Places {
 		o.jobs.Put(status.Place(c))
 	}
+	for _, c := range d.Awaits {
+		o.jobs.Put(status.StandIns(c))
+	}
+	for _, c := range d.Fails {
+		o.pods.Put(status.Failure(c))
+	}
 	// After the statuses, because the status of a plan is the newer one of this cycle.
 	for i := range d.Plans {
 		o.plans.Begin(&d.Plans[i])

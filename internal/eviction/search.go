@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"hekla.sh/hekla/internal/eviction/capacity"
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/rules"
@@ -116,7 +118,7 @@ func (f *Search) floorsFor(r *rules.Rules) *victims.Floors {
 // finds is false if it may take no pod, whichever it wants.
 func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
 	j := a.rules.Preemptor
-	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority}, a.rules.Wanted().Dimensions()}
+	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority, application: rules.ApplicationOf(f.session, a.rules.Scope, j)}, a.rules.Wanted().Dimensions()}
 	isShared := a.floors != nil && !a.rules.Pod().BestEffort() && j.Evictable() == 0 && a.rules.Variant() == 0
 	if known, ok := f.protected[key]; ok && isShared {
 		return known
@@ -152,6 +154,8 @@ type preemptorShape struct {
 	priority int32
 	mark     string // whether its own pods may be evicted, which plugins may read
 	class    *cluster.Class
+	// application is that of the preemptor, by namespace and name, if rules protect its pods (rule G3).
+	application types.NamespacedName
 }
 
 // searchFailure is how many tasks the job lacked, and what the verdict said.
@@ -300,7 +304,8 @@ func (f *Search) shapeOf(scope decision.Scope, j *cluster.Job, pods []*cluster.T
 	if len(cluster.OnePerClass(pods)) > 1 {
 		return preemptorShape{}, false
 	}
-	return preemptorShape{scope: scope, queue: j.Queue, priority: j.Priority, mark: markOf(j), class: pods[0].Class},
+	return preemptorShape{scope: scope, queue: j.Queue, priority: j.Priority, mark: markOf(j), class: pods[0].Class,
+			application: rules.ApplicationOf(f.session, scope, j)},
 		len(f.session.Policy.Vetoers) == 0 && scope != decision.WithinJob && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
 }
 

@@ -98,7 +98,7 @@ func (m *Metrics) Placed(c *model.Cluster, binds []decision.Bind, now time.Time)
 		if !known || before.uid != j.UID() {
 			before = placed{uid: j.UID()}
 			// How long a job took to start is not known if it started before this process.
-			if j.Count(cluster.Binding) == j.Ready() {
+			if j.Count(cluster.Binding)+j.Count(cluster.Awaited) == j.Ready() {
 				m.jobLatency.Observe(max(inMilliseconds(now.Sub(j.Created())), 0))
 			}
 		}

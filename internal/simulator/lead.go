@@ -80,7 +80,9 @@ func (l *Led) Set(o runtime.Object) error {
 		m.SetUID(types.UID(kindOf(o) + " " + keyOf(m).String()))
 	}
 	if pod, ok := o.(*corev1.Pod); ok {
+		pod = s.grouped(pod)
 		s.supplies.prepare(pod)
+		o = pod
 	}
 	s.shown.write(o, true)
 	s.events = append(s.events, cache.Set{Object: o})

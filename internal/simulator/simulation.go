@@ -220,7 +220,7 @@ func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
 	if namespace := s.input.Namespaces[pod.Namespace]; namespace != nil {
 		around.Namespace = namespace.Annotations
 	}
-	group, _ := schedulingbuilder.PodGroup(pod, around)
+	group, role := s.groupFor(pod, around)
 	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
 	if s.groups[id] == nil {
 		group.UID = types.UID("PodGroup " + id.String())
@@ -229,6 +229,9 @@ func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
 	}
 	pod = pod.DeepCopy()
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, schedulingv1beta1.KubeGroupNameAnnotationKey, group.Name)
+	if role != "" {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1alpha1.TaskSpecKey, role)
+	}
 	return pod
 }
 
@@ -328,7 +331,14 @@ func (s *simulation) carryOut(d *decision.Decisions) {
 		s.setGroupStatus(&d.Groups[i], false)
 	}
 	for i := range d.Places {
-		s.setPlace(&d.Places[i])
+		p := &d.Places[i]
+		s.annotate(p.Job, p.UID, schedulingv1beta1.JobAllocatedHyperNodeKey, p.HyperNode)
+	}
+	for i := range d.Awaits {
+		s.annotate(d.Awaits[i].Job, d.Awaits[i].UID, schedulingv1beta1.StandInsKey, d.Awaits[i].Record)
+	}
+	for i := range d.Fails {
+		s.failPod(&d.Fails[i])
 	}
 }
 
@@ -367,19 +377,30 @@ func (s *simulation) setGroupStatus(g *decision.GroupStatus, forPlan bool) {
 	}
 }
 
-func (s *simulation) setPlace(p *decision.GroupPlace) {
-	group := s.groups[p.Job]
-	if group == nil || group.UID != p.UID || !s.mayWrite(false) {
+// annotate writes an annotation of a PodGroup, or removes it if the value is empty.
+func (s *simulation) annotate(id cluster.JobID, uid types.UID, key, value string) {
+	group := s.groups[id]
+	if group == nil || group.UID != uid || !s.mayWrite(false) {
 		return
 	}
 	group = group.DeepCopy()
-	if p.HyperNode == "" {
-		delete(group.Annotations, schedulingv1beta1.JobAllocatedHyperNodeKey)
+	if value == "" {
+		delete(group.Annotations, key)
 	} else {
-		metav1.SetMetaDataAnnotation(&group.ObjectMeta, schedulingv1beta1.JobAllocatedHyperNodeKey, p.HyperNode)
+		metav1.SetMetaDataAnnotation(&group.ObjectMeta, key, value)
 	}
-	s.groups[p.Job] = group
+	s.groups[id] = group
 	s.set(group)
+}
+
+func (s *simulation) failPod(p *decision.PodFailure) {
+	pod := s.pods[p.Pod]
+	if pod == nil || pod.UID != p.UID || pod.Spec.NodeName != "" || !s.mayWrite(false) {
+		return
+	}
+	pod = pod.DeepCopy()
+	pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, p.Reason, p.Message
+	s.setPod(pod)
 }
 
 // makePods makes the pods of the Jobs that have been admitted. It reports whether it made any.

@@ -21,6 +21,8 @@ type memory struct {
 	pods   map[*cluster.Task]podStatus
 	// unreadable are the annotations of queues of which an Event has told that they cannot be read.
 	unreadable map[*cluster.Queue][]properties.Problem
+	// subtrees are the names of subtrees of guaranteed shares of which an Event has told that there is none.
+	subtrees map[string]bool
 }
 
 // jobStatus is the last decision about a job.
@@ -28,6 +30,8 @@ type jobStatus struct {
 	group   *schedulingv1beta1.PodGroupStatus // nil before the first
 	place   *string                           // the HyperNode that holds its pods, nil before the first
 	arrival arrival
+
+	standIns *string // the record of nodes that are held for pods to come, nil before the first
 }
 
 // arrival is since when a job that lacks pods has had its number of pods, zero if it lacks none.
@@ -40,11 +44,12 @@ type arrival struct {
 type podStatus struct {
 	message  string // of its condition, "" before the first
 	isOpened bool   // its gate of queue admission
+	isFailed bool   // its phase is Failed, because its gang has waited too long
 }
 
 func newMemory() memory {
 	return memory{jobs: map[*cluster.Job]*jobStatus{}, queues: map[*cluster.Queue]corev1.ResourceList{}, pods: map[*cluster.Task]podStatus{},
-		unreadable: map[*cluster.Queue][]properties.Problem{}}
+		unreadable: map[*cluster.Queue][]properties.Problem{}, subtrees: map[string]bool{}}
 }
 
 // forget drops the objects that the model has forgotten. How long a job has waited for its pods depends only on its name,
@@ -58,7 +63,7 @@ func (m *memory) forget(c *cache.Cache) {
 		case s.arrival == arrival{} || c.Job(j.ID) != j:
 			delete(m.jobs, j)
 		default:
-			s.group, s.place = nil, nil
+			s.group, s.place, s.standIns = nil, nil, nil
 		}
 	}
 	for _, q := range forgotten.Queues {

@@ -21,6 +21,9 @@ func (r *Reporter) Plans(c *model.Cluster, began []*framework.Planned, d *decisi
 			end.Job = p.Job.ID
 		}
 		for _, t := range p.Unpromised {
+			if t.IsStandIn {
+				continue
+			}
 			end.Nominations = append(end.Nominations, decision.Nomination{Pod: t.Key(), UID: t.UID(), Job: end.Job})
 		}
 		for _, t := range p.Spared {
@@ -43,6 +46,9 @@ func (r *Reporter) start(p *cluster.Plan, evictions []decision.Eviction) decisio
 	s.Job, s.UID = j.ID, j.UID()
 	s.Group = decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: *r.memory.group(j)}
 	for _, t := range p.Promised() {
+		if t.IsStandIn {
+			continue
+		}
 		s.Nominations = append(s.Nominations, decision.Nomination{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: j.ID})
 	}
 	return s

@@ -29,7 +29,7 @@ func (r *Reporter) writePods(j *cluster.Job, now time.Time, d *decision.Decision
 	for _, t := range j.Pending(cluster.CompareTasks) {
 		// The API server itself writes the condition of a pod with a gate. Another reason would wake autoscalers.
 		switch {
-		case t.IsHeld():
+		case t.IsHeld(), t.IsStandIn:
 		case fitting.Has(t.Pod.Name):
 			message := fmt.Sprintf("the pod can possibly be assigned to a node, once minAvailable is satisfied; see the status of PodGroup %s", j.ID.Name)
 			r.tellPod(t, gang.Schedulable, message, message, now, d)

@@ -22,6 +22,7 @@ import (
 // Reporter decides what is written to PodGroups, queues and pods. One goroutine uses it.
 type Reporter struct {
 	cycle        uint64
+	policy       *framework.Policy
 	placedReason string // the reason of pods that fit although their gang does not; see gang.PlacedPodReasonKey
 	memory       memory
 	arriving     []*cluster.Job // jobs that lack pods, and whose status does not say so yet
@@ -34,6 +35,7 @@ func New() *Reporter { return &Reporter{memory: newMemory()} }
 
 // Use applies a policy to the conditions of pods, also to those that are written already.
 func (r *Reporter) Use(policy *framework.Policy, c *model.Cluster) {
+	r.policy = policy
 	reason := gang.Unschedulable // without the plugin there are no gangs
 	for _, tier := range policy.Configuration.Tiers {
 		for _, plugin := range tier.Plugins {
@@ -61,6 +63,7 @@ func (r *Reporter) Touched() []*cluster.Job { return r.touched }
 // Statuses adds every status that differs from the last decision. It reads only jobs and queues that have changed.
 func (r *Reporter) Statuses(c *cache.Cache, now time.Time, d *decision.Decisions) {
 	r.cycle++
+	r.warnOfMarks(c, d)
 	r.touchArrived(c, now)
 	r.writeUngrouped(c, now, d)
 	r.touched = c.TakeTouchedJobs()
@@ -70,6 +73,7 @@ func (r *Reporter) Statuses(c *cache.Cache, now time.Time, d *decision.Decisions
 			c.SetPhase(j, phaseOf(j))
 			r.writeGroup(j, arriving, now, d)
 			r.writePlace(j, d)
+			r.writeStandIns(j, d)
 		}
 		if !arriving {
 			r.writePods(j, now, d)
@@ -93,7 +97,8 @@ func blocked(j *cluster.Job) bool {
 func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 	finished := j.Count(cluster.Succeeded) + j.Count(cluster.Failed)
 	terminating := terminating(j)
-	scheduled := finished + j.Count(cluster.Running) + j.Count(cluster.Bound) + j.Count(cluster.Unknown) + terminating
+	scheduled := finished + j.Count(cluster.Running) + j.Count(cluster.Bound) + j.Count(cluster.Unknown) +
+		j.Count(cluster.Awaited) + terminating
 	switch {
 	case j.Count(cluster.Running) > 0 && blocked(j) && !j.IsPendingAdmission() && j.Lacks() > terminating:
 		return schedulingv1beta1.PodGroupUnknown
@@ -105,7 +110,7 @@ func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 		return schedulingv1beta1.PodGroupRunning
 	case j.Phase == schedulingv1beta1.PodGroupInqueue:
 		return j.Phase
-	case j.Count(cluster.Binding)+j.Count(cluster.Pipelined) > 0:
+	case j.Count(cluster.Binding)+j.Count(cluster.Awaited)+j.Count(cluster.Pipelined) > 0:
 		// Also while a plan is in force: the job needs no second admission while it has nominated nodes.
 		return schedulingv1beta1.PodGroupInqueue
 	}

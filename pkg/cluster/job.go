@@ -79,6 +79,9 @@ type Job struct {
 	// Plan is the plan in force for the job, nil if there is none.
 	Plan *Plan
 
+	// Expected is what is known of pods that do not exist yet, nil for most jobs.
+	Expected *Expected
+
 	// Postponed are the scopes in which the last cycle had no time to search for the job.
 	Postponed decision.Scopes
 
@@ -288,14 +291,24 @@ func ofNodes(list corev1.ResourceList) corev1.ResourceList {
 func (j *Job) Read(index *resources.Index, group *schedulingv1beta1.PodGroup) {
 	j.Group = group
 	j.Gang.Read(group)
-	j.MinResources = nil
-	if group.Spec.MinResources != nil {
-		j.MinResources = index.Asked(ofNodes(*group.Spec.MinResources))
-	}
+	j.readMinResources(index, group)
 	for _, t := range j.Internal.Tasks {
 		if t.Subgroup = j.Assign(t.Pod.Labels); t.Subgroup != nil {
 			t.Subgroup.Count(t.Status, +1)
 		}
+	}
+}
+
+// ReadMinimums reads again how many tasks the PodGroup needs, and which resources for them.
+func (j *Job) ReadMinimums(index *resources.Index) {
+	j.Gang.ReadMinimums(j.Group)
+	j.readMinResources(index, j.Group)
+}
+
+func (j *Job) readMinResources(index *resources.Index, group *schedulingv1beta1.PodGroup) {
+	j.MinResources = nil
+	if group.Spec.MinResources != nil {
+		j.MinResources = index.Asked(ofNodes(*group.Spec.MinResources))
 	}
 }
 

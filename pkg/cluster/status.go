@@ -15,6 +15,7 @@ const (
 	Pipelined = gang.Pipelined
 	Allocated = gang.Allocated
 	Binding   = gang.Binding
+	Awaited   = gang.Awaited
 	Bound     = gang.Bound
 	Running   = gang.Running
 	Evicting  = gang.Evicting

@@ -17,7 +17,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Task is one pod. Pods of other schedulers are tasks too once they have a node, because they use resources.
+// Task is one pod, or a stand-in for one that does not exist yet. Pods of other schedulers are tasks too once they have a node, because they use resources.
 type Task struct {
 	Pod      *Pod   // as last seen; shared, never changed
 	Job      *Job   // nil if the pod names no PodGroup
@@ -26,8 +26,10 @@ type Task struct {
 	Priority int32  // task priority inside its job
 	Class    *Class
 	Status   Status
-	Subgroup *Subgroup // of its job, nil if it is in none
-	Node     *Node     // nil unless it is placed or pipelined
+	// IsStandIn says that the pod does not exist yet. Pod is then the form that it is expected to have, see [Podset].
+	IsStandIn bool
+	Subgroup  *Subgroup // of its job, nil if it is in none
+	Node      *Node     // nil unless it is placed or pipelined
 
 	// Reservation has the volumes and devices that it takes and that do not show in the API yet, nil if there are none.
 	Reservation *supplies.Reservation

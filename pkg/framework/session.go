@@ -260,6 +260,8 @@ func (s *Session) validate(j *cluster.Job) *verdict.Verdict {
 		return refusal(verdict.QueueInvalid, q.Problem)
 	case !q.Open():
 		return refusal(verdict.QueueClosed, "its state is "+string(q.Object.Status.State))
+	case j.IsFailing():
+		return &verdict.Verdict{Code: verdict.ResourceReservationTimeout, Help: verdict.HelpJob}
 	}
 	for _, plugin := range s.Policy.validators {
 		if v := plugin.ValidateJob(j); v != nil {

@@ -1,6 +1,10 @@
 package framework
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/supplies"
@@ -78,6 +82,18 @@ func (x Transaction) Spare(t *cluster.Task) {
 	x.note(t)
 }
 
+// AddStandIn adds a waiting stand-in for a pod of a podset to a job, with an index that no other has. It can then be placed or
+// pipelined like a pod. If the transaction is undone, it is gone.
+func (x Transaction) AddStandIn(j *cluster.Job, of *cluster.Podset, index int) *cluster.Task {
+	return x.session.Cluster.AddStandIn(j, of, index)
+}
+
+// DropStandIn takes a stand-in off its node and out of its job, so that a pod can take its place.
+func (x Transaction) DropStandIn(t *cluster.Task) {
+	x.session.Cluster.DropStandIn(t)
+	x.note(t)
+}
+
 func (x Transaction) note(t *cluster.Task) {
 	s := x.session
 	s.moved = append(s.moved, t)
@@ -104,13 +120,20 @@ func (x Transaction) Undo() {
 	s.placed, s.moved = s.placed[:x.first], s.moved[:x.moved]
 }
 
-// Commit makes binds of the tasks that were placed. It panics if a task was pipelined or evicted without a plan.
+// Commit makes binds of the tasks that were placed; stand-ins hold their nodes without one. It panics if a task was pipelined
+// or evicted without a plan.
 func (x Transaction) Commit() {
 	s := x.session
 	x.mustBeOutermost()
 	for _, t := range s.placed[x.first:] {
+		if t.IsStandIn && t.Status != cluster.Allocated {
+			continue // it was dropped again
+		}
 		if !s.trial {
 			s.Cluster.Commit(t)
+		}
+		if t.IsStandIn {
+			continue
 		}
 		s.Binds = append(s.Binds, decision.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID,
 			Created: t.Created(), IsHeld: t.IsHeld(), Reservation: t.Reservation})
@@ -141,12 +164,30 @@ func (x Transaction) Promise(p *Planned) {
 		panic("invariant: a plan is made in a transaction that places tasks for good")
 	}
 	if !s.trial {
+		p.vacateStandIns(s)
 		s.Cluster.Keep()
 		s.Cluster.Plans().Adopt(p.Plan)
 	}
 	x.mustBePlanned()
 	s.moved = s.moved[:x.moved]
 	s.Plans = append(s.Plans, p)
+}
+
+// vacateStandIns takes the stand-ins among the victims off their nodes and out of the plan: no eviction is sent for them, and
+// their room is free at once.
+func (p *Planned) vacateStandIns(s *Session) {
+	if !slices.ContainsFunc(p.Plan.Victims, func(t *cluster.Task) bool { return t.IsStandIn }) {
+		return
+	}
+	isSent := map[types.NamespacedName]bool{}
+	p.Plan.Victims = slices.DeleteFunc(p.Plan.Victims, func(t *cluster.Task) bool {
+		if isSent[t.Key()] = !t.IsStandIn; t.IsStandIn {
+			s.Cluster.DropStandIn(t)
+		}
+		return t.IsStandIn
+	})
+	p.Evictions = slices.DeleteFunc(p.Evictions, func(e decision.Eviction) bool { return !isSent[e.Pod] })
+	p.Plan.Evictions = len(p.Plan.Victims)
 }
 
 // mustBePlanned panics if a task was pipelined or evicted without a plan. It would keep its status for ever, because

@@ -12,6 +12,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
+	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/test/fixture"
@@ -184,7 +185,8 @@ func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 		f := &observer{named: "f"}
 		s, k := openCache(policyless(f), running(gangs(4))...)
 		c := s.Cluster
-		before := sketch(c)
+		before, made := sketch(c), 0
+		podset := cluster.Podset{Name: "worker", Count: 9, Template: pods.New(fixture.Pod("template", fixture.Asks("cpu=1"), fixture.Near("app", "x")))}
 		var begun []framework.Transaction
 		node := func(t *rapid.T) *cluster.Node {
 			return c.Node(rapid.SampledFrom([]string{"n0", "n1"}).Draw(t, "node"))
@@ -205,8 +207,20 @@ func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 				x.Pipeline(task, node(t))
 			}),
 			"unpipeline": do(cluster.Pipelined, func(_ *rapid.T, x framework.Transaction, task *cluster.Task) { x.Unpipeline(task) }),
-			"evict":      do(cluster.Running, func(_ *rapid.T, x framework.Transaction, task *cluster.Task) { x.Evict(task) }),
-			"spare":      do(cluster.Evicting, func(_ *rapid.T, x framework.Transaction, task *cluster.Task) { x.Spare(task) }),
+			"add a stand-in": func(t *rapid.T) {
+				if len(begun) > 0 {
+					made++
+					begun[len(begun)-1].AddStandIn(c.Job(fixture.Key(rapid.SampledFrom([]string{"j0", "j1"}).Draw(t, "job"))), &podset, made)
+				}
+			},
+			"drop a stand-in": func(t *rapid.T) {
+				all := slices.DeleteFunc(tasks(c), func(task *cluster.Task) bool { return !task.IsStandIn })
+				if len(begun) > 0 && len(all) > 0 {
+					begun[len(begun)-1].DropStandIn(rapid.SampledFrom(all).Draw(t, "stand-in"))
+				}
+			},
+			"evict": do(cluster.Running, func(_ *rapid.T, x framework.Transaction, task *cluster.Task) { x.Evict(task) }),
+			"spare": do(cluster.Evicting, func(_ *rapid.T, x framework.Transaction, task *cluster.Task) { x.Spare(task) }),
 			"undo": func(*rapid.T) {
 				if last := len(begun) - 1; last >= 0 {
 					begun[last].Undo()
@@ -267,4 +281,44 @@ func sketch(c *model.Cluster) string {
 		fmt.Fprintln(&b, j.ID, amounts(j.Usage.Allocated), amounts(j.Usage.Inqueue), j.Ready(), amounts(j.Queue.Subtree.Allocated))
 	}
 	return b.String()
+}
+
+// A podset without pods is placed by stand-ins made for the trial. Committed they hold their nodes, no pod is bound, and a pod can
+// take the place of one.
+func TestStandInsHoldTheNodesOfPodsThatDoNotExist(t *testing.T) {
+	s, k := openCache(policyOf(t, nil), gangs(1)...)
+	c := s.Cluster
+	j := c.Job(fixture.Key("j0"))
+	podset := cluster.Podset{Name: "driver", Count: 2, Template: pods.New(fixture.Pod("template", fixture.Asks("cpu=1")))}
+	before := sketch(c)
+	x := s.Begin()
+	for i := range podset.Count {
+		x.Place(x.AddStandIn(j, &podset, i), c.Node("n0"))
+	}
+	if j.Ready() != 2 || len(j.StandIns(cluster.Allocated)) != 2 {
+		t.Errorf("%d tasks are ready", j.Ready())
+	}
+	x.Undo()
+	if after := sketch(c); after != before {
+		t.Errorf("undone it is\n%s\nbefore it was\n%s", after, before)
+	}
+	x = s.Begin()
+	for i := range podset.Count {
+		x.Place(x.AddStandIn(j, &podset, i), c.Node("n0"))
+	}
+	x.Commit()
+	held := j.StandIns(cluster.Awaited)
+	if len(s.Binds) != 0 || len(held) != 2 || c.Node("n0").Used.At(resources.CPU) != 2000 || j.Usage.Allocated.At(resources.CPU) != 2000 {
+		t.Fatalf("bound are %v, held are %d, used is %v", s.Binds, len(held), c.Node("n0").Used)
+	}
+	x = s.Begin()
+	x.DropStandIn(held[0])
+	x.Place(c.Task(fixture.Key("j0-0")), c.Node("n0"))
+	x.Commit()
+	if len(s.Binds) != 1 || len(j.StandIns(cluster.Awaited)) != 1 || c.Task(held[0].Key()) != nil {
+		t.Errorf("bound are %v", s.Binds)
+	}
+	if problems := k.Audit(); len(problems) > 0 {
+		t.Error(problems)
+	}
 }

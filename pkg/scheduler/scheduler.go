@@ -119,6 +119,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 		s.cache.Reconsider()
 	}
 	session, problem := s.run(now)
+	contained(&result, func() { s.cache.StandIns.Follow(now) })
 	s.reporter.Forget(s.cache)
 	defer s.observe("close", "")()
 	if problem == "" {

@@ -31,6 +31,8 @@ const (
 	NotEnoughPodsOfTask Code = "NotEnoughPodsOfTask"
 	// SchedulingGated: too many of the pods are held by scheduling gates.
 	SchedulingGated Code = "SchedulingGated"
+	// ResourceReservationTimeout: the gang got no nodes in time, or its pods were not created in time, and its waiting pods fail.
+	ResourceReservationTimeout Code = "ResourceReservationTimeout"
 	// TooLargeForQueue: the minimum of the job alone is more than its queue may ever hold.
 	TooLargeForQueue Code = "TooLargeForQueue"
 	// TooManyApplications: a queue has as many admitted jobs as it may have.
@@ -70,7 +72,7 @@ const (
 var order = func() map[Code]int {
 	ranks := map[Code]int{}
 	for i, code := range []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, QueueClosed, NotEnoughTasks, NotEnoughPodsOfTask,
-		SchedulingGated, TooLargeForQueue, TooManyApplications, OverCapability, OverCluster, OverShare, OverCommitted, HeldUp, Refused, Preempting, Delayed, NotGuaranteed, NotEnoughResources, Quarantined, PodsMissing, NamespaceBackingOff, BackingOff} {
+		SchedulingGated, ResourceReservationTimeout, TooLargeForQueue, TooManyApplications, OverCapability, OverCluster, OverShare, OverCommitted, HeldUp, Refused, Preempting, Delayed, NotGuaranteed, NotEnoughResources, Quarantined, PodsMissing, NamespaceBackingOff, BackingOff} {
 		ranks[code] = i
 	}
 	return ranks
@@ -230,29 +232,30 @@ func addSpared(a, b []Spared) []Spared {
 }
 
 var openings = map[Code]string{
-	Preempting:          "pods are leaving the nominated nodes",
-	QueueNotFound:       "queue %s does not exist",
-	QueueInvalid:        "queue %s has no valid place in the tree",
-	QueueNotLeaf:        "queue %s has child queues; jobs run in leaf queues only",
-	QueueClosed:         "queue %s is not open",
-	NotEnoughTasks:      "not all pods exist yet",
-	NotEnoughPodsOfTask: "not all pods of task %s exist yet",
-	SchedulingGated:     "pods are held by scheduling gates",
-	TooLargeForQueue:    "the job is larger than queue %s may ever be",
-	TooManyApplications: "queue %s has as many admitted jobs as it may have",
-	OverCapability:      "queue %s is at its capability",
-	OverCluster:         "the cluster has no more for queue %s",
-	OverShare:           "queue %s holds all that it deserves",
-	OverCommitted:       "the admitted jobs claim all that overcommit allows",
-	HeldUp:              "job %s comes first",
-	Refused:             "refused by %s",
-	Delayed:             "the job has not waited long enough to take room from others",
-	NotGuaranteed:       "no pods of other queues are evicted for the job",
-	NotEnoughResources:  "not enough room on the nodes",
-	Quarantined:         "the scheduler panicked over this job and ignores it until it changes",
-	PodsMissing:         "the job was admitted and its pods did not come",
-	NamespaceBackingOff: "jobs of namespace %s were admitted and brought no pods, and jobs of other namespaces come first",
-	BackingOff:          "the API server refused to bind pod %s, and the job is tried again later",
+	Preempting:                 "pods are leaving the nominated nodes",
+	QueueNotFound:              "queue %s does not exist",
+	QueueInvalid:               "queue %s has no valid place in the tree",
+	QueueNotLeaf:               "queue %s has child queues; jobs run in leaf queues only",
+	QueueClosed:                "queue %s is not open",
+	NotEnoughTasks:             "not all pods exist yet",
+	NotEnoughPodsOfTask:        "not all pods of task %s exist yet",
+	SchedulingGated:            "pods are held by scheduling gates",
+	ResourceReservationTimeout: "the gang has waited too long, and its waiting pods fail",
+	TooLargeForQueue:           "the job is larger than queue %s may ever be",
+	TooManyApplications:        "queue %s has as many admitted jobs as it may have",
+	OverCapability:             "queue %s is at its capability",
+	OverCluster:                "the cluster has no more for queue %s",
+	OverShare:                  "queue %s holds all that it deserves",
+	OverCommitted:              "the admitted jobs claim all that overcommit allows",
+	HeldUp:                     "job %s comes first",
+	Refused:                    "refused by %s",
+	Delayed:                    "the job has not waited long enough to take room from others",
+	NotGuaranteed:              "no pods of other queues are evicted for the job",
+	NotEnoughResources:         "not enough room on the nodes",
+	Quarantined:                "the scheduler panicked over this job and ignores it until it changes",
+	PodsMissing:                "the job was admitted and its pods did not come",
+	NamespaceBackingOff:        "jobs of namespace %s were admitted and brought no pods, and jobs of other namespaces come first",
+	BackingOff:                 "the API server refused to bind pod %s, and the job is tried again later",
 }
 
 // Sentence formats the verdict for users, with every number.

@@ -15,6 +15,7 @@ var floors = [][]string{
 	{"internal/topology", "internal/jobplugins", "pkg/quota"},
 	{"pkg/cluster", "pkg/client", "pkg/apis/batch/validation", "test/fixture"},
 	{"pkg/cluster/model"},
+	{"pkg/cluster/standins"},
 	{"pkg/cluster/cache"},
 	{"internal/edge", "pkg/framework", "internal/localcluster", "internal/placement"},
 	{"internal/placer", "internal/gang", "internal/admission", "internal/journal"},

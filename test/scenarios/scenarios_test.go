@@ -138,7 +138,7 @@ func readScenario(folder string) (*scenario, error) {
 
 // options are what the flags of hekla simulate would make of it.
 func (s *scenario) options() (simulator.Options, error) {
-	options := simulator.Options{SchedulerNames: []string{"volcano"}, Cycles: s.Cycles, UntilStable: s.UntilStable}
+	options := simulator.Options{SchedulerNames: []string{"volcano"}, Cycles: s.Cycles, UntilStable: s.UntilStable, MinCycles: s.lastChange()}
 	flags := pflag.NewFlagSet("args", pflag.ContinueOnError)
 	flags.BoolVar(&options.Grace, "grace", false, "")
 	flags.IntVar(&options.MaxCycles, "max-cycles", 1000, "")

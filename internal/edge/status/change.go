@@ -21,6 +21,8 @@ const (
 	ofQueue = "Queue"
 	ofPod   = "condition of a Pod"
 	ofGate  = "gate of a Pod"
+	ofWait  = "stand-ins of a PodGroup"
+	ofEnd   = "failure of a Pod"
 )
 
 // key tells apart what is written: for each key there is one write at a time.
@@ -79,19 +81,57 @@ func (c Place) urgent(last Change) bool { return last.uid() != c.UID }
 func (c Place) awaited() bool           { return false }
 
 func (c Place) write(ctx context.Context, clients *apiserver.Clients) error {
-	scheduling := clients.Batch.SchedulingV1beta1()
+	return annotateGroup(ctx, clients, c.Job, c.UID, schedulingv1beta1.JobAllocatedHyperNodeKey, c.HyperNode)
+}
+
+// annotateGroup writes an annotation of a PodGroup, or removes it if the value is empty.
+func annotateGroup(ctx context.Context, clients *apiserver.Clients, name types.NamespacedName, uid types.UID, key, text string) error {
+	groups := clients.Batch.SchedulingV1beta1().PodGroups(name.Namespace)
 	var value any // null takes the annotation away
-	if c.HyperNode != "" {
-		value = c.HyperNode
+	if text != "" {
+		value = text
 	}
-	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": c.UID,
-		"annotations": map[string]any{schedulingv1beta1.JobAllocatedHyperNodeKey: value}}})
-	_, err := scheduling.PodGroups(c.Job.Namespace).Patch(ctx, c.Job.Name, types.MergePatchType, body, metav1.PatchOptions{})
+	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid, "annotations": map[string]any{key: value}}})
+	_, err := groups.Patch(ctx, name.Name, types.MergePatchType, body, metav1.PatchOptions{})
+	if err == nil {
+		return nil
+	}
+	return apiserver.ExplainRefusal(err, uid, func() (metav1.Object, error) { return groups.Get(ctx, name.Name, metav1.GetOptions{}) })
+}
+
+// StandIns records on a PodGroup which nodes are held for pods that do not exist yet.
+type StandIns decision.GroupStandIns
+
+func (c StandIns) key() key                { return key{ofWait, c.Job} }
+func (c StandIns) refresh() bool           { return false }
+func (c StandIns) uid() types.UID          { return c.UID }
+func (c StandIns) urgent(last Change) bool { return true }
+
+// awaited is true because a scheduler that starts anew finds the nodes by the record alone.
+func (c StandIns) awaited() bool { return true }
+
+func (c StandIns) write(ctx context.Context, clients *apiserver.Clients) error {
+	return annotateGroup(ctx, clients, c.Job, c.UID, schedulingv1beta1.StandInsKey, c.Record)
+}
+
+// Failure says that a pod which waits has failed.
+type Failure decision.PodFailure
+
+func (c Failure) key() key                { return key{ofEnd, c.Pod} }
+func (c Failure) refresh() bool           { return false }
+func (c Failure) uid() types.UID          { return c.UID }
+func (c Failure) urgent(last Change) bool { return last.uid() != c.UID }
+func (c Failure) awaited() bool           { return false }
+
+func (c Failure) write(ctx context.Context, clients *apiserver.Clients) error {
+	core := clients.Core.CoreV1()
+	err := apiserver.PatchStatus(ctx, core.RESTClient(), "pods", c.key().name, types.StrategicMergePatchType, apiserver.PodPatch(c.UID, "",
+		apiserver.PodWrite{Status: map[string]any{"phase": corev1.PodFailed, "reason": c.Reason, "message": c.Message}})).Error()
 	if err == nil {
 		return nil
 	}
 	return apiserver.ExplainRefusal(err, c.UID, func() (metav1.Object, error) {
-		return scheduling.PodGroups(c.Job.Namespace).Get(ctx, c.Job.Name, metav1.GetOptions{})
+		return core.Pods(c.Pod.Namespace).Get(ctx, c.Pod.Name, metav1.GetOptions{})
 	})
 }
 

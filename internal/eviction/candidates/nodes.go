@@ -265,7 +265,29 @@ func (c *Nodes) open(x framework.Transaction, t *cluster.Task, n, local *cluster
 		c.victims.Sort(evicted.Units)
 	}
 	isLocal = !slices.ContainsFunc(evicted.Units, func(u victims.Unit) bool { return u.Whole })
-	return c.victims.GiveBack(x, evicted.Units, local, func(*victims.Unit) bool { return fits() }), isLocal, result{opens: true, wasRefused: evicted.WasRefused}
+	units = c.victims.GiveBack(x, evicted.Units, local, func(*victims.Unit) bool { return fits() })
+	if c.rules.RanksJobs() && victims.Marked(units) > 1 {
+		units = c.withFewerMarked(x, y, n, local, units, fits)
+	}
+	return units, isLocal, result{opens: true, wasRefused: evicted.WasRefused}
+}
+
+// withFewerMarked returns the cheaper of two sets of units that open a node, and evicts it. One set is evicted now. The other is left if of
+// the units with marks the small ones are given back first (rule G1). start is the state before.
+func (c *Nodes) withFewerMarked(x, start framework.Transaction, n, local *cluster.Node, units []victims.Unit, fits func() bool) []victims.Unit {
+	cost := c.victims.Cost(units, n.Rank)
+	start.Undo()
+	all := c.victims.Evict(x, n.Tasks(), victims.Options{Local: local}).Units
+	victims.SortBySize(c.rules, all)
+	if fits() {
+		other := c.victims.GiveBack(x, all, local, func(*victims.Unit) bool { return fits() })
+		if c.compare(c.victims.Cost(other, n.Rank), cost) < 0 {
+			return other
+		}
+	}
+	start.Undo()
+	victims.LeaveOn(x, units, local)
+	return units
 }
 
 // fitsBetterOnLess reports whether a pod that fits on a node also fits if more pods leave it. A pod with affinity may need them there, and

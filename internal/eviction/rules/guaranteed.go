@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
@@ -30,9 +33,10 @@ type Guaranteed struct {
 	// Ask says which pods of the preemptor ask for room, if it is in a subtree.
 	Ask Ask
 
-	session   *framework.Session
-	preemptor *cluster.Job
-	isDaemon  bool
+	session     *framework.Session
+	preemptor   *cluster.Job
+	isDaemon    bool
+	application types.NamespacedName // of the preemptor, zero if it is of none
 }
 
 // guaranteed returns the rules of guaranteed shares for a preemptor, nil if there are no subtrees in which they hold.
@@ -41,7 +45,8 @@ func guaranteed(s *framework.Session, scope decision.Scope, preemptor *cluster.J
 	if subtrees == nil || !scope.CrossesQueues() {
 		return nil
 	}
-	g := &Guaranteed{session: s, preemptor: preemptor, isDaemon: subtrees.DaemonSets && isDaemonJob(preemptor), Ask: AskOf(s, subtrees, preemptor)}
+	g := &Guaranteed{session: s, preemptor: preemptor, isDaemon: subtrees.DaemonSets && isDaemonJob(preemptor), Ask: AskOf(s, subtrees, preemptor),
+		application: ApplicationOf(s, scope, preemptor)}
 	g.Rules = guaranteesOf(s, subtrees, scope, preemptor, others, wanted, g.Ask.IsEarly(s.Now))
 	return g
 }
@@ -61,6 +66,9 @@ func guaranteesOf(
 	}
 	return guarantee.New(subtrees, others, p)
 }
+
+// Application is that of the preemptor, by namespace and id, zero if it is of none.
+func (g *Guaranteed) Application() types.NamespacedName { return g.application }
 
 // IsGoverned reports whether the rules of guaranteed shares hold between the preemptor and a job (rule G0).
 func (r *Rules) IsGoverned(j *cluster.Job) bool {
@@ -82,16 +90,30 @@ func (g *Guaranteed) protects(t *cluster.Task) string {
 	if IsOfDaemonSet(t) {
 		return ofDaemonSet
 	}
-	if id := g.Application(); id != "" && t.Job.ID.Namespace == g.preemptor.ID.Namespace && t.Application() == id {
+	if g.application.Name != "" && t.Job.ID.Namespace == g.application.Namespace && t.Application() == g.application.Name {
 		return sameApplication
 	}
 	return ""
 }
 
-// Application returns the application of the preemptor, "" if it is of none.
-func (g *Guaranteed) Application() string {
-	for _, t := range g.preemptor.Tasks() {
-		return t.Application()
+// ApplicationOf returns the namespace and the id of the application of a preemptor, zero if it is of none or no rule in the scope asks
+// for it (rule G3).
+func ApplicationOf(s *framework.Session, scope decision.Scope, preemptor *cluster.Job) (of types.NamespacedName) {
+	if s.Policy.Subtrees() == nil || !scope.CrossesQueues() {
+		return of
+	}
+	if id := applicationOf(preemptor); id != "" {
+		of = types.NamespacedName{Namespace: preemptor.ID.Namespace, Name: id}
+	}
+	return of
+}
+
+// applicationOf returns the application of the pods of a job, which are of one application or of none.
+func applicationOf(j *cluster.Job) string {
+	for _, t := range j.Tasks() {
+		if !t.IsStandIn {
+			return t.Application()
+		}
 	}
 	return ""
 }
@@ -150,6 +172,14 @@ func IsOfDaemonSet(t *cluster.Task) bool {
 	return owner != nil && owner.Kind == "DaemonSet" && owner.APIVersion == appsv1.SchemeGroupVersion.String()
 }
 
+// freshTime is how long a pod that a plan has placed counts as the oldest of its class. Another pod then leaves, if one will do.
+const freshTime = time.Minute
+
+// IsFreshlyPlaced reports whether a plan has placed a pod a short time ago. It still has the record of that plan.
+func IsFreshlyPlaced(t *cluster.Task, now time.Time) bool {
+	return t.Pod.Annotations[schedulingv1beta1.PromiseRecordKey] != "" && now.Sub(t.Started()) < freshTime
+}
+
 // Class is what of a victim counts before its priority (rule G8).
 type Class int8
 
@@ -181,18 +211,20 @@ func MarksOf(s *framework.Session, t *cluster.Task) (c Class) {
 // application identifies an application.
 type application struct{ namespace, id string }
 
-// originators returns the first pod of each application: the pod created first, by UID among equals. The pods of a job are of one
-// application or of none.
+// originators returns the first pod of each application: the pod created first, by UID among equals.
 func originators(s *framework.Session) map[application]*cluster.Task {
 	return framework.Keep(s, "originators", func() map[application]*cluster.Task {
 		first := map[application]*cluster.Task{}
 		s.Cluster.EachJob(func(j *cluster.Job) {
-			tasks := j.Tasks()
-			if len(tasks) == 0 || tasks[0].Application() == "" {
+			id := applicationOf(j)
+			if id == "" {
 				return
 			}
-			of := application{j.ID.Namespace, tasks[0].Application()}
-			for _, t := range tasks {
+			of := application{j.ID.Namespace, id}
+			for _, t := range j.Tasks() {
+				if t.IsStandIn {
+					continue
+				}
 				if known := first[of]; known == nil || compareAge(t, known) < 0 {
 					first[of] = t
 				}

@@ -67,7 +67,7 @@ func (r *Rules) KindOf(t *cluster.Task) Kind {
 // that the scope includes.
 func (r *Rules) Concerns(t *cluster.Task) bool {
 	j := t.Job
-	if !t.Status.Evictable() || j == nil || j.Group == nil || j.Queue == nil {
+	if !t.Status.Yields() || j == nil || j.Group == nil || j.Queue == nil {
 		return false
 	}
 	switch r.Scope {

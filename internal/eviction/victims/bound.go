@@ -1,7 +1,6 @@
 package victims
 
 import (
-	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -72,17 +71,29 @@ func (o *nodeOffers) hasRoom(request resources.Vector) bool {
 	return true
 }
 
-// boundFor returns the lower bound of the cost if a request must fit and the most important victim is of a queue. Offers are added one
-// after the other, the least important first. As soon as all of them together are large enough, the last may be the most important
-// victim. ok is false if the node cannot be opened in this way.
-func (s *Selector) boundFor(o *nodeOffers, request resources.Vector, queue *quota.Node) (best bound, ok bool) {
+// noBound is in place of the offer of a bound that does not exist.
+const noBound = -2
+
+// boundsFor works out, for each queue with offers on a node, the lower bound of the cost if a request must fit and the most important victim
+// is of that queue. It reports whether there is any. Offers are added one after the other, the least important first. As soon as
+// all of them together are large enough, the last may be the most important victim. A queue for which the node cannot be opened in this way has noBound.
+func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, request resources.Vector) (found bool) {
+	for k := range bounds {
+		bounds[k].offer = noBound
+	}
 	short, ok := o.shortages(request)
 	if !ok {
-		return bound{}, false
+		return false
 	}
-	ok = false
+	var few [8]bool
+	done := few[:]
+	if len(bounds) > len(few) {
+		done = make([]bool, len(bounds))
+	}
+	done = done[:len(bounds)] // further offers of the queue cost more
+	left := len(done)
 	ending := int32(0) // jobs that end if all offers so far leave
-	for first := 0; first < len(o.offers); {
+	for first := 0; first < len(o.offers) && left > 0; {
 		next := first + 1
 		for next < len(o.offers) && o.offers[next].compare(&o.offers[first]) == 0 {
 			next++ // one as important as the other
@@ -95,21 +106,26 @@ func (s *Selector) boundFor(o *nodeOffers, request resources.Vector, queue *quot
 			enough = short[i].add(o.offers[first:next]) && enough
 		}
 		for i := first; enough && i < next; i++ {
-			if o.offers[i].queue != queue {
+			k := o.offers[i].entry
+			if done[k] {
 				continue
 			}
 			b := bound{of: o, offer: int32(i), more: moreBeside(&o.offers[i], short)}
 			b.ended = ending - (int32(next) - 1 - b.more) // each offer that stays may keep one job
-			if !ok || s.compareBounds(b, best) < 0 {
-				best, ok = b, true
+			if bounds[k].offer == noBound || s.compareBounds(b, bounds[k]) < 0 {
+				bounds[k], found = b, true
 			}
 		}
-		if ok && next < len(o.offers) && o.offers[next].compareRank(&o.offers[best.offer]) > 0 && o.offers[best.offer].cost.violations == 0 {
-			break // the others cost more
+		for k := range bounds {
+			if best := bounds[k].offer; !done[k] && best != noBound && next < len(o.offers) && o.offers[next].compareRank(&o.offers[best]) > 0 &&
+				o.offers[best].cost.violations == 0 {
+				done[k] = true
+				left--
+			}
 		}
 		first = next
 	}
-	return best, ok
+	return found
 }
 
 // add adds offers to those that may be evicted, and reports whether they are enough.

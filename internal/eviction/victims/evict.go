@@ -243,7 +243,7 @@ func (r *round) head(h *jobGroup) (u Unit, ok bool) {
 		if t.Status == cluster.Evicting {
 			continue // evicted with its whole gang, for another node
 		}
-		if h.job.KeepsMinimum(t, cluster.Leaving{}) {
+		if !t.IsStandIn && h.job.KeepsMinimum(t, cluster.Leaving{}) {
 			u = Unit{Job: h.job, Tasks: h.tasks[h.at : h.at+1 : h.at+1], top: h.tops[h.at]}
 			u.top.endsJob = ends(r.rules, h.job, 1)
 			return u, true

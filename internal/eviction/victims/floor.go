@@ -53,6 +53,7 @@ type offer struct {
 	task  *cluster.Task
 	class rules.Class
 	queue *quota.Node
+	entry int32            // index of the entry of the queue
 	size  resources.Vector // what leaves the node
 	cost  Cost             // without the share of the queue, which changes with each plan
 	// endsJob says that its job would end if this offer and all before it leave.
@@ -158,7 +159,7 @@ func (o *nodeOffers) isOf(n *cluster.Node) bool {
 	}
 	found := 0
 	for _, t := range n.Tasks() {
-		if !t.Status.Evictable() {
+		if !t.Status.Yields() {
 			continue
 		}
 		if found == len(o.evictable) || o.evictable[found] != t {
@@ -180,7 +181,7 @@ func (s *Selector) offersOf(n *cluster.Node) *nodeOffers {
 	tasks := n.Tasks()
 	o.evictable, o.offers = make([]*cluster.Task, 0, len(tasks)), make([]offer, 0, len(tasks))
 	for _, t := range tasks {
-		if !t.Status.Evictable() {
+		if !t.Status.Yields() {
 			continue
 		}
 		o.evictable = append(o.evictable, t)
@@ -196,9 +197,13 @@ func (s *Selector) offersOf(n *cluster.Node) *nodeOffers {
 				o.least[k] = sum
 			}
 		}
-		if first := o.firstOf(o.offers[i].queue); first == i {
-			o.entries = append(o.entries, entry{offer: s.cheapest(o, first), slot: int32(n.Slot)})
+		first := o.firstOf(o.offers[i].queue)
+		if first < i {
+			o.offers[i].entry = o.offers[first].entry
+			continue
 		}
+		o.offers[i].entry = int32(len(o.entries))
+		o.entries = append(o.entries, entry{offer: s.cheapest(o, first), slot: int32(n.Slot)})
 	}
 	if !s.rules.RanksJobs() {
 		o.markEnds()
@@ -273,7 +278,7 @@ func (s *Selector) cheapest(o *nodeOffers, of int) *offer {
 // depends on the other victims, and a lower bound has to assume yes.
 func mayLeaveAlone(t *cluster.Task) bool {
 	j := t.Job
-	return j.ChecksRoles() || len(j.Subgroups()) > 0 || j.KeepsMinimum(t, cluster.Leaving{})
+	return !t.IsStandIn && (j.ChecksRoles() || len(j.Subgroups()) > 0 || j.KeepsMinimum(t, cluster.Leaving{}))
 }
 
 // isAnySpent reports whether one of some disruption budgets allows no more evictions.

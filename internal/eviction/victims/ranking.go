@@ -57,6 +57,7 @@ type Ranking struct {
 	seen    int                    // position in the changes of the floors
 	roomy   *framework.Heap[bound] // nodes that are large enough without evictions
 	queues  []*rankedQueue         // as the orders of the floors
+	bounds  []nodeBounds           // by slot
 	next    *framework.Heap[bound] // that First has found
 	taken   []takenBound
 }
@@ -73,6 +74,12 @@ type rankedQueue struct {
 	order *order
 	last  entry // in the order; the nodes up to it have bounds
 	heap  *framework.Heap[bound]
+}
+
+// nodeBounds are the bounds of a node, one for each of its entries, none if it cannot be opened.
+type nodeBounds struct {
+	of     *nodeOffers
+	bounds []bound
 }
 
 type takenBound struct {
@@ -195,12 +202,37 @@ func (r *Ranking) add(s *Selector, q *rankedQueue, e entry) {
 	if o.hasRoom(r.class.Request) || !r.mayBegin(s, o) {
 		return // in the first case it is among the roomy ones
 	}
-	b, ok := s.boundFor(o, r.class.Request, q.order.queue)
-	if ok && r.canOpen(s.rules.Session.Cluster.BySlot()[e.slot]) {
-		b.slot = e.slot
-		q.heap.Push(b)
-		r.floors.bounds++
+	var one [1]bound
+	bounds := one[:]
+	if len(o.entries) > 1 {
+		bounds = r.boundsOf(s, o, e.slot)
+	} else if !s.boundsFor(bounds, o, r.class.Request) || !r.canOpen(s.rules.Session.Cluster.BySlot()[e.slot]) {
+		return
 	}
+	if len(bounds) == 0 || bounds[e.offer.entry].offer == noBound {
+		return
+	}
+	b := bounds[e.offer.entry]
+	b.slot = e.slot
+	q.heap.Push(b)
+	r.floors.bounds++
+}
+
+// boundsOf returns the bounds of a node with offers of several queues, which are worked out for all of them at once. It is nil if the node
+// cannot be opened.
+func (r *Ranking) boundsOf(s *Selector, o *nodeOffers, slot int32) []bound {
+	if missing := int(slot) + 1 - len(r.bounds); missing > 0 {
+		r.bounds = append(r.bounds, make([]nodeBounds, missing)...)
+	}
+	known := &r.bounds[slot]
+	if known.of != o {
+		known.of, known.bounds = o, nil
+		bounds := make([]bound, len(o.entries))
+		if s.boundsFor(bounds, o, r.class.Request) && r.canOpen(s.rules.Session.Cluster.BySlot()[slot]) {
+			known.bounds = bounds
+		}
+	}
+	return known.bounds
 }
 
 // least works out as many bounds of a queue as it takes to know the least. ok is false if there is none.

@@ -1,6 +1,10 @@
 package victims
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/quota"
@@ -14,6 +18,9 @@ func rankedImportance(r *rules.Rules, i importance, t *cluster.Task) importance 
 	i.class, i.size = r.Guarantees.ClassOf(t), r.Guarantees.SizeOf(t)
 	i.priority[0] = r.Queues.Priority(n)
 	i.priority[1] = r.Guarantees.Rank(n, t.Job.Priority)
+	if rules.IsFreshlyPlaced(t, r.Session.Now) {
+		i.start = time.Time{}
+	}
 	return i
 }
 
@@ -47,4 +54,20 @@ func countOrder(r *rules.Rules, c *Cost, q *quota.Node) {
 		c.queue = r.Queues.Priority(q)
 	}
 	c.share = r.Queues.Standing(q).Ratio
+}
+
+// Marked is the number of units that have asked to stay, or are the first of their applications.
+func Marked(units []Unit) (marked int) {
+	for i := range units {
+		marked += btoi(units[i].top.class != 0)
+	}
+	return marked
+}
+
+// SortBySize sorts units by class, and those of one class by size, the largest first. So the small ones are given back first, and the
+// fewest of a class leave.
+func SortBySize(r *rules.Rules, units []Unit) {
+	slices.SortStableFunc(units, func(u, v Unit) int {
+		return cmp.Or(cmp.Compare(u.top.class, v.top.class), part(r, v.requested()).Compare(part(r, u.requested())))
+	})
 }

@@ -40,7 +40,7 @@ func (u *Unit) leave(x framework.Transaction, local *cluster.Node) {
 	if local != nil && u.Whole {
 		u.gone = nil
 		for _, t := range local.Tasks() {
-			if t.Job == u.Job && t.Status.Evictable() {
+			if t.Job == u.Job && t.Status.Yields() {
 				u.gone = append(u.gone, t)
 			}
 		}
@@ -51,9 +51,12 @@ func (u *Unit) leave(x framework.Transaction, local *cluster.Node) {
 }
 
 // Leave evicts the units that were found before, at the same point of the plan.
-func Leave(x framework.Transaction, units []Unit) {
+func Leave(x framework.Transaction, units []Unit) { LeaveOn(x, units, nil) }
+
+// LeaveOn is Leave with a local node, see [Options].
+func LeaveOn(x framework.Transaction, units []Unit, local *cluster.Node) {
 	for i := range units {
-		units[i].leave(x, nil)
+		units[i].leave(x, local)
 	}
 }
 
@@ -163,7 +166,7 @@ func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 	g := &gang{unbudgeted: true}
 	for _, t := range j.Tasks() {
 		switch {
-		case t.Status == cluster.Evicting && (t.Evicts == nil || t.Evicts == s.rules.Preemptor.Plan), t.Status.Evictable():
+		case t.Status == cluster.Evicting && (t.Evicts == nil || t.Evicts == s.rules.Preemptor.Plan), t.Status.Yields():
 			if s.rules.Protects(t) != "" {
 				return &gang{}
 			}

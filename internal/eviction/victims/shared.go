@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -39,7 +41,7 @@ type floorsKey struct {
 	priority int32
 	// queue and application count by the rules of guaranteed shares only.
 	queue       *quota.Node
-	application string
+	application types.NamespacedName
 	variant     uint8
 }
 
@@ -93,7 +95,7 @@ func (f *FloorsByRules) Planned(p *cluster.Plan) {
 		}
 		last = v.Job
 		for _, t := range last.Tasks() {
-			if t.Status.Evictable() {
+			if t.Status.Yields() {
 				for _, floors := range f.floors {
 					floors.outdated = append(floors.outdated, int32(t.Node.Slot))
 				}

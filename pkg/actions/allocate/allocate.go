@@ -150,6 +150,10 @@ func (r *run) addBehind(j *cluster.Job) {
 // place places the next part of a job and reports whether there is more to place.
 func (r *run) place(j *cluster.Job) bool {
 	s := r.session
+	if takePlaces(s, j) && j.Count(cluster.Pending) == 0 {
+		s.AddVerdict(j, nil)
+		return false
+	}
 	if s.LacksRoom(j) {
 		return false
 	}

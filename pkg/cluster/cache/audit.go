@@ -169,7 +169,7 @@ func (a *audit) freshStanding(n *cluster.Node) cluster.Standing {
 	}
 	counted := func(yield func([]corev1.Toleration) bool) {
 		for _, t := range a.allTasks {
-			if k.isOurs(t.Pod) && !t.Status.Finished() && !yield(t.Pod.Spec.Tolerations) {
+			if k.isOurs(t.Pod) && !t.IsStandIn && !t.Status.Finished() && !yield(t.Pod.Spec.Tolerations) {
 				return
 			}
 		}
@@ -236,6 +236,9 @@ func (a *audit) jobs() {
 		if j.Group != nil {
 			fresh := &cluster.Job{ID: id}
 			for _, t := range members[j] {
+				if t.IsStandIn {
+					continue
+				}
 				fresh.Internal.Priorities.Add(priority.Of(t.Pod), +1)
 			}
 			value, _ := k.ranks.rankOf(fresh, j.Group.Spec.PriorityClassName)
@@ -415,7 +418,7 @@ func (a *audit) owners() {
 		count(s.job, s.scheduler)
 	}
 	for _, t := range a.allTasks {
-		if t.Job != nil {
+		if t.Job != nil && !t.IsStandIn {
 			count(t.Job.ID, t.Internal.Scheduler)
 		}
 	}

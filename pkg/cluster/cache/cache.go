@@ -10,6 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/pods"
+	"hekla.sh/hekla/pkg/cluster/standins"
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
@@ -75,6 +76,11 @@ type Cache struct {
 	owners   owners
 	ranks    ranks
 	refusals refusals
+	// StandIns are those of jobs that expect pods.
+	StandIns *standins.StandIns
+
+	// Marks are the marks of pods and classes that cannot be read.
+	Marks cluster.Marks
 
 	ungrouped    []*cluster.Task // tasks without a PodGroup since TakeUngrouped
 	keysAreStale bool            // jobs have to be updated for new keys
@@ -85,15 +91,19 @@ func New(options Options) *Cache {
 	options.DefaultQueue = cmp.Or(options.DefaultQueue, schedulingv1beta1.DefaultQueue)
 	c, w := model.New(options.Overlook)
 	b := &base{Cluster: c, writer: w, options: options, pods: pods.NewTable()}
-	return &Cache{base: b, nodes: newNodes(b), queues: queues{b}, owners: newOwners(b), ranks: newRanks(b), refusals: newRefusals(b)}
+	return &Cache{base: b, nodes: newNodes(b), queues: queues{b}, owners: newOwners(b), ranks: newRanks(b), refusals: newRefusals(b), StandIns: standins.New(c, w)}
 }
 
 // Settle updates what depends on many objects: the schedulers of jobs, ranks, the queue tree, HyperNodes, classes. It must
 // be called after events and before decisions.
 func (k *Cache) Settle() {
 	k.writer.SettleShares()
+	for _, j := range k.owners.questioned {
+		k.StandIns.Look(j)
+	}
 	k.owners.settle()
 	k.ranks.settle()
+	k.StandIns.Settle()
 	k.writer.Jobs.SettleWaiting()
 	k.writer.Nodes.SettleRanks()
 	k.nodes.settle()
@@ -155,6 +165,9 @@ func (k *Cache) NextDeadline(now time.Time) time.Time {
 		if until := t.Refusal.Until; until.After(now) && (next.IsZero() || until.Before(next)) {
 			next = until
 		}
+	}
+	if due := k.StandIns.NextDue(now); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		next = due
 	}
 	return next
 }

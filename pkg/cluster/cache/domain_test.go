@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/cluster/model"
 
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
@@ -25,10 +24,10 @@ func namesIn(c *Cache, d *cluster.Domain) []string {
 func TestASelectionFollowsItsNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := New(Options{})
-		labelled := func(key string) *model.Selection {
-			return model.NewSelection(func(n *corev1.Node) bool { return n.Labels[key] != "" })
+		labelled := func(key string) *cluster.Selection {
+			return cluster.NewSelection(func(n *corev1.Node) bool { return n.Labels[key] != "" })
 		}
-		selections := map[string]*model.Selection{"a": labelled("a"), "b": labelled("b")}
+		selections := map[string]*cluster.Selection{"a": labelled("a"), "b": labelled("b")}
 		for step := range rapid.IntRange(1, 60).Draw(t, "steps") {
 			name := fmt.Sprintf("n%03d", rapid.IntRange(0, 150).Draw(t, "node"))
 			if n := c.Node(name); n != nil && rapid.IntRange(0, 3).Draw(t, "goes") == 0 {

@@ -61,6 +61,7 @@ func (e Set) apply(k *Cache) {
 	case *schedulingv1beta1.Queue:
 		k.queues.set(object)
 	case *schedulingv1.PriorityClass:
+		k.Marks.OfClass(k.PriorityClass(object.Name), object)
 		k.writer.SetPriorityClass(object.Name, object)
 		k.ranks.reprioritize()
 	case *policyv1.PodDisruptionBudget:
@@ -92,6 +93,9 @@ func (e Delete) apply(k *Cache) {
 	case *corev1.Pod:
 		k.deletePod(types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object.UID)
 	case *corev1.Node:
+		if n := k.Node(object.Name); n != nil && n.Object != nil && n.Object.UID == object.UID {
+			k.StandIns.Lost(n)
+		}
 		k.nodes.drop(object)
 	case *schedulingv1beta1.PodGroup:
 		k.dropGroup(object)

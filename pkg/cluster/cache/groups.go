@@ -15,6 +15,7 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
 	j := k.writer.Jobs.Named(id)
 	// The scheduler decides the phase. The phase in the API is older, unless an earlier process has decided it.
+	isNew := j.Group == nil || j.Group.UID != group.UID
 	switch {
 	case j.Group == nil || j.Group.UID != group.UID:
 		if j.Plan != nil {
@@ -50,6 +51,7 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 	}
 	k.queues.assign(j, queue)
 	k.belong(j)
+	k.StandIns.Read(j, isNew)
 	k.writer.Jobs.Renew(j)
 	k.writer.Jobs.Settle(j)
 }
@@ -62,6 +64,7 @@ func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
 	if j.Plan != nil {
 		k.Plans().Cancel(j.Plan, "the job is gone")
 	}
+	k.StandIns.Forget(j)
 	k.queues.assign(j, "")
 	j.Read(k.Resources, &schedulingv1beta1.PodGroup{})
 	j.Group, j.Phase, j.Priority, j.NeverPreempts, j.IsForeign = nil, "", 0, false, false

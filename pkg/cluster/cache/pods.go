@@ -95,7 +95,13 @@ func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
 	if t.Refusal != nil && (status.Finished() || status == cluster.Releasing || !same.PodAsVictim(k.writer.Classes().Keys(), t.Pod, pod)) {
 		k.refusals.reconsider(func(other *cluster.Task) bool { return other == t })
 	}
+	if k.isOurs(pod) {
+		k.Marks.OfPod(t, pod)
+	}
+	before := t.Job
 	k.writer.Tasks.Show(t, state, func() { k.join(t, status) })
+	k.StandIns.Look(before)
+	k.StandIns.Look(t.Job)
 	if !status.Leaves() && status != cluster.Lingering {
 		k.Plans().RemoveVictim(t)
 	}
@@ -170,6 +176,7 @@ func (k *Cache) deletePod(key types.NamespacedName, uid types.UID) {
 }
 
 func (k *Cache) dropTask(t *cluster.Task) {
+	k.StandIns.Look(t.Job)
 	k.writer.Tasks.Remove(t, func() {
 		t.Internal.Terms = k.writer.Classes().CountTerms(t.Internal.Terms, t.Pod, false)
 		k.nodes.tolerate(t, nil)

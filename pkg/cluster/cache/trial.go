@@ -33,7 +33,7 @@ func (k *Cache) Try(try func()) {
 
 // isStale reports whether Settle has anything to update besides the list of waiting jobs.
 func (k *Cache) isStale() bool {
-	return k.writer.Nodes.AreRanksStale() || k.Quota().IsStale() || k.writer.Classes().IsStale || len(k.owners.questioned)+len(k.ranks.requoted) > 0 ||
+	return k.writer.Nodes.AreRanksStale() || k.Quota().IsStale() || k.writer.Classes().IsStale || len(k.owners.questioned)+len(k.ranks.requoted) > 0 || k.StandIns.IsStale() ||
 		!k.nodes.topology.IsSettled()
 }
 

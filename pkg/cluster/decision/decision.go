@@ -20,12 +20,15 @@ type Decisions struct {
 	Queues []QueueStatus
 	Pods   []PodCondition
 	Gates  []GateOpening
+	Fails  []PodFailure
+	Awaits []GroupStandIns
 	Events []Notice
 }
 
 // IsEmpty reports whether there is nothing to carry out.
 func (d *Decisions) IsEmpty() bool {
-	return len(d.Binds)+len(d.Plans)+len(d.Ended)+len(d.Groups)+len(d.Places)+len(d.Queues)+len(d.Pods)+len(d.Gates)+len(d.Events) == 0
+	return len(d.Binds)+len(d.Plans)+len(d.Ended)+len(d.Groups)+len(d.Places)+len(d.Queues)+len(d.Pods)+len(d.Gates)+
+		len(d.Fails)+len(d.Awaits)+len(d.Events) == 0
 }
 
 // Bind is the decision to bind a pod to a node. The result comes back as an event: the pod with its node, or a failure.
@@ -123,6 +126,14 @@ type GroupPlace struct {
 	HyperNode string
 }
 
+// GroupStandIns is the record of the nodes that are held for pods of a PodGroup which do not exist yet, "" if there are none. A
+// newer one replaces an older one that is not written yet.
+type GroupStandIns struct {
+	Job    types.NamespacedName
+	UID    types.UID
+	Record string // see [StandInRecord]
+}
+
 // QueueStatus is the new usage of a queue. A newer one replaces an older one that is not written yet.
 type QueueStatus struct {
 	Queue     string
@@ -147,6 +158,13 @@ type PodCondition struct {
 type GateOpening struct {
 	Pod types.NamespacedName
 	UID types.UID
+}
+
+// PodFailure says that a pod which waits has failed: its phase becomes Failed. The result comes back as an event: the pod.
+type PodFailure struct {
+	Pod             types.NamespacedName
+	UID             types.UID
+	Reason, Message string // of the pod's status
 }
 
 // Notice is an Event about an object.

@@ -37,6 +37,32 @@ type EvictionRecord struct {
 	Refusals int `json:"refusals,omitempty"`
 }
 
+// StandInRecord is recorded on a PodGroup whose gang has its nodes while some of its pods do not exist yet.
+type StandInRecord struct {
+	// Since is when the gang had all its nodes, nil if it never had.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Nodes are the nodes that are held, by role, sorted.
+	Nodes map[string][]string `json:"nodes,omitempty"`
+	// IsOver is set if the gang has waited too long, and its pods are scheduled without a gang.
+	IsOver bool `json:"isOver,omitempty"`
+}
+
+// Encode returns the record as JSON, "" if it says nothing.
+func (r *StandInRecord) Encode() string {
+	if r.Since == nil && len(r.Nodes) == 0 && !r.IsOver {
+		return ""
+	}
+	return encode(r)
+}
+
+// StandInsOf returns the record of a PodGroup, empty if there is none that can be read.
+func StandInsOf(group *schedulingv1beta1.PodGroup) (r StandInRecord) {
+	if text := group.Annotations[schedulingv1beta1.StandInsKey]; text == "" || json.Unmarshal([]byte(text), &r) != nil {
+		return StandInRecord{}
+	}
+	return r
+}
+
 // PromiseRecord returns the record for each pod with a nominated node.
 func (p *PlanStart) PromiseRecord() string {
 	return encode(PromiseRecord{Plan: p.ID, Since: metav1.NewTime(p.Since), Action: p.Action, Scope: p.Scope.String()})

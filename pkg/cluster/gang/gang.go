@@ -12,7 +12,7 @@ type Counts [NumStatuses]int
 
 // ready is the number of tasks that count for a minimum: placed, running, or succeeded.
 func (c *Counts) ready() int {
-	return c[Allocated] + c[Binding] + c[Bound] + c[Running] + c[Unknown] + c[Succeeded]
+	return c[Allocated] + c[Binding] + c[Awaited] + c[Bound] + c[Running] + c[Unknown] + c[Succeeded]
 }
 
 // valid is the number of tasks that may ever count for a minimum.
@@ -40,6 +40,13 @@ type Gang struct {
 // Read takes the minimums and subgroup policies from a PodGroup. Its tasks are then in no subgroup, and must be
 // assigned again.
 func (g *Gang) Read(group *schedulingv1beta1.PodGroup) {
+	g.ReadMinimums(group)
+	g.Proximity = proximityOf(group.Spec.NetworkTopology)
+	g.readPolicies(group)
+}
+
+// ReadMinimums takes the minimums of the job and of its roles from a PodGroup.
+func (g *Gang) ReadMinimums(group *schedulingv1beta1.PodGroup) {
 	g.MinMember = max(int(group.Spec.MinMember), 0)
 	g.RoleMinimums = g.RoleMinimums[:0]
 	for role, minimum := range group.Spec.MinTaskMember {
@@ -48,8 +55,13 @@ func (g *Gang) Read(group *schedulingv1beta1.PodGroup) {
 		}
 	}
 	slices.SortFunc(g.RoleMinimums, func(a, b RoleMinimum) int { return cmp.Compare(a.Role, b.Role) })
-	g.Proximity = proximityOf(group.Spec.NetworkTopology)
-	g.readPolicies(group)
+}
+
+// Lower sets the minimum of the job, if that is larger. The minimums of its roles then do not count.
+func (g *Gang) Lower(minimum int) {
+	if minimum < g.MinMember {
+		g.MinMember, g.RoleMinimums = minimum, g.RoleMinimums[:0]
+	}
 }
 
 // Add counts a task by its status, for the gang, its role and its subgroup. With -1 it removes the task.
@@ -78,12 +90,12 @@ func (g *Gang) Roles() map[string]*Counts { return g.roles }
 // Count returns the number of tasks in a status.
 func (g *Gang) Count(s Status) int { return g.counts[s] }
 
-// Evictable is the number of tasks that may be evicted by their status (rule P4).
+// Evictable is the number of tasks that may be evicted by their status (rule P4). Stand-ins are not among them.
 func (g *Gang) Evictable() int { return g.counts[Bound] + g.counts[Running] }
 
 // Staying is the number of tasks that have a node or are pipelined to one, and are not leaving it.
 func (g *Gang) Staying() int {
-	return g.counts[Pipelined] + g.counts[Allocated] + g.counts[Binding] + g.Evictable() + g.counts[Unknown]
+	return g.counts[Pipelined] + g.counts[Allocated] + g.counts[Binding] + g.counts[Awaited] + g.Evictable() + g.counts[Unknown]
 }
 
 // Ready is the number of tasks that count for the minimum: placed, running, or succeeded.

@@ -10,6 +10,7 @@ const (
 	Pipelined               // has a nominated node, and waits for victims to leave it
 	Allocated               // placed in this cycle, in a transaction that may be undone
 	Binding                 // passed to the edge, not confirmed by the API server yet
+	Awaited                 // a stand-in that holds a node until its pod exists
 	Bound                   // has a node, does not run yet
 	Running
 	Evicting  // its eviction was decided and does not show in the API yet; it still holds its resources
@@ -22,7 +23,7 @@ const (
 	NumStatuses // the number of statuses
 )
 
-var statusNames = [NumStatuses]string{"Pending", "Gated", "Pipelined", "Allocated", "Binding", "Bound", "Running", "Evicting",
+var statusNames = [NumStatuses]string{"Pending", "Gated", "Pipelined", "Allocated", "Binding", "Awaited", "Bound", "Running", "Evicting",
 	"Releasing", "Lingering", "Succeeded", "Failed", "Unknown"}
 
 // String returns the status in Volcano's spelling.
@@ -38,6 +39,10 @@ func (s Status) Counts() bool { return s >= Pipelined && s <= Running || s == Un
 
 // Evictable reports whether a task in this status may be evicted (rule P4): it has its node, and is not leaving it.
 func (s Status) Evictable() bool { return s == Bound || s == Running }
+
+// Yields reports whether a task in this status may leave its node for another job: a pod that may be evicted, or a stand-in, which
+// leaves only with all pods of its gang.
+func (s Status) Yields() bool { return s == Awaited || s.Evictable() }
 
 // Leaves reports whether a task in this status is leaving, and its resources can be counted on.
 func (s Status) Leaves() bool { return s == Evicting || s == Releasing }

@@ -3,8 +3,7 @@
 //
 // Main types: [Cluster] is the model. Its parts build on each other: the registry (objects by name), attention (which jobs
 // to try, and what has changed), the ledger (all totals), and the operations of a cycle. [Plans] are the plans in force. A
-// [Writer] applies changes of the cluster; only package cache has it. A [Selection] is a set of nodes that follows the
-// changes of their objects.
+// [Writer] applies changes of the cluster; only package cache has it.
 //
 // Invariants:
 //
@@ -19,6 +18,9 @@
 //     job and queue and holds no resources yet. An Evicting task still holds its resources and no longer counts.
 //  6. An eviction counts in its disruption budgets from the decision until it shows in the API, in the pod or in the
 //     budget. Then the status of the budget includes it.
+//  7. A stand-in is a task for a pod that does not exist yet. An action adds one with [Cluster.AddStandIn] and places it like a
+//     pod; undoing removes it. Committed it is Awaited: it holds its node and counts like a pod that is bound, until
+//     [Cluster.DropStandIn] makes room for its pod.
 //
 // This package must not know more of API objects than names and requests (package cache reads them), nor policy, Kubernetes
 // clients, or the clock.

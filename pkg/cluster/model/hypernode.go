@@ -119,3 +119,11 @@ func (c *Cluster) TierOf(p *cluster.Proximity) (tier int, ok bool) {
 	}
 	return tier, ok
 }
+
+// NodesIn returns the nodes of a domain by name, when the model was last settled. The caller must not change the slice.
+func (c *Cluster) NodesIn(d *cluster.Domain) []*cluster.Node {
+	if d == nil {
+		return c.byRank
+	}
+	return d.Nodes()
+}

@@ -10,15 +10,25 @@ import (
 
 // operation is one entry of the undo log: the former state of a task or a job.
 type operation struct {
-	task   *cluster.Task
-	status gang.Status
-	node   *cluster.Node
+	task     *cluster.Task
+	status   gang.Status
+	presence presence
+	node     *cluster.Node
 
 	reservation *supplies.Reservation
 
 	job   *cluster.Job
 	phase schedulingv1beta1.PodGroupPhase
 }
+
+// presence says that an operation has added or dropped a stand-in.
+type presence uint8
+
+const (
+	unchanged presence = iota
+	added
+	dropped
+)
 
 // Mark returns the end of the undo log, for [Cluster.Undo].
 func (c *Cluster) Mark() int { return len(c.log) }
@@ -28,13 +38,18 @@ func (c *Cluster) Undo(mark int) {
 	for len(c.log) > mark {
 		last := c.log[len(c.log)-1]
 		c.log = c.log[:len(c.log)-1]
-		if last.task != nil {
+		switch {
+		case last.presence == added:
+			c.detach(last.task)
+		case last.presence == dropped:
+			c.attach(last.task)
+		case last.task != nil:
 			if last.reservation == nil {
 				c.hold(last.task, nil) // before its node changes
 			}
 			c.move(last.task, last.status, last.node)
 			c.hold(last.task, last.reservation)
-		} else {
+		default:
 			c.setPhase(last.job, last.phase)
 		}
 	}
@@ -68,9 +83,9 @@ func (c *Cluster) Unpipeline(t *cluster.Task) {
 	c.do(t, cluster.Pending, nil)
 }
 
-// Evict marks a task with a node as leaving.
+// Evict marks a task with a node as leaving. A stand-in leaves only together with all pods of its gang.
 func (c *Cluster) Evict(t *cluster.Task) {
-	invariant(t.Status == cluster.Bound || t.Status == cluster.Running, "task %s is evicted while %s", t.Key(), t.Status)
+	invariant(t.Status == cluster.Bound || t.Status == cluster.Running || t.Status == cluster.Awaited, "task %s is evicted while %s", t.Key(), t.Status)
 	c.do(t, cluster.Evicting, t.Node)
 }
 
@@ -80,10 +95,15 @@ func (c *Cluster) Spare(t *cluster.Task) {
 	c.do(t, t.Internal.Was, t.Node)
 }
 
-// Commit makes a placed task Binding: it stays on its node until an event says otherwise.
+// Commit makes a placed task Binding: it stays on its node until an event says otherwise. A stand-in becomes Awaited: it
+// stays there until a pod takes its place.
 func (c *Cluster) Commit(t *cluster.Task) {
 	invariant(t.Status == cluster.Allocated, "task %s is committed while %s", t.Key(), t.Status)
-	c.do(t, cluster.Binding, t.Node)
+	status := cluster.Binding
+	if t.IsStandIn {
+		status = cluster.Awaited
+	}
+	c.do(t, status, t.Node)
 	c.backlog.NotePlaced(&c.world, t.Job)
 	c.sharesMore = c.sharesMore || t.Node.Internal.Standing != cluster.StandsUsable
 }
@@ -104,7 +124,7 @@ func (c *Cluster) Reserve(t *cluster.Task, r *supplies.Reservation) {
 
 func (c *Cluster) do(t *cluster.Task, status gang.Status, n *cluster.Node) {
 	c.log = append(c.log, operation{task: t, status: t.Status, node: t.Node, reservation: t.Reservation})
-	if status != cluster.Binding {
+	if status != cluster.Binding && status != cluster.Awaited {
 		c.hold(t, nil)
 	}
 	c.move(t, status, n)

@@ -150,11 +150,8 @@ func (w *TaskWriter) Join(t *cluster.Task, j *cluster.Job) {
 // Leave removes a task, which must be in no totals, from its job.
 func (w *TaskWriter) Leave(t *cluster.Task) {
 	j := t.Job
-	last := j.Internal.Tasks[len(j.Internal.Tasks)-1]
-	j.Internal.Tasks[t.Internal.InJob], last.Internal.InJob = last, t.Internal.InJob
-	j.Internal.Tasks = j.Internal.Tasks[:len(j.Internal.Tasks)-1]
-	j.Unassign(t.Subgroup)
-	t.Subgroup, t.Job = nil, nil
+	t.LeaveJob()
+	t.Job = nil
 	w.c.renew(j)
 	w.c.list(j)
 }

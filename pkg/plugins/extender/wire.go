@@ -118,7 +118,7 @@ type (
 
 // statuses are Volcano's numbers for the states of a task.
 var statuses = map[cluster.Status]int{cluster.Pending: 1, cluster.Gated: 1, cluster.Allocated: 2, cluster.Pipelined: 4,
-	cluster.Binding: 8, cluster.Bound: 16, cluster.Running: 32, cluster.Evicting: 64, cluster.Releasing: 64,
+	cluster.Binding: 8, cluster.Awaited: 8, cluster.Bound: 16, cluster.Running: 32, cluster.Evicting: 64, cluster.Releasing: 64,
 	cluster.Lingering: 64, cluster.Succeeded: 128, cluster.Failed: 256, cluster.Unknown: 512}
 
 func (p *plugin) amounts(v resources.Vector) amounts {

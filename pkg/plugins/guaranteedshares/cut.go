@@ -161,7 +161,7 @@ func (p *plugin) unitOf(t *cluster.Task) []*cluster.Task {
 	}
 	var unit []*cluster.Task
 	for _, other := range t.Job.Tasks() {
-		if other.Status.Evictable() {
+		if other.Status.Yields() {
 			unit = append(unit, other)
 		}
 	}

@@ -94,6 +94,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster, p.written = s.Cluster, quota.Written(quota.Policy{})
 	p.service, p.applications = service{session: s}, newApplications(s)
 	var tops []*quota.Node
+	var missing, nested []string
 	for _, name := range p.names {
 		q := s.Cluster.Queue(name)
 		if name == schedulingv1beta1.RootQueue {
@@ -101,12 +102,18 @@ func (p *plugin) OpenSession(s *framework.Session) {
 		}
 		if q != nil && q.HasPlace() {
 			tops = append(tops, q.QuotaNode())
+		} else {
+			missing = append(missing, name)
 		}
 	}
 	p.subtrees = guarantee.NewSubtrees(slices.DeleteFunc(slices.Clone(tops), func(n *quota.Node) bool {
-		return slices.ContainsFunc(tops, func(other *quota.Node) bool { return other != n && other.Contains(n) })
+		isNested := slices.ContainsFunc(tops, func(other *quota.Node) bool { return other != n && other.Contains(n) })
+		if isNested {
+			nested = append(nested, n.Name)
+		}
+		return isNested
 	}), p.delay)
-	p.subtrees.DaemonSets = p.daemonSets
+	p.subtrees.DaemonSets, p.subtrees.Missing, p.subtrees.Nested = p.daemonSets, missing, nested
 	p.excess.follow(s, p.subtrees)
 	p.subtrees.NextCut = p.excess.next
 }

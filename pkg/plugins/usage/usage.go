@@ -163,7 +163,7 @@ func busy(n *cluster.Node, measured, amount int64, d resources.Dim) int64 {
 // isHidden reports whether a task does not show in the load yet.
 func (p *plugin) isHidden(t *cluster.Task) bool {
 	switch t.Status {
-	case cluster.Allocated, cluster.Binding, cluster.Bound:
+	case cluster.Allocated, cluster.Binding, cluster.Awaited, cluster.Bound:
 		return true
 	case cluster.Running:
 		return p.session.Now.Sub(t.Started()) < p.interval

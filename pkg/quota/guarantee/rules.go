@@ -52,6 +52,8 @@ type Rules struct {
 	held     resources.Vector // what the job held before the plan
 	before   quota.Held
 	known    map[*quota.Node]*relation
+	last     *quota.Node // the queue that was asked about last: several questions are about one pod
+	toLast   *relation
 }
 
 // relation is what does not change during a plan between the preemptor's queue and that of a victim.
@@ -81,9 +83,19 @@ func (r *Rules) RanksJobs() bool { return r.isInside }
 func (r *Rules) Governs(victim *quota.Node) bool { return r.to(victim).governs }
 
 func (r *Rules) to(victim *quota.Node) *relation {
-	if known := r.known[victim]; known != nil {
-		return known
+	if victim == r.last && r.toLast != nil {
+		return r.toLast
 	}
+	known := r.known[victim]
+	if known == nil {
+		known = r.relate(victim)
+		r.known[victim] = known
+	}
+	r.last, r.toLast = victim, known
+	return known
+}
+
+func (r *Rules) relate(victim *quota.Node) *relation {
 	known := &relation{common: Common(r.job.Node, victim)}
 	known.governs = victim != r.job.Node && known.common != nil && r.subtrees.Contains(known.common)
 	known.own = Relative(r.job.Node, known.common, r.job.Priority)
@@ -91,7 +103,6 @@ func (r *Rules) to(victim *quota.Node) *relation {
 		known.governs = victim != r.job.Node && r.subtrees.Contains(victim)
 	}
 	known.forbids = r.whyForbidden(victim, known)
-	r.known[victim] = known
 	return known
 }
 

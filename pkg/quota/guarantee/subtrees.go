@@ -15,6 +15,8 @@ type Subtrees struct {
 	DaemonSets bool
 	// NextCut is when a queue will have held more than its capability for too long (rule G12), zero if none will.
 	NextCut time.Time
+	// Missing are the names of tops that do not exist or have no place in the tree, Nested those that are below another.
+	Missing, Nested []string
 }
 
 // NewSubtrees returns the subtrees below some nodes. The delay holds where no queue sets one.

@@ -1,6 +1,8 @@
 // Package builder makes the PodGroup of a pod that names none, for the PodGroup controller and the simulator. It also adds
 // up the requests of pods for the minResources of a PodGroup.
 //
+// [AddTaskGroups] makes the PodGroup of an application a gang, by YuniKorn's task groups.
+//
 // Main functions: [PodGroup] with [PodGroupName], [AddRequests] and [AddUsage].
 //
 // Invariants:

@@ -55,6 +55,9 @@ const (
 	// EvictionRecordKey, on a pod with the condition DisruptionTarget, says which plan it is to leave for and by which rule, or how
 	// often its eviction was refused. Without the condition it says nothing.
 	EvictionRecordKey = "scheduling.hekla.sh/eviction"
+
+	// StandInsKey, on a PodGroup, says which nodes are held for pods that do not exist yet.
+	StandInsKey = "hekla.sh/stand-ins"
 )
 
 // Keys that say how a pod, or the pods of a PodGroup, may be treated.

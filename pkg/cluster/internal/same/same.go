@@ -89,8 +89,26 @@ func GroupAsVictim(keys *podclass.Keys, a, b *schedulingv1beta1.PodGroup) bool {
 // Group reports whether two states of a PodGroup are the same for decisions. Most updates are statuses that the
 // scheduler has written.
 func Group(a, b *schedulingv1beta1.PodGroup) bool {
-	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Annotations, b.Annotations) &&
+	return a.Generation == b.Generation && a.Generation != 0 && sameButFor(schedulingv1beta1.StandInsKey, a.Annotations, b.Annotations) &&
 		maps.Equal(a.Labels, b.Labels)
+}
+
+// sameButFor reports whether two states of an object have the same annotations, apart from one that the scheduler writes.
+func sameButFor(record string, a, b map[string]string) bool {
+	count := len(b)
+	if _, ok := b[record]; ok {
+		count--
+	}
+	for key, value := range a {
+		if key == record {
+			continue
+		}
+		if other, ok := b[key]; !ok || other != value {
+			return false
+		}
+		count--
+	}
+	return count == 0
 }
 
 // IsReady reports whether a node is not marked as not ready.

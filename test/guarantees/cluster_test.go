@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// cluster is a random cluster as manifests, with what the checks need of it.
-type cluster struct {
+// randomCluster is a cluster as manifests, with what the checks need of it.
+type randomCluster struct {
 	documents  []string
 	parent     map[string]string         // of each queue
 	guaranteed map[string]map[string]int // by queue and resource
@@ -19,9 +19,9 @@ type cluster struct {
 var birth = time.Date(2026, 3, 2, 6, 0, 0, 0, time.UTC)
 
 // draw returns a cluster of at most twelve queues and forty pods. With delays, pods that wait are a few seconds old.
-func draw(seed uint64) *cluster {
+func draw(seed uint64) *randomCluster {
 	r := rand.New(rand.NewPCG(seed, 7))
-	c := &cluster{parent: map[string]string{}, guaranteed: map[string]map[string]int{}, queueOf: map[string]string{}, requests: map[string]map[string]int{}}
+	c := &randomCluster{parent: map[string]string{}, guaranteed: map[string]map[string]int{}, queueOf: map[string]string{}, requests: map[string]map[string]int{}}
 	c.add(`apiVersion: v1
 kind: ConfigMap
 metadata: {name: volcano-scheduler-configmap, namespace: volcano-system, uid: config, creationTimestamp: "%s"}
@@ -67,12 +67,12 @@ func stamp(seconds int) string {
 	return birth.Add(time.Duration(seconds) * time.Second).Format(time.RFC3339)
 }
 
-func (c *cluster) add(format string, values ...any) {
+func (c *randomCluster) add(format string, values ...any) {
 	c.documents = append(c.documents, fmt.Sprintf(format, values...))
 }
 
 // addQueues adds a tree of queues and returns its leaves.
-func (c *cluster) addQueues(r *rand.Rand) (leaves []string) {
+func (c *randomCluster) addQueues(r *rand.Rand) (leaves []string) {
 	names := []string{"root"}
 	hasChild := map[string]bool{}
 	for i := range 2 + r.IntN(11) {
@@ -118,7 +118,7 @@ func policies(r *rand.Rand) string {
 }
 
 // addRunning adds a job of one pod that runs, if a node has room for it.
-func (c *cluster) addRunning(r *rand.Rand, i int, queue string, free []int) {
+func (c *randomCluster) addRunning(r *rand.Rand, i int, queue string, free []int) {
 	cpu, memory, node := 1+r.IntN(3), r.IntN(4), r.IntN(len(free))
 	if free[node] < cpu {
 		return
@@ -130,7 +130,7 @@ func (c *cluster) addRunning(r *rand.Rand, i int, queue string, free []int) {
 }
 
 // addWaiting adds a job of a few pods that wait.
-func (c *cluster) addWaiting(r *rand.Rand, i int, queue string) {
+func (c *randomCluster) addWaiting(r *rand.Rand, i int, queue string) {
 	name, pods := fmt.Sprintf("w%d", i), 1+r.IntN(3)
 	c.addGroup(name, queue, 1+r.IntN(pods), 21600, "Inqueue", r.IntN(2)*10)
 	cpu, memory := 1+r.IntN(3), r.IntN(4)
@@ -139,13 +139,13 @@ func (c *cluster) addWaiting(r *rand.Rand, i int, queue string) {
 	}
 }
 
-func (c *cluster) addGroup(name, queue string, minimum, created int, phase string, priority int) {
+func (c *randomCluster) addGroup(name, queue string, minimum, created int, phase string, priority int) {
 	c.add("apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {name: %s, namespace: work, uid: g-%s, creationTimestamp: %q}\n"+
 		"spec: {minMember: %d, queue: %s, priorityClassName: p%d}\nstatus: {phase: %s}\n", name, name, stamp(created), minimum, queue, priority, phase)
 }
 
 // addPod adds a pod that a controller makes again when it is evicted.
-func (c *cluster) addPod(name, group, queue string, cpu, memory, created int, node string, r *rand.Rand) {
+func (c *randomCluster) addPod(name, group, queue string, cpu, memory, created int, node string, r *rand.Rand) {
 	c.queueOf["work/"+name], c.requests["work/"+name] = queue, map[string]int{"cpu": cpu, "memory": memory}
 	where, status, label := "", "{phase: Pending}", ""
 	if node != "" {

@@ -48,7 +48,7 @@ func run(documents []string, observe func(cycle int, l *simulator.Led) error) (*
 }
 
 // held is what each queue holds with all below it, by resource: pods that have a node or are promised one.
-func (c *cluster) held(l *simulator.Led) map[string]map[string]int {
+func (c *randomCluster) held(l *simulator.Led) map[string]map[string]int {
 	held := map[string]map[string]int{}
 	for _, o := range l.Objects() {
 		pod, ok := o.(*corev1.Pod)
@@ -69,7 +69,7 @@ func (c *cluster) held(l *simulator.Led) map[string]map[string]int {
 }
 
 // check says what is wrong with a cycle, given what queues held before and after it.
-func (c *cluster) check(before, after map[string]map[string]int) error {
+func (c *randomCluster) check(before, after map[string]map[string]int) error {
 	for q, guaranteed := range c.guaranteed {
 		for resource, floor := range guaranteed {
 			if was, is := before[q][resource], after[q][resource]; is < was && is < floor {
@@ -81,7 +81,7 @@ func (c *cluster) check(before, after map[string]map[string]int) error {
 }
 
 // fulfilled is the sum over queues and named resources of min(held, guaranteed).
-func (c *cluster) fulfilled(held map[string]map[string]int) (sum int) {
+func (c *randomCluster) fulfilled(held map[string]map[string]int) (sum int) {
 	for q, guaranteed := range c.guaranteed {
 		for resource, floor := range guaranteed {
 			sum += min(held[q][resource], floor)
@@ -91,7 +91,7 @@ func (c *cluster) fulfilled(held map[string]map[string]int) (sum int) {
 }
 
 // problem returns what is wrong with the decisions about a cluster, and how many plans with evictions there were.
-func (c *cluster) problem() (plans int, err error) {
+func (c *randomCluster) problem() (plans int, err error) {
 	var before map[string]map[string]int
 	first, total := 0, 0
 	for _, guaranteed := range c.guaranteed {

@@ -1,0 +1,394 @@
+package guarantees
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/internal/simulator"
+	"hekla.sh/hekla/internal/simulator/manifests"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/scheduler"
+)
+
+// stepsEnv says how many random steps the survey takes.
+const stepsEnv = "HEKLA_GUARANTEES_STEPS"
+
+// stepsOfAStory is how many steps are taken in one cluster, before it must come to rest.
+const stepsOfAStory = 60
+
+func steps() int {
+	if count, err := strconv.Atoi(os.Getenv(stepsEnv)); err == nil {
+		return count
+	}
+	return 3000
+}
+
+// story is a cluster in which things happen.
+type story struct {
+	*randomCluster
+	random    *rand.Rand
+	led       *simulator.Led
+	policy    *framework.Policy
+	leaves    []string
+	guarantee map[string]map[string]int
+	delay     map[string]time.Duration // of each queue that writes one
+	jobs      []string                 // that were added
+	made      int
+	evictions []decision.Eviction // of the last cycle
+	plans     int
+	since     map[types.NamespacedName]time.Time // creation of the youngest waiting pod of a job
+}
+
+// tell begins a story in a random cluster, in which the action shuffle cuts what queues hold beyond their capabilities.
+func tell(seed uint64) (*story, error) {
+	c := draw(seed)
+	for i := range c.documents {
+		c.documents[i] = strings.Replace(c.documents[i], "reclaim, backfill", "reclaim, backfill, shuffle", 1)
+	}
+	input, err := manifests.Read([]string{"-"}, strings.NewReader(strings.Join(c.documents, "---\n")))
+	if err != nil {
+		return nil, err
+	}
+	registry := scheduler.NewRegistry()
+	configuration, err := conf.Parse([]byte(input.Configuration), registry.Catalogue())
+	if err != nil {
+		return nil, err
+	}
+	policy, err := registry.Build(configuration)
+	if err != nil {
+		return nil, err
+	}
+	s := &story{randomCluster: c, random: rand.New(rand.NewPCG(seed, 11)), policy: policy}
+	isParent := map[string]bool{}
+	for _, parent := range c.parent {
+		isParent[parent] = true
+	}
+	for q := range c.parent {
+		if !isParent[q] {
+			s.leaves = append(s.leaves, q)
+		}
+	}
+	slices.Sort(s.leaves)
+	s.led, err = simulator.Lead(input, policy, simulator.Options{SchedulerNames: []string{"volcano"}, Now: birth.Add(6*time.Hour + 5*time.Second), Observe: s.observe})
+	return s, err
+}
+
+func (s *story) observe(d *decision.Decisions) {
+	for _, p := range d.Plans {
+		if len(p.Evictions) > 0 && p.Job != (types.NamespacedName{}) {
+			s.plans++
+		}
+		s.evictions = append(s.evictions, p.Evictions...)
+	}
+}
+
+// queue returns a copy of a queue to change.
+func (s *story) queue(name string) *schedulingv1beta1.Queue {
+	return s.led.Get(&schedulingv1beta1.Queue{}, "", name).(*schedulingv1beta1.Queue).DeepCopy()
+}
+
+// anyQueue returns the name of a queue.
+func (s *story) anyQueue() string {
+	names := make([]string, 0, len(s.parent))
+	for q := range s.parent {
+		names = append(names, q)
+	}
+	slices.Sort(names)
+	return names[s.random.IntN(len(names))]
+}
+
+// happen changes the cluster.
+func (s *story) happen() error {
+	switch s.random.IntN(12) {
+	case 0, 1, 2:
+		return s.addJob()
+	case 3, 4:
+		s.endJob()
+	case 5:
+		return s.setGuarantee()
+	case 6, 7:
+		return s.setCapability()
+	case 8:
+		return s.setPolicy()
+	case 9:
+		s.deletePod()
+	case 10:
+		s.led.Pass(time.Duration(1+s.random.IntN(20)) * time.Second)
+	}
+	return nil
+}
+
+func (s *story) addJob() error {
+	s.made++
+	name, pods := fmt.Sprintf("s%d", s.made), 1+s.random.IntN(3)
+	cpu, queue, now := 1+s.random.IntN(3), s.leaves[s.random.IntN(len(s.leaves))], metav1.NewTime(s.led.Now())
+	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "work", CreationTimestamp: now, Generation: 1}}
+	group.Spec = schedulingv1beta1.PodGroupSpec{MinMember: int32(1 + s.random.IntN(pods)), Queue: queue, PriorityClassName: fmt.Sprintf("p%d", s.random.IntN(2)*10)}
+	group.Status.Phase = schedulingv1beta1.PodGroupInqueue
+	if err := s.led.Set(group); err != nil {
+		return err
+	}
+	s.jobs = append(s.jobs, name)
+	for k := range pods {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", name, k), Namespace: "work", CreationTimestamp: now, Generation: 1,
+			Annotations:     map[string]string{schedulingv1beta1.KubeGroupNameAnnotationKey: name},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: name, UID: types.UID(name), Controller: new(bool)}}}}
+		*pod.OwnerReferences[0].Controller = true
+		pod.Spec = corev1.PodSpec{SchedulerName: "volcano", Containers: []corev1.Container{{Name: "main", Image: "i", Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(cpu), resource.DecimalSI)}}}}}
+		pod.Status.Phase = corev1.PodPending
+		s.queueOf["work/"+pod.Name], s.requests["work/"+pod.Name] = queue, map[string]int{"cpu": cpu}
+		if err := s.led.Set(pod); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endJob has all pods of a job end.
+func (s *story) endJob() {
+	if len(s.jobs) == 0 {
+		return
+	}
+	i := s.random.IntN(len(s.jobs))
+	name := s.jobs[i]
+	s.jobs = slices.Delete(s.jobs, i, i+1)
+	for _, o := range s.led.Objects() {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] == name {
+			ended := pod.DeepCopy()
+			ended.Status.Phase = corev1.PodSucceeded
+			s.led.Delete(ended)
+		}
+	}
+	if group := s.led.Get(&schedulingv1beta1.PodGroup{}, "work", name); group != nil {
+		s.led.Delete(group)
+	}
+}
+
+func (s *story) setGuarantee() error {
+	q := s.queue(s.anyQueue())
+	cpu := s.random.IntN(9)
+	q.Spec.Guarantee.Resource = corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(cpu), resource.DecimalSI)}
+	s.guaranteed[q.Name] = map[string]int{"cpu": cpu}
+	q.Generation++
+	return s.led.Set(q)
+}
+
+func (s *story) setCapability() error {
+	q := s.queue(s.anyQueue())
+	q.Spec.Capability = nil
+	if s.random.IntN(3) > 0 {
+		q.Spec.Capability = corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(s.random.IntN(12)), resource.DecimalSI)}
+	}
+	q.Generation++
+	return s.led.Set(q)
+}
+
+func (s *story) setPolicy() error {
+	q := s.queue(s.anyQueue())
+	choice := []struct{ key, value string }{{schedulingv1beta1.PreemptionPolicyKey, "fence"}, {schedulingv1beta1.PreemptionPolicyKey, "disabled"},
+		{schedulingv1beta1.PreemptionPolicyKey, "default"}, {schedulingv1beta1.PreemptionDelayKey, "2s"}, {schedulingv1beta1.PriorityOffsetKey, "7"},
+		{schedulingv1beta1.PriorityPolicyKey, "fence"}, {schedulingv1beta1.QuotaPreemptionDelayKey, "3s"}, {schedulingv1beta1.QuotaPreemptionDelayKey, "1s"},
+		{schedulingv1beta1.MaxApplicationsKey, "2"}}[s.random.IntN(9)]
+	metav1.SetMetaDataAnnotation(&q.ObjectMeta, choice.key, choice.value)
+	return s.led.Set(q)
+}
+
+// deletePod deletes a pod that has a node, which its controller makes again.
+func (s *story) deletePod() {
+	var pods []*corev1.Pod
+	for _, o := range s.led.Objects() {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+			pods = append(pods, pod)
+		}
+	}
+	if len(pods) > 0 {
+		slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+		s.led.Delete(pods[s.random.IntN(len(pods))])
+	}
+}
+
+// step runs a cycle and checks what it has decided.
+func (s *story) step() error {
+	before := s.held(s.led)
+	s.evictions = nil
+	if err := s.led.Cycle(); err != nil {
+		return err
+	}
+	after := s.held(s.led)
+	if err := s.check(before, after); err != nil {
+		return err
+	}
+	if was, is := s.fulfilled(before), s.fulfilled(after); is < was {
+		return fmt.Errorf("G11: guarantees were met by %d, and are by %d", was, is)
+	}
+	for q, held := range after {
+		object := s.led.Get(&schedulingv1beta1.Queue{}, "", q).(*schedulingv1beta1.Queue)
+		if most, ok := object.Spec.Capability[corev1.ResourceCPU]; ok && held["cpu"] > int(most.Value()) && held["cpu"] > before[q]["cpu"] {
+			return fmt.Errorf("Q4: queue %s may hold cpu %s, held %d and holds %d", q, most.String(), before[q]["cpu"], held["cpu"])
+		}
+	}
+	for _, e := range s.evictions {
+		if e.Rule != "G4" && e.Rule != "G12" {
+			return fmt.Errorf("pod %s leaves by rule %s", e.Pod, e.Rule)
+		}
+	}
+	if problems := s.led.Scheduler().Cache().Audit(); len(problems) > 0 {
+		return errors.New(problems[0])
+	}
+	return nil
+}
+
+// rest lets time pass until nothing is decided any more. Plans of jobs are as many at most as guarantees lack at first, and one
+// for each eviction of rule G12 that may open room again.
+func (s *story) rest() error {
+	total := 0
+	for _, guaranteed := range s.guaranteed {
+		for _, floor := range guaranteed {
+			total += floor
+		}
+	}
+	lacks := total - s.fulfilled(s.held(s.led))
+	s.plans = 0
+	cuts, quiet := 0, 0
+	for cycle := 0; quiet < 40; cycle++ {
+		if cycle > 400 {
+			return errors.New("S2: there is no rest after 400 cycles")
+		}
+		binds := s.bound()
+		if err := s.step(); err != nil {
+			return err
+		}
+		for _, e := range s.evictions {
+			if e.Rule == "G12" {
+				cuts++
+			}
+		}
+		if quiet++; len(s.evictions) > 0 || !slices.Equal(binds, s.bound()) {
+			quiet = 0
+		}
+	}
+	if s.plans > lacks+cuts {
+		return fmt.Errorf("G11: %d plans, guarantees lacked %d, and %d pods left by G12", s.plans, lacks, cuts)
+	}
+	return s.checkCuts()
+}
+
+// checkCuts says which queue holds more than its capability although a pod below it could leave.
+func (s *story) checkCuts() error {
+	held := s.held(s.led)
+	for q := range s.parent {
+		object := s.led.Get(&schedulingv1beta1.Queue{}, "", q).(*schedulingv1beta1.Queue)
+		most, ok := object.Spec.Capability[corev1.ResourceCPU]
+		if !ok || held[q]["cpu"] <= int(most.Value()) || !s.isCut(q) {
+			continue
+		}
+		for pod, queue := range s.queueOf {
+			if s.runs(pod) && s.isBelow(queue, q) && s.isAlone(pod) && s.mayLose(queue, pod, held) {
+				return fmt.Errorf("G12: queue %s holds cpu %d and may hold %s, and pod %s could leave", q, held[q]["cpu"], most.String(), pod)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *story) isBelow(q, above string) bool {
+	for ; q != ""; q = s.parent[q] {
+		if q == above {
+			return true
+		}
+	}
+	return false
+}
+
+// isCut reports whether a queue gives up what it holds beyond its capability.
+func (s *story) isCut(q string) bool {
+	for ; q != ""; q = s.parent[q] {
+		object := s.led.Get(&schedulingv1beta1.Queue{}, "", q).(*schedulingv1beta1.Queue)
+		if value, ok := object.Annotations[schedulingv1beta1.QuotaPreemptionDelayKey]; ok {
+			return value != "0"
+		}
+	}
+	return false
+}
+
+func (s *story) pod(name string) *corev1.Pod {
+	pod, _ := s.led.Get(&corev1.Pod{}, "work", strings.TrimPrefix(name, "work/")).(*corev1.Pod)
+	return pod
+}
+
+func (s *story) runs(name string) bool {
+	pod := s.pod(name)
+	return pod != nil && pod.Spec.NodeName != ""
+}
+
+// isAlone reports whether a pod may leave without others of its gang.
+func (s *story) isAlone(name string) bool {
+	group := s.led.Get(&schedulingv1beta1.PodGroup{}, "work", s.pod(name).Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey])
+	return group != nil && group.(*schedulingv1beta1.PodGroup).Spec.MinMember <= 1
+}
+
+// mayLose reports whether every queue above a pod keeps its guarantee without it.
+func (s *story) mayLose(queue, pod string, held map[string]map[string]int) bool {
+	for q := queue; q != ""; q = s.parent[q] {
+		for name, floor := range s.guaranteed[q] {
+			if amount := s.requests[pod][name]; amount > 0 && held[q][name]-amount < floor {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// bound lists the pods that have a node.
+func (s *story) bound() (all []string) {
+	for _, o := range s.led.Objects() {
+		if pod, ok := o.(*corev1.Pod); ok && pod.Spec.NodeName != "" {
+			all = append(all, pod.Name+" "+string(pod.UID))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestWhateverHappensGuaranteesAreKept(t *testing.T) {
+	taken, evicted := 0, 0
+	for seed := uint64(1); taken < steps(); seed++ {
+		s, err := tell(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range stepsOfAStory {
+			if err := s.happen(); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.step(); err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, i, err)
+			}
+			taken++
+			evicted += len(s.evictions)
+		}
+		if err := s.rest(); err != nil {
+			t.Fatalf("seed %d at rest: %v", seed, err)
+		}
+	}
+	if evicted < steps()/100 {
+		t.Errorf("in %d steps only %d pods were evicted: they test little", taken, evicted)
+	}
+	t.Logf("%d steps, %d evictions", taken, evicted)
+}

@@ -17,7 +17,7 @@ func newImportCommand() *cobra.Command {
 		Use: "import", Short: "Turn the configuration of another scheduler into objects of Hekla", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newImportKueueCommand())
+	command.AddCommand(newImportKueueCommand(), newImportYuniKornCommand())
 	return command
 }
 

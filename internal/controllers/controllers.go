@@ -49,6 +49,12 @@ type Options struct {
 	// InheritOwnerAnnotations lets lone pods take queue, minimum and the like from their owner's annotations.
 	InheritOwnerAnnotations bool
 
+	// YuniKornLabels lets the labels and annotations of YuniKorn's users name applications and queues.
+	YuniKornLabels bool
+
+	// DefaultQueue is the queue of lone pods for which nothing names one.
+	DefaultQueue string
+
 	// AllowUncheckedQueueCommands is that of queue.Options.
 	AllowUncheckedQueueCommands bool
 
@@ -79,6 +85,8 @@ func Add(mgr manager.Manager, options Options) error {
 			Workers:                 options.PodGroupWorkers,
 			SchedulerNames:          options.SchedulerNames,
 			InheritOwnerAnnotations: options.InheritOwnerAnnotations,
+			YuniKornLabels:          options.YuniKornLabels,
+			DefaultQueue:            options.DefaultQueue,
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", podgroup.Name, err)

@@ -248,6 +248,13 @@ networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {matchLabels: {
 				t.Error("the scheduler may not take gates off")
 			}
 		}},
+		"labels of YuniKorn": {`yunikorn: {labels: true}`, func(t *testing.T, in *manifests) {
+			for program, wanted := range map[string]bool{"scheduler": false, "controllers": true, "admission": false} {
+				if _, c := pod(t, in, "volcano-"+program); slices.Contains(c.Args, "--yunikorn-labels=true") != wanted {
+					t.Errorf("%s is started with %q", program, c.Args)
+				}
+			}
+		}},
 		"what Helm hands to a chart below another": {`global: {imageRegistry: elsewhere.example.com}`, func(t *testing.T, in *manifests) {
 			if _, c := pod(t, in, "volcano-scheduler"); c.Image != "hekla:latest" {
 				t.Errorf("the image is %s", c.Image)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"hekla.sh/hekla/internal/controllers"
 	"hekla.sh/hekla/internal/controllers/cronjob"
@@ -50,6 +51,8 @@ type options struct {
 	garbageWorkers          int
 	schedulerNames          []string
 	inheritOwnerAnnotations bool
+	yunikornLabels          bool
+	defaultQueue            string
 	allowUncheckedCommands  bool
 	controllers             []string
 	configMap               string
@@ -89,6 +92,9 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 			"Pods of Jobs that name no scheduler get the first.")
 	flags.BoolVar(&o.inheritOwnerAnnotations, "inherit-owner-annotations", true,
 		"Let lone pods take queue, minimum and volcano.sh/ annotations from their owner.")
+	flags.BoolVar(&o.yunikornLabels, "yunikorn-labels", false,
+		"Let lone pods name their application and queue by the labels and annotations of YuniKorn.")
+	flags.StringVar(&o.defaultQueue, "default-queue", scheduling.DefaultQueue, "Queue of lone pods for which nothing names one.")
 	flags.BoolVar(&o.allowUncheckedCommands, "allow-unchecked-queue-commands", false,
 		"Follow Commands for queues although the ValidatingAdmissionPolicy "+queue.CommandPolicy+" is not in force, which checks that "+
 			"their author may update the queue: every user who may create Commands in namespace "+queue.CommandNamespace+" can close every queue.")
@@ -131,6 +137,9 @@ func (o *options) validate() error {
 	positive("worker-threads-for-gc", o.garbageWorkers)
 	if len(o.schedulerNames) == 0 || slices.Contains(o.schedulerNames, "") {
 		invalid("scheduler-name", strings.Join(o.schedulerNames, ","), "a scheduler without a name has no pods")
+	}
+	if problems := validation.IsDNS1123Subdomain(o.defaultQueue); len(problems) > 0 {
+		invalid("default-queue", o.defaultQueue, "is no name of a queue: "+problems[0])
 	}
 	if o.cronJobInterval < 0 || o.cronJobInterval > time.Minute {
 		invalid("shortest-cronjob-interval", o.cronJobInterval, "must be from 0 to 1m")
@@ -228,6 +237,8 @@ func (o *options) controllerOptions() (controllers.Options, error) {
 	result := controllers.Options{
 		SchedulerNames:          o.schedulerNames,
 		InheritOwnerAnnotations: o.inheritOwnerAnnotations,
+		YuniKornLabels:          o.yunikornLabels,
+		DefaultQueue:            o.defaultQueue,
 		DiscoveryConfigMap:      keyOf(o.configMap),
 		SchedulerConfigMap:      keyOf(o.schedulerConfigMap),
 		ShortestCronJobInterval: o.cronJobInterval,

@@ -31,13 +31,13 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 	all := controllers.Options{
 		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, CronJobWorkers: 3, GarbageWorkers: 1, HyperNodes: true,
 		JobFlowWorkers: 5, JobTemplateWorkers: 2, WorkloadWorkers: 5,
-		SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true,
+		SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true, DefaultQueue: "default",
 		DiscoveryConfigMap:      types.NamespacedName{Namespace: "volcano-system", Name: "volcano-controller-configmap"},
 		SchedulerConfigMap:      types.NamespacedName{Namespace: "volcano-system", Name: "volcano-scheduler-configmap"},
 		ShortestCronJobInterval: 10 * time.Second,
 	}
 	only := func(o *controllers.Options) {
-		*o = controllers.Options{SchedulerNames: o.SchedulerNames, InheritOwnerAnnotations: o.InheritOwnerAnnotations,
+		*o = controllers.Options{SchedulerNames: o.SchedulerNames, InheritOwnerAnnotations: o.InheritOwnerAnnotations, DefaultQueue: o.DefaultQueue,
 			DiscoveryConfigMap: o.DiscoveryConfigMap, SchedulerConfigMap: o.SchedulerConfigMap, ShortestCronJobInterval: o.ShortestCronJobInterval}
 	}
 	for _, test := range []struct {
@@ -54,6 +54,7 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		{[]string{"--controller-configmap=a/b"}, func(o *controllers.Options) {
 			o.DiscoveryConfigMap = types.NamespacedName{Namespace: "a", Name: "b"}
 		}},
+		{[]string{"--yunikorn-labels", "--default-queue=a.b"}, func(o *controllers.Options) { o.YuniKornLabels, o.DefaultQueue = true, "a.b" }},
 		{[]string{"--controllers=+queue-controller"}, func(o *controllers.Options) { only(o); o.QueueWorkers = 5 }},
 		{[]string{"--controllers=*,-gc-controller"}, func(o *controllers.Options) { o.GarbageWorkers = 0 }},
 		{[]string{"--worker-threads-for-gc=2"}, func(o *controllers.Options) { o.GarbageWorkers = 2 }},

@@ -38,7 +38,7 @@ func TestAPodGroupIsMadeForItsPods(t *testing.T) {
 			{"a pod that somebody put elsewhere", lonePod(map[string]string{scheduling.KubeGroupNameAnnotationKey: "mine"}), ""},
 		} {
 			t.Run(test.name, func(t *testing.T) {
-				if got := keptGroup(test.pod, []string{"volcano", "second"}); got != test.want {
+				if got := keptGroup(test.pod, []string{"volcano", "second"}, false); got != test.want {
 					t.Errorf("got %q, want %q", got, test.want)
 				}
 			})

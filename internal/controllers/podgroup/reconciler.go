@@ -41,6 +41,8 @@ type Reconciler struct {
 	live              client.Reader
 	events            events.EventRecorder
 	inheritFromOwners bool
+	readsYuniKorn     bool
+	defaultQueue      string
 }
 
 // Reconcile is called for the PodGroup of a lone pod or of the pods of one controller. While one of these pods is alive, it
@@ -69,11 +71,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			joining = append(joining, pod)
 		}
 	}
+	isApplication := groupbuilder.ApplicationGroupName(pods[0]) == request.Name
 	model := newest(pods)
+	if isApplication {
+		model = first(pods)
+	}
 	if model == nil || (len(joining) == 0 && group != nil && !hasMinimum(group)) {
 		return reconcile.Result{}, nil
 	}
-	if err := r.ensure(ctx, model, pods, group, len(joining) > 0); err != nil {
+	if isApplication {
+		err = r.ensureApplication(ctx, model, joining, group)
+	} else {
+		err = r.ensure(ctx, model, pods, group, len(joining) > 0)
+	}
+	if err != nil {
 		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return reconcile.Result{}, nil
 		}
@@ -141,33 +152,46 @@ func (r *Reconciler) ensure(ctx context.Context, model *corev1.Pod, pods []*core
 		return err
 	}
 	if isJoining {
-		if ownerProblem != "" {
-			r.events.Eventf(model, nil, corev1.EventTypeNormal, ReasonOwnerNotRead, "Group", "%.1000s", ownerProblem)
-		}
-		for _, problem := range append(problems, note) {
-			if problem != "" {
-				r.events.Eventf(model, nil, corev1.EventTypeWarning, ReasonInvalidAnnotation, "Group", "%.1000s", problem)
-			}
-		}
+		r.tell(model, ownerProblem, append(problems, note)...)
 	}
 	if current == nil {
-		err := r.client.Create(ctx, wanted)
-		if !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-		current = &scheduling.PodGroup{}
-		if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), current); err != nil {
+		if current, err = r.create(ctx, wanted); err != nil || current == nil {
 			return err
 		}
 	}
 	if !isOurs(current) {
-		return fmt.Errorf("PodGroup %s/%s exists and belongs to something else", current.Namespace, current.Name)
+		return belongsToOthers(current)
 	}
 	updated := update(current, wanted)
 	if apiequality.Semantic.DeepEqual(current, updated) {
 		return nil
 	}
 	return r.client.Patch(ctx, updated, client.MergeFrom(current))
+}
+
+// tell shows Events on the pod by which a PodGroup is made.
+func (r *Reconciler) tell(model *corev1.Pod, ownerProblem string, problems ...string) {
+	if ownerProblem != "" {
+		r.events.Eventf(model, nil, corev1.EventTypeNormal, ReasonOwnerNotRead, "Group", "%.1000s", ownerProblem)
+	}
+	for _, problem := range problems {
+		if problem != "" {
+			r.events.Eventf(model, nil, corev1.EventTypeWarning, ReasonInvalidAnnotation, "Group", "%.1000s", problem)
+		}
+	}
+}
+
+// create creates a PodGroup. If there is one of its name already, it returns that one.
+func (r *Reconciler) create(ctx context.Context, wanted *scheduling.PodGroup) (existing *scheduling.PodGroup, err error) {
+	if err := r.client.Create(ctx, wanted); !apierrors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	existing = &scheduling.PodGroup{}
+	return existing, r.live.Get(ctx, client.ObjectKeyFromObject(wanted), existing)
+}
+
+func belongsToOthers(group *scheduling.PodGroup) error {
+	return fmt.Errorf("PodGroup %s/%s exists and belongs to something else", group.Namespace, group.Name)
 }
 
 // update brings a copy of a PodGroup up to date. Labels and annotations are only added or changed, because the scheduler
@@ -189,10 +213,13 @@ func update(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
 	return updated
 }
 
-// isOurs reports whether the controller of the PodGroup is the object in its name.
+// isOurs reports whether the controller of the PodGroup is the object in its name, or the PodGroup is that of an application.
 func isOurs(group *scheduling.PodGroup) bool {
 	owner := metav1.GetControllerOfNoCopy(group)
-	return owner != nil && group.Name == scheduling.PodGroupNamePrefix+string(owner.UID)
+	if owner == nil {
+		return groupbuilder.IsApplicationGroup(group)
+	}
+	return group.Name == scheduling.PodGroupNamePrefix+string(owner.UID)
 }
 
 // remove deletes the PodGroup if there is one and it is ours, unless it changes in between.
@@ -245,7 +272,8 @@ func (r *Reconciler) read(ctx context.Context, namespace string, reference *meta
 	return owner, nil
 }
 
-// surroundings are the annotations of the pod's owner, if they are to be inherited, and of its namespace.
+// surroundings are the annotations of the pod's owner, if they are to be inherited, and of its namespace, and the Queue that its labels
+// name.
 func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, owner *metav1.PartialObjectMetadata) (groupbuilder.Surroundings, error) {
 	var around groupbuilder.Surroundings
 	namespace := &metav1.PartialObjectMetadata{}
@@ -257,7 +285,10 @@ func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, owner *m
 	if owner != nil && r.inheritFromOwners {
 		around.Owner = owner.Annotations
 	}
-	return around, nil
+	around.DefaultQueue = r.defaultQueue
+	var err error
+	around.LabelQueue, around.LabelProblem, err = r.labelQueue(ctx, pod)
+	return around, err
 }
 
 // maxParallelPatches bounds the requests for one PodGroup on the way at a time.

@@ -60,6 +60,12 @@ type Options struct {
 
 	// InheritOwnerAnnotations says whether annotations of a pod's owner count as the pod's own.
 	InheritOwnerAnnotations bool
+
+	// YuniKornLabels says whether the labels and annotations by which users of YuniKorn name applications and queues count.
+	YuniKornLabels bool
+
+	// DefaultQueue is the queue of pods for which nothing names one.
+	DefaultQueue string
 }
 
 // Add puts the controller into the manager.
@@ -69,8 +75,12 @@ func Add(mgr manager.Manager, options Options) error {
 		live:              mgr.GetAPIReader(),
 		events:            recorder.For(mgr, Name),
 		inheritFromOwners: options.InheritOwnerAnnotations,
+		readsYuniKorn:     options.YuniKornLabels,
+		defaultQueue:      options.DefaultQueue,
 	}
-	kept := func(object client.Object) string { return keptGroup(object, options.SchedulerNames) }
+	kept := func(object client.Object) string {
+		return keptGroup(object, options.SchedulerNames, options.YuniKornLabels)
+	}
 	ctx := context.Background()
 	if err := addIndices(ctx, mgr.GetFieldIndexer(), kept); err != nil {
 		return err
@@ -78,7 +88,14 @@ func Add(mgr manager.Manager, options Options) error {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	// Asked for here so that a process that says it is ready has them, and the first pod finds its namespace.
-	for _, object := range []client.Object{&scheduling.PodGroup{}, namespaces} {
+	watched := []client.Object{&scheduling.PodGroup{}, namespaces}
+	if options.YuniKornLabels {
+		if err := addPathIndex(ctx, mgr.GetFieldIndexer()); err != nil {
+			return err
+		}
+		watched = append(watched, &scheduling.Queue{})
+	}
+	for _, object := range watched {
 		if _, err := mgr.GetCache().GetInformer(ctx, object); err != nil {
 			return fmt.Errorf("watching %T: %w", object, err)
 		}
@@ -120,8 +137,9 @@ func addIndices(ctx context.Context, indexer client.FieldIndexer, kept func(clie
 }
 
 // keptGroup returns the name of the PodGroup that this controller makes for the pod. It is "" for pods of another scheduler
-// or of a batch Job, and for pods that a user has put into a PodGroup.
-func keptGroup(object client.Object, schedulerNames []string) string {
+// or of a batch Job, and for pods that a user has put into a PodGroup. A pod that was put into the PodGroup of its application, or into
+// one of its own, stays there when the labels of YuniKorn begin or cease to count.
+func keptGroup(object client.Object, schedulerNames []string, readsYuniKorn bool) string {
 	pod, is := object.(*corev1.Pod)
 	if !is || !slices.Contains(schedulerNames, pod.Spec.SchedulerName) {
 		return ""
@@ -130,11 +148,16 @@ func keptGroup(object client.Object, schedulerNames []string) string {
 		owner.Kind == "Job" && owner.APIVersion == batch.GroupVersion.String() {
 		return ""
 	}
-	name := groupbuilder.PodGroupName(pod)
-	if named := pod.Annotations[scheduling.KubeGroupNameAnnotationKey]; named != "" && named != name {
-		return ""
+	name, application := groupbuilder.PodGroupName(pod), groupbuilder.ApplicationGroupName(pod)
+	switch named := pod.Annotations[scheduling.KubeGroupNameAnnotationKey]; {
+	case named == "" && readsYuniKorn && application != "":
+		return application
+	case named == "":
+		return name
+	case named == name || named == application:
+		return named
 	}
-	return name
+	return ""
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]

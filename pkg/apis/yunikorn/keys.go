@@ -6,6 +6,8 @@
 // It must not know what they cause.
 package yunikorn
 
+import "strings"
+
 // Keys of pods and PriorityClasses.
 const (
 	// AllowPreemptionKey, as an annotation of a pod or a PriorityClass, asks not to evict a pod if it is "false". The
@@ -84,4 +86,22 @@ func ApplicationID(labels, annotations map[string]string) string {
 // QueuePath returns the queue that a pod with these labels and annotations names, "" if they name none.
 func QueuePath(labels, annotations map[string]string) string {
 	return first(lookup{labels, QueueKey}, lookup{annotations, QueueKey}, lookup{labels, QueueLabelKey})
+}
+
+// QueueName returns the name of the Queue that stands for a path, with or without root, in the form that the import gives it: what
+// cannot be in a name becomes a dash. It may be no name, if nothing is left of a part.
+func QueueName(path string) string {
+	parts := strings.Split(strings.ToLower(path), ".")
+	if len(parts) > 1 && parts[0] == RootQueue {
+		parts = parts[1:]
+	}
+	for i, part := range parts {
+		parts[i] = strings.Trim(strings.Map(func(c rune) rune {
+			if 'a' <= c && c <= 'z' || '0' <= c && c <= '9' {
+				return c
+			}
+			return '-'
+		}, part), "-")
+	}
+	return strings.Join(parts, ".")
 }

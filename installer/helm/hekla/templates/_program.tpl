@@ -87,6 +87,9 @@ spec:
         {{- if and .root.Values.queueAdmissionGates (ne .name "volcano-controllers") }}
         {{- $args = append $args "--feature-gates=SchedulingGatesQueueAdmission=true" }}
         {{- end }}
+        {{- if and .root.Values.yunikorn.labels (eq .name "volcano-controllers") }}
+        {{- $args = append $args "--yunikorn-labels=true" }}
+        {{- end }}
         {{- range concat $args (.values.extraArgs | default list) }}
         - {{ if regexMatch "^--[a-z-]+=[-a-z0-9:/]+$" . }}{{ . }}{{ else }}{{ toJson . }}{{ end }}
         {{- end }}

@@ -1,6 +1,7 @@
 package builder
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,6 +20,13 @@ import (
 type Surroundings struct {
 	Owner     map[string]string
 	Namespace map[string]string
+	// LabelQueue is the Queue that YuniKorn's labels of the pod name, as [FindQueue] has found it. It is empty if there are none, or if
+	// they do not count.
+	LabelQueue string
+	// LabelProblem says why they name none, though they are there.
+	LabelProblem string
+	// DefaultQueue is the Queue of pods for which nothing names one; empty is the queue default.
+	DefaultQueue string
 }
 
 // PodGroupName is the name of the PodGroup of the pod: by its controller, or by itself if it has no controller.
@@ -146,12 +154,15 @@ func networkTopology(pod *corev1.Pod, owner map[string]string) (*scheduling.Netw
 	return spec, problems
 }
 
-// queueName reads scheduling.volcano.sh/queue-name of the pod, else of its owner, else of its namespace.
+// queueName reads scheduling.volcano.sh/queue-name of the pod, else of its owner, else the labels of YuniKorn, else that of its
+// namespace.
 func queueName(pod *corev1.Pod, around Surroundings) (string, []string) {
 	const key = scheduling.QueueNameAnnotationKey
 	var problems []string
-	for _, annotations := range []map[string]string{pod.Annotations, around.Owner, around.Namespace} {
-		name := annotations[key]
+	if around.LabelProblem != "" {
+		problems = append(problems, around.LabelProblem)
+	}
+	for _, name := range []string{pod.Annotations[key], around.Owner[key], around.LabelQueue, around.Namespace[key]} {
 		if name == "" {
 			continue
 		}
@@ -161,7 +172,7 @@ func queueName(pod *corev1.Pod, around Surroundings) (string, []string) {
 		}
 		return name, problems
 	}
-	return scheduling.DefaultQueue, problems
+	return cmp.Or(around.DefaultQueue, scheduling.DefaultQueue), problems
 }
 
 // inherited returns the entries whose keys start with volcano.sh/, a later map winning over an earlier one. What

@@ -144,7 +144,7 @@ func takeManifest(object *unstructured.Unstructured, parent string, options *yun
 	case corev1.SchemeGroupVersion.WithKind("Namespace").String():
 		namespace := &corev1.Namespace{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, namespace); err != nil || namespace.Name == "" {
-			return false, fmt.Errorf("Namespace %s cannot be read: %w", object.GetName(), cmpErr(err, "metadata.name is missing"))
+			return false, fmt.Errorf("reading Namespace %s: %w", object.GetName(), cmpErr(err, "metadata.name is missing"))
 		}
 		options.Namespaces = append(options.Namespaces, namespace)
 		return true, nil
@@ -158,7 +158,7 @@ func takeManifest(object *unstructured.Unstructured, parent string, options *yun
 			err = json.Unmarshal(text, queue)
 		}
 		if err != nil {
-			return false, fmt.Errorf("Queue %s cannot be read: %w", parent, err)
+			return false, fmt.Errorf("reading Queue %s: %w", parent, err)
 		}
 		options.ParentQueue = queue
 		return true, nil

@@ -46,13 +46,10 @@ type story struct {
 	led       *simulator.Led
 	policy    *framework.Policy
 	leaves    []string
-	guarantee map[string]map[string]int
-	delay     map[string]time.Duration // of each queue that writes one
-	jobs      []string                 // that were added
+	jobs      []string // that were added
 	made      int
 	evictions []decision.Eviction // of the last cycle
 	plans     int
-	since     map[types.NamespacedName]time.Time // creation of the youngest waiting pod of a job
 }
 
 // tell begins a story in a random cluster, in which the action shuffle cuts what queues hold beyond their capabilities.

@@ -69,7 +69,7 @@ func Import(text string, options Options) (*Result, error) {
 		return nil, i.Err()
 	}
 	i.nameQueues(i.config.root)
-	i.place(i.config.rules)
+	placer{i}.place(i.config.rules)
 	for _, q := range i.config.root.queues {
 		i.checkAmounts(q, nil) // now with the queues that rules have made
 	}

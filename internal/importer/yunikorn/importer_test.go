@@ -273,7 +273,7 @@ usergroupresolver: {type: os}
 	} {
 		got.says(t, source.Lost, path, words)
 	}
-	got.says(t, source.Kept, "queues[root.open].submitacl", "everybody")
+	got.says(t, source.Kept, "queues[root.open].submitacl", "all users")
 	got.says(t, source.Kept, "queues[root.open].adminacl", "")
 	accepted := []string{"limits", "usergroupresolver", "submitacl"}
 	if got := imports(t, text, yunikorn.Options{Accepted: accepted}); !got.IsLossy() {

@@ -178,7 +178,7 @@ func (i *importer) sayAccess(q *queue) {
 		switch {
 		case !acl.IsWritten():
 		case acl.Text == "*":
-			i.Keep(acl.Field, "everybody, as without it")
+			i.Keep(acl.Field, "all users, as without it")
 		case strings.TrimSpace(acl.Text) == "":
 			i.Keep(acl.Field, "the same as without it")
 		default:

@@ -24,9 +24,12 @@ const (
 	tagParentQueue = "namespace.parentqueue"
 )
 
+// placer puts Namespaces into queues by placement rules.
+type placer struct{ *importer }
+
 // place puts the Namespaces into queues by the placement rules, and makes the queues that are missing. It says what becomes of
 // each rule.
-func (i *importer) place(rules []*rule) {
+func (i placer) place(rules []*rule) {
 	for at, q := range rules {
 		i.loseFilters(q)
 		switch {
@@ -46,7 +49,7 @@ func (i *importer) place(rules []*rule) {
 }
 
 // isStatic reports whether the rules for the queue above are among those that have a counterpart.
-func (i *importer) isStatic(q *rule) bool {
+func (i placer) isStatic(q *rule) bool {
 	if q == nil {
 		return true
 	}
@@ -54,7 +57,7 @@ func (i *importer) isStatic(q *rule) bool {
 	return isKnown && i.isStatic(q.parent)
 }
 
-func (i *importer) placeProvided(q *rule) {
+func (i placer) placeProvided(q *rule) {
 	switch {
 	case q.parent != nil:
 		i.loseRule(q, "a label names the whole path; a queue that is not below root itself is not looked for below the parent of the rule")
@@ -68,14 +71,14 @@ func (i *importer) placeProvided(q *rule) {
 }
 
 // sayLabelsCount says that labels count though YuniKorn would not read them here.
-func (i *importer) sayLabelsCount(before []*rule, q *rule) {
+func (i placer) sayLabelsCount(before []*rule, q *rule) {
 	if !slices.ContainsFunc(before, func(q *rule) bool { return q.name.Text == ruleProvided }) {
 		i.Change(q.name, "queues that labels of pods name count first; YuniKorn does not read them before this rule")
 	}
 }
 
 // placeByNamespace makes a queue for each Namespace that has none yet.
-func (i *importer) placeByNamespace(q *rule) {
+func (i placer) placeByNamespace(q *rule) {
 	i.eachKey(q, func(f source.Field) {
 		i.Change(f, "a Queue for each Namespace given with -f; a Namespace made later needs a Queue and the annotation %s", queueNameKey)
 	})
@@ -101,7 +104,7 @@ func (i *importer) placeByNamespace(q *rule) {
 }
 
 // placeRest puts the Namespaces that no rule has placed into one queue.
-func (i *importer) placeRest(q *rule) {
+func (i placer) placeRest(q *rule) {
 	if q.parent != nil && i.namesNamespace(q.parent) {
 		i.loseRule(q, "below a tag there is a queue for each Namespace; name it on the Namespaces by %s", queueNameKey)
 		return
@@ -132,13 +135,13 @@ func (i *importer) placeRest(q *rule) {
 	}
 }
 
-func (i *importer) namesNamespace(q *rule) bool {
+func (i placer) namesNamespace(q *rule) bool {
 	return q != nil && (q.name.Text == ruleTag || i.namesNamespace(q.parent))
 }
 
 // parentPath returns the path of the queue below which a rule puts the queue of a Namespace. It is not ok if the Namespace does not
 // name one.
-func (i *importer) parentPath(q *rule, namespace *corev1.Namespace) (path []string, ok bool) {
+func (i placer) parentPath(q *rule, namespace *corev1.Namespace) (path []string, ok bool) {
 	if namespace != nil && (q == nil || q.name.Text == ruleTag && q.value.Text == tagParentQueue) {
 		if named := namespace.Annotations[yunikorn.ParentQueueKey]; named != "" {
 			i.Keep(namespaceField(namespace, yunikorn.ParentQueueKey, named), "the Queue of the Namespace is below it")
@@ -177,7 +180,7 @@ func pathOf(text string, above []string) []string {
 }
 
 // find returns the queue of a path, nil if there is none.
-func (i *importer) find(path []string) *queue {
+func (i placer) find(path []string) *queue {
 	at := i.config.root
 	for _, name := range path {
 		index := slices.IndexFunc(at.queues, func(q *queue) bool { return strings.EqualFold(q.name.Text, name) })
@@ -191,7 +194,7 @@ func (i *importer) find(path []string) *queue {
 
 // make makes the queue of a Namespace, or without one of a rule, and all queues above it that are missing. It returns nil, after it
 // has said why, if a queue above it takes pods.
-func (i *importer) make(path []string, namespace *corev1.Namespace) *queue {
+func (i placer) make(path []string, namespace *corev1.Namespace) *queue {
 	at := i.config.root
 	for depth, name := range path {
 		if found := i.find(path[:depth+1]); found != nil {
@@ -230,7 +233,7 @@ func templateOf(q *queue) *template {
 }
 
 // loseFilters says that the filters of a rule, and of the rules in it, are lost.
-func (i *importer) loseFilters(q *rule) {
+func (i placer) loseFilters(q *rule) {
 	for ; q != nil; q = q.parent {
 		if q.filter.IsWritten() {
 			i.Lose(keyRules, q.filter, "a scheduler does not see users; the rule holds for all pods")
@@ -239,12 +242,12 @@ func (i *importer) loseFilters(q *rule) {
 }
 
 // loseRule says that a rule, and the rules in it, are lost.
-func (i *importer) loseRule(q *rule, format string, arguments ...any) {
+func (i placer) loseRule(q *rule, format string, arguments ...any) {
 	i.eachKey(q, func(f source.Field) { i.Lose(keyRules, f, format, arguments...) })
 }
 
 // eachKey calls a function with each key of a rule and of the rules in it, but for filters.
-func (i *importer) eachKey(q *rule, say func(f source.Field)) {
+func (i placer) eachKey(q *rule, say func(f source.Field)) {
 	for ; q != nil; q = q.parent {
 		for _, f := range []source.Field{q.name, q.value, q.create} {
 			if f.IsWritten() {

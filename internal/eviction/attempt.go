@@ -151,7 +151,7 @@ func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *
 		a.victims.PlanChanged()
 		d.units, wasRefused = evicted.Units, evicted.WasRefused
 		if len(d.units) == 0 {
-			return nil, wasRefused
+			return nil, false // none may be the first to leave, in any order
 		}
 	}
 	if !a.placeAll(x, d, pods, w != nodeByNode) {

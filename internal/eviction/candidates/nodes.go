@@ -332,6 +332,7 @@ func (c *Nodes) OpenCheapest(x framework.Transaction, t *cluster.Task, avoid []*
 		}
 		cheapest.WasVetoed = len(vetoed) > 0
 	}()
+	refused := 0
 	for best, ok := c.next(h); ok; best, ok = c.next(h) {
 		n := best.node
 		if h.latest[n.Slot] != best.version || slices.Contains(avoid, n) {
@@ -342,6 +343,9 @@ func (c *Nodes) OpenCheapest(x framework.Transaction, t *cluster.Task, avoid []*
 			made, found := c.tryNode(t, n)
 			c.note(h, n, best.cost, found)
 			if !found.opens {
+				if refused += btoi(found.wasRefused); refused == maxRefused && c.isNonePermitted(t) {
+					break
+				}
 				continue
 			}
 			h.latest[n.Slot], best = made.version, made
@@ -372,6 +376,26 @@ func (c *Nodes) OpenCheapest(x framework.Transaction, t *cluster.Task, avoid []*
 		}
 	}
 	return Opened{}
+}
+
+// maxRefused is after how many nodes where rules refused evictions it is found out whether they refuse all.
+const maxRefused = 32
+
+// isNonePermitted reports whether no eviction at all is permitted for a pod at this point of the plan, so that no node can be opened.
+func (c *Nodes) isNonePermitted(t *cluster.Task) bool {
+	defer c.rules.SetPod(c.rules.Pod())
+	c.rules.SetPod(t)
+	x, before := c.session.Begin(), c.session.Cluster.Mark()
+	defer x.Undo()
+	isAnyGone := func() bool { return c.session.Cluster.Mark() > before }
+	return len(c.victims.Evict(x, c.session.Cluster.TasksOnNodes(), victims.Options{Enough: isAnyGone}).Units) == 0
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Open opens one node for a pod, if it may be opened.

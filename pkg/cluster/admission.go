@@ -57,3 +57,9 @@ func (j *Job) isKeptMore() bool {
 func (j *Job) IsPendingAdmission() bool {
 	return !j.IsForeign && (j.Phase == "" || j.Phase == schedulingv1beta1.PodGroupPending)
 }
+
+// BackOff is how long a namespace comes last at admission, because pods of its admitted jobs were not created.
+type BackOff struct {
+	Until  time.Time
+	Length time.Duration
+}

@@ -18,6 +18,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/cluster/wake"
+	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -44,6 +45,9 @@ type Job struct {
 	gang.Gang
 	ID    JobID
 	Group *schedulingv1beta1.PodGroup // as last seen; nil while only its pods are known
+	// Workload is what the job is, if that is a Workload and no PodGroup; nil otherwise. Such a job has no PodGroup and no
+	// Volcano Queue of its own, so that no action but admit looks at it, and its pods are no victims for jobs with a PodGroup.
+	Workload *workload.Workload
 	// IsForeign is set if the job belonged to another scheduler when the model was last settled. Its usage counts for its
 	// queue. The scheduler makes no decisions about it, does not evict its pods, and does not write to its PodGroup.
 	IsForeign bool
@@ -219,12 +223,20 @@ func (j *Job) Created() time.Time {
 	return j.Group.CreationTimestamp.Time
 }
 
-// UID is the PodGroup's UID.
+// UID is that of the PodGroup or Workload.
 func (j *Job) UID() types.UID {
-	if j.Group == nil {
+	switch {
+	case j.Workload != nil:
+		return types.UID(j.Workload.UID)
+	case j.Group == nil:
 		return ""
 	}
 	return j.Group.UID
+}
+
+// WorkloadID is the ID of the job of a Workload. No PodGroup can have that name.
+func WorkloadID(namespace, name string) JobID {
+	return JobID{Namespace: namespace, Name: "workload/" + name}
 }
 
 // Name is the name of the job for users: its namespace and name, or those of the object for which a controller made the

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/budget"
 	"hekla.sh/hekla/pkg/cluster/internal/taints"
@@ -21,7 +22,7 @@ import (
 type Task struct {
 	Pod      *Pod   // as last seen; shared, never changed
 	Job      *Job   // nil if the pod names no PodGroup
-	Role     string // the named task of the batch Job, "default" if the pod names none
+	Role     string // the named task of the batch Job or the pod set of the Workload, "default" if the pod names none
 	Index    int    // position within the role, -1 if unknown
 	Priority int32  // task priority inside its job
 	Class    *Class
@@ -155,7 +156,9 @@ func (t *Task) Due() time.Time {
 func (t *Task) Read(pod *Pod) {
 	t.Pod = pod
 	t.Internal.Budgets = budget.Found{}
-	t.Role = cmp.Or(pod.Annotations[batchv1alpha1.TaskSpecKey], batchv1alpha1.DefaultTaskSpec)
+	if t.Role = pod.Labels[v1beta2.PodSetLabel]; t.Role == "" || pod.Annotations[v1beta2.WorkloadAnnotation] == "" {
+		t.Role = cmp.Or(pod.Annotations[batchv1alpha1.TaskSpecKey], batchv1alpha1.DefaultTaskSpec)
+	}
 	t.Index = -1
 	if index, err := strconv.Atoi(pod.Annotations[batchv1alpha1.TaskIndexKey]); err == nil && index >= 0 {
 		t.Index = index

@@ -8,8 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/test/harness"
 )
 
 // grid is a small cluster in which pods need a node with the labels of their flavors and room. It finds a place for all pods
@@ -196,39 +198,85 @@ func (g *grid) Promise(w *workload.Workload, parts []workload.Part) bool {
 
 func TestOneRoundWithNodes(t *testing.T) {
 	cases(t, "nodes.json", func(t *testing.T, c *theCase) {
-		var expect decided
-		decode(t, c.Expect, &expect)
 		m := build(t, c)
 		g := newGrid(m, c)
 		m.cycle.Nodes, m.cycle.Assigner.Nodes = g, g
-		got, preempted := map[string]*workload.Nomination{}, map[string]workload.Why{}
-		m.cycle.Decided = func(n *workload.Nomination) {
-			got[n.Name] = n
-			for _, v := range n.Victims {
-				preempted[v.Name] = v.Why
-			}
-		}
-		m.cycle.Round()
-		for name, want := range expect.Workloads {
-			n := got[name]
-			if n == nil || n.Outcome != want.Outcome {
-				t.Errorf("workload %s: %s, want %s", name, outcome(n), want.Outcome)
-				continue
-			}
-			for i := range n.Assignment.PodSets {
-				p := &n.Assignment.PodSets[i]
-				if len(want.Counts) > 0 && p.Count != want.Counts[i] {
-					t.Errorf("workload %s: pod set %d gets %d pods, want %d", name, i, p.Count, want.Counts[i])
-				}
-				for _, f := range p.Flavors {
-					if want.Flavor != "" && f.Flavor.Name != want.Flavor {
-						t.Errorf("workload %s: flavor %s, want %s", name, f.Flavor.Name, want.Flavor)
-					}
-				}
-			}
-		}
-		if !maps.Equal(preempted, expect.Preempted) {
-			t.Errorf("evicted are %v, want %v", preempted, expect.Preempted)
-		}
+		expectRound(t, m, c)
 	})
+}
+
+// The same on nodes and pods of the scheduler's model.
+func TestOneRoundOnACluster(t *testing.T) {
+	cases(t, "nodes.json", func(t *testing.T, c *theCase) {
+		m := build(t, c)
+		h := clusterOf(t, m, c)
+		p := onCluster(m, h)
+		expectRound(t, m, c)
+		p.End()
+		h.Check()
+		isHeld(t, m, h)
+	})
+}
+
+// isHeld checks that each Workload that was admitted or planned has a node for each pod, and no other has any.
+func isHeld(t *testing.T, m *model, h *harness.Model) {
+	t.Helper()
+	for _, w := range m.workloads {
+		j := h.Job(cluster.WorkloadID(w.Namespace, w.Name))
+		if len(w.PodSets) == 0 {
+			continue // it was admitted before
+		}
+		held, want := 0, 0
+		if j != nil {
+			held = j.Count(cluster.Awaited) + j.Count(cluster.Pipelined)
+		}
+		if w.IsCharged() {
+			want = held
+			if held == 0 || j.Count(cluster.Pending) > 0 {
+				t.Errorf("workload %s is charged and has no nodes", w.Name)
+			}
+		}
+		if held != want || j != nil && len(j.Tasks()) != held {
+			t.Errorf("workload %s holds %d nodes, want %d", w.Name, held, want)
+		}
+	}
+}
+
+// expectRound runs one round and compares what it decides.
+func expectRound(t *testing.T, m *model, c *theCase) {
+	t.Helper()
+	var expect decided
+	decode(t, c.Expect, &expect)
+	got, preempted := map[string]*workload.Nomination{}, map[string]workload.Why{}
+	m.cycle.Decided = func(n *workload.Nomination) {
+		if m.note != nil {
+			m.note(n)
+		}
+		got[n.Name] = n
+		for _, v := range n.Victims {
+			preempted[v.Name] = v.Why
+		}
+	}
+	m.cycle.Round()
+	for name, want := range expect.Workloads {
+		n := got[name]
+		if n == nil || n.Outcome != want.Outcome {
+			t.Errorf("workload %s: %s, want %s", name, outcome(n), want.Outcome)
+			continue
+		}
+		for i := range n.Assignment.PodSets {
+			p := &n.Assignment.PodSets[i]
+			if len(want.Counts) > 0 && p.Count != want.Counts[i] {
+				t.Errorf("workload %s: pod set %d gets %d pods, want %d", name, i, p.Count, want.Counts[i])
+			}
+			for _, f := range p.Flavors {
+				if want.Flavor != "" && f.Flavor.Name != want.Flavor {
+					t.Errorf("workload %s: flavor %s, want %s", name, f.Flavor.Name, want.Flavor)
+				}
+			}
+		}
+	}
+	if !maps.Equal(preempted, expect.Preempted) {
+		t.Errorf("evicted are %v, want %v", preempted, expect.Preempted)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -24,18 +23,18 @@ func (a action) backOff(s *framework.Session, namespace string, now time.Time) {
 	if !before.Until.IsZero() && !isForgotten(before, now) {
 		length = min(2*before.Length, a.timeout)
 	}
-	s.Cluster.SetBackOff(namespace, model.BackOff{Until: now.Add(length), Length: length})
+	s.Cluster.SetBackOff(namespace, cluster.BackOff{Until: now.Add(length), Length: length})
 }
 
 // isForgotten reports whether a back-off ended so long ago that the next is short again. Since then a job could have
 // been admitted and sent back twice.
-func isForgotten(b model.BackOff, now time.Time) bool { return now.After(b.Until.Add(2 * patience)) }
+func isForgotten(b cluster.BackOff, now time.Time) bool { return now.After(b.Until.Add(2 * patience)) }
 
 // remember takes over the back-offs of earlier processes, and drops old ones.
 func (a action) remember(s *framework.Session) {
 	for namespace, b := range s.Cluster.BackOffs() {
 		if isForgotten(b, s.Now) {
-			s.Cluster.SetBackOff(namespace, model.BackOff{})
+			s.Cluster.SetBackOff(namespace, cluster.BackOff{})
 		}
 	}
 	for _, j := range s.Cluster.Attended() {
@@ -45,7 +44,7 @@ func (a action) remember(s *framework.Session) {
 		if sentBack := said(j, verdict.PodsMissing); !sentBack.IsZero() {
 			j.BarredUntil = sentBack.Add(a.pause(j, sentBack))
 			if until := sentBack.Add(patience); until.After(s.Cluster.BackOff(j.ID.Namespace).Until) {
-				s.Cluster.SetBackOff(j.ID.Namespace, model.BackOff{Until: until, Length: patience})
+				s.Cluster.SetBackOff(j.ID.Namespace, cluster.BackOff{Until: until, Length: patience})
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/internal/same"
@@ -122,8 +123,11 @@ func (k *Cache) join(t *cluster.Task, status cluster.Status) {
 	k.writer.Tasks.SetClass(t, !(status == cluster.Pending || status == cluster.Gated || status.Assumed()))
 }
 
-// groupOf is the PodGroup that a pod names, zero if it names none.
+// groupOf is the job that a pod names, a Workload or else a PodGroup, zero if it names none.
 func groupOf(pod *cluster.Pod) cluster.JobID {
+	if workload := pod.Annotations[v1beta2.WorkloadAnnotation]; workload != "" {
+		return cluster.WorkloadID(pod.Namespace, workload)
+	}
 	group := pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
 	if group == "" {
 		return cluster.JobID{}

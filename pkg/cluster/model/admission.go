@@ -10,12 +10,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// BackOff is how long a namespace comes last at admission, because pods of its admitted jobs were not created.
-type BackOff struct {
-	Until  time.Time
-	Length time.Duration
-}
-
 // Clip limits what an admitted job claims to the requests of its pods, as long as it has all pods that it needs to start.
 func (c *Cluster) Clip(j *cluster.Job) {
 	j.Admission.Clipped = true
@@ -37,11 +31,11 @@ func (c *Cluster) SendBack(j *cluster.Job, until time.Time) {
 }
 
 // BackOff returns the back-off of a namespace, zero if there is none.
-func (c *Cluster) BackOff(namespace string) BackOff { return c.backOffs[namespace] }
+func (c *Cluster) BackOff(namespace string) cluster.BackOff { return c.backOffs[namespace] }
 
 // SetBackOff sets the back-off of a namespace. Zero removes it.
-func (c *Cluster) SetBackOff(namespace string, b BackOff) {
-	if b == (BackOff{}) {
+func (c *Cluster) SetBackOff(namespace string, b cluster.BackOff) {
+	if b == (cluster.BackOff{}) {
 		delete(c.backOffs, namespace)
 		return
 	}
@@ -49,4 +43,4 @@ func (c *Cluster) SetBackOff(namespace string, b BackOff) {
 }
 
 // BackOffs returns the namespaces that have a back-off, in no particular order.
-func (c *Cluster) BackOffs() iter.Seq2[string, BackOff] { return maps.All(c.backOffs) }
+func (c *Cluster) BackOffs() iter.Seq2[string, cluster.BackOff] { return maps.All(c.backOffs) }

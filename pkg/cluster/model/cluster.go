@@ -27,7 +27,7 @@ type Cluster struct {
 	ledger
 	log      []operation
 	plans    Plans
-	backOffs map[string]BackOff // of namespaces, at admission
+	backOffs map[string]cluster.BackOff // of namespaces, at admission
 
 	hyperNodes []*cluster.HyperNode // when the model was last settled, the lowest tier first, then by name
 	talliedAt  uint64               // the position in Changes of their totals
@@ -36,7 +36,7 @@ type Cluster struct {
 // New returns a model that holds only the root queue, and its only [Writer]. overlook, unless nil, says that a cause wakes
 // no job. Tests use it to show that they find a missing cause.
 func New(overlook func(wake.Cause) bool) (*Cluster, *Writer) {
-	c := &Cluster{backOffs: map[string]BackOff{}}
+	c := &Cluster{backOffs: map[string]cluster.BackOff{}}
 	c.registry = newRegistry()
 	c.plans = Plans{model: c, inForce: map[string]*cluster.Plan{}}
 	c.world.Overlook = overlook

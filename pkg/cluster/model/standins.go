@@ -20,10 +20,13 @@ func (c *Cluster) DropStandIn(t *cluster.Task) {
 	c.detach(t)
 }
 
-// attach adds a stand-in that waits to its job and to all totals.
+// attach adds a stand-in that waits to its job and to all totals. The job of a Workload is known while it has pods or stand-ins.
 func (l *ledger) attach(t *cluster.Task) {
 	invariant(l.tasks[t.Key()] == nil, "stand-in %s is added twice", t.Key())
 	l.tasks[t.Key()] = t
+	if l.jobs[t.Job.ID] == nil {
+		l.jobs[t.Job.ID] = t.Job
+	}
 	t.JoinJob()
 	t.Internal.Terms = l.classes.CountTerms(nil, t.Pod, true)
 	t.Class = l.classes.Exchange(nil, l.classOf(t))
@@ -39,4 +42,7 @@ func (l *ledger) detach(t *cluster.Task) {
 	l.classes.Exchange(t.Class, nil)
 	delete(l.tasks, t.Key())
 	l.settleJob(t.Job)
+	if t.Job.Workload != nil && len(t.Job.Internal.Tasks) == 0 {
+		delete(l.jobs, t.Job.ID)
+	}
 }

@@ -148,6 +148,8 @@ type Nomination struct {
 	Assignment *Assignment
 	Victims    []Victim
 	Outcome    Outcome
+	// Held says that there may be more victims once pods that are being bound have their nodes.
+	Held bool
 	// WaitsFor are those who must have left before the Workload starts: its victims, and those of others that it counts on.
 	WaitsFor []*Workload
 }

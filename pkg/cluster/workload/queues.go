@@ -137,6 +137,9 @@ func (q *Queues) Remove(w *Workload) {
 	q.update(w.Queue)
 }
 
+// IsCharged reports whether the Workload holds quota.
+func (w *Workload) IsCharged() bool { return w.holder > 0 }
+
 // IsRefused reports whether a waiting Workload is inadmissible: the last answer still holds.
 func (w *Workload) IsRefused() bool { return w.refusal != nil }
 

@@ -29,6 +29,10 @@ type Rules struct {
 	Strategies []Strategy
 	// Gone are Workloads whose charge and pods the caller has taken away for the moment.
 	Gone map[*workload.Workload]bool
+	// Stays reports whether a Workload cannot leave now. Nil says that each can.
+	Stays func(*workload.Workload) bool
+	// Stayed is set if an answer was different because a Workload could not leave. The caller clears it.
+	Stayed bool
 }
 
 func (r *Rules) strategies() []Strategy {
@@ -122,10 +126,13 @@ func (s *search) mayTake(v *workload.Workload, policy workload.Policy) bool {
 	switch {
 	case v == s.Workload || v.Planned || s.Gone[v] || v.Queue.Inactive != "" || s.spared[v] || !policy.Allows(s.Workload, v):
 		return false
-	case s.nodesOnly:
-		return s.opens(v)
+	case s.nodesOnly && !s.opens(v), !s.nodesOnly && !v.Uses(s.frs):
+		return false
+	case s.Stays != nil && s.Stays(v):
+		s.Stayed = true
+		return false
 	}
-	return v.Uses(s.frs)
+	return true
 }
 
 // opens reports whether a Workload stands on a node that could hold a pod of the claim.

@@ -28,6 +28,7 @@ type Cycle struct {
 
 	withheld []withheld
 	again    []*workload.Workload // refused while quota was withheld from them
+	later    []*workload.Workload // refused while another could not leave; tried again in the next cycle
 
 	// Of the round:
 	victims []workload.Victim
@@ -44,6 +45,11 @@ type withheld struct {
 // Run runs the rounds of a cycle. Who was refused because quota was withheld for a blocked head is tried again at its end,
 // when it is not withheld any more.
 func (c *Cycle) Run() {
+	later := c.later
+	c.later = nil
+	for _, w := range later {
+		c.Queues.Retry(w)
+	}
 	for round := 1; ; {
 		for c.Round() && (c.MaxRounds == 0 || round < c.MaxRounds) {
 			round++
@@ -246,6 +252,9 @@ func (c *Cycle) refuse(n *workload.Nomination, outcome workload.Outcome) {
 		c.Queues.Refuse(n.Workload, n.Assignment)
 		if c.withholds(n.Queue) {
 			c.again = append(c.again, n.Workload)
+		}
+		if n.Held {
+			c.later = append(c.later, n.Workload)
 		}
 	}
 	c.tell(n)

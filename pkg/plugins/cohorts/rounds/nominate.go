@@ -11,14 +11,15 @@ import (
 func (c *Cycle) nominate(w *workload.Workload) *workload.Nomination {
 	own := c.free(w.Queue)
 	defer c.keep(own)
+	c.Rules.Stayed = false
 	n, ok := c.try(w, flavors.Counts(w))
-	if ok || !w.CanShrink() {
-		return n
+	if !ok && w.CanShrink() {
+		if fewer := c.shrink(w); fewer != nil {
+			fewer.Assignment.Cursor = n.Assignment.Cursor
+			n = fewer
+		}
 	}
-	if fewer := c.shrink(w); fewer != nil {
-		fewer.Assignment.Cursor = n.Assignment.Cursor
-		return fewer
-	}
+	n.Held = c.Rules.Stayed
 	return n
 }
 

@@ -1,0 +1,95 @@
+package places
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/pods"
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// maxForms bounds how many forms are kept, some two kilobytes each.
+const maxForms = 1 << 12
+
+// Forms keeps the forms of stand-ins. The zero value is ready to use.
+type Forms struct {
+	known map[formKey]*cluster.Pod
+}
+
+// formKey tells forms apart. Templates and flavors are never changed, so their addresses do.
+type formKey struct {
+	template  *corev1.PodTemplateSpec
+	podSet    *workload.PodSet // if there is no template
+	namespace string
+	flavors   [4]*workload.Flavor
+}
+
+// of returns the form of a pod of a part of a Workload.
+func (f *Forms) of(index *resources.Index, w *workload.Workload, part *workload.Part) *cluster.Pod {
+	set := &w.PodSets[part.PodSet]
+	key := formKey{template: set.Template, namespace: w.Namespace}
+	if set.Template == nil {
+		key.podSet = set
+	}
+	if copy(key.flavors[:], part.Flavors) < len(part.Flavors) {
+		return form(index, w, part)
+	}
+	if known := f.known[key]; known != nil {
+		return known
+	}
+	if f.known == nil || len(f.known) >= maxForms {
+		f.known = map[formKey]*cluster.Pod{}
+	}
+	made := form(index, w, part)
+	f.known[key] = made
+	return made
+}
+
+// form makes the form of a pod: its template with the node labels and tolerations of its flavors.
+func form(index *resources.Index, w *workload.Workload, part *workload.Part) *cluster.Pod {
+	set := &w.PodSets[part.PodSet]
+	pod := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	if set.Template == nil {
+		pod.Spec.Containers = []corev1.Container{{Name: set.Name, Resources: corev1.ResourceRequirements{Requests: requests(index, set)}}}
+	} else {
+		pod.Labels, pod.Annotations = set.Template.Labels, set.Template.Annotations
+		pod.Spec = *set.Template.Spec.DeepCopy()
+	}
+	pod.Namespace = w.Namespace
+	for _, flavor := range part.Flavors {
+		if len(flavor.NodeLabels) > 0 {
+			selector := maps.Clone(pod.Spec.NodeSelector)
+			if selector == nil {
+				selector = map[string]string{}
+			}
+			maps.Copy(selector, flavor.NodeLabels)
+			pod.Spec.NodeSelector = selector
+		}
+		pod.Spec.Tolerations = slices.Concat(pod.Spec.Tolerations, flavor.Tolerations)
+	}
+	pod.Spec.SchedulingGates = slices.DeleteFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool {
+		return strings.HasPrefix(g.Name, v1beta2.GroupVersion.Group+"/")
+	})
+	return pods.New(pod)
+}
+
+// requests are those of a pod set without a template.
+func requests(index *resources.Index, set *workload.PodSet) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for _, r := range set.Requests {
+		name := index.Name(r.FR)
+		if name == corev1.ResourceCPU {
+			list[name] = *resource.NewMilliQuantity(r.Value, resource.DecimalSI)
+		} else {
+			list[name] = *resource.NewQuantity(r.Value, resource.DecimalSI)
+		}
+	}
+	return list
+}

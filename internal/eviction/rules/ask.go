@@ -94,7 +94,8 @@ func (g *Guaranteed) Refine(v *verdict.Verdict, queues iter.Seq[*quota.Node]) {
 			return
 		}
 	}
-	if len(classes) > 0 {
+	// A queue that has room within its guarantee waits because of a fence, or of the policy of other queues. Those are counted.
+	if len(classes) > 0 && !g.HasGuaranteeLeft(classes[0].Request()) {
 		v.Code, v.Subject, v.RetryAt = verdict.NotGuaranteed, g.preemptor.QueueName, time.Time{}
 		v.Spared, v.Looked = nil, false
 		v.Detail = g.notGuaranteed(classes[0].Request())

@@ -301,6 +301,11 @@ func (r *Rules) Misses(amount resources.Vector) (misses []Missing) {
 	return misses
 }
 
+// HasGuaranteeLeft reports whether the preemptor's way, up to the top of the subtree, has the right to an amount (rule G4).
+func (r *Rules) HasGuaranteeLeft(amount resources.Vector) bool {
+	return r.isWithin(r.subtrees.Top(r.job.Node), amount, amount)
+}
+
 // TopName is the name of the top of the preemptor's subtree, "" if it is in none.
 func (r *Rules) TopName() string {
 	if top := r.subtrees.Top(r.job.Node); top != nil {

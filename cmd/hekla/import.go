@@ -42,8 +42,14 @@ func printObjects(out io.Writer, objects []runtime.Object, output string) error 
 		}
 		delete(content, "status")
 		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
-		if spec, ok := content["spec"].(map[string]any); ok && len(spec) == 0 {
-			delete(content, "spec")
+		if spec, ok := content["spec"].(map[string]any); ok {
+			// The API server would take an empty guarantee of the root as a change of its resources, and refuse it.
+			if guarantee, ok := spec["guarantee"].(map[string]any); ok && len(guarantee) == 0 {
+				delete(spec, "guarantee")
+			}
+			if len(spec) == 0 {
+				delete(content, "spec")
+			}
 		}
 		items[i] = content
 	}

@@ -68,7 +68,7 @@ func importYuniKorn(command *cobra.Command, f *importYuniKornFlags, path string)
 		return err
 	}
 	options := yunikorn.Options{Partition: f.partition, Parent: f.parent, Accepted: f.accepted}
-	others := 0
+	others, problems := 0, []error(nil)
 	for _, file := range f.files {
 		manifests, err := readInput(command, file)
 		if err != nil {
@@ -76,13 +76,16 @@ func importYuniKorn(command *cobra.Command, f *importYuniKornFlags, path string)
 		}
 		skipped, err := readManifests(manifests, f.parent, &options)
 		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
+			problems = append(problems, fmt.Errorf("%s cannot be read:\n%w", file, err))
 		}
 		others += skipped
 	}
 	result, err := yunikorn.Import(string(text), options)
 	if err != nil {
-		return fmt.Errorf("%s cannot be imported:\n%w", path, err)
+		problems = append(problems, fmt.Errorf("%s cannot be imported:\n%w", path, err))
+	}
+	if len(problems) > 0 {
+		return errors.Join(problems...)
 	}
 	errOut := command.ErrOrStderr()
 	for _, line := range result.Lines {
@@ -92,7 +95,7 @@ func importYuniKorn(command *cobra.Command, f *importYuniKornFlags, path string)
 		fmt.Fprintf(errOut, "note    --accept %s: nothing of that is lost\n", strings.Join(unused, ", "))
 	}
 	if others > 0 {
-		fmt.Fprintf(errOut, "note    %d objects given with -f are neither Namespaces nor the Queue %s, and are not printed\n", others, f.parent)
+		fmt.Fprintf(errOut, "note    -f has other objects than Namespaces and the Queue %s, which are not printed: %d\n", f.parent, others)
 	}
 	if result.IsLossy() {
 		return lossy{errors.New("something is lost and nothing is printed; accept it by --accept with the key or the path of its line")}
@@ -103,48 +106,60 @@ func importYuniKorn(command *cobra.Command, f *importYuniKornFlags, path string)
 	return printObjects(command.OutOrStdout(), result.Objects, f.output)
 }
 
-// readManifests puts the Namespaces of a file, and the Queue of a name, into the options. It returns how many objects are neither.
+// readManifests puts the Namespaces of a file, and the Queue of a name, into the options. It returns how many objects are neither. The
+// error lists all objects that cannot be read.
 func readManifests(text []byte, parent string, options *yunikorn.Options) (others int, err error) {
+	var problems []error
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	for number := 1; ; number++ {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
-			return others, nil
-		}
-		object := &unstructured.Unstructured{}
-		if err == nil {
-			err = yaml.Unmarshal(document, &object.Object)
+			return others, errors.Join(problems...)
 		}
 		if err != nil {
-			return 0, fmt.Errorf("document %d: %w", number, err)
+			return others, errors.Join(append(problems, fmt.Errorf("document %d: %w", number, err))...)
 		}
-		if len(object.Object) == 0 {
-			continue
-		}
-		take := func(object *unstructured.Unstructured) error {
-			taken, err := takeManifest(object, parent, options)
-			if !taken {
+		take := func(object *unstructured.Unstructured) {
+			isTaken, err := takeManifest(object, parent, options)
+			switch {
+			case err != nil:
+				problems = append(problems, fmt.Errorf("document %d: %w", number, err))
+			case !isTaken:
 				others++
 			}
-			return err
 		}
-		if object.IsList() {
-			err = object.EachListItem(func(item runtime.Object) error { return take(item.(*unstructured.Unstructured)) })
-		} else {
-			err = take(object)
-		}
-		if err != nil {
-			return 0, fmt.Errorf("document %d: %w", number, err)
+		object := &unstructured.Unstructured{}
+		switch err := yaml.Unmarshal(document, &object.Object); {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("document %d: %w", number, err))
+		case len(object.Object) == 0: // an empty document
+		case object.IsList():
+			if err := eachItem(object, take); err != nil {
+				problems = append(problems, fmt.Errorf("document %d: %w", number, err))
+			}
+		default:
+			take(object)
 		}
 	}
+}
+
+// eachItem calls a function with each object of a list.
+func eachItem(list *unstructured.Unstructured, take func(object *unstructured.Unstructured)) error {
+	return list.EachListItem(func(item runtime.Object) error {
+		take(item.(*unstructured.Unstructured))
+		return nil
+	})
 }
 
 func takeManifest(object *unstructured.Unstructured, parent string, options *yunikorn.Options) (isTaken bool, err error) {
 	switch object.GroupVersionKind().String() {
 	case corev1.SchemeGroupVersion.WithKind("Namespace").String():
 		namespace := &corev1.Namespace{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, namespace); err != nil || namespace.Name == "" {
-			return false, fmt.Errorf("reading Namespace %s: %w", object.GetName(), cmpErr(err, "metadata.name is missing"))
+		if err := convert(object, namespace); err != nil {
+			return false, fmt.Errorf("reading Namespace %s: %w", object.GetName(), err)
+		}
+		if namespace.Name == "" {
+			return false, errors.New("reading a Namespace: metadata.name is missing")
 		}
 		options.Namespaces = append(options.Namespaces, namespace)
 		return true, nil
@@ -153,11 +168,7 @@ func takeManifest(object *unstructured.Unstructured, parent string, options *yun
 			return false, nil
 		}
 		queue := &schedulingv1beta1.Queue{}
-		text, err := object.MarshalJSON()
-		if err == nil {
-			err = json.Unmarshal(text, queue)
-		}
-		if err != nil {
+		if err := convert(object, queue); err != nil {
 			return false, fmt.Errorf("reading Queue %s: %w", parent, err)
 		}
 		options.ParentQueue = queue
@@ -166,9 +177,11 @@ func takeManifest(object *unstructured.Unstructured, parent string, options *yun
 	return false, nil
 }
 
-func cmpErr(err error, otherwise string) error {
-	if err != nil {
-		return err
+// convert reads an object as one of a type. The error names the field.
+func convert(object *unstructured.Unstructured, into any) error {
+	text, err := object.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(text, into)
 	}
-	return errors.New(otherwise)
+	return err
 }

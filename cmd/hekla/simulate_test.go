@@ -43,17 +43,23 @@ func configMap(text string) string {
 	return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  volcano-scheduler.conf: |\n    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n"
 }
 
-// run runs the command in this process and returns its exit code and what it printed.
+// run runs hekla simulate in this process and returns its exit code and what it printed.
 func run(t *testing.T, stdin string, arguments ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return runHekla(t, stdin, append([]string{"simulate"}, arguments...)...)
+}
+
+// runHekla runs hekla in this process, and returns its exit code and what it printed.
+func runHekla(t *testing.T, stdin string, arguments ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	command := newCommand()
 	var out, errs bytes.Buffer
 	command.SetIn(strings.NewReader(stdin))
 	command.SetOut(&out)
 	command.SetErr(&errs)
-	command.SetArgs(append([]string{"simulate"}, arguments...))
+	command.SetArgs(arguments)
 	if err := command.Execute(); err != nil {
-		return exitCode(err), out.String(), errs.String() + err.Error()
+		return exitCode(err), out.String(), errs.String() + "hekla: " + err.Error() + "\n"
 	}
 	return 0, out.String(), errs.String()
 }

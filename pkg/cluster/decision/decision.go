@@ -23,12 +23,15 @@ type Decisions struct {
 	Fails  []PodFailure
 	Awaits []GroupStandIns
 	Events []Notice
+
+	Workloads     []WorkloadStatus
+	WorkloadPlans []WorkloadPlan
 }
 
 // IsEmpty reports whether there is nothing to carry out.
 func (d *Decisions) IsEmpty() bool {
 	return len(d.Binds)+len(d.Plans)+len(d.Ended)+len(d.Groups)+len(d.Places)+len(d.Queues)+len(d.Pods)+len(d.Gates)+
-		len(d.Fails)+len(d.Awaits)+len(d.Events) == 0
+		len(d.Fails)+len(d.Awaits)+len(d.Events)+len(d.Workloads)+len(d.WorkloadPlans) == 0
 }
 
 // Bind is the decision to bind a pod to a node. The result comes back as an event: the pod with its node, or a failure.

@@ -1,0 +1,102 @@
+package workloads
+
+import (
+	"fmt"
+	"time"
+
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/workload"
+)
+
+// eviction is why a Workload must stop.
+type eviction struct {
+	reason, message string
+	preempted       string // the reason of the condition Preempted, "" if it is not evicted for another
+	by              *Entry // for whom; nil if for none
+}
+
+// Decide takes in what became of a nomination. The rounds have charged it in the queues already. nodes are those that its pods
+// get, by pod set in the order of the Workload's; of one that was refused they are not read.
+func (r *Reader) Decide(n *workload.Nomination, nodes [][]settings.NodeCount, now time.Time) {
+	e := r.Of(n.Workload)
+	switch n.Outcome {
+	case workload.Admitted:
+		r.held.take(e, r.held.admission(n, nodes), false)
+		e.isAssumed = true
+		r.say(e, condition{})
+	case workload.Preempting, workload.Deferred:
+		r.held.take(e, r.held.admission(n, nodes), true)
+		r.plans.begin(e, n, now)
+	case workload.Skipped:
+		r.say(e, condition{v1beta2.ReasonWaitingForQuota, "Workload no longer fits after processing another workload"})
+	case workload.RefusedNoFit, workload.RefusedNone:
+		r.refused(e, n)
+	}
+	r.changed(e)
+}
+
+// take notes what a Workload holds that the rounds have charged.
+func (r *holding) take(e *Entry, a *v1beta2.Admission, isPlanned bool) {
+	held := r.heldOf(a)
+	held.IsPlanned = isPlanned
+	e.Held, e.state, e.given = held, holds, a
+	r.holders(r.kinds.Cluster(held.ClusterQueue))[e] = true
+}
+
+// refused says to a Workload why it was refused, and to those that share its refusal.
+func (r *Reader) refused(e *Entry, n *workload.Nomination) {
+	code, message := n.Assignment.Refusal()
+	why := condition{code.String(), message}
+	if why.reason == "" {
+		why.reason = v1beta2.ReasonWaitingForQuota // only quota that is withheld for others is in the way
+		why.message = "Workload no longer fits after processing another workload"
+	}
+	r.say(e, why)
+	for _, w := range n.Workload.Sharing() {
+		if other := r.Of(w); other != nil && other != e {
+			r.say(other, why)
+		}
+	}
+}
+
+// Evict ends the admission of a Workload for another reason than preemption, which the condition Evicted then has. It holds
+// quota and nodes until its pods are gone. Nothing happens to one that holds nothing, or is evicted already.
+func (r *Reader) Evict(w *workload.Workload, reason, message string) {
+	e := r.Of(w)
+	if e == nil || e.state != holds || e.Evicted {
+		return
+	}
+	if e.plan != nil {
+		r.plans.end(e)
+		return
+	}
+	e.evict, e.Evicted = &eviction{reason: reason, message: message}, true
+	r.changed(e)
+}
+
+// phrases say for what a Workload was preempted.
+var phrases = map[workload.Why]string{
+	workload.InClusterQueue:                "prioritization in the ClusterQueue",
+	workload.InCohortReclamation:           "reclamation within the cohort",
+	workload.InCohortFairSharing:           "Fair Sharing within the cohort",
+	workload.InCohortReclaimWhileBorrowing: "reclamation within the cohort while borrowing",
+}
+
+// preemption is why a victim must stop.
+func preemption(victim, by *Entry, why workload.Why) *eviction {
+	jobUID := by.Object.Labels[v1beta2.JobUIDLabel]
+	if jobUID == "" {
+		jobUID = "UNKNOWN"
+	}
+	return &eviction{reason: v1beta2.ReasonPreempted, preempted: string(why), by: by, message: fmt.Sprintf(
+		"Preempted to accommodate a workload (UID: %s, JobUID: %s) due to %s; preemptor path: %s; preemptee path: %s",
+		by.UID, jobUID, phrases[why], path(by), path(victim))}
+}
+
+func path(e *Entry) string {
+	if e.Queue == nil {
+		return "UNKNOWN"
+	}
+	return e.Queue.Path()
+}

@@ -1,0 +1,69 @@
+package workloads
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
+	"hekla.sh/hekla/pkg/cluster/workloads/shapes"
+)
+
+// Entry is one Workload of the API.
+type Entry struct {
+	// Workload is what decisions are made about. Its Queue is nil while it neither waits nor is charged.
+	workload.Workload
+	// Object is the Workload as it was read last. It is not changed.
+	Object *v1beta2.Workload
+	// Held is what the Workload holds or is promised, nil if nothing.
+	Held *Held
+
+	local    *kinds.Local // its LocalQueue
+	shape    *shapes.Shape
+	state    state
+	isQueued bool      // it is to be placed
+	until    time.Time // when it is tried again
+
+	given     *v1beta2.Admission // what was decided that it holds, nil if the object says so
+	isAssumed bool               // it was decided that it holds given, and the object does not say so yet
+	plan      *plan
+	evict     *eviction // decided, and the object does not say so yet
+	why       condition // why it neither holds nor waits, or was refused; empty if there is nothing to say
+	failures  int       // how many writes in a row were refused
+	notBefore time.Time // when it is tried again after a failure
+
+	// isKnown says that the object was placed before: what an earlier process has decided is taken up.
+	isKnown    bool
+	unrecorded string    // the record of a plan that is being taken away
+	refresh    time.Time // when a message may be written again in which only numbers differ
+
+	write   write
+	isDirty bool
+	isMoved bool
+}
+
+// Held is what a Workload holds.
+type Held struct {
+	ClusterQueue string
+	PodSets      []HeldPodSet // in the order of the Workload's
+	// IsPlanned says that others must leave before the Workload starts: the nodes are promised.
+	IsPlanned bool
+}
+
+// HeldPodSet is what one pod set holds.
+type HeldPodSet struct {
+	Name    string
+	Count   int32
+	Flavors []*workload.Flavor // each once
+	// Nodes say how many of the pods stand on which nodes. They are empty if the admission names none, as that of a Workload
+	// which Kueue has admitted.
+	Nodes []settings.NodeCount
+}
+
+// ID is the namespace and name of the Workload.
+func (e *Entry) ID() types.NamespacedName {
+	return types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
+}

@@ -1,0 +1,310 @@
+package workloads
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
+)
+
+// state is where a Workload is.
+type state uint8
+
+const (
+	isOut state = iota // neither waits nor holds anything
+	waits              // in a queue
+	holds              // quota, or the promise of it
+)
+
+// condition is the reason and the message of a condition.
+type condition struct{ reason, message string }
+
+func sortEntries(entries []*Entry) {
+	slices.SortFunc(entries, func(a, b *Entry) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func (r *Reader) setWorkload(o *v1beta2.Workload) {
+	key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
+	e := r.entries[key]
+	if e != nil && e.Object.UID != o.UID {
+		r.dropWorkload(key, e.Object.UID)
+		e = nil
+	}
+	if e == nil {
+		e = &Entry{}
+		e.Namespace, e.Name, e.UID = o.Namespace, o.Name, string(o.UID)
+		r.entries[key], r.byUID[o.UID] = e, e
+	}
+	r.read(e, o)
+}
+
+// read takes in an object. What it changes is settled later.
+func (r *Reader) read(e *Entry, o *v1beta2.Workload) {
+	e.Object = o
+	if key := (types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.QueueName}); e.local == nil || e.local.Key != key {
+		r.unlink(e)
+		l := r.kinds.Local(key)
+		if r.named[l] == nil {
+			r.named[l] = map[*Entry]bool{}
+		}
+		e.local, r.named[l][e] = l, true
+	}
+	r.later(e)
+	r.changed(e)
+}
+
+// unlink takes a Workload out of its LocalQueue.
+func (r *base) unlink(e *Entry) {
+	if l := e.local; l != nil {
+		if delete(r.named[l], e); len(r.named[l]) == 0 {
+			delete(r.named, l)
+			r.kinds.ForgetLocal(l)
+		}
+		e.local = nil
+	}
+}
+
+func (r *Reader) dropWorkload(key types.NamespacedName, uid types.UID) {
+	e := r.entries[key]
+	if e == nil || e.Object.UID != uid {
+		return
+	}
+	r.leave(e)
+	r.held.drop(e)
+	r.unlink(e)
+	r.shapes.Release(e.shape)
+	e.shape = nil
+	e.Forget()
+	delete(r.entries, key)
+	delete(r.byUID, uid)
+	delete(r.backoffs, e)
+	delete(r.drifting, e)
+}
+
+// placeLater places all Workloads that are to be placed, in the order of their names: those last that have a record of a plan,
+// because it counts on others.
+func (r *Reader) placeLater(now time.Time) {
+	all := r.toPlace
+	r.toPlace = nil
+	sortEntries(all)
+	var planned []*Entry
+	for _, e := range all {
+		switch {
+		case r.entries[e.ID()] != e:
+		case !e.isKnown && e.Object.Annotations[v1beta2.PlanAnnotation] != "":
+			planned = append(planned, e)
+		default:
+			r.place(e, now)
+		}
+	}
+	for _, e := range planned {
+		r.place(e, now)
+	}
+}
+
+// expire has those placed again whose time has come.
+func (r *Reader) expire(now time.Time) {
+	for e := range r.backoffs {
+		if !now.Before(e.until) {
+			delete(r.backoffs, e)
+			r.later(e)
+		}
+	}
+	for e := range r.drifting {
+		if !now.Before(e.refresh) {
+			delete(r.drifting, e)
+			r.changed(e)
+		}
+	}
+}
+
+// place brings a Workload to where its object and its queues say that it belongs.
+func (r *Reader) place(e *Entry, now time.Time) {
+	e.isQueued = false
+	delete(r.backoffs, e)
+	defer func() { e.isKnown = true }()
+	if conditions.Is(e.Object, v1beta2.Finished) {
+		r.putOut(e, condition{})
+		e.Forget()
+		return
+	}
+	if r.holdsStill(e, now) {
+		return
+	}
+	w := settings.OfWorkload(e.Object)
+	c, why, waiting := r.queueOf(e, &w, now)
+	if !waiting {
+		r.putOut(e, why)
+		if !w.IsActive {
+			e.Forget()
+		}
+		return
+	}
+	r.wait(e, &w, c)
+}
+
+// holdsStill reports whether a Workload holds quota: by its object, or by a decision that its object does not show yet.
+func (r *Reader) holdsStill(e *Entry, now time.Time) bool {
+	o := e.Object
+	if conditions.Is(o, v1beta2.QuotaReserved) && o.Status.Admission != nil {
+		r.held.confirm(e)
+		return true
+	}
+	switch {
+	case e.isAssumed && !e.write.isOver(e.Object):
+		return true
+	case e.plan != nil:
+		return true
+	}
+	return r.plans.restore(e, now)
+}
+
+// putOut has a Workload neither wait nor hold anything.
+func (r *Reader) putOut(e *Entry, why condition) {
+	r.leave(e)
+	r.held.drop(e)
+	r.shapes.Release(e.shape)
+	e.shape, e.PodSets, e.Shape = nil, nil, ""
+	r.say(e, why)
+}
+
+// leave ends the waiting of a Workload.
+func (r *base) leave(e *Entry) {
+	if e.state == waits {
+		r.queues.Remove(&e.Workload)
+		e.state, e.Queue, e.Cursor = isOut, nil, nil
+	}
+}
+
+// wait has a Workload wait in a queue. If it does so already and nothing of it has changed that counts, its refusal stays.
+func (r *Reader) wait(e *Entry, w *settings.Workload, c *kinds.Cluster) {
+	before := e.shape
+	e.shape = r.shapes.Of(w)
+	r.shapes.Release(before)
+	timestamp := r.timestamp(e.Object)
+	if e.state == waits && e.Queue == c.Queue && e.shape == before && e.Timestamp.Equal(timestamp) {
+		return
+	}
+	r.leave(e)
+	r.held.drop(e)
+	e.Queue, e.Priority, e.Timestamp = c.Queue, w.Priority, timestamp
+	e.PodSets, e.Shape, e.Evicted = e.shape.Sets, e.shape.Key, false
+	if e.shape.Problem != "" {
+		e.Queue = nil
+		r.say(e, condition{v1beta2.ReasonMisconfigured, "resources validation failed: " + e.shape.Problem})
+		return
+	}
+	e.state = waits
+	if !e.isKnown {
+		r.recall(e)
+	}
+	r.queues.Add(&e.Workload)
+	r.say(e, r.sharedRefusal(e))
+}
+
+// queueOf is the ClusterQueue that a Workload waits in. Without one it reports false, and why. Nothing is said where the
+// controllers do.
+func (r *base) queueOf(e *Entry, w *settings.Workload, now time.Time) (c *kinds.Cluster, why condition, waits bool) {
+	switch {
+	case e.Object.DeletionTimestamp != nil, !w.IsActive, w.GatedBy != "", !r.isBack(e, now):
+		return nil, condition{}, false
+	case slices.ContainsFunc(e.Object.Status.AdmissionChecks, func(s v1beta2.AdmissionCheckState) bool {
+		return s.State == v1beta2.CheckRetry || s.State == v1beta2.CheckRejected
+	}):
+		return nil, condition{}, false
+	}
+	l := e.local
+	if l.Settings == nil {
+		return nil, condition{v1beta2.ReasonMisconfigured, "LocalQueue " + w.Queue + " doesn't exist"}, false
+	}
+	c = r.kinds.Cluster(l.Settings.ClusterQueue)
+	isStopped := func(s v1beta2.StopPolicy) bool { return s != v1beta2.StopNone }
+	switch {
+	case c.Settings == nil:
+		return nil, condition{v1beta2.ReasonMisconfigured, "ClusterQueue " + c.Name + " not found"}, false
+	case isStopped(c.Settings.Stop):
+		return nil, condition{v1beta2.ReasonSuspended, "ClusterQueue " + c.Name + " is stopped"}, false
+	case len(c.Causes) > 0:
+		return nil, condition{v1beta2.ReasonSuspended, "ClusterQueue " + c.Name + " is inactive"}, false
+	case isStopped(l.Settings.Stop):
+		return nil, condition{v1beta2.ReasonSuspended, "LocalQueue " + w.Queue + " is stopped"}, false
+	case l.Settings.Problem != "":
+		return nil, condition{v1beta2.ReasonSuspended, "LocalQueue " + w.Queue + " is inactive"}, false
+	case !r.kinds.Matches(c, e.Namespace):
+		return nil, condition{v1beta2.ReasonMisconfigured, "workload namespace doesn't match ClusterQueue selector"}, false
+	case w.Problem != "":
+		return nil, condition{v1beta2.ReasonMisconfigured, w.Problem}, false
+	}
+	return c, condition{}, true
+}
+
+// isBack reports whether a Workload that was evicted is to be tried again.
+func (r *base) isBack(e *Entry, now time.Time) bool {
+	if c := conditions.Of(e.Object, v1beta2.Requeued); c != nil && c.Status == metav1.ConditionFalse {
+		return false // the controllers say when
+	}
+	e.until = e.notBefore
+	if s := e.Object.Status.RequeueState; s != nil && s.RequeueAt != nil {
+		e.until = maxTime(e.until, s.RequeueAt.Time)
+	}
+	if !now.Before(e.until) {
+		return true
+	}
+	r.backoffs[e] = true
+	return false
+}
+
+// timestamp is the time that counts in the order of a queue (rule C10).
+func (r *base) timestamp(w *v1beta2.Workload) time.Time {
+	is := func(kind, reason string) (time.Time, bool) {
+		c := conditions.Of(w, kind)
+		if c == nil || c.Status != metav1.ConditionTrue || c.Reason != reason {
+			return time.Time{}, false
+		}
+		return c.LastTransitionTime.Time, true
+	}
+	if at, was := is(v1beta2.Evicted, v1beta2.ReasonPodsReadyTimeout); was && r.options.EvictionTimestamp {
+		return at
+	}
+	if at, was := is(v1beta2.Evicted, v1beta2.ReasonAdmissionCheck); was {
+		return at
+	}
+	if at, was := is(v1beta2.Preempted, v1beta2.ReasonInCohortReclaimWhileBorrowing); was && !r.options.ByPriority {
+		return at.Add(time.Millisecond)
+	}
+	return w.CreationTimestamp.Time
+}
+
+// recall notes for whom a Workload was evicted, as its condition Preempted says after a restart (rule C20).
+func (r *Reader) recall(e *Entry) {
+	c := conditions.Of(e.Object, v1beta2.Preempted)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return
+	}
+	_, rest, found := strings.Cut(c.Message, "(UID: ")
+	uid, _, closed := strings.Cut(rest, ",")
+	if preemptor := r.byUID[types.UID(uid)]; found && closed && preemptor != nil && preemptor != e && !conditions.Is(preemptor.Object, v1beta2.Finished) {
+		e.EvictedFor(&preemptor.Workload)
+	}
+}
+
+// sharedRefusal is what was said to the Workload whose refusal this one shares, nothing if it shares none.
+func (r *Reader) sharedRefusal(e *Entry) condition {
+	if first := workload.RefusedWith(&e.Workload); first != nil {
+		if of := r.Of(first); of != nil {
+			return of.why
+		}
+	}
+	return condition{}
+}

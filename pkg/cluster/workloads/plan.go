@@ -1,0 +1,252 @@
+package workloads
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// A victim has its grace period and departure to leave. Then the plan ends, so that a pod that is stuck blocks no queue.
+const (
+	departure    = 60 * time.Second
+	defaultGrace = 30 * time.Second
+)
+
+// plan is what a Workload waits for that is charged and promised nodes already (rules C18 and C19).
+type plan struct {
+	record     string
+	isRecorded bool // the object has the record
+	isSent     bool // the record is on its way
+	waitsFor   []*Entry
+	victims    []*Entry // those of waitsFor that are evicted for this one
+	until      time.Time
+}
+
+// planRecord is a plan as the annotation has it.
+type planRecord struct {
+	ID        string             `json:"id"`
+	Until     time.Time          `json:"until"`
+	Admission *v1beta2.Admission `json:"admission"`
+	WaitsFor  []planVictim       `json:"waitsFor,omitempty"`
+}
+
+type planVictim struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid"`
+}
+
+// isRecorded reports whether the plan is recorded for which a victim leaves.
+func (v *eviction) isRecorded() bool {
+	return v.by == nil || v.by.plan == nil || v.by.plan.isRecorded
+}
+
+// begin makes the plan of a nomination whose victims must leave first.
+func (r *planning) begin(e *Entry, n *workload.Nomination, now time.Time) {
+	p := &plan{until: now.Add(defaultGrace + departure)}
+	record := planRecord{ID: fmt.Sprintf("%s-%d", e.UID, now.UnixMilli()), Admission: e.given}
+	for _, w := range n.WaitsFor {
+		if victim := r.Of(w); victim != nil {
+			p.waitsFor = append(p.waitsFor, victim)
+			record.WaitsFor = append(record.WaitsFor, planVictim{victim.Namespace, victim.Name, victim.Object.UID})
+			p.until = maxTime(p.until, now.Add(grace(victim)+departure))
+		}
+	}
+	for _, v := range n.Victims {
+		victim := r.Of(v.Workload)
+		if victim == nil || victim.evict != nil || conditions.Is(victim.Object, v1beta2.Evicted) {
+			continue // it leaves already
+		}
+		p.victims = append(p.victims, victim)
+		victim.evict, victim.Evicted = preemption(victim, e, v.Why), true
+	}
+	record.Until = p.until
+	text, _ := json.Marshal(&record) // of strings, numbers and times
+	p.record = string(text)
+	e.plan, r.planned[e] = p, true
+	_, message := n.Assignment.Refusal()
+	if message == "" {
+		message = "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete"
+	} else {
+		message = fmt.Sprintf("%s. Pending the preemption of %d workload(s)", message, len(n.Victims))
+	}
+	r.say(e, condition{v1beta2.ReasonWaitingForPreemptedWorkloads, message})
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// grace is the longest time that pods of a Workload may take to end.
+func grace(e *Entry) time.Duration {
+	longest := time.Duration(0)
+	for i := range e.Object.Spec.PodSets {
+		period := defaultGrace
+		if s := e.Object.Spec.PodSets[i].Template.Spec.TerminationGracePeriodSeconds; s != nil {
+			period = time.Duration(min(*s, int64(24*time.Hour/time.Second))) * time.Second
+		}
+		longest = max(longest, period)
+	}
+	return longest
+}
+
+// follow starts Workloads whose victims have left, and ends plans that take too long.
+func (r *planning) follow(now time.Time) {
+	for _, e := range sortedPlans(r.planned) {
+		p := e.plan
+		isOver := true
+		for _, w := range p.waitsFor {
+			if r.entries[w.ID()] == w && w.state == holds && w.plan == nil {
+				isOver = false
+			}
+		}
+		switch {
+		case isOver:
+			r.start(e, now)
+		case !now.Before(p.until):
+			r.end(e)
+		}
+	}
+}
+
+func sortedPlans(plans map[*Entry]bool) []*Entry {
+	all := make([]*Entry, 0, len(plans))
+	for e := range plans {
+		all = append(all, e)
+	}
+	sortEntries(all)
+	return all
+}
+
+// start reserves what was promised to a Workload, now that the others have left.
+func (r *planning) start(e *Entry, now time.Time) {
+	r.dropPlan(e)
+	e.Planned, e.isAssumed, e.Reserved = false, true, now
+	e.Held.IsPlanned = false
+	r.say(e, condition{})
+	r.moves(e)
+	r.changed(e)
+}
+
+// end gives up what was promised to a Workload. It is tried again. Victims that were not told to leave stay.
+func (r *planning) end(e *Entry) {
+	if e.plan == nil {
+		return
+	}
+	for _, victim := range e.plan.victims {
+		if v := victim.evict; v != nil && v.by == e && !victim.write.isSent {
+			victim.evict, victim.Evicted = nil, false
+		}
+	}
+	r.drop(e)
+	r.later(e)
+}
+
+// dropPlan forgets a plan.
+func (r *base) dropPlan(e *Entry) {
+	if e.plan != nil {
+		e.plan = nil
+		delete(r.planned, e)
+		r.changed(e)
+	}
+}
+
+// record has the record of a plan written, or taken away after the plan.
+func (r *planning) record(e *Entry, to *decision.Decisions) {
+	recorded := e.Object.Annotations[v1beta2.PlanAnnotation]
+	switch p := e.plan; {
+	case p == nil && recorded != "" && !e.isAssumed && e.unrecorded != recorded:
+		e.unrecorded = recorded
+		to.WorkloadPlans = append(to.WorkloadPlans, decision.WorkloadPlan{Workload: e.ID(), UID: e.Object.UID})
+	case p == nil:
+	case recorded == p.record && !p.isRecorded:
+		p.isRecorded = true
+		for _, victim := range p.victims {
+			r.changed(victim)
+		}
+	case recorded != p.record && !p.isSent:
+		p.isSent = true
+		to.WorkloadPlans = append(to.WorkloadPlans, decision.WorkloadPlan{Workload: e.ID(), UID: e.Object.UID, Record: p.record})
+	}
+}
+
+// restore takes up a plan that an earlier process has recorded. It does so only if every victim was told to leave, and if
+// the Workload fits when they have: an annotation alone has no Workload evicted, and gives no more than free quota.
+func (r *planning) restore(e *Entry, now time.Time) bool {
+	text := e.Object.Annotations[v1beta2.PlanAnnotation]
+	if text == "" || e.isKnown || shown(e.Object).reason != v1beta2.ReasonWaitingForPreemptedWorkloads {
+		return false
+	}
+	var record planRecord
+	if err := json.Unmarshal([]byte(text), &record); err != nil || record.Admission == nil || !now.Before(record.Until) {
+		return false
+	}
+	w := settings.OfWorkload(e.Object)
+	c, _, waiting := r.queueOf(e, &w, now)
+	if !waiting || c.Name != record.Admission.ClusterQueue || !r.requests(&w, record.Admission) {
+		return false
+	}
+	p := &plan{record: text, isRecorded: true, until: record.Until}
+	for _, of := range record.WaitsFor {
+		victim := r.byUID[of.UID]
+		if victim == nil || victim.state != holds {
+			continue // it has left
+		}
+		if !conditions.Is(victim.Object, v1beta2.Evicted) {
+			return false
+		}
+		p.waitsFor = append(p.waitsFor, victim)
+		victim.EvictedFor(&e.Workload)
+	}
+	charge := r.charges(e.Object, record.Admission)
+	for _, victim := range p.waitsFor {
+		if victim.Queue != nil {
+			victim.Queue.Release(victim.Charge)
+			defer victim.Queue.Charge(victim.Charge)
+		}
+	}
+	if !c.Queue.Fits(charge) {
+		return false
+	}
+	r.leave(e)
+	held := r.heldOf(record.Admission)
+	held.IsPlanned = true
+	r.hold(e, held, charge)
+	e.given, e.plan, r.planned[e] = record.Admission, p, true
+	e.why = shown(e.Object)
+	return true
+}
+
+// requests reports whether an admission takes what the Workload requests, and names its pod sets.
+func (r *planning) requests(w *settings.Workload, a *v1beta2.Admission) bool {
+	s := r.shapes.Of(w)
+	defer r.shapes.Release(s)
+	if len(a.PodSetAssignments) != len(s.Sets) {
+		return false
+	}
+	for i := range s.Sets {
+		p, set := &a.PodSetAssignments[i], &s.Sets[i]
+		if p.Name != set.Name || p.Count == nil || *p.Count > set.Count || *p.Count < set.MinCount {
+			return false
+		}
+		for _, asked := range set.Requests {
+			name := r.index.Name(asked.FR)
+			if _, has := p.Flavors[name]; has && resources.Saturated(name, p.ResourceUsage[name]) < product(asked.Value, int64(*p.Count)) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,206 @@
+package workloads
+
+import (
+	"reflect"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
+	"hekla.sh/hekla/pkg/cluster/workloads/shapes"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Options are the arguments of the plugin cohorts that the reader goes by. The zero value is not the default: see [Defaults].
+type Options struct {
+	// EvictionTimestamp is requeuingStrategy.timestamp: a Workload whose pods were not ready in time waits behind those that
+	// came before its eviction. Otherwise it keeps the place of its creation.
+	EvictionTimestamp bool
+	// ByPriority is prioritySortingWithinCohort. Without it, one that was preempted while it borrowed waits behind those of its time.
+	ByPriority bool
+	// Counted is resources: what of the requests counts.
+	Counted shapes.Counted
+}
+
+// Defaults are the options if the configuration says nothing.
+func Defaults() Options { return Options{EvictionTimestamp: true, ByPriority: true} }
+
+// base is what the parts of a reader share.
+type base struct {
+	kinds   *kinds.Kinds
+	queues  *workload.Queues
+	index   *resources.Index
+	shapes  *shapes.Table
+	options Options
+
+	entries map[types.NamespacedName]*Entry
+	byUID   map[types.UID]*Entry
+	named   map[*kinds.Local]map[*Entry]bool   // by their LocalQueue
+	inside  map[*kinds.Cluster]map[*Entry]bool // by the ClusterQueue that they hold quota of
+
+	toPlace  []*Entry
+	backoffs map[*Entry]bool // those that wait for a time
+	planned  map[*Entry]bool // those with a plan
+	drifting map[*Entry]bool // those whose message waits to be written again
+	dirty    []*Entry        // what is decided of them may have to be written
+	moved    []*Entry
+}
+
+// holding is what Workloads hold, planning what they are promised, and writing what their objects are to say.
+type (
+	holding  struct{ *base }
+	planning struct{ *holding }
+	writing  struct{ *base }
+)
+
+// Reader keeps queues up to date with objects. Only one goroutine may use it.
+type Reader struct {
+	*base
+	held   *holding
+	plans  *planning
+	writes *writing
+}
+
+// New returns a reader without objects. Dimensions are those of the index, which the model shares.
+func New(index *resources.Index) *Reader {
+	b := &base{
+		index: index, options: Defaults(), shapes: shapes.NewTable(index), entries: map[types.NamespacedName]*Entry{}, byUID: map[types.UID]*Entry{},
+		named: map[*kinds.Local]map[*Entry]bool{}, inside: map[*kinds.Cluster]map[*Entry]bool{},
+		backoffs: map[*Entry]bool{}, planned: map[*Entry]bool{}, drifting: map[*Entry]bool{},
+	}
+	b.kinds = kinds.New(index, &listening{b})
+	b.queues = b.kinds.Queues
+	held := &holding{b}
+	return &Reader{base: b, held: held, plans: &planning{held}, writes: &writing{b}}
+}
+
+// Queues are what rounds decide on. They are up to date after [Reader.Settle].
+func (r *Reader) Queues() *workload.Queues { return r.queues }
+
+// Use sets the options. All Workloads are read again if they differ.
+func (r *Reader) Use(options Options) {
+	if reflect.DeepEqual(r.options, options) {
+		return
+	}
+	r.options = options
+	r.shapes.Count(options.Counted)
+	for _, e := range r.entries {
+		r.read(e, e.Object)
+	}
+}
+
+// Set says that an object was added or changed. It reports false of kinds that are not read here.
+func (r *Reader) Set(object runtime.Object) (isRead bool) {
+	switch o := object.(type) {
+	case *v1beta2.ClusterQueue:
+		r.kinds.SetCluster(o)
+	case *v1beta2.Cohort:
+		r.kinds.SetCohort(o)
+	case *v1beta2.LocalQueue:
+		r.kinds.SetLocal(o)
+	case *v1beta2.ResourceFlavor:
+		r.kinds.SetFlavor(o)
+	case *v1beta2.AdmissionCheck:
+		r.kinds.SetCheck(o)
+	case *v1beta2.Workload:
+		r.setWorkload(o)
+	case *corev1.Namespace:
+		r.kinds.SetNamespace(o.Name, o.Labels)
+	default:
+		return false
+	}
+	return true
+}
+
+// Delete says that an object is gone. It reports false of kinds that are not read here.
+func (r *Reader) Delete(object runtime.Object) (isRead bool) {
+	switch o := object.(type) {
+	case *v1beta2.ClusterQueue:
+		r.kinds.DropCluster(o.Name)
+	case *v1beta2.Cohort:
+		r.kinds.DropCohort(o.Name)
+	case *v1beta2.LocalQueue:
+		r.kinds.DropLocal(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
+	case *v1beta2.ResourceFlavor:
+		r.kinds.DropFlavor(o.Name)
+	case *v1beta2.AdmissionCheck:
+		r.kinds.DropCheck(o.Name)
+	case *v1beta2.Workload:
+		r.dropWorkload(types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, o.UID)
+	case *corev1.Namespace:
+		r.kinds.SetNamespace(o.Name, nil)
+	default:
+		return false
+	}
+	return true
+}
+
+// Find returns a Workload by its name, nil if it does not exist.
+func (r *base) Find(key types.NamespacedName) *Entry { return r.entries[key] }
+
+// Of returns the entry of a Workload of the queues.
+func (r *base) Of(w *workload.Workload) *Entry {
+	return r.entries[types.NamespacedName{Namespace: w.Namespace, Name: w.Name}]
+}
+
+// Settle brings the queues up to date with the objects. It must be called after events and before decisions.
+func (r *Reader) Settle(now time.Time) {
+	r.kinds.Settle()
+	r.expire(now)
+	r.placeLater(now)
+	r.plans.follow(now)
+	r.placeLater(now) // those whose plans have ended
+}
+
+// NextDue returns the earliest time after now at which time alone changes something, zero if there is none.
+func (r *Reader) NextDue(now time.Time) (next time.Time) {
+	sooner := func(at time.Time) {
+		if at.After(now) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	for e := range r.backoffs {
+		sooner(e.until)
+	}
+	for e := range r.planned {
+		sooner(e.plan.until)
+	}
+	for e := range r.drifting {
+		sooner(e.refresh)
+	}
+	return next
+}
+
+// TakeMoved returns the Workloads that hold other nodes than when it was last called, or none any more, other than by
+// [Reader.Decide]. They are in the order of their names.
+func (r *Reader) TakeMoved() []*Entry {
+	moved := r.moved
+	r.moved = nil
+	for _, e := range moved {
+		e.isMoved = false
+	}
+	sortEntries(moved)
+	return moved
+}
+
+// holders are the Workloads that hold quota of a ClusterQueue.
+func (b *base) holders(c *kinds.Cluster) map[*Entry]bool {
+	all := b.inside[c]
+	if all == nil {
+		all = map[*Entry]bool{}
+		b.inside[c] = all
+	}
+	return all
+}
+
+// later has a Workload placed when the queues are settled.
+func (b *base) later(e *Entry) {
+	if !e.isQueued {
+		e.isQueued = true
+		b.toPlace = append(b.toPlace, e)
+	}
+}

@@ -128,6 +128,7 @@ func prepareProgram(ctx context.Context, scratch string) error {
 			fmt.Sprintf("--healthz-address=127.0.0.1:%d", health), "--enable-healthz",
 			fmt.Sprintf("--listen-address=127.0.0.1:%d", numbers), "--enable-metrics",
 			"--shortest-cronjob-interval=2s",
+			"--yunikorn-labels",
 			// A short lease is lost on a busy machine, and a long one would have every test wait that kills the process.
 			"--leader-elect=false",
 			"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms",

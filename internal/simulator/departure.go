@@ -93,7 +93,7 @@ func (s *simulation) dropGroupOf(pod *corev1.Pod) {
 	if group == nil {
 		return
 	}
-	if owner := metav1.GetControllerOfNoCopy(group); s.isLastOfApplication(group) || owner != nil && owner.UID == pod.UID {
+	if owner := metav1.GetControllerOfNoCopy(group); (applications{s}).isLastOfApplication(group) || owner != nil && owner.UID == pod.UID {
 		delete(s.groups, id)
 		s.drop(group)
 	}

@@ -80,7 +80,7 @@ func (l *Led) Set(o runtime.Object) error {
 		m.SetUID(types.UID(kindOf(o) + " " + keyOf(m).String()))
 	}
 	if pod, ok := o.(*corev1.Pod); ok {
-		pod = s.grouped(pod)
+		pod = applications{s}.grouped(pod)
 		s.supplies.prepare(pod)
 		o = pod
 	}

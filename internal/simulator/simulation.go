@@ -163,8 +163,8 @@ func (s *simulation) begin() error {
 			return err
 		}
 	}
-	for _, pod := range s.input.Pods {
-		s.setPod(s.grouped(pod.DeepCopy()))
+	for _, pod := range slices.SortedFunc(slices.Values(s.input.Pods), schedulingbuilder.CompareMembers) {
+		s.setPod(applications{s}.grouped(pod.DeepCopy()))
 	}
 	for _, q := range s.input.Quotas {
 		controllers{s}.addQuota(q)
@@ -208,31 +208,6 @@ func (s *simulation) priorityOf(class string) int32 {
 		return found.Value
 	}
 	return 0
-}
-
-// grouped gives a pod of ours that names no PodGroup one of its own, as the controller does.
-func (s *simulation) grouped(pod *corev1.Pod) *corev1.Pod {
-	if !slices.Contains(s.options.SchedulerNames, pod.Spec.SchedulerName) ||
-		pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] != "" {
-		return pod
-	}
-	around := schedulingbuilder.Surroundings{}
-	if namespace := s.input.Namespaces[pod.Namespace]; namespace != nil {
-		around.Namespace = namespace.Annotations
-	}
-	group, role := s.groupFor(pod, around)
-	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
-	if s.groups[id] == nil {
-		group.UID = types.UID("PodGroup " + id.String())
-		group.CreationTimestamp = pod.CreationTimestamp
-		s.setGroup(group)
-	}
-	pod = pod.DeepCopy()
-	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, schedulingv1beta1.KubeGroupNameAnnotationKey, group.Name)
-	if role != "" {
-		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1alpha1.TaskSpecKey, role)
-	}
-	return pod
 }
 
 // set shows an object that no other code holds, whose spec is as it was.

@@ -39,52 +39,82 @@ func addPathIndex(ctx context.Context, indexer client.FieldIndexer) error {
 func first(pods []*corev1.Pod) *corev1.Pod {
 	var earliest *corev1.Pod
 	for _, pod := range pods {
-		if isAlive(pod) && (earliest == nil || later(pod, earliest) < 0) {
+		if isAlive(pod) && (earliest == nil || groupbuilder.CompareMembers(pod, earliest) < 0) {
 			earliest = pod
 		}
 	}
 	return earliest
 }
 
-// ensureApplication makes the PodGroup of an application by its first pod. Later pods change nothing of it. Those that name another
-// queue are told so.
-func (r *Reconciler) ensureApplication(ctx context.Context, model *corev1.Pod, joining []*corev1.Pod, current *scheduling.PodGroup) error {
-	queue := ""
-	if current == nil {
-		owner, ownerProblem, err := r.owner(ctx, model)
-		if err != nil {
-			return err
-		}
-		around, err := r.surroundings(ctx, model, owner)
-		if err != nil {
-			return err
-		}
-		wanted, problems := groupbuilder.ApplicationGroup(model, around)
-		r.tell(model, ownerProblem, problems...)
-		if current, err = r.create(ctx, wanted); err != nil {
-			return err
-		}
-		queue = wanted.Spec.Queue
+// ensureApplication makes the PodGroup of an application by its first pod. Later pods change nothing of it; the next pod after all have
+// ended begins the application anew. It returns the roles that pods have in it. Pods that name another queue, or a task group that it
+// does not have, are told so.
+func (r *Reconciler) ensureApplication(ctx context.Context, model *corev1.Pod, pods, joining []*corev1.Pod, current *scheduling.PodGroup) (func(*corev1.Pod) string, error) {
+	if current != nil && !isOurs(current) {
+		return nil, belongsToOthers(current)
 	}
-	if current != nil {
-		if !isOurs(current) {
-			return belongsToOthers(current)
+	if current == nil || !hasJoined(pods) {
+		var err error
+		if current, err = r.beginApplication(ctx, model, current); err != nil {
+			return nil, err
 		}
-		queue = current.Spec.Queue
 	}
 	for _, pod := range joining {
-		named := pod.Annotations[scheduling.QueueNameAnnotationKey]
-		if named == "" {
-			var err error
-			if named, _, err = r.labelQueue(ctx, pod); err != nil {
-				return err
-			}
+		if err := r.tellQueue(ctx, pod, current.Spec.Queue); err != nil {
+			return nil, err
 		}
-		if named != "" && named != queue {
-			r.events.Eventf(pod, nil, corev1.EventTypeWarning, ReasonApplicationQueue, "Group",
-				"names queue %s; it goes to queue %s, where the application %s is since its first pod",
-				named, queue, yunikorn.ApplicationID(pod.Labels, pod.Annotations))
+		_, problem := groupbuilder.TaskGroupRole(pod, current)
+		r.tell(pod, "", problem)
+	}
+	return func(pod *corev1.Pod) string {
+		role, _ := groupbuilder.TaskGroupRole(pod, current)
+		return role
+	}, nil
+}
+
+// hasJoined reports whether any pod that is alive is in its PodGroup.
+func hasJoined(pods []*corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+		return isAlive(pod) && pod.Annotations[scheduling.KubeGroupNameAnnotationKey] != ""
+	})
+}
+
+// beginApplication makes the PodGroup of an application by its first pod, or brings that of an earlier run up to date.
+func (r *Reconciler) beginApplication(ctx context.Context, model *corev1.Pod, current *scheduling.PodGroup) (*scheduling.PodGroup, error) {
+	owner, ownerProblem, err := r.owner(ctx, model)
+	if err != nil {
+		return nil, err
+	}
+	around, err := r.surroundings(ctx, model, owner)
+	if err != nil {
+		return nil, err
+	}
+	wanted, problems := groupbuilder.ApplicationGroup(model, around)
+	r.tell(model, ownerProblem, problems...)
+	if current == nil {
+		if current, err = r.create(ctx, wanted); err != nil || current == nil {
+			return wanted, err
 		}
+		if !isOurs(current) {
+			return nil, belongsToOthers(current)
+		}
+	}
+	return wanted, r.update(ctx, current, wanted)
+}
+
+// tellQueue tells a pod that names another queue than that of its application.
+func (r *Reconciler) tellQueue(ctx context.Context, pod *corev1.Pod, queue string) error {
+	named := pod.Annotations[scheduling.QueueNameAnnotationKey]
+	if named == "" {
+		var err error
+		if named, _, err = r.labelQueue(ctx, pod); err != nil {
+			return err
+		}
+	}
+	if named != "" && named != queue {
+		r.events.Eventf(pod, nil, corev1.EventTypeWarning, ReasonApplicationQueue, "Group",
+			"names queue %s; it goes to queue %s, where the application %s is since its first pod",
+			named, queue, yunikorn.ApplicationID(pod.Labels, pod.Annotations))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@
 //  2. Pods of one controller share one PodGroup, owned by that controller; a lone pod owns its own. So the garbage
 //     collector removes a PodGroup with its owner. A PodGroup whose pods have all been gone for idleGrace is removed here,
 //     so that scaled-down ReplicaSets of old roll-outs hold no quota.
+//     With YuniKorn's labels pods of one application share a PodGroup without an owner. Its first pod alone says what is in it, until all
+//     have ended. Each pod gets the role of its task group.
 //  3. A group-name that another client has set is never changed, nor is a PodGroup of another owner.
 //  4. Annotations of the pod count before those of its controller, and these, for the queue, before those of its namespace.
 //     Those of a later pod count for all, so a roll-out may change them.

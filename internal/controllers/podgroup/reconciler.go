@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	groupbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -79,8 +79,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if model == nil || (len(joining) == 0 && group != nil && !hasMinimum(group)) {
 		return reconcile.Result{}, nil
 	}
+	roleOf := func(*corev1.Pod) string { return "" }
 	if isApplication {
-		err = r.ensureApplication(ctx, model, joining, group)
+		roleOf, err = r.ensureApplication(ctx, model, pods, joining, group)
 	} else {
 		err = r.ensure(ctx, model, pods, group, len(joining) > 0)
 	}
@@ -91,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.events.Eventf(model, nil, corev1.EventTypeWarning, ReasonPodGroupError, "Group", "%.1000s", err.Error())
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, r.join(ctx, joining, request.Name)
+	return reconcile.Result{}, r.join(ctx, joining, request.Name, roleOf)
 }
 
 // members returns the pods that the PodGroup of this name belongs to, finished ones included. They are the cache's own
@@ -162,7 +163,12 @@ func (r *Reconciler) ensure(ctx context.Context, model *corev1.Pod, pods []*core
 	if !isOurs(current) {
 		return belongsToOthers(current)
 	}
-	updated := update(current, wanted)
+	return r.update(ctx, current, wanted)
+}
+
+// update brings a PodGroup up to date.
+func (r *Reconciler) update(ctx context.Context, current, wanted *scheduling.PodGroup) error {
+	updated := groupbuilder.Renew(current, wanted)
 	if apiequality.Semantic.DeepEqual(current, updated) {
 		return nil
 	}
@@ -192,25 +198,6 @@ func (r *Reconciler) create(ctx context.Context, wanted *scheduling.PodGroup) (e
 
 func belongsToOthers(group *scheduling.PodGroup) error {
 	return fmt.Errorf("PodGroup %s/%s exists and belongs to something else", group.Namespace, group.Name)
-}
-
-// update brings a copy of a PodGroup up to date. Labels and annotations are only added or changed, because the scheduler
-// puts its own there, too; but for that of the minimum, which is told from its absence.
-func update(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
-	updated := current.DeepCopy()
-	if updated.Labels == nil {
-		updated.Labels = map[string]string{}
-	}
-	if updated.Annotations == nil {
-		updated.Annotations = map[string]string{}
-	}
-	delete(updated.Annotations, scheduling.GroupMinMemberAnnotationKey)
-	maps.Copy(updated.Labels, wanted.Labels)
-	maps.Copy(updated.Annotations, wanted.Annotations)
-	subGroups := updated.Spec.SubGroupPolicy
-	updated.Spec = wanted.Spec
-	updated.Spec.SubGroupPolicy = subGroups
-	return updated
 }
 
 // isOurs reports whether the controller of the PodGroup is the object in its name, or the PodGroup is that of an application.
@@ -294,23 +281,25 @@ func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, owner *m
 // maxParallelPatches bounds the requests for one PodGroup on the way at a time.
 const maxParallelPatches = 16
 
-// join writes the name of the PodGroup on the pods. It returns the first error, after all pods were tried.
-func (r *Reconciler) join(ctx context.Context, pods []*corev1.Pod, group string) error {
+// join writes the name of the PodGroup on the pods, and the role of those that have one. It returns the first error, after all pods
+// were tried.
+func (r *Reconciler) join(ctx context.Context, pods []*corev1.Pod, group string, roleOf func(*corev1.Pod) string) error {
 	var patches errgroup.Group
 	patches.SetLimit(maxParallelPatches)
 	for _, pod := range pods {
-		patches.Go(func() error { return r.annotate(ctx, pod, group) })
+		patches.Go(func() error { return r.annotate(ctx, pod, group, roleOf(pod)) })
 	}
 	return patches.Wait()
 }
 
-// annotate writes the name of the PodGroup on one pod. The UID in the patch makes it fail for a pod that has been
+// annotate writes the name of the PodGroup on one pod, and its role if it has one. The UID in the patch makes it fail for a pod that has been
 // replaced under its name; such a pod has no need of it any more.
-func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, group string) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid":         pod.UID,
-		"annotations": map[string]string{scheduling.KubeGroupNameAnnotationKey: group},
-	}})
+func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, group, role string) error {
+	annotations := map[string]string{scheduling.KubeGroupNameAnnotationKey: group}
+	if role != "" {
+		annotations[batch.TaskSpecKey] = role
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID, "annotations": annotations}})
 	if err == nil {
 		target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 		err = r.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch))

@@ -136,7 +136,7 @@ func TestAPodGroupIsBroughtUpToDateAndKeepsWhatOthersPutThere(t *testing.T) {
 		scheduling.QueueNameAnnotationKey: "b", "volcano.sh/preemptable": "false", scheduling.NetworkTopologyModeKey: "soft",
 	}
 	wanted, _ := groupbuilder.PodGroup(pod, groupbuilder.Surroundings{})
-	updated := update(current, wanted)
+	updated := groupbuilder.Renew(current, wanted)
 	if updated.Spec.Queue != "b" || updated.Spec.NetworkTopology.Mode != "soft" || updated.Annotations["volcano.sh/preemptable"] != "false" {
 		t.Errorf("not up to date: %+v", updated)
 	}

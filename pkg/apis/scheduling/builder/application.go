@@ -1,9 +1,11 @@
 package builder
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,7 +57,8 @@ func IsApplicationGroup(group *scheduling.PodGroup) bool {
 }
 
 // ApplicationGroup makes the PodGroup of an application by its first pod, and sentences about annotations that could not be read.
-// No object owns it, because its pods come and go independently of each other.
+// Task groups of the pod make it a gang, otherwise each pod is scheduled by itself. No object owns it, because its pods come and go
+// independently of each other.
 func ApplicationGroup(first *corev1.Pod, around Surroundings) (*scheduling.PodGroup, []string) {
 	group, problems := PodGroup(first, around)
 	group.Name, group.OwnerReferences = ApplicationGroupName(first), nil
@@ -65,7 +68,41 @@ func ApplicationGroup(first *corev1.Pod, around Surroundings) (*scheduling.PodGr
 	needed := corev1.ResourceList{}
 	AddUsage(needed, &first.Spec, 1)
 	group.Spec.MinResources = &needed
-	return group, problems
+	return group, append(problems, addTaskGroups(group, first)...)
+}
+
+// CompareMembers orders the pods of an application by creation, and of those that are created in one second the one with task groups comes
+// first. By the first that is alive the PodGroup is made.
+func CompareMembers(a, b *corev1.Pod) int {
+	plain := func(pod *corev1.Pod) int {
+		if pod.Annotations[yunikorn.TaskGroupsKey] != "" {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(plain(a), plain(b)),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// Renew returns a copy of a PodGroup that has what is wanted now. Labels and annotations that others have added stay.
+func Renew(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
+	updated := current.DeepCopy()
+	if updated.Labels == nil {
+		updated.Labels = map[string]string{}
+	}
+	if updated.Annotations == nil {
+		updated.Annotations = map[string]string{}
+	}
+	// These are told from their absence.
+	for _, key := range [...]string{scheduling.GroupMinMemberAnnotationKey, yunikorn.TaskGroupsKey, yunikorn.GangParametersKey} {
+		delete(updated.Annotations, key)
+	}
+	maps.Copy(updated.Labels, wanted.Labels)
+	maps.Copy(updated.Annotations, wanted.Annotations)
+	subGroups := updated.Spec.SubGroupPolicy
+	updated.Spec = wanted.Spec
+	updated.Spec.SubGroupPolicy = subGroups
+	return updated
 }
 
 // FindQueue returns the Queue that a path of YuniKorn names: that whose annotation has the path, else that of this name, else with

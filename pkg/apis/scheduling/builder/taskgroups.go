@@ -2,6 +2,7 @@ package builder
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,17 +14,22 @@ import (
 )
 
 // TaskGroupRole returns the role of a pod in the PodGroup of its application: its task group. It is "" if the pod names none, or names a
-// role of a Job already.
-func TaskGroupRole(pod *corev1.Pod) string {
-	if pod.Annotations[batch.TaskSpecKey] != "" {
-		return ""
+// role of a Job already. The sentence says that the application has no such task group; the pod is then scheduled beside the gang.
+func TaskGroupRole(pod *corev1.Pod, group *scheduling.PodGroup) (role, problem string) {
+	role = pod.Annotations[yunikorn.TaskGroupNameKey]
+	if role == "" || pod.Annotations[batch.TaskSpecKey] != "" {
+		return "", ""
 	}
-	return pod.Annotations[yunikorn.TaskGroupNameKey]
+	if _, is := group.Spec.MinTaskMember[role]; !is {
+		problem = fmt.Sprintf("annotation %s: PodGroup %s has no task group %q; the pod is scheduled by itself",
+			yunikorn.TaskGroupNameKey, group.Name, role)
+	}
+	return role, problem
 }
 
-// AddTaskGroups makes the PodGroup of an application a gang, if its first pod has task groups: each group is a role with a minimum. The
+// addTaskGroups makes the PodGroup of an application a gang, if its first pod has task groups: each group is a role with a minimum. The
 // scheduler finds the form of pods that do not exist yet in the annotations. It returns sentences about annotations that could not be read.
-func AddTaskGroups(group *scheduling.PodGroup, first *corev1.Pod) (problems []string) {
+func addTaskGroups(group *scheduling.PodGroup, first *corev1.Pod) (problems []string) {
 	text := first.Annotations[yunikorn.TaskGroupsKey]
 	if text == "" {
 		return nil
@@ -48,7 +54,9 @@ func AddTaskGroups(group *scheduling.PodGroup, first *corev1.Pod) (problems []st
 		g := &groups[i]
 		group.Spec.MinMember += g.MinMember
 		group.Spec.MinTaskMember[g.Name] = g.MinMember
-		AddUsage(needed, &corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: g.MinResource}}}}, g.MinMember)
+		requests := maps.Clone(g.MinResource)
+		delete(requests, corev1.ResourcePods) // AddUsage counts them
+		AddUsage(needed, &corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}}}, g.MinMember)
 	}
 	group.Spec.MinResources = &needed
 	return problems

@@ -81,13 +81,13 @@ func newQueuesCommand(s *session.Session) *cobra.Command {
 		Use: "vqueues [NAME]", Short: "List queues, or show one", Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.CompleteQueues,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if s.Name == "" && len(arguments) == 0 {
-				return listQueues(command.Context(), s, "", "", isWatch)
+				return listQueues(command.Context(), s, "", "", "", isWatch)
 			}
 			names, err := s.Names("queue", arguments)
 			if err != nil {
 				return err
 			}
-			return getQueue(command.Context(), s, names[0], isWatch)
+			return getQueue(command.Context(), s, names[0], "", isWatch)
 		},
 	}
 	addQueueNameFlag(s, command)

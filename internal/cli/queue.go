@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -205,14 +206,15 @@ func operateQueue(ctx context.Context, s *session.Session, name, action string, 
 }
 
 func newQueueListCommand(s *session.Session) *cobra.Command {
-	var labels string
+	var labels, configMap string
 	var isWatch bool
 	command := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List queues: state, jobs, what they hold and what they may hold", Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return listQueues(command.Context(), s, "", labels, isWatch)
+			return listQueues(command.Context(), s, "", labels, configMap, isWatch)
 		},
 	}
+	addConfigMapFlag(command, &configMap)
 	command.Flags().StringVarP(&labels, "selector", "l", "", "only queues with these labels")
 	session.AddWatchFlag(command, &isWatch)
 	s.AddTableFlags(command)
@@ -220,6 +222,7 @@ func newQueueListCommand(s *session.Session) *cobra.Command {
 }
 
 func newQueueGetCommand(s *session.Session) *cobra.Command {
+	var configMap string
 	var isWatch bool
 	command := &cobra.Command{
 		Use: "get NAME", Short: "Show a queue", Args: cobra.MaximumNArgs(1), ValidArgsFunction: s.CompleteQueues,
@@ -228,16 +231,17 @@ func newQueueGetCommand(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return getQueue(command.Context(), s, names[0], isWatch)
+			return getQueue(command.Context(), s, names[0], configMap, isWatch)
 		},
 	}
 	addQueueNameFlag(s, command)
+	addConfigMapFlag(command, &configMap)
 	session.AddWatchFlag(command, &isWatch)
 	s.AddTableFlags(command)
 	return command
 }
 
-func getQueue(ctx context.Context, s *session.Session, name string, isWatch bool) error {
+func getQueue(ctx context.Context, s *session.Session, name, configMap string, isWatch bool) error {
 	api, err := s.Client()
 	if err != nil {
 		return err
@@ -249,11 +253,12 @@ func getQueue(ctx context.Context, s *session.Session, name string, isWatch bool
 	if !s.Output.IsTable() && !isWatch {
 		return s.Output.Print(s, queue)
 	}
-	return listQueues(ctx, s, name, "", isWatch)
+	return listQueues(ctx, s, name, "", configMap, isWatch)
 }
 
-// listQueues lists the queues with some labels, or the one of a name.
-func listQueues(ctx context.Context, s *session.Session, name, labels string, isWatch bool) error {
+// listQueues lists the queues with some labels, or the one of a name. Where guarantees are enforced it shows what is left of them, and
+// explains the one of a name.
+func listQueues(ctx context.Context, s *session.Session, name, labels, configMap string, isWatch bool) error {
 	options, err := session.LabelOption(labels)
 	if err != nil {
 		return err
@@ -261,9 +266,17 @@ func listQueues(ctx context.Context, s *session.Session, name, labels string, is
 	if name != "" {
 		options = append(options, client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, name)})
 	}
-	return session.Show(ctx, s, session.Listing[*scheduling.Queue]{
-		Kind: "queue", List: &scheduling.QueueList{}, Columns: queueColumns, Options: options, IsWatch: isWatch,
+	guaranteed, err := readShares(ctx, s, configMap)
+	if err != nil {
+		return err
+	}
+	err = session.Show(ctx, s, session.Listing[*scheduling.Queue]{
+		Kind: "queue", List: &scheduling.QueueList{}, Columns: slices.Concat(queueColumns, shareColumns(guaranteed)), Options: options, IsWatch: isWatch,
 	})
+	if err != nil || name == "" || isWatch || guaranteed == nil {
+		return err
+	}
+	return explainShares(s, guaranteed, name)
 }
 
 var queueColumns = []session.Column[*scheduling.Queue]{

@@ -108,6 +108,43 @@ func TestQueuesAreListedWithTheirShares(t *testing.T) {
 	mustFail(t, "vcctl queue get", "which queue?")
 }
 
+func TestGuaranteesAreShownWhereTheyAreEnforced(t *testing.T) {
+	tenant := &scheduling.Queue{
+		ObjectMeta: metav1.ObjectMeta{Name: "tenant", Labels: map[string]string{"list": "guarantees"}, Annotations: map[string]string{"hekla.sh/preemption.policy": "fence"}},
+		Spec:       scheduling.QueueSpec{Weight: 1, Guarantee: scheduling.Guarantee{Resource: resources("8", "16Gi")}},
+	}
+	team := &scheduling.Queue{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: map[string]string{"list": "guarantees"}},
+		Spec: scheduling.QueueSpec{Weight: 1, Parent: "tenant"}}
+	create(t, tenant, team)
+	for _, q := range []*scheduling.Queue{tenant, team} {
+		q.Status = scheduling.QueueStatus{State: scheduling.QueueStateOpen, Allocated: resources("5", "20Gi")}
+		updateStatus(t, q)
+	}
+	n := namespace(t)
+	create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: "on"}, Data: map[string]string{"volcano-scheduler.conf": "actions: allocate, reclaim\ntiers:\n" +
+		"- plugins: [{name: gang}, {name: predicates}, {name: guaranteed-shares, arguments: {preemptionDelay: 20s}}]\n"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: n, Name: "bad"}, Data: map[string]string{"volcano-scheduler.conf": "actions: dance"}})
+	const plain = "Name Weight State Parent Inqueue Pending Running Unknown Completed Priority Share Allocated Deserved"
+	const titles, row = plain + " Guaranteed Remaining", "team 1 Open tenant 0 0 0 0 0 0 - cpu=5,memory=20Gi -"
+	mustSay(t, "hekla queue list -l list=guarantees --scheduler-configmap "+n+"/on",
+		titles+"\n"+row+" cpu=8,memory=16Gi cpu=3,memory=0\ntenant 1 Open - 0 0 0 0 0 0 - cpu=5,memory=20Gi - cpu=8,memory=16Gi cpu=3,memory=0")
+	mustSay(t, "hekla queue get team --scheduler-configmap "+n+"/on", titles+"\n"+row+" cpu=8,memory=16Gi cpu=3,memory=0"+`
+
+Resource Guaranteed To Held Remaining Preemptable
+cpu 8 tenant 5 3 0
+memory 16Gi tenant 20Gi 0 4Gi
+
+Setting Value From
+takes room below queue tenant only queue tenant (fence)
+gives room above its guarantee default
+preemption delay 20s configuration of the scheduler
+priority of jobs as they have default`)
+	mustSay(t, "hekla queue get team --scheduler-configmap "+n+"/none", plain+"\n"+row)
+	mustSay(t, "vcctl queue get -n team --scheduler-configmap "+n+"/on", plain+"\n"+row)
+	mustFail(t, "hekla queue list --scheduler-configmap on", "NAMESPACE/NAME")
+	mustSay(t, "hekla queue get team -o name --scheduler-configmap "+n+"/bad", "queue.scheduling.volcano.sh/team")
+}
+
 func TestAWatchGoesOnWithWhatChanges(t *testing.T) {
 	n := namespace(t)
 	runningJob(t, n, "first", "research")

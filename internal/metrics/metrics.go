@@ -14,6 +14,7 @@ import (
 	"hekla.sh/hekla/internal/edge/plans"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/model"
 )
 
 // The prefixes of the names.
@@ -40,6 +41,7 @@ type Metrics struct {
 	reclaimVictims               prometheus.Observer
 	transactions, evictions      *prometheus.CounterVec
 	plansStarted, plansCancelled prometheus.Counter
+	evictionsByRule              *prometheus.CounterVec
 
 	cycles, cyclePanics, audits, auditMismatches prometheus.Counter
 	configurationFailures                        prometheus.Counter
@@ -83,6 +85,8 @@ func New() *Metrics {
 	for _, result := range plans.EvictionResults {
 		m.evictions.WithLabelValues(string(result))
 	}
+	m.evictionsByRule = m.counter(hekla, "evictions_by_law_total", "Evictions that were decided, by the rule and the queue of the pod.",
+		"law", "queue")
 	m.plansStarted = m.counter(hekla, "plans_started_total", "Plans that began.").With(nil)
 	m.plansCancelled = m.counter(hekla, "plans_cancelled_total",
 		"Plans that were cancelled, those of an earlier process included.").With(nil)
@@ -168,8 +172,8 @@ func (m *Metrics) Bind(outcome binder.Outcome) {
 	}
 }
 
-// Plans counts the plans of a cycle.
-func (m *Metrics) Plans(started []decision.PlanStart, ended []decision.PlanEnd) {
+// Plans counts the plans of a cycle. It runs on the goroutine that owns the model.
+func (m *Metrics) Plans(c *model.Cluster, started []decision.PlanStart, ended []decision.PlanEnd) {
 	m.plansStarted.Add(float64(len(started)))
 	m.plansCancelled.Add(float64(len(ended)))
 	for i := range started {
@@ -178,6 +182,13 @@ func (m *Metrics) Plans(started []decision.PlanStart, ended []decision.PlanEnd) 
 			continue
 		}
 		m.transactions.WithLabelValues(p.Action).Inc()
+		for k := range p.Evictions {
+			queue := ""
+			if j := c.Job(p.Evictions[k].VictimJob); j != nil {
+				queue = j.QueueName
+			}
+			m.evictionsByRule.WithLabelValues(p.Evictions[k].Rule, queue).Inc()
+		}
 		if p.Job != (cluster.JobID{}) {
 			m.preemptions.Inc()
 			m.victims.Set(float64(len(p.Evictions)))

@@ -20,6 +20,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -173,7 +174,8 @@ func TestConfigurationsAreCounted(t *testing.T) {
 
 func TestPlansAndEvictionsAreCounted(t *testing.T) {
 	m, job := New(), cluster.JobID{Namespace: "default", Name: "job"}
-	m.Plans([]decision.PlanStart{
+	c, _ := model.New(nil)
+	m.Plans(c, []decision.PlanStart{
 		{Job: job, Action: "preempt", Scope: decision.BetweenJobs, Evictions: make([]decision.Eviction, 5)},
 		{Job: job, Action: "example.com/reclaim", Scope: decision.BetweenQueues, Evictions: make([]decision.Eviction, 2)},
 		{Job: job, Action: "preempt", Scope: decision.BetweenJobs},

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -31,7 +32,7 @@ func (t *totals) Describe(descriptions chan<- *prometheus.Desc) {
 		descriptions <- a.memory
 		descriptions <- a.scalar
 	}
-	for _, d := range []*prometheus.Desc{shareOf, weightOf, overusedOf, taskCount, jobCount} {
+	for _, d := range slices.Concat(guaranteeSeries, []*prometheus.Desc{shareOf, weightOf, overusedOf, taskCount, jobCount}) {
 		descriptions <- d
 	}
 }
@@ -61,6 +62,9 @@ func (m *Metrics) Totals(c *model.Cluster, policy *framework.Policy) {
 		}
 	}
 	r.add(jobCount, float64(waiting))
+	if policy != nil {
+		r.guarantees(c, policy.Subtrees())
+	}
 	m.jobs.read(c, policy)
 	m.totals.mutex.Lock()
 	defer m.totals.mutex.Unlock()

@@ -204,7 +204,7 @@ func (t eventSource) Take() ([]cache.Event, *framework.Policy) {
 type reporter struct{ *runner }
 
 func (r reporter) Do(decisions decision.Decisions) {
-	r.metrics.Plans(decisions.Plans, decisions.Ended)
+	r.metrics.Plans(r.scheduler.Cluster(), decisions.Plans, decisions.Ended)
 	r.metrics.Placed(r.scheduler.Cluster(), decisions.Binds, time.Now())
 	r.outbox.Do(decisions)
 }

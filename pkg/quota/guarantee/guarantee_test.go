@@ -120,6 +120,40 @@ func TestTwoQueuesNeverTakeFromEachOther(t *testing.T) {
 	})
 }
 
+func TestWhatIsPreemptableMayBeTakenAndNoMore(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		f := drawForest(r)
+		top := f.nodes[0]
+		victim := rapid.SampledFrom(f.nodes[1:]).Draw(r, "victim")
+		d := resources.Dim(rapid.IntRange(0, dims-1).Draw(r, "resource"))
+		subtrees := guarantee.NewSubtrees([]*quota.Node{top}, time.Second)
+		// A job of the top itself has no way, so what is asked for is not bounded by G4.
+		rules := guarantee.New(subtrees, quota.NewBetween(f.tree, quota.Between{Preemptor: top}, true),
+			guarantee.Preemptor{Node: top, Wanted: func() resources.Vector { return nil }, Reclaims: true})
+		balance, isInside := subtrees.Balance(victim)
+		if !isInside {
+			r.Fatal("a queue of the subtree has no balance")
+		}
+		mayGive := func(amount int64) bool {
+			var leaving, wanted resources.Vector
+			leaving.Set(d, amount)
+			wanted.Set(d, amount) // takes the place at the top
+			why := rules.WhyProtected(victim, leaving, wanted, func() bool { return true })
+			return rules.Forbids(victim) == "" && why != guarantee.Guaranteed
+		}
+		preemptable, held := balance.Preemptable.At(d), victim.Subtree.Allocated.At(d)
+		if preemptable > 0 && !mayGive(preemptable) {
+			r.Fatalf("%d of %d are preemptable, and may not be taken", preemptable, held)
+		}
+		if preemptable < held && mayGive(preemptable+1) {
+			r.Fatalf("%d of %d are preemptable, and one more may be taken", preemptable, held)
+		}
+		if guaranteed, isNamed := balance.Guaranteed.At(d); isNamed && balance.Remaining.Amount(d) > guaranteed {
+			r.Fatalf("%d of %d remain", balance.Remaining.Amount(d), guaranteed)
+		}
+	})
+}
+
 func TestPrioritiesAreComparedBelowTheCommonQueue(t *testing.T) {
 	root, top, leaf := &quota.Node{Name: "root"}, &quota.Node{Name: "top"}, &quota.Node{Name: "leaf"}
 	top.Policies, leaf.Policies, root.Policies = quota.Policies{Offset: 10}, quota.Policies{Offset: -3}, quota.Policies{Offset: 1000}

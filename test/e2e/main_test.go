@@ -133,6 +133,9 @@ func programOf(ctx context.Context, name string) (localcluster.Program, error) {
 		}
 		arguments = append(arguments, argument)
 	}
+	if name == "volcano-controllers" {
+		arguments = append(arguments, "--yunikorn-labels") // as the chart does with yunikorn.labels
+	}
 	if name == "volcano-scheduler" {
 		metricsURL = "http://" + metrics + "/metrics"
 	}

@@ -68,9 +68,9 @@ func (r clusterQueues) Reconcile(ctx context.Context, request reconcile.Request)
 	if len(causes) > 0 {
 		texts := make([]string, len(causes))
 		for i := range causes {
-			texts[i] = causes[i].text
+			texts[i] = causes[i].Text
 		}
-		condition.Status, condition.Reason = metav1.ConditionFalse, causes[0].reason
+		condition.Status, condition.Reason = metav1.ConditionFalse, causes[0].Reason
 		condition.Message = "Can't admit new workloads: " + strings.Join(texts, ", ") + "."
 	}
 	meta.SetStatusCondition(&s.Conditions, condition)
@@ -78,107 +78,34 @@ func (r clusterQueues) Reconcile(ctx context.Context, request reconcile.Request)
 	return write(ctx, r.client, object, before, &before.Status, s)
 }
 
-// cause is why a queue is not in use.
-type cause struct{ reason, text string }
-
 // causes says why a ClusterQueue cannot admit workloads.
-func (r queues) causes(ctx context.Context, object *v1beta2.ClusterQueue, q *settings.ClusterQueue) ([]cause, error) {
-	var found []cause
-	if object.DeletionTimestamp != nil {
-		found = append(found, cause{v1beta2.ReasonTerminating, "is terminating"})
-	}
-	if q.Stop != v1beta2.StopNone {
-		found = append(found, cause{v1beta2.ReasonStopped, "is stopped"})
-	}
-	missing, notServed, err := r.flavors(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if len(missing) > 0 {
-		found = append(found, cause{v1beta2.ReasonFlavorNotFound, "references missing ResourceFlavor(s): " + strings.Join(missing, ",")})
-	}
-	var absent, inactive []string
-	for _, rule := range q.Checks {
-		check := &v1beta2.AdmissionCheck{}
-		err := r.client.Get(ctx, client.ObjectKey{Name: rule.Name}, check)
-		if apierrors.IsNotFound(err) {
-			absent = append(absent, rule.Name)
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading AdmissionCheck %s: %w", rule.Name, err)
-		}
-		if read := settings.OfCheck(check); read.NotServed != "" {
-			notServed = append(notServed, "AdmissionCheck "+rule.Name+": "+read.NotServed)
-		} else if !read.IsActive {
-			inactive = append(inactive, rule.Name)
-		}
-	}
-	if len(absent) > 0 {
-		found = append(found, cause{v1beta2.ReasonAdmissionCheckNotFound, "references missing AdmissionCheck(s): " + strings.Join(absent, ",")})
-	}
-	if len(inactive) > 0 {
-		found = append(found, cause{v1beta2.ReasonAdmissionCheckInactive, "references inactive AdmissionCheck(s): " + strings.Join(inactive, ",")})
-	}
-	circle, err := r.circle(ctx, q.Cohort)
-	if err != nil {
-		return nil, err
-	}
-	for _, text := range append(notServed, q.Problem, circle) {
-		if text != "" {
-			found = append(found, cause{v1beta2.ReasonNotSupported, text})
-		}
-	}
-	return found, nil
-}
-
-// flavors says which flavors of a queue do not exist, and why others cannot be used.
-func (r queues) flavors(ctx context.Context, q *settings.ClusterQueue) (missing, notServed []string, err error) {
-	for _, group := range q.Groups {
-		for _, f := range group.Flavors {
-			object := &v1beta2.ResourceFlavor{}
-			err := r.client.Get(ctx, client.ObjectKey{Name: f.Name}, object)
-			if apierrors.IsNotFound(err) {
-				missing = append(missing, f.Name)
-				continue
-			}
-			if err != nil {
-				return nil, nil, fmt.Errorf("reading ResourceFlavor %s: %w", f.Name, err)
-			}
-			if problem := settings.OfFlavor(object).Problem; problem != "" {
-				notServed = append(notServed, "ResourceFlavor "+f.Name+": "+problem)
-			}
-		}
-	}
-	return missing, notServed, nil
-}
-
-// maxCohorts bounds the walk from a queue to its root.
-const maxCohorts = 1000
-
-// circle says that the cohorts above a queue lead back to one of them, or that one of them cannot be used.
-func (r queues) circle(ctx context.Context, cohort string) (string, error) {
-	seen := map[string]bool{}
-	for name := cohort; name != ""; {
-		if seen[name] || len(seen) > maxCohorts {
-			return "cohort " + name + " is below itself", nil
-		}
-		seen[name] = true
-		object := &v1beta2.Cohort{}
+func (r queues) causes(ctx context.Context, object *v1beta2.ClusterQueue, q *settings.ClusterQueue) ([]settings.Cause, error) {
+	var failed error
+	found := func(object client.Object, kind, name string) bool {
 		err := r.client.Get(ctx, client.ObjectKey{Name: name}, object)
-		if apierrors.IsNotFound(err) {
-			return "", nil // it exists by being named
+		if err != nil && !apierrors.IsNotFound(err) && failed == nil {
+			failed = fmt.Errorf("reading %s %s: %w", kind, name, err)
 		}
-		if err != nil {
-			return "", fmt.Errorf("reading Cohort %s: %w", name, err)
-		}
-		read := settings.OfCohort(object)
-		if read.Problem != "" {
-			return "Cohort " + name + ": " + read.Problem, nil
-		}
-		name = read.Parent
+		return err == nil
 	}
-	return "", nil
+	causes := q.Causes(object.DeletionTimestamp != nil, settings.Others{
+		Flavor: func(name string) (settings.Flavor, bool) {
+			object := &v1beta2.ResourceFlavor{}
+			exists := found(object, "ResourceFlavor", name)
+			return settings.OfFlavor(object), exists
+		},
+		Check: func(name string) (settings.AdmissionCheck, bool) {
+			object := &v1beta2.AdmissionCheck{}
+			exists := found(object, "AdmissionCheck", name)
+			return settings.OfCheck(object), exists
+		},
+		Cohort: func(name string) (settings.Cohort, bool) {
+			object := &v1beta2.Cohort{}
+			exists := found(object, "Cohort", name)
+			return settings.OfCohort(object), exists
+		},
+	})
+	return causes, failed
 }
 
 // localQueues writes the status of LocalQueues, one at a time.

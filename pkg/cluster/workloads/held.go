@@ -37,6 +37,10 @@ func (r *holding) confirm(e *Entry) {
 	}
 	e.isAssumed, e.given, e.failures = false, nil, 0
 	e.evict, e.Evicted = evict, isEvicted || evict != nil
+	e.Timestamp = r.timestamp(o)
+	if o.Spec.Priority != nil {
+		e.Priority = *o.Spec.Priority
+	}
 	e.Reserved = conditions.Of(o, v1beta2.QuotaReserved).LastTransitionTime.Time
 	r.say(e, condition{})
 }

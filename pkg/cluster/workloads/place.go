@@ -164,10 +164,22 @@ func (r *Reader) holdsStill(e *Entry, now time.Time) bool {
 	switch {
 	case e.isAssumed && !e.write.isOver(e.Object):
 		return true
-	case e.plan != nil:
+	case e.plan != nil && r.mayKeepPlan(e, now):
 		return true
+	case e.plan != nil:
+		r.plans.end(e)
+		return false
 	}
 	return r.plans.restore(e, now)
+}
+
+// mayKeepPlan reports whether a Workload with a plan is what it was when the plan was made, and may still be admitted.
+func (r *Reader) mayKeepPlan(e *Entry, now time.Time) bool {
+	w := settings.OfWorkload(e.Object)
+	c, _, isToWait := r.queueOf(e, &w, now)
+	s := r.shapes.Of(&w)
+	defer r.shapes.Release(s)
+	return isToWait && c.Name == e.Held.ClusterQueue && s == e.shape
 }
 
 // putOut has a Workload neither wait nor hold anything.

@@ -119,9 +119,7 @@ func (r *Reader) TakeDecisions(now time.Time, to *decision.Decisions) {
 func (r *writing) decide(e *Entry, now time.Time, to *decision.Decisions) {
 	want := r.want(e)
 	if want == (wanted{}) {
-		if !e.write.isSent {
-			e.write.wanted = want
-		}
+		e.write.wanted, e.write.isSent = want, false // the object says it all
 		return
 	}
 	last := &e.write

@@ -71,7 +71,7 @@ func (t *Table) Of(w *settings.Workload) *Shape {
 	number(int64(w.Priority))
 	for i := range w.PodSets {
 		p := &w.PodSets[i]
-		templates[i] = slim(p.Template)
+		templates[i] = Slim(p.Template)
 		text([]byte(p.Name))
 		number(int64(p.Count))
 		number(int64(p.MinCount))
@@ -113,9 +113,9 @@ func (t *Table) Count(counted Counted) {
 	clear(t.shapes)
 }
 
-// slim is what of a template says where its pods may run and what they take. Limits are requests where these are not set, as the
+// Slim is what of a template says where its pods may run and what they take. Limits are requests where these are not set, as the
 // API server has it in pods.
-func slim(of *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+func Slim(of *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	object := pods.New(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: of.Labels, Annotations: of.Annotations}, Spec: of.Spec}).Object()
 	template := &corev1.PodTemplateSpec{ObjectMeta: object.ObjectMeta, Spec: object.Spec}
 	for _, list := range []*[]corev1.Container{&template.Spec.InitContainers, &template.Spec.Containers} {

@@ -20,8 +20,9 @@
 // with the same rules about queues, see [victims.Floors]. A node is tried when no other can be cheaper. Bounds are kept from plan to
 // plan and updated for the nodes that a plan changes. Evictions end when the pod fits, if all further victims would be given back.
 //
-// The cheapest node for each pod need not give the cheapest plan: one victim may make room for two pods. For small gangs the search runs
-// again with other nodes opened first, or with a node not opened, until no such plan costs less.
+// The cheapest node for each pod need not give the cheapest plan: one victim may make room for two pods. For a small gang all ways to put
+// its pods on the nodes that may be opened are tried if these are few. Otherwise the search runs again with one node changed, until no
+// such plan costs less.
 //
 // A search node by node fails if the upper limit of a queue is in the way, not a node. Then all pods that may be evicted are, the
 // preemptor's pods are placed, and victims are given back from there.

@@ -91,13 +91,11 @@ func CompareTasks(a, b *Task) int {
 
 // Started is when the pod started, otherwise when it got its node, otherwise when it was created.
 func (t *Task) Started() time.Time {
-	if start := t.Pod.Status.StartTime; start != nil {
-		return start.Time
+	if at, ok := t.Pod.Status.Started(); ok {
+		return at
 	}
-	for i := range t.Pod.Status.Conditions {
-		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-			return c.LastTransitionTime.Time
-		}
+	if at, ok := t.Pod.Status.Scheduled(); ok {
+		return at
 	}
 	return t.Created()
 }

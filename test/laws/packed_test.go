@@ -61,13 +61,14 @@ func (w *testCluster) makePacked(name, node, class string, pods, cpus int) {
 const packedClusters = 60
 
 // Node by node four of ten gangs get a plan that is not the best, in these clusters. So they show whether the search for better plans works.
-// It is bounded: of 911 plans in 1,000 such clusters 35 were not the best there is.
+// What is left follows from rule K2: on a node the most important victims are given back first, even if fewer victims would leave
+// otherwise. More of it: HEKLA_LAWS_WORLDS=1000
 func TestTheGapToTheBestPlanInPackedClusters(t *testing.T) {
-	c := newComparison()
-	for seed := range packedClusters {
+	c, number := newComparison(), clustersOf(t, packedClusters)
+	for seed := range number {
 		w := packedCluster(rand.New(rand.NewPCG(uint64(seed), 1)).IntN)
 		c.watch(t, seed, w)
 		w.rest()
 	}
-	c.check(t, 0, packedClusters/2, 16)
+	c.check(t, 0, number/2, 200)
 }

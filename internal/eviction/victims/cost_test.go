@@ -33,7 +33,7 @@ func TestCostsAreComparedPartByPart(t *testing.T) {
 	now, before := framework.EvictionRules{Budgets: true, Ends: true, Starts: true}, framework.EvictionRules{}
 	ratio := func(num int64) resources.Ratio { return resources.Ratio{Num: num, Den: 4} }
 	// worst is more than any cost below in each part that a case does not set.
-	worst := Cost{violations: 9, queue: 9, share: ratio(0), top: priority{9}, endedJobs: 9, sum: [3]int64{9, 9, 9}, victims: 9, start: noon, rank: 9}
+	worst := Cost{violations: 9, LastQueue: LastQueue{queue: 9, share: ratio(0)}, top: priority{9}, endedJobs: 9, sum: [3]int64{9, 9, 9}, victims: 9, start: noon, rank: 9}
 	with := func(change func(c *Cost)) Cost {
 		c := worst
 		change(&c)
@@ -45,9 +45,9 @@ func TestCostsAreComparedPartByPart(t *testing.T) {
 	}{
 		"no victims at all":              {with(func(c *Cost) { c.victims = 0 }), Cost{victims: 1}, now},
 		"fewer violations of budgets":    {with(func(c *Cost) { c.violations = 1 }), Cost{violations: 2, victims: 1}, now},
-		"a queue of lower priority":      {with(func(c *Cost) { c.violations, c.queue = 0, 1 }), Cost{queue: 2, victims: 1}, now},
-		"a queue further above":          {with(func(c *Cost) { c.violations, c.queue, c.share = 0, 0, ratio(6) }), Cost{share: ratio(5), victims: 1}, now},
-		"a lower top priority":           {with(func(c *Cost) { c.violations, c.queue, c.share, c.top = 0, 0, ratio(4), priority{0, 1} }), Cost{share: ratio(4), top: priority{0, 2}, victims: 1}, now},
+		"a queue of lower priority":      {with(func(c *Cost) { c.violations, c.queue = 0, 1 }), Cost{LastQueue: LastQueue{queue: 2}, victims: 1}, now},
+		"a queue further above":          {with(func(c *Cost) { c.violations, c.queue, c.share = 0, 0, ratio(6) }), Cost{LastQueue: LastQueue{share: ratio(5)}, victims: 1}, now},
+		"a lower top priority":           {with(func(c *Cost) { c.violations, c.queue, c.share, c.top = 0, 0, ratio(4), priority{0, 1} }), Cost{LastQueue: LastQueue{share: ratio(4)}, top: priority{0, 2}, victims: 1}, now},
 		"fewer jobs that end":            {Cost{endedJobs: 1, sum: [3]int64{9, 9, 9}, victims: 9, start: noon, rank: 9}, Cost{endedJobs: 2, victims: 1, start: noon.Add(1)}, now},
 		"a smaller sum of queues":        {Cost{sum: [3]int64{1, 9, 9}, victims: 9, start: noon, rank: 9}, Cost{sum: [3]int64{2, 0, 0}, victims: 1, start: noon.Add(1)}, now},
 		"a smaller sum of jobs":          {Cost{sum: [3]int64{0, 1, 9}, victims: 9, start: noon, rank: 9}, Cost{sum: [3]int64{0, 2, 0}, victims: 1, start: noon.Add(1)}, now},

@@ -70,10 +70,7 @@ type Cost struct {
 	// marks is the number of victims that have opted out, in the upper half, and of first pods of applications (rule G8).
 	marks      int64
 	violations int // of disruption budgets
-	// queue and share are the priority and the share ratio of the queue that is chosen last (rule Q8): the one with the
-	// highest priority and, among equals, least above its share at this point. By rule G8 it is the rank of the job.
-	queue     int64
-	share     resources.Ratio
+	LastQueue
 	top       priority
 	endedJobs int // jobs without any pods left
 	sum       [3]int64
@@ -155,10 +152,14 @@ func (c *Cost) Compare(d *Cost, action *framework.EvictionRules) int {
 
 // Cost returns the cost of units that are evicted together from a node of this rank.
 func (s *Selector) Cost(units []Unit, rank int) Cost {
-	c := Cost{rank: rank}
+	return s.CostOf(units, s.LastQueue(units), rank)
+}
+
+// CostOf is [Selector.Cost] for units whose last queue was found out at another point of the plan.
+func (s *Selector) CostOf(units []Unit, last LastQueue, rank int) Cost {
+	c := Cost{LastQueue: last, rank: rank}
 	for i := range units {
 		u := &units[i]
-		s.countQueue(&c, i == 0, u.Job)
 		if g := s.known(u.Job); u.Whole && g != nil && len(u.Tasks) == len(g.tasks) {
 			c.merge(&g.cost)
 			continue
@@ -177,16 +178,26 @@ func (s *Selector) Cost(units []Unit, rank int) Cost {
 	return c
 }
 
-// countQueue adds the queue of a unit of a job to the cost.
-func (s *Selector) countQueue(c *Cost, isFirst bool, j *cluster.Job) {
+// LastQueue is the queue that is chosen last (rule Q8): the one with the highest priority and, among equals, least above its share at one
+// point of a plan. By rule G8 it is the rank of the job.
+type LastQueue struct {
+	queue int64 // its priority
+	share resources.Ratio
+}
+
+// LastQueue returns the last queue of units at this point of the plan.
+func (s *Selector) LastQueue(units []Unit) (last LastQueue) {
 	if !s.rules.Scope.CrossesQueues() {
-		return
+		return last
 	}
-	q := j.QuotaNode()
-	priority, ratio := rankOf(s.rules, j), s.rules.Queues.Standing(q).Ratio
-	if isFirst || priority > c.queue || priority == c.queue && ratio.Compare(c.share) < 0 {
-		c.queue, c.share = priority, ratio
+	for i := range units {
+		q := units[i].Job.QuotaNode()
+		priority, ratio := rankOf(s.rules, units[i].Job), s.rules.Queues.Standing(q).Ratio
+		if i == 0 || priority > last.queue || priority == last.queue && ratio.Compare(last.share) < 0 {
+			last = LastQueue{queue: priority, share: ratio}
+		}
 	}
+	return last
 }
 
 // endedJobs counts the jobs that would end if the units were evicted together. In the model the units are on their

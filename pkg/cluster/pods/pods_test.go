@@ -3,6 +3,7 @@ package pods_test
 import (
 	"reflect"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
@@ -183,8 +184,39 @@ func TestWhatIsEqualIsKeptOnce(t *testing.T) {
 		}
 		last = now
 	}
+	leaving := last.DeepCopy()
+	leaving.Status.Conditions = append(leaving.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue})
+	last = table.Of(leaving, last)
 	if beat := table.Of(fixture.LiveBeat(last.DeepCopy()), last); beat.Template != last.Template || &beat.Status.Conditions[0] != &last.Status.Conditions[0] {
 		t.Error("a heartbeat shares nothing with the state before")
+	}
+}
+
+// When a pod got its node and when it started is kept, in less memory than the API's objects take.
+func TestTimesAreKept(t *testing.T) {
+	bound, started := metav1.NewTime(fixture.Birth.Add(time.Minute)), metav1.NewTime(fixture.Birth.Add(2*time.Minute))
+	pod := fixture.Pod("a", fixture.On("n"), func(p *corev1.Pod) {
+		p.Status.StartTime = &started
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: bound}}
+	})
+	kept := pods.New(pod)
+	if at, ok := kept.Status.Scheduled(); !ok || !at.Equal(bound.Time) || len(kept.Status.Conditions) != 0 {
+		t.Errorf("it got its node at %v, %v; conditions %v", at, ok, kept.Status.Conditions)
+	}
+	if at, ok := kept.Status.Started(); !ok || !at.Equal(started.Time) {
+		t.Errorf("it started at %v, %v", at, ok)
+	}
+	if again := kept.Object(); !again.Status.StartTime.Equal(&started) || len(again.Status.Conditions) != 1 ||
+		!again.Status.Conditions[0].LastTransitionTime.Equal(&bound) || again.Status.Conditions[0].Status != corev1.ConditionTrue {
+		t.Errorf("its object has the status %v", again.Status)
+	}
+	pod.Status = corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable"}}}
+	waits := pods.New(pod)
+	if _, ok := waits.Status.Scheduled(); ok || len(waits.Status.Conditions) != 1 {
+		t.Errorf("a pod without a node has the status %v", waits.Status)
+	}
+	if _, ok := waits.Status.Started(); ok {
+		t.Error("a pod without a node has started")
 	}
 }
 

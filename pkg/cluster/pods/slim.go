@@ -138,19 +138,22 @@ func placedVolumes(into, volumes []corev1.Volume) []corev1.Volume {
 // slimStatus returns what is kept of a status besides resizes. It shares the conditions of the pod's last state if they
 // are the same.
 func slimStatus(status *corev1.PodStatus, before *Pod) Status {
-	kept := Status{Phase: phase(status.Phase), Reason: status.Reason, NominatedNodeName: status.NominatedNodeName, StartTime: status.StartTime}
+	kept := Status{Phase: phase(status.Phase), Reason: status.Reason, NominatedNodeName: status.NominatedNodeName}
+	if status.StartTime != nil {
+		kept.started = momentOf(*status.StartTime)
+	}
 	if len(status.ResourceClaimStatuses)+len(status.NodeAllocatableResourceClaimStatuses) > 0 || status.ExtendedResourceClaimStatus != nil {
 		kept.claims = &claims{made: status.ResourceClaimStatuses, extended: status.ExtendedResourceClaimStatus,
 			allocatable: status.NodeAllocatableResourceClaimStatuses}
 	}
 	count := 0
 	for i := range status.Conditions {
-		if !isOfKubelet(status.Conditions[i].Type) {
+		switch c := &status.Conditions[i]; {
+		case isScheduled(c):
+			kept.scheduled = momentOf(c.LastTransitionTime)
+		case isKept(c):
 			count++
 		}
-	}
-	if before != nil && kept.StartTime != nil && before.Status.StartTime.Equal(kept.StartTime) {
-		kept.StartTime = before.Status.StartTime
 	}
 	if before != nil && haveConditions(before.Status.Conditions, status.Conditions, count) {
 		kept.Conditions = before.Status.Conditions
@@ -161,8 +164,7 @@ func slimStatus(status *corev1.PodStatus, before *Pod) Status {
 	}
 	kept.Conditions = make([]corev1.PodCondition, 0, count)
 	for i := range status.Conditions {
-		c := &status.Conditions[i]
-		if !isOfKubelet(c.Type) {
+		if c := &status.Conditions[i]; isKept(c) {
 			kept.Conditions = append(kept.Conditions, *c)
 			last := &kept.Conditions[len(kept.Conditions)-1]
 			last.Type, last.Status = conditionType(c.Type), conditionStatus(c.Status)
@@ -171,6 +173,14 @@ func slimStatus(status *corev1.PodStatus, before *Pod) Status {
 	return kept
 }
 
+// isScheduled reports whether a condition says when the pod got its node. Nearly every pod has it, and only the time is read.
+func isScheduled(c *corev1.PodCondition) bool {
+	return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero()
+}
+
+// isKept reports whether a condition is kept as it is.
+func isKept(c *corev1.PodCondition) bool { return !isOfKubelet(c.Type) && !isScheduled(c) }
+
 // haveConditions reports whether kept conditions are those of a status, of which count are kept.
 func haveConditions(kept, all []corev1.PodCondition, count int) bool {
 	if len(kept) != count {
@@ -178,7 +188,7 @@ func haveConditions(kept, all []corev1.PodCondition, count int) bool {
 	}
 	k := 0
 	for i := range all {
-		if isOfKubelet(all[i].Type) {
+		if !isKept(&all[i]) {
 			continue
 		}
 		if !isSameCondition(&kept[k], &all[i]) {

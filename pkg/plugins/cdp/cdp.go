@@ -3,7 +3,6 @@ package cdp
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -71,10 +70,8 @@ func coolDownEnds(t *cluster.Task) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	for i := range t.Pod.Status.Conditions {
-		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-			return c.LastTransitionTime.Add(coolDown)
-		}
+	if at, ok := t.Pod.Status.Scheduled(); ok {
+		return at.Add(coolDown)
 	}
 	return t.Started().Add(coolDown)
 }

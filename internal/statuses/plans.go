@@ -11,11 +11,15 @@ import (
 // written.
 func (r *Reporter) Plans(c *model.Cluster, began []*framework.Planned, d *decision.Decisions) {
 	for _, planned := range began {
-		if p := planned.Plan; p.IsInForce() {
+		// What is written of the plans of Workloads, the reader of Workloads says.
+		if p := planned.Plan; p.IsInForce() && (p.Job == nil || p.Job.Workload == nil) {
 			d.Plans = append(d.Plans, r.start(p, planned.Evictions))
 		}
 	}
 	for _, p := range c.Plans().TakeCancelled() {
+		if p.Job != nil && p.Job.Workload != nil {
+			continue
+		}
 		end := decision.PlanEnd{ID: p.ID, Why: p.Why}
 		if p.Job != nil {
 			end.Job = p.Job.ID

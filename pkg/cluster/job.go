@@ -234,9 +234,15 @@ func (j *Job) UID() types.UID {
 	return j.Group.UID
 }
 
+// IsOfWorkload reports whether the job is that of a Workload, also of one that is not known.
+func (j *Job) IsOfWorkload() bool { return strings.HasPrefix(j.ID.Name, workloadPrefix) }
+
+// workloadPrefix begins the names of the jobs of Workloads. No object of the API has such a name.
+const workloadPrefix = "workload/"
+
 // WorkloadID is the ID of the job of a Workload. No PodGroup can have that name.
 func WorkloadID(namespace, name string) JobID {
-	return JobID{Namespace: namespace, Name: "workload/" + name}
+	return JobID{Namespace: namespace, Name: workloadPrefix + name}
 }
 
 // Name is the name of the job for users: its namespace and name, or those of the object for which a controller made the

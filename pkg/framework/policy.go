@@ -34,6 +34,7 @@ type Policy struct {
 	wakers              []Waker
 	subtrees            []SubtreeDeclarer
 	admissionLimiters   []AdmissionLimiter
+	workloadPolicies    []WorkloadPolicy
 
 	graders []HyperNodeGrader
 
@@ -154,6 +155,7 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	add(&p.queueShares, plugin, true)
 	add(&p.wakers, plugin, true)
 	add(&p.subtrees, plugin, true)
+	add(&p.workloadPolicies, plugin, true)
 	add(&p.queueOrder, plugin, on.On(conf.EnableQueueOrder))
 	add(&p.jobOrder, plugin, on.On(conf.EnableJobOrder))
 	add(&p.taskOrder, plugin, on.On(conf.EnableTaskOrder))

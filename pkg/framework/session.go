@@ -6,6 +6,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/cluster/cache/held"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/supplies"
@@ -71,6 +72,8 @@ type Session struct {
 	Placer  Placer
 	Outlook Outlook // nil in a session without evictions
 	Now     time.Time
+	// Workloads are the Workloads with their pods, nil in a session that decides nothing about them.
+	Workloads *held.Workloads
 
 	// Binds are the binds of the session in the order of the decisions. Those of a gang stand together.
 	Binds []decision.Bind

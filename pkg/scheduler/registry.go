@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"hekla.sh/hekla/pkg/actions/admit"
 	"hekla.sh/hekla/pkg/actions/allocate"
 	"hekla.sh/hekla/pkg/actions/backfill"
 	"hekla.sh/hekla/pkg/actions/enqueue"
@@ -12,6 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/plugins/binpack"
 	"hekla.sh/hekla/pkg/plugins/capacity"
 	"hekla.sh/hekla/pkg/plugins/cdp"
+	"hekla.sh/hekla/pkg/plugins/cohorts"
 	"hekla.sh/hekla/pkg/plugins/conformance"
 	"hekla.sh/hekla/pkg/plugins/drf"
 	"hekla.sh/hekla/pkg/plugins/extender"
@@ -53,14 +55,14 @@ func WithPlugin(factory framework.PluginFactory) Extension {
 
 // NewRegistry returns all actions and plugins of Hekla, and those of the extensions.
 func NewRegistry(extensions ...Extension) *framework.Registry {
-	actions := []framework.ActionFactory{enqueue.Factory(), allocate.Factory(), backfill.Factory(), preempt.Factory(),
+	actions := []framework.ActionFactory{enqueue.Factory(), admit.Factory(), allocate.Factory(), backfill.Factory(), preempt.Factory(),
 		reclaim.Factory(), shuffle.Factory(),
 		{Name: "gangpreempt", Spec: conf.Spec{AliasOf: preempt.Name}}, {Name: "gangreclaim", Spec: conf.Spec{AliasOf: reclaim.Name}}}
 	plugins := []framework.PluginFactory{priority.Factory(), gang.Factory(), conformance.Factory(), drf.Factory(),
 		proportion.Factory(), capacity.Factory(), overcommit.Factory(), predicates.Factory(), nodeorder.Factory(),
 		binpack.Factory(), pdb.Factory(), cdp.Factory(), resourcequota.Factory(), sla.Factory(), tdm.Factory(), extender.Factory(),
 		nodegroup.Factory(), networktopology.Factory(), resourcestrategyfit.Factory(), tasktopology.Factory(), usage.Factory(),
-		rescheduling.Factory(), guaranteedshares.Factory()}
+		rescheduling.Factory(), guaranteedshares.Factory(), cohorts.Factory()}
 	for name, reason := range laterPlugins {
 		plugins = append(plugins, framework.PluginFactory{Name: name, Spec: conf.Spec{NoEffect: reason}})
 	}

@@ -11,6 +11,7 @@ import (
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/internal/statuses"
+	"hekla.sh/hekla/pkg/actions/admit"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -65,6 +66,9 @@ func (s *Scheduler) Use(policy *framework.Policy) error {
 	}
 	s.policy, s.renewed, s.reader = policy, true, nil
 	s.cache.UseKeys(&policy.Keys)
+	if workloads := policy.Workloads(); workloads != nil {
+		s.cache.Workloads.Use(workloads.WorkloadOptions())
+	}
 	s.reporter.Use(policy, s.cache.Cluster)
 	s.cache.Reconsider()
 	return nil
@@ -133,6 +137,9 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	}
 	contained(&result, func() { s.reporter.Statuses(s.cache, now, &result.Decisions) })
 	contained(&result, func() { s.reporter.Plans(s.cache.Cluster, session.Plans, &result.Decisions) })
+	if s.policy.Workloads() != nil && s.policy.Has(admit.Name) {
+		contained(&result, func() { s.cache.Workloads.TakeDecisions(now, &result.Decisions) })
+	}
 	contained(&result, func() { s.journal.Cycle(s.cycles, now, s.cache.Cluster, &result.Decisions, s.reporter.Touched()) })
 	result.Wake = s.cache.NextDeadline(now)
 	contained(&result, func() { s.wake = s.policy.WakeAt() })
@@ -186,7 +193,7 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 			contained(&Result{}, func() { _ = s.build(s.policy) })
 		}
 	}()
-	session.Outlook = s.outlook
+	session.Outlook, session.Workloads = s.outlook, s.cache.Workloads
 	end := s.observe("open", "")
 	s.cache.Refresh(&s.policy.Keys, now)
 	session.Open()

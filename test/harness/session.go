@@ -18,7 +18,7 @@ func (m *Model) OpenAt(now time.Time) *framework.Session {
 		s = framework.NewSession(m.Cluster, m.Policy, nil, now)
 	} else {
 		s = framework.NewSession(m.Cluster, m.Policy, m.Engine, now)
-		s.Outlook = m.Outlook
+		s.Outlook, s.Workloads = m.Outlook, m.Workloads
 	}
 	s.Open()
 	return s

@@ -27,7 +27,7 @@ func Uphold(s *framework.Session, changed bool) {
 // upholdAll checks each plan once, the earliest first. It reports whether victims of an ended plan stay, so that all
 // plans must be checked again.
 func upholdAll(s *framework.Session, changed bool) (isSpared bool) {
-	plans := s.Cluster.Plans().InOrder()
+	plans := upheld(s)
 	each := func(look func(p *cluster.Plan)) {
 		for _, p := range plans {
 			if p.IsInForce() {
@@ -57,6 +57,12 @@ func upholdAll(s *framework.Session, changed bool) (isSpared bool) {
 	return isSpared
 }
 
+// upheld returns the plans in force but those of Workloads, which the action admit upholds, in the order in which they came into
+// force.
+func upheld(s *framework.Session) []*cluster.Plan {
+	return slices.DeleteFunc(s.Cluster.Plans().InOrder(), func(p *cluster.Plan) bool { return p.Job != nil && p.Job.Workload != nil })
+}
+
 // cancelRefuted cancels plans that are not possible beside the plans before them. It checks the latest first: a later
 // plan was made beside the earlier ones, so of two plans that exclude each other only the later is cancelled. The plans
 // are passed in the order in which they came into force. It reports whether victims of a cancelled plan stay.
@@ -80,7 +86,7 @@ func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (i
 func Fulfil(s *framework.Session, p *cluster.Plan) {
 	s.Cluster.Plans().Fulfil(p)
 	for again := len(p.Spared) > 0; again; {
-		again = cancelRefuted(s, s.Cluster.Plans().InOrder(), true)
+		again = cancelRefuted(s, upheld(s), true)
 	}
 }
 
@@ -138,6 +144,9 @@ func notConfigured(p *cluster.Plan) string {
 func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	j := p.Job
 	s.Cluster.Plans().Cancel(p, why)
+	if j.Workload != nil {
+		return // its nodes are sought again when its victims have left
+	}
 	s.Cluster.SetVerdict(j, nil)
 	s.Rejoin(j)
 }

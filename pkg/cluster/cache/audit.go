@@ -10,10 +10,10 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/backlog"
+	"hekla.sh/hekla/pkg/cluster/cache/check"
 	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/internal/taints"
-	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -27,9 +27,10 @@ func (k *Cache) Audit() []string {
 	a.jobs()
 	a.queues()
 	a.owners()
-	a.plans()
-	a.reservations()
+	a.found = append(a.found, check.Plans(k.Cluster, a.allTasks, a.allJobs, k.writer.IsInTransaction())...)
+	a.found = append(a.found, check.Reservations(k.Cluster, a.allTasks)...)
 	a.hyperNodes()
+	a.found = append(a.found, k.Workloads.Audit()...)
 	if wrong := k.writer.Classes().Audit(); wrong != "" {
 		a.found = append(a.found, wrong)
 	}
@@ -332,76 +333,6 @@ func (a *audit) queues() {
 			subtree.Add(&child.Subtree)
 		}
 		a.usage("queue "+name+" subtree", &q.Subtree, &subtree)
-	}
-}
-
-// reservations compares the reservations of volumes and devices with those of the tasks.
-func (a *audit) reservations() {
-	k := a.cache
-	reserved := map[supplies.Key]int{}
-	for _, t := range a.allTasks {
-		if t.Reservation == nil {
-			continue
-		}
-		if !t.Status.Assumed() {
-			a.found = append(a.found, fmt.Sprintf("task %s is %s and holds a reservation", t.Key(), t.Status))
-		}
-		for _, key := range t.Reservation.Keys() {
-			reserved[key]++
-		}
-	}
-	for key, holders := range k.Supplies().Holders() {
-		a.int(fmt.Sprintf("number of holders of %s", key.NamespacedName), holders, reserved[key])
-		delete(reserved, key)
-	}
-	a.int("objects that are reserved and have no holder", len(reserved), 0)
-}
-
-func (a *audit) plans() {
-	k := a.cache
-	for _, p := range k.Plans().All() {
-		id := p.ID
-		if k.Plans().Get(id) != p || p.Job != nil && (k.Job(p.Job.ID) != p.Job || p.Job.Plan != p) {
-			a.found = append(a.found, "plan "+id+" is listed and not in force")
-		}
-		for _, t := range p.Victims {
-			stays := !t.Status.Leaves() && t.Status != cluster.Lingering && !k.writer.IsInTransaction()
-			if t.Evicts != p || k.Task(t.Key()) != t || stays {
-				a.found = append(a.found, "task "+t.Key().String()+" is a victim of a plan that it does not leave for")
-			}
-		}
-	}
-	for _, j := range a.allJobs {
-		id := j.ID
-		if j.Plan != nil && k.Plans().Get(j.Plan.ID) != j.Plan {
-			a.found = append(a.found, "job "+id.String()+" has a plan that is not in force")
-		}
-	}
-	for _, t := range a.allTasks {
-		key := t.Key()
-		if t.Evicts != nil && !slices.Contains(t.Evicts.Victims, t) {
-			a.found = append(a.found, "task "+key.String()+" leaves for a plan that does not list it")
-		}
-		if t.Status == cluster.Pipelined && (t.Job == nil || t.Job.Plan == nil) && !k.writer.IsInTransaction() {
-			a.found = append(a.found, "task "+key.String()+" is promised room and has no plan")
-		}
-		if t.Status == cluster.Evicting && t.Evicts == nil && !k.writer.IsInTransaction() {
-			a.found = append(a.found, "task "+key.String()+" is evicted and by no plan")
-		}
-		if k.IsLeaving(t) != t.Status.Leaves() {
-			a.found = append(a.found, "task "+key.String()+" is "+t.Status.String()+", and not listed so")
-		}
-	}
-	spent := map[*cluster.Budget]int{}
-	for _, t := range a.allTasks {
-		for _, b := range k.BudgetsIn(t.Pod.Namespace) {
-			if spent[b] += 0; t.Status == cluster.Evicting && b.Covers(t.Pod) {
-				spent[b]++
-			}
-		}
-	}
-	for b, count := range spent {
-		a.int("evictions under way of budget "+b.Namespace+"/"+b.Name, b.Spent(), count)
 	}
 }
 

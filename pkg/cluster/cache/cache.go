@@ -7,6 +7,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache/held"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/pods"
@@ -78,6 +79,8 @@ type Cache struct {
 	refusals refusals
 	// StandIns are those of jobs that expect pods.
 	StandIns *standins.StandIns
+	// Workloads are the Workloads, and which of them have other pods.
+	Workloads *held.Workloads
 
 	// Marks are the marks of pods and classes that cannot be read.
 	Marks cluster.Marks
@@ -91,7 +94,8 @@ func New(options Options) *Cache {
 	options.DefaultQueue = cmp.Or(options.DefaultQueue, schedulingv1beta1.DefaultQueue)
 	c, w := model.New(options.Overlook)
 	b := &base{Cluster: c, writer: w, options: options, pods: pods.NewTable()}
-	return &Cache{base: b, nodes: newNodes(b), queues: queues{b}, owners: newOwners(b), ranks: newRanks(b), refusals: newRefusals(b), StandIns: standins.New(c, w)}
+	return &Cache{base: b, nodes: newNodes(b), queues: queues{b}, owners: newOwners(b), ranks: newRanks(b), refusals: newRefusals(b), StandIns: standins.New(c, w),
+		Workloads: held.New(c)}
 }
 
 // Settle updates what depends on many objects: the schedulers of jobs, ranks, the queue tree, HyperNodes, classes. It must
@@ -130,6 +134,7 @@ func (k *Cache) Settle() {
 func (k *Cache) Refresh(keys *cluster.Keys, now time.Time) {
 	k.UseKeys(keys)
 	k.Settle()
+	k.Workloads.Settle(now)
 	k.Expire(now)
 }
 
@@ -166,8 +171,10 @@ func (k *Cache) NextDeadline(now time.Time) time.Time {
 			next = until
 		}
 	}
-	if due := k.StandIns.NextDue(now); !due.IsZero() && (next.IsZero() || due.Before(next)) {
-		next = due
+	for _, due := range [...]time.Time{k.StandIns.NextDue(now), k.Workloads.NextDue(now)} {
+		if !due.IsZero() && (next.IsZero() || due.Before(next)) {
+			next = due
+		}
 	}
 	return next
 }

@@ -18,7 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Event is one change outside the model: [Set], [Delete], [Measured], [BindFailed] or [PlanFailed].
+// Event is one change outside the model: [Set], [Delete], [Measured], [BindFailed], [PlanFailed], [WorkloadWritten] or
+// [WorkloadFailed].
 type Event interface{ apply(*Cache) }
 
 // Set says that an object was added or updated. Kinds that the model does not hold are ignored.
@@ -71,6 +72,7 @@ func (e Set) apply(k *Cache) {
 	case *topologyv1alpha1.HyperNode:
 		k.nodes.topology.Set(object)
 	case *corev1.Namespace:
+		k.Workloads.Set(object)
 		before := k.Namespace(object.Name)
 		k.writer.SetNamespace(object.Name, object)
 		if before == nil || !maps.Equal(before.Labels, object.Labels) {
@@ -80,6 +82,9 @@ func (e Set) apply(k *Cache) {
 			k.writer.RenewNamespaces()
 		}
 	default:
+		if k.Workloads.Set(object) {
+			return
+		}
 		if kind := supplies.KindOf(object); kind != supplies.None {
 			k.nodes.setSupply(kind, object.(supplies.Object))
 		}
@@ -95,6 +100,7 @@ func (e Delete) apply(k *Cache) {
 	case *corev1.Node:
 		if n := k.Node(object.Name); n != nil && n.Object != nil && n.Object.UID == object.UID {
 			k.StandIns.Lost(n)
+			k.Workloads.Lost(n)
 		}
 		k.nodes.drop(object)
 	case *schedulingv1beta1.PodGroup:
@@ -118,8 +124,12 @@ func (e Delete) apply(k *Cache) {
 		if before := k.Namespace(object.Name); before != nil && before.UID == object.UID {
 			k.writer.SetNamespace(object.Name, nil)
 			k.writer.RenewNamespaces()
+			k.Workloads.Delete(object)
 		}
 	default:
+		if k.Workloads.Delete(object) {
+			return
+		}
 		if kind := supplies.KindOf(object); kind != supplies.None {
 			k.nodes.dropSupply(kind, object.(supplies.Object))
 		}
@@ -143,6 +153,7 @@ func (e BindFailed) apply(k *Cache) {
 	if j == nil {
 		return
 	}
+	k.Workloads.Look(j)
 	k.Plans().Unpromise(t, e.At, "the pod could not be bound")
 	k.writer.Jobs.Renew(j)
 	// The bindings of a gang are sent together. A refusal while the job backs off already is the same failure.

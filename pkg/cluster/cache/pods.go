@@ -103,6 +103,8 @@ func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
 	k.writer.Tasks.Show(t, state, func() { k.join(t, status) })
 	k.StandIns.Look(before)
 	k.StandIns.Look(t.Job)
+	k.Workloads.Look(before)
+	k.Workloads.Look(t.Job)
 	if !status.Leaves() && status != cluster.Lingering {
 		k.Plans().RemoveVictim(t)
 	}
@@ -181,6 +183,7 @@ func (k *Cache) deletePod(key types.NamespacedName, uid types.UID) {
 
 func (k *Cache) dropTask(t *cluster.Task) {
 	k.StandIns.Look(t.Job)
+	k.Workloads.Look(t.Job)
 	k.writer.Tasks.Remove(t, func() {
 		t.Internal.Terms = k.writer.Classes().CountTerms(t.Internal.Terms, t.Pod, false)
 		k.nodes.tolerate(t, nil)

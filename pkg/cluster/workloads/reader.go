@@ -156,6 +156,9 @@ func (r *Reader) Settle(now time.Time) {
 	r.placeLater(now) // those whose plans have ended
 }
 
+// IsSettled reports whether all objects and decisions are taken in, and what Workloads hold was taken by TakeMoved.
+func (r *Reader) IsSettled() bool { return len(r.toPlace)+len(r.moved) == 0 }
+
 // NextDue returns the earliest time after now at which time alone changes something, zero if there is none.
 func (r *Reader) NextDue(now time.Time) (next time.Time) {
 	sooner := func(at time.Time) {

@@ -31,8 +31,8 @@ type formKey struct {
 	flavors   [4]*workload.Flavor
 }
 
-// of returns the form of a pod of a part of a Workload.
-func (f *Forms) of(index *resources.Index, w *workload.Workload, part *workload.Part) *cluster.Pod {
+// Of returns the form of a pod of a part of a Workload.
+func (f *Forms) Of(index *resources.Index, w *workload.Workload, part *workload.Part) *cluster.Pod {
 	set := &w.PodSets[part.PodSet]
 	key := formKey{template: set.Template, namespace: w.Namespace}
 	if set.Template == nil {

@@ -83,7 +83,7 @@ func (p *Places) standIns(j *cluster.Job, parts []workload.Part) (all, first []*
 	for i := range parts {
 		part := &parts[i]
 		podset := &cluster.Podset{Name: j.Workload.PodSets[part.PodSet].Name, Count: int(part.Count),
-			Template: p.forms.of(p.session.Cluster.Resources, j.Workload, part)}
+			Template: p.forms.Of(p.session.Cluster.Resources, j.Workload, part)}
 		for index := range podset.Count {
 			t := p.x.AddStandIn(j, podset, index)
 			if index == 0 {

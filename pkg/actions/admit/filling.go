@@ -1,0 +1,177 @@
+package admit
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"hekla.sh/hekla/internal/gang"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/workloads"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+var zero time.Time
+
+// filling is one pod set of a Workload that holds nodes.
+type filling struct {
+	*keeper
+	e    *workloads.Entry
+	j    *cluster.Job
+	i    int
+	name string
+
+	pods     []*cluster.Task // that wait for a node and may have one
+	standIns []*cluster.Task // with a node
+	homeless []*cluster.Task // stand-ins without one
+	have     int             // pods with a node, and stand-ins with one
+	ended    int
+	onNode   map[string]int32
+	used     map[int]bool // indices of stand-ins
+}
+
+// count looks at what there is of the pod set.
+func (f *filling) count() {
+	f.onNode, f.used = map[string]int32{}, map[int]bool{}
+	for _, t := range f.j.Tasks() {
+		if t.Role != f.name {
+			continue
+		}
+		if t.IsStandIn {
+			f.used[t.Index] = true
+		}
+		switch {
+		case t.Status == cluster.Succeeded:
+			f.ended++
+		case t.IsStandIn && t.Node == nil:
+			f.homeless = append(f.homeless, t)
+		case t.IsStandIn:
+			f.standIns = append(f.standIns, t)
+			f.have++
+			f.onNode[t.Node.Name]++
+		case t.Status == cluster.Pending:
+			f.pods = append(f.pods, t)
+		case t.Node != nil && t.Status.Counts():
+			f.have++
+			f.onNode[t.Node.Name]++
+		}
+	}
+	for _, r := range f.e.Object.Status.ReclaimablePods {
+		if r.Name == f.name {
+			f.ended = max(f.ended, int(r.Count))
+		}
+	}
+	slices.SortFunc(f.pods, cluster.CompareTasks)
+	slices.SortFunc(f.standIns, byIndex)
+}
+
+// restore brings the number of stand-ins to that of the pods that are missing. It reports false if nodes do not hold them.
+func (f *filling) restore() bool {
+	held := &f.e.Held.PodSets[f.i]
+	missing := int(held.Count) - f.ended - f.have
+	if len(f.homeless) > 0 {
+		f.drop(f.j, func(t *cluster.Task) bool { return slices.Contains(f.homeless, t) })
+	}
+	if missing < 0 {
+		f.dropSurplus(-missing)
+	}
+	if missing <= 0 {
+		return true
+	}
+	set := f.podset(f.e, f.i)
+	x := f.Begin()
+	add := func() *cluster.Task {
+		index := 0
+		for f.used[index] {
+			index++
+		}
+		f.used[index] = true
+		return x.AddStandIn(f.j, set, index)
+	}
+	var lost []*cluster.Node
+	var left []*cluster.Task
+	for _, c := range held.Nodes {
+		for count := f.onNode[c.Node]; count < c.Count && missing > 0; count++ {
+			t := add()
+			missing--
+			if n := f.Cluster.Node(c.Node); n != nil && n.Object != nil && f.Placer.Fits(t, n) {
+				x.Place(t, n)
+				f.standIns = append(f.standIns, t)
+				continue
+			}
+			lost, left = append(lost, &cluster.Node{Name: c.Node}), append(left, t)
+		}
+	}
+	for ; missing > 0; missing-- {
+		left = append(left, add())
+	}
+	if !gang.Together(f.Session, left, false) {
+		x.Undo()
+		f.Workloads.Evict(&f.e.Workload, v1beta2.ReasonNodeFailures, noReplacement(lost))
+		return false
+	}
+	f.standIns = append(f.standIns, left...)
+	x.Commit()
+	return true
+}
+
+// dropSurplus drops stand-ins, those first that are more on their node than the admission says.
+func (f *filling) dropSurplus(count int) {
+	expected := map[string]int32{}
+	for _, c := range f.e.Held.PodSets[f.i].Nodes {
+		expected[c.Node] = c.Count
+	}
+	gone := map[*cluster.Task]bool{}
+	for _, onlyBeyond := range []bool{true, false} {
+		for _, t := range slices.Backward(f.standIns) {
+			name := t.Node.Name
+			if count > 0 && !gone[t] && (!onlyBeyond || f.onNode[name] > expected[name]) {
+				gone[t] = true
+				f.onNode[name]--
+				count--
+			}
+		}
+	}
+	f.drop(f.j, func(t *cluster.Task) bool { return gone[t] })
+	f.standIns = slices.DeleteFunc(f.standIns, func(t *cluster.Task) bool { return gone[t] })
+}
+
+// take puts pods that wait in the places of stand-ins. It reports false if a pod fits in none of them.
+func (f *filling) take() bool {
+	if f.Now.Before(f.j.NotBefore) {
+		f.Workloads.Revisit(f.j, f.j.NotBefore)
+		return true
+	}
+	if len(f.pods) == 0 || len(f.standIns) == 0 {
+		return true
+	}
+	x := f.Begin()
+	for _, t := range f.pods {
+		if len(f.standIns) == 0 {
+			break // there are more pods than the Workload was admitted with
+		}
+		at := slices.IndexFunc(f.standIns, func(s *cluster.Task) bool {
+			y, n := f.Begin(), s.Node
+			x.DropStandIn(s)
+			if !f.Placer.Fits(t, n) || f.Placer.Veto(t, n) != "" {
+				y.Undo()
+				return false
+			}
+			x.Place(t, n)
+			return true
+		})
+		if at < 0 {
+			x.Undo()
+			f.Workloads.Evict(&f.e.Workload, v1beta2.ReasonNodeFailures, fmt.Sprintf(
+				"Workload was evicted as there was no replacement for unhealthy node(s): pod %s fits on none of the nodes that are held for it", t.Key()))
+			return false
+		}
+		f.standIns = slices.Delete(f.standIns, at, at+1)
+	}
+	x.Commit()
+	if f.j.Verdict != nil {
+		f.Cluster.SetVerdict(f.j, (*verdict.Verdict)(nil))
+	}
+	return true
+}

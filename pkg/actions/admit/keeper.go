@@ -1,0 +1,250 @@
+package admit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hekla.sh/hekla/internal/gang"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/wake"
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/cluster/workloads"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/cohorts/places"
+)
+
+// keeper keeps the nodes that Workloads hold.
+type keeper struct {
+	*framework.Session
+	forms *places.Forms
+}
+
+func compare(a, b string) int { return strings.Compare(a, b) }
+
+func (k *keeper) jobOf(namespace, name string) *cluster.Job {
+	return k.Cluster.Job(cluster.WorkloadID(namespace, name))
+}
+
+// keep brings the nodes of all Workloads up to date that have changed.
+func (k *keeper) keep() {
+	for _, j := range k.Workloads.TakeChanged(k.Now) {
+		k.update(k.entryOf(j), j)
+	}
+	k.checkPlans()
+	for again := true; again; {
+		moved := k.Workloads.TakeMoved()
+		for _, e := range moved {
+			k.update(e, k.jobOf(e.Namespace, e.Name))
+		}
+		if again = len(moved) > 0; again {
+			k.Workloads.Settle(k.Now) // some may have lost what they held
+		}
+	}
+}
+
+// entryOf returns the Workload of a job, nil if it is not known.
+func (k *keeper) entryOf(j *cluster.Job) *workloads.Entry {
+	if j.Workload != nil {
+		return k.Workloads.Of(j.Workload)
+	}
+	key := j.ID
+	key.Name = strings.TrimPrefix(key.Name, cluster.WorkloadID("", "").Name)
+	return k.Workloads.Find(key)
+}
+
+// checkPlans ends the plans that nodes do not hold any more.
+func (k *keeper) checkPlans() {
+	for _, p := range k.Cluster.Plans().InOrder() {
+		if p.Job == nil || p.Job.Workload == nil {
+			continue
+		}
+		isLost := p.Lost != ""
+		for _, t := range p.Promised() {
+			isLost = isLost || !k.Outlook.CanOpen(t, t.Node)
+		}
+		if isLost {
+			k.Workloads.Evict(p.Job.Workload, v1beta2.ReasonNodeFailures, "")
+		}
+	}
+}
+
+// update brings the nodes of a Workload to what it holds. The Workload may be unknown, and the job may be nil.
+func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
+	if e == nil || e.Held == nil || e.Evicted && j != nil && j.Plan == nil {
+		k.release(j)
+		return
+	}
+	if j == nil {
+		j = &cluster.Job{ID: cluster.WorkloadID(e.Namespace, e.Name)}
+	}
+	j.Workload = &e.Workload
+	k.LookAt(j, func() {
+		switch {
+		case e.Held.IsPlanned && j.Plan == nil:
+			k.restorePlan(e, j)
+		case e.Held.IsPlanned:
+		case j.Plan != nil:
+			k.start(e, j)
+		default:
+			k.fill(e, j)
+		}
+	})
+}
+
+// release has a job hold no nodes but those of its pods.
+func (k *keeper) release(j *cluster.Job) {
+	if j == nil {
+		return
+	}
+	if j.Plan != nil {
+		k.Cluster.Plans().Cancel(j.Plan, "its workload holds no quota any more")
+	}
+	k.drop(j, func(*cluster.Task) bool { return true })
+	j.MinMember = 0
+	k.Workloads.Revisit(j, zero)
+}
+
+// drop takes stand-ins of a job off their nodes, those for which a function says so.
+func (k *keeper) drop(j *cluster.Job, goes func(*cluster.Task) bool) {
+	var gone []*cluster.Task
+	for _, t := range j.Tasks() {
+		if t.IsStandIn && goes(t) {
+			gone = append(gone, t)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	x := k.Begin()
+	for _, t := range gone {
+		k.Cluster.Plans().RemoveVictim(t)
+		x.DropStandIn(t)
+	}
+	x.Commit()
+	k.Cluster.Note(wake.RoomFreed)
+}
+
+// restorePlan promises again the nodes that were promised by an earlier process. Those who must leave may still be there.
+func (k *keeper) restorePlan(e *workloads.Entry, j *cluster.Job) {
+	x := k.Begin()
+	pods := 0
+	for i := range e.Held.PodSets {
+		index := 0
+		set := k.podset(e, i)
+		for _, c := range e.Held.PodSets[i].Nodes {
+			n := k.Cluster.Node(c.Node)
+			for range c.Count {
+				if t := x.AddStandIn(j, set, index); n != nil && n.Object != nil {
+					x.Pipeline(t, n)
+				}
+				index++
+				pods++
+			}
+		}
+	}
+	j.MinMember = pods
+	if j.Count(cluster.Pipelined) < pods || pods == 0 {
+		x.Undo()
+		k.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, "")
+		return
+	}
+	x.Promise(&framework.Planned{Plan: &cluster.Plan{ID: k.Cluster.Plans().NewID(k.Now), Job: j, Action: Name, Since: k.Now}})
+}
+
+// podset is a pod set of a Workload with the flavors that it holds.
+func (k *keeper) podset(e *workloads.Entry, i int) *cluster.Podset {
+	held := &e.Held.PodSets[i]
+	of := slices.IndexFunc(e.PodSets, func(p workload.PodSet) bool { return p.Name == held.Name })
+	part := workload.Part{PodSet: max(of, 0), Count: held.Count, Flavors: held.Flavors}
+	return &cluster.Podset{Name: held.Name, Count: int(held.Count), Template: k.forms.Of(k.Cluster.Resources, &e.Workload, &part)}
+}
+
+// start places what a plan has promised: those who had to leave have left.
+func (k *keeper) start(e *workloads.Entry, j *cluster.Job) {
+	p := j.Plan
+	promised := p.Promised()
+	x := k.Begin()
+	nodes := make([]*cluster.Node, len(promised))
+	for i, t := range promised {
+		nodes[i] = t.Node
+		x.Unpipeline(t)
+	}
+	y := k.Begin()
+	isPlaced := true
+	for i, t := range promised {
+		if isPlaced = isPlaced && k.Placer.Fits(t, nodes[i]); isPlaced {
+			x.Place(t, nodes[i])
+		}
+	}
+	if !isPlaced {
+		y.Undo()
+		isPlaced = gang.Together(k.Session, promised, false)
+	}
+	if !isPlaced {
+		x.Undo()
+		k.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, noReplacement(nodes))
+		k.release(j)
+		return
+	}
+	x.Commit()
+	k.Cluster.Plans().Fulfil(p)
+	k.revisit(&e.Workload)
+}
+
+// noReplacement is the message of a Workload that is evicted because its nodes are gone.
+func noReplacement(nodes []*cluster.Node) string {
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.Name
+	}
+	slices.Sort(names)
+	return "Workload was evicted as there was no replacement for unhealthy node(s): " + strings.Join(slices.Compact(names), ",")
+}
+
+// revisit has a Workload looked at when its stand-ins have held their nodes for too long.
+func (k *keeper) revisit(w *workload.Workload) {
+	if j := k.jobOf(w.Namespace, w.Name); j != nil {
+		k.Workloads.Revisit(j, k.Now.Add(patience))
+	}
+}
+
+// expire gives a Workload up whose pods have not come for too long after its admission. It reports whether it has done so.
+func (k *keeper) expire(e *workloads.Entry, j *cluster.Job) bool {
+	if j.Count(cluster.Awaited) == 0 {
+		k.Workloads.Revisit(j, zero)
+		return false
+	}
+	since := k.Now
+	if c := conditions.Of(e.Object, v1beta2.Admitted); c != nil && conditions.Is(e.Object, v1beta2.Admitted) {
+		since = c.LastTransitionTime.Time
+	}
+	if due := since.Add(patience); k.Now.Before(due) {
+		k.Workloads.Revisit(j, due)
+		return false
+	}
+	k.Workloads.Evict(&e.Workload, v1beta2.ReasonPodsReadyTimeout, fmt.Sprintf("Exceeded the PodsReady timeout %s/%s", e.Namespace, e.Name))
+	k.release(j)
+	return true
+}
+
+// fill gives each pod of a Workload a node, or a stand-in one. Pods that wait take the places of stand-ins. Pods that are gone get a
+// stand-in again, and stand-ins that are too many go.
+func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
+	for i := range e.Held.PodSets {
+		f := filling{keeper: k, e: e, j: j, i: i, name: e.Held.PodSets[i].Name}
+		f.count()
+		if !f.restore() || !f.take() {
+			k.release(j)
+			return
+		}
+	}
+	j.MinMember = 0
+	k.expire(e, j)
+}
+
+// byIndex sorts stand-ins by their index.
+func byIndex(a, b *cluster.Task) int { return cmp.Compare(a.Index, b.Index) }

@@ -1,0 +1,91 @@
+package cohorts
+
+import (
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/cluster/workloads"
+	"hekla.sh/hekla/pkg/cluster/workloads/shapes"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/cohorts/arguments"
+	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
+	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
+	"hekla.sh/hekla/pkg/plugins/cohorts/rounds"
+)
+
+// Name is the name of the plugin in the configuration.
+const Name = "cohorts"
+
+// Factory makes the plugin.
+func Factory() framework.PluginFactory {
+	return framework.PluginFactory{
+		Name: Name,
+		Spec: conf.Spec{Arguments: arguments.Schema()},
+		New: func(_ conf.Switches, given conf.Arguments) (framework.Plugin, error) {
+			a, err := arguments.Of(given)
+			if err != nil {
+				return nil, err
+			}
+			return &plugin{arguments: a}, nil
+		},
+	}
+}
+
+type plugin struct {
+	arguments arguments.Arguments
+	cycle     *rounds.Cycle // of the queues that were asked about last
+}
+
+func (*plugin) Name() string { return Name }
+
+// WorkloadOptions implements [framework.WorkloadPolicy].
+func (p *plugin) WorkloadOptions() workloads.Options {
+	a := &p.arguments
+	options := workloads.Options{
+		EvictionTimestamp: a.WaitForPodsReady.RequeuingStrategy.Timestamp == arguments.EvictionTimestamp,
+		ByPriority:        a.PrioritySortingWithinCohort,
+	}
+	options.Counted.ExcludePrefixes = a.Resources.ExcludeResourcePrefixes
+	for _, t := range a.Resources.Transformations {
+		options.Counted.Transformations = append(options.Counted.Transformations, shapes.Transformation{Input: t.Input,
+			Replaces: t.Strategy == arguments.Replace, Outputs: t.Outputs, MultiplyBy: t.MultiplyBy})
+	}
+	return options
+}
+
+// BlocksAdmission implements [framework.WorkloadPolicy].
+func (p *plugin) BlocksAdmission() bool {
+	return p.arguments.WaitForPodsReady.Enable && p.arguments.WaitForPodsReady.BlockAdmission
+}
+
+// DecideHeads implements [framework.WorkloadPolicy].
+func (p *plugin) DecideHeads(queues *workload.Queues, nodes framework.WorkloadNodes, now time.Time, decided func(*workload.Nomination)) {
+	if p.cycle == nil || p.cycle.Queues != queues {
+		p.cycle = p.newCycle(queues)
+	}
+	c := p.cycle
+	c.Nodes, c.Assigner.Nodes, c.Rules.Stays = nodes, nodes, nodes.Stays
+	c.Now, c.Decided = now, decided
+	c.Run()
+	c.Nodes, c.Assigner.Nodes, c.Rules.Stays, c.Decided = nil, nil, nil, nil
+}
+
+// newCycle begins with all queues as if nothing of them had been refused: what was refused before was by other rules.
+func (p *plugin) newCycle(queues *workload.Queues) *rounds.Cycle {
+	for _, q := range queues.All() {
+		queues.RetryAll(q)
+	}
+	a := &p.arguments
+	rules := &preemption.Rules{Queues: queues, FairSharing: a.FairSharing}
+	for _, s := range a.PreemptionStrategies {
+		strategy := preemption.LessThanOrEqualToFinalShare
+		if s == arguments.LessThanInitialShare {
+			strategy = preemption.LessThanInitialShare
+		}
+		rules.Strategies = append(rules.Strategies, strategy)
+	}
+	assigner := &flavors.Assigner{Index: queues.Index, Oracle: rules, FairSharing: a.FairSharing,
+		IgnoreUndeclared: a.Resources.QuotaCheckStrategy == arguments.IgnoreUndeclared}
+	return &rounds.Cycle{Queues: queues, Rules: rules, Assigner: assigner, ByPriority: a.PrioritySortingWithinCohort, MaxRounds: a.MaxRounds}
+}

@@ -1,0 +1,56 @@
+package cohorts
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hekla.sh/hekla/test/cohorts/world"
+)
+
+// one is a queue of one flavor with so much CPU.
+func one(cpu int, preemption string) string {
+	return fmt.Sprintf(`
+{kind: ResourceFlavor, metadata: {name: default}}
+---
+{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, preemption: {withinClusterQueue: %s},
+  resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: %d}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}`, preemption, cpu)
+}
+
+func workloadOf(name, queue string, priority, count int, cpu string) string {
+	return fmt.Sprintf(`
+{kind: Workload, metadata: {name: %s}, spec: {queueName: %s, priority: %d, podSets: [{name: main, count: %d, template:
+  {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: %s}}}]}}}]}}`, name, queue, priority, count, cpu)
+}
+
+func TestAdmission(t *testing.T) {
+	t.Run("pods take the places that were held for them", func(t *testing.T) {
+		w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").AddNode("n2", "cpu=4")
+		w.Apply(one(10, "Never")).Apply(workloadOf("a", "q", 0, 3, "2")).Rest(20)
+		w.Expect("a", "admitted")
+		if diff := cmp.Diff(3, w.Running("a")["n1"]+w.Running("a")["n2"]); diff != "" {
+			t.Errorf("pods that run (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("a gang that nodes do not hold is not admitted", func(t *testing.T) {
+		w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=3").AddNode("n2", "cpu=3")
+		w.Apply(one(10, "Never")).Apply(workloadOf("a", "q", 0, 3, "2")).Apply(workloadOf("b", "q", 0, 2, "2")).Rest(20)
+		w.Expect("a", "TopologyPlacementFailed: couldn't assign flavors to pod set main: no room on the nodes of flavor default for 3 pod(s)")
+		w.Expect("b", "admitted")
+		w.AddNode("n3", "cpu=6").Rest(20)
+		w.Expect("a", "admitted")
+	})
+	t.Run("a victim leaves before its preemptor starts", func(t *testing.T) {
+		w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4")
+		w.Apply(one(10, "LowerPriority")).Apply(workloadOf("low", "q", 0, 2, "2")).Rest(20)
+		w.Expect("low", "admitted")
+		w.Apply(workloadOf("high", "q", 5, 2, "2")).Apply(workloadOf("late", "q", 1, 1, "1")).Rest(30)
+		w.Expect("high", "admitted")
+		if w.Evictions != 1 || w.Running("high")["n1"] != 2 {
+			t.Errorf("%d evictions; of high run %v", w.Evictions, w.Running("high"))
+		}
+	})
+}

@@ -1,0 +1,390 @@
+package world
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
+	"hekla.sh/hekla/test/harness/loop"
+)
+
+// Configuration is one with the action admit and the plugin cohorts, which has these arguments, a YAML mapping on one line or "".
+func Configuration(arguments string) string {
+	if arguments == "" {
+		arguments = "{}"
+	}
+	return `
+actions: "enqueue, admit, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: predicates
+  - name: nodeorder
+  - name: cohorts
+    arguments: ` + arguments + "\n"
+}
+
+// Namespace is where everything is that has a namespace.
+const Namespace = "work"
+
+// World is a cluster with ClusterQueues and Workloads.
+type World struct {
+	*loop.Loop
+	// Grace is how many steps a pod takes to end.
+	Grace int
+	// Evictions counts how often Workloads were told to stop.
+	Evictions int
+	// Said has what was decided in the last step, in order.
+	Said []string
+
+	objects map[string]client.Object
+	pods    map[types.NamespacedName]*pod
+	version int
+	made    int
+	tb      harness.TB
+}
+
+type pod struct {
+	*corev1.Pod
+	workload string
+	until    int // the steps that it takes to end, if it is told to
+}
+
+// New returns a world under a configuration.
+func New(tb harness.TB, configuration string) *World {
+	tb.Helper()
+	w := &World{Loop: loop.New(tb, configuration), Grace: 1, objects: map[string]client.Object{}, pods: map[types.NamespacedName]*pod{}, tb: tb}
+	return w.Apply("{kind: Namespace, metadata: {name: " + Namespace + "}}")
+}
+
+// AddNode adds a node.
+func (w *World) AddNode(name, allocatable string, labels ...string) *World {
+	n := fixture.Node(name, allocatable)
+	for i := 0; i+1 < len(labels); i += 2 {
+		n.Labels[labels[i]] = labels[i+1]
+	}
+	w.Set(n)
+	return w
+}
+
+func keyOf(o client.Object) string {
+	return strings.TrimPrefix(fmt.Sprintf("%T/%s", o, o.GetName()), "*")
+}
+
+// Apply adds or changes objects, as a user does: it keeps their status. The text is YAML.
+func (w *World) Apply(text string) *World {
+	w.tb.Helper()
+	for _, document := range strings.Split(text, "\n---\n") {
+		var kind metav1.TypeMeta
+		if err := yaml.Unmarshal([]byte(document), &kind); err != nil {
+			w.tb.Fatalf("%v", err)
+		}
+		o := map[string]client.Object{"ClusterQueue": &v1beta2.ClusterQueue{}, "Cohort": &v1beta2.Cohort{}, "LocalQueue": &v1beta2.LocalQueue{},
+			"ResourceFlavor": &v1beta2.ResourceFlavor{}, "AdmissionCheck": &v1beta2.AdmissionCheck{}, "Workload": &v1beta2.Workload{},
+			"Namespace": &corev1.Namespace{}}[kind.Kind]
+		if err := yaml.UnmarshalStrict([]byte(document), o); err != nil {
+			w.tb.Fatalf("%v in\n%s", err, document)
+		}
+		w.Add(o)
+	}
+	return w
+}
+
+// Add is Apply of an object.
+func (w *World) Add(o client.Object) {
+	switch o.(type) {
+	case *v1beta2.LocalQueue, *v1beta2.Workload:
+		o.SetNamespace(Namespace)
+	}
+	w.made++
+	o.SetUID(types.UID(fmt.Sprintf("%s-%04d", o.GetName(), w.made)))
+	o.SetCreationTimestamp(metav1.NewTime(w.Now))
+	o.SetGeneration(1)
+	if before := w.objects[keyOf(o)]; before != nil {
+		o.SetUID(before.GetUID())
+		o.SetCreationTimestamp(before.GetCreationTimestamp())
+		o.SetGeneration(before.GetGeneration() + 1)
+		if v, is := o.(*v1beta2.Workload); is {
+			v.Status = before.(*v1beta2.Workload).Status
+		}
+	}
+	w.show(o)
+}
+
+// show shows an object to the scheduler.
+func (w *World) show(o client.Object) {
+	w.version++
+	o.SetResourceVersion(strconv.Itoa(w.version))
+	w.objects[keyOf(o)] = o
+	w.Set(o)
+}
+
+// Delete deletes an object.
+func (w *World) Delete(o client.Object) {
+	delete(w.objects, keyOf(o))
+	w.Remove(o)
+}
+
+// Workload returns a Workload, nil if it does not exist.
+func (w *World) Workload(name string) *v1beta2.Workload {
+	o, _ := w.objects["v1beta2.Workload/"+name].(*v1beta2.Workload)
+	return o
+}
+
+// Workloads returns all Workloads by name.
+func (w *World) Workloads() (all []*v1beta2.Workload) {
+	for _, o := range w.objects {
+		if v, is := o.(*v1beta2.Workload); is {
+			all = append(all, v)
+		}
+	}
+	slices.SortFunc(all, func(a, b *v1beta2.Workload) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Edit changes the status of a Workload, as a controller does.
+func (w *World) Edit(name string, change func(o *v1beta2.Workload)) {
+	o := w.Workload(name).DeepCopy()
+	change(o)
+	w.show(o)
+}
+
+// Step runs a cycle, carries out what it decides, and has controllers and kubelets do what follows. It reports whether anything was
+// decided or has changed.
+func (w *World) Step() (changed bool) {
+	w.tb.Helper()
+	w.Said = nil
+	d := w.Cycle()
+	w.write(d)
+	w.bind(d)
+	changed = len(d.Binds)+len(d.Workloads)+len(d.WorkloadPlans) > 0
+	return w.control() || changed
+}
+
+// Rest runs steps until two in a row change nothing. It fails after the most.
+func (w *World) Rest(most int) *World {
+	w.tb.Helper()
+	for quiet, steps := 0, 0; quiet < 2; steps++ {
+		if quiet++; w.Step() {
+			quiet = 0
+		}
+		if steps > most {
+			w.tb.Fatalf("after %d steps there is no rest: %s", most, strings.Join(w.Said, "; "))
+		}
+	}
+	return w
+}
+
+func (w *World) say(format string, arguments ...any) {
+	w.Said = append(w.Said, fmt.Sprintf(format, arguments...))
+}
+
+// write writes what was decided about Workloads.
+func (w *World) write(d *decision.Decisions) {
+	for _, p := range d.WorkloadPlans {
+		o := w.Workload(p.Workload.Name).DeepCopy()
+		if o.Annotations == nil {
+			o.Annotations = map[string]string{}
+		}
+		if o.Annotations[v1beta2.PlanAnnotation] = p.Record; p.Record == "" {
+			delete(o.Annotations, v1beta2.PlanAnnotation)
+		}
+		w.show(o)
+	}
+	for i := range d.Workloads {
+		s := &d.Workloads[i]
+		o := w.Workload(s.Workload.Name)
+		if o == nil {
+			continue
+		}
+		o = o.DeepCopy()
+		if !s.Apply(o) {
+			w.Loop.Apply(cache.WorkloadFailed{Workload: s.Workload, UID: s.UID, At: w.Now})
+			continue
+		}
+		switch {
+		case s.Evict != nil:
+			w.Evictions++
+			w.say("evict %s %s", o.Name, s.Evict.Preempted)
+		case s.Reserve != nil:
+			w.say("admit %s", o.Name)
+		}
+		w.show(o)
+		w.Loop.Apply(cache.WorkloadWritten{Workload: s.Workload, UID: s.UID, Version: o.ResourceVersion})
+	}
+}
+
+// bind has pods run that were bound.
+func (w *World) bind(d *decision.Decisions) {
+	for _, b := range d.Binds {
+		p := w.pods[b.Pod]
+		if p == nil || p.UID != b.UID {
+			continue
+		}
+		p.Pod = p.Pod.DeepCopy()
+		p.Spec.NodeName, p.Status.Phase = b.Node, corev1.PodRunning
+		w.Set(p.Pod)
+	}
+}
+
+// control does what the controllers of Workloads and Jobs do.
+func (w *World) control() (changed bool) {
+	for _, o := range w.Workloads() {
+		pods := w.podsOf(o.Name)
+		isStopped := conditions.Is(o, v1beta2.Evicted) || conditions.Is(o, v1beta2.Finished) || !conditions.Is(o, v1beta2.Admitted)
+		switch {
+		case isStopped && len(pods) > 0:
+			w.stop(pods)
+			changed = true
+		case conditions.Is(o, v1beta2.Evicted) && o.Status.Admission != nil:
+			w.Edit(o.Name, func(o *v1beta2.Workload) {
+				conditions.Release(o, w.Now)
+				conditions.Requeue(o, true, v1beta2.ReasonPreempted, "", w.Now)
+			})
+			changed = true
+		case !isStopped:
+			changed = w.start(o, pods) || changed
+		}
+	}
+	return changed
+}
+
+func (w *World) podsOf(name string) (all []*pod) {
+	for _, p := range w.pods {
+		if p.workload == name {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b *pod) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// stop tells pods to end, and takes away those whose time is up.
+func (w *World) stop(pods []*pod) {
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil && w.Grace > 0 && p.Spec.NodeName != "" {
+			end := metav1.NewTime(w.Now.Add(30 * time.Second))
+			p.Pod = p.Pod.DeepCopy()
+			p.DeletionTimestamp = &end
+			p.until = w.Grace
+			w.Set(p.Pod)
+			continue
+		}
+		if p.until--; p.until > 0 {
+			continue
+		}
+		w.RemovePod(p.Name)
+	}
+}
+
+// RemovePod has a pod gone, as if it had ended.
+func (w *World) RemovePod(name string) {
+	key := types.NamespacedName{Namespace: Namespace, Name: name}
+	if p := w.pods[key]; p != nil {
+		delete(w.pods, key)
+		w.Remove(p.Pod)
+	}
+}
+
+// start makes the pods of an admitted Workload.
+func (w *World) start(o *v1beta2.Workload, pods []*pod) (changed bool) {
+	for i := range o.Status.Admission.PodSetAssignments {
+		a := &o.Status.Admission.PodSetAssignments[i]
+		count := *a.Count
+		for index := range count {
+			name := fmt.Sprintf("%s-%s-%d", o.Name, a.Name, index)
+			if slices.ContainsFunc(pods, func(p *pod) bool { return p.Name == name }) {
+				continue
+			}
+			w.makePod(o, i, a, name)
+			changed = true
+		}
+	}
+	return changed
+}
+
+func (w *World) makePod(o *v1beta2.Workload, i int, a *v1beta2.PodSetAssignment, name string) {
+	template := o.Spec.PodSets[i].Template.DeepCopy()
+	w.made++
+	made := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	made.Namespace, made.Name, made.UID = Namespace, name, types.UID(fmt.Sprintf("pod-%s-%d", name, w.made))
+	made.CreationTimestamp = metav1.NewTime(w.Now)
+	if made.Labels == nil {
+		made.Labels = map[string]string{}
+	}
+	made.Labels[v1beta2.PodSetLabel] = a.Name
+	if made.Annotations == nil {
+		made.Annotations = map[string]string{}
+	}
+	made.Annotations[v1beta2.WorkloadAnnotation] = o.Name
+	made.Spec.SchedulerName = "volcano"
+	for _, flavor := range a.Flavors {
+		f := w.objects["v1beta2.ResourceFlavor/"+flavor].(*v1beta2.ResourceFlavor)
+		for key, value := range f.Spec.NodeLabels {
+			if made.Spec.NodeSelector == nil {
+				made.Spec.NodeSelector = map[string]string{}
+			}
+			made.Spec.NodeSelector[key] = value
+		}
+		made.Spec.Tolerations = append(made.Spec.Tolerations, f.Spec.Tolerations...)
+	}
+	w.pods[types.NamespacedName{Namespace: Namespace, Name: name}] = &pod{Pod: made, workload: o.Name}
+	w.Set(made)
+}
+
+// Says is where a Workload stands: "admitted", "evicted", or why it waits.
+func (w *World) Says(name string) string {
+	o := w.Workload(name)
+	switch c := conditions.Of(o, v1beta2.QuotaReserved); {
+	case conditions.Is(o, v1beta2.Evicted) && conditions.Is(o, v1beta2.QuotaReserved):
+		return "evicted: " + conditions.Of(o, v1beta2.Evicted).Reason
+	case conditions.Is(o, v1beta2.Admitted):
+		return "admitted"
+	case c == nil:
+		return ""
+	case c.Status == metav1.ConditionTrue:
+		return "reserved"
+	default:
+		return c.Reason + ": " + c.Message
+	}
+}
+
+// Expect compares where a Workload stands.
+func (w *World) Expect(name, want string) *World {
+	w.tb.Helper()
+	if have := w.Says(name); have != want {
+		w.tb.Errorf("%s says %q, want %q", name, have, want)
+	}
+	return w
+}
+
+// Running is how many pods of a Workload run, by node.
+func (w *World) Running(name string) map[string]int {
+	nodes := map[string]int{}
+	if j := w.Job(cluster.WorkloadID(Namespace, name)); j != nil {
+		for _, t := range j.Tasks() {
+			if t.Status == cluster.Running {
+				nodes[t.Node.Name]++
+			}
+		}
+	}
+	return nodes
+}

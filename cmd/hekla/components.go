@@ -17,6 +17,7 @@ import (
 
 	"hekla.sh/hekla"
 	"hekla.sh/hekla/internal/localcluster"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 // systemNamespace is where the installer puts Hekla.
@@ -28,16 +29,28 @@ type component struct {
 	serviceAccount string // in systemNamespace
 	servesMetrics  bool
 	arguments      []string
+	forYuniKorn    []string // further arguments, for users of YuniKorn
 }
 
 // components are in the order of their start. The controllers make the queues that the scheduler asks for.
 var components = [...]component{
-	{name: "controllers", serviceAccount: "volcano-controllers"},
+	{
+		name: "controllers", serviceAccount: "volcano-controllers",
+		forYuniKorn: []string{"--yunikorn-labels", ownPods, podsOfYuniKorn},
+	},
 	{
 		name: "scheduler", serviceAccount: "volcano-scheduler", servesMetrics: true,
 		arguments: []string{"--scheduler-configmap=" + systemNamespace + "/volcano-scheduler-configmap"},
+		// By default the Lease has the names of the scheduler, and the ServiceAccount may use this one only.
+		forYuniKorn: []string{ownPods, podsOfYuniKorn, "--leader-elect-resource-name=" + schedulingv1beta1.DefaultSchedulerName},
 	},
 }
+
+// Whose pods are placed.
+const (
+	ownPods        = "--scheduler-name=" + schedulingv1beta1.DefaultSchedulerName
+	podsOfYuniKorn = "--scheduler-name=yunikorn"
+)
 
 // executable is also the name of the process.
 func (c component) executable() string { return "hekla-" + c.name }

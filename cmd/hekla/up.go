@@ -57,6 +57,7 @@ type upCommand struct {
 	port              int
 	attach            string
 	components        []string
+	yunikorn          bool
 	verbosity         int
 	isGiven           func(flag string) bool
 	output, progress  io.Writer
@@ -96,6 +97,7 @@ If the cluster runs already, says so, starts what has died, and changes the numb
 	flags.IntVar(&u.port, "port", 0, "port of the API server (default: one that is free)")
 	flags.StringVar(&u.attach, "attach", "", "kubeconfig of a cluster that is there already: only apply Hekla's objects and run its scheduler and controllers; nodes are added only if --nodes is given")
 	flags.StringSliceVar(&u.components, "components", componentNames(), "parts of Hekla to run; empty for none, to run them elsewhere")
+	flags.BoolVar(&u.yunikorn, "yunikorn", false, "also place pods with the schedulerName yunikorn, and let labels and annotations of YuniKorn name their applications and queues")
 	flags.IntVarP(&u.verbosity, "verbosity", "v", 0, "log level of the Kubernetes programs")
 	return command
 }
@@ -168,6 +170,11 @@ func (u *upCommand) validate() error {
 	if u.selected, err = selectComponents(u.components); err != nil {
 		return err
 	}
+	for i := range u.selected {
+		if u.yunikorn {
+			u.selected[i].arguments = slices.Concat(u.selected[i].arguments, u.selected[i].forYuniKorn)
+		}
+	}
 	if u.attach != "" && !u.isGiven("nodes") {
 		u.nodes = 0
 	}
@@ -235,7 +242,7 @@ func (u *upCommand) start(ctx context.Context, dir string) error {
 // adjust brings a running cluster to what was asked for, as far as that can be changed.
 func (u *upCommand) adjust(ctx context.Context, cluster *localcluster.Cluster, dead []string) error {
 	u.say("The cluster %s runs already.", u.name)
-	for _, flag := range []string{"port", "attach", "kubeconfig", "verbosity"} {
+	for _, flag := range []string{"port", "attach", "kubeconfig", "verbosity", "yunikorn"} {
 		if u.isGiven(flag) {
 			u.say("--%s is not changed on a running cluster; hekla down first.", flag)
 		}

@@ -45,25 +45,37 @@ func stepsOf(t *testing.T, page, title string) []step {
 	return steps
 }
 
-// follow runs a step as a reader of the page does: all commands once, and the last again until it prints what the page
-// quotes, where … stands for anything.
+// follow runs a step in the shared cluster, see [reader.follows].
 func (s step) follow(t *testing.T, dir string) {
+	t.Helper()
+	reader{dir: dir, kubeconfig: cluster.KubeconfigPath()}.follows(t, s)
+}
+
+// reader is a person in front of a page, in a folder that looks like the root of the module.
+type reader struct {
+	dir, kubeconfig string
+	environment     []string // further variables
+}
+
+// follows runs a step as a reader of the page does: all commands once, and the last again until it prints what the page
+// quotes, where … stands for anything.
+func (r reader) follows(t *testing.T, s step) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(s.commands), "\n")
 	if s.says == "" {
-		if output, err := shell(t.Context(), dir, strings.Join(lines, "\n")); err != nil {
+		if output, err := r.types(t.Context(), strings.Join(lines, "\n")); err != nil {
 			t.Fatalf("%s\n%v\n%s", s.commands, err, output)
 		}
 		return
 	}
 	last := lines[len(lines)-1]
-	if output, err := shell(t.Context(), dir, strings.Join(lines[:len(lines)-1], "\n")); err != nil {
+	if output, err := r.types(t.Context(), strings.Join(lines[:len(lines)-1], "\n")); err != nil {
 		t.Fatalf("%s\n%v\n%s", s.commands, err, output)
 	}
 	want := strings.ReplaceAll(regexp.QuoteMeta(words(s.says)), "…", ".*")
 	pattern := regexp.MustCompile("^" + want + "$")
 	apitest.Eventually(t, func(ctx context.Context) error {
-		output, err := shell(ctx, dir, last)
+		output, err := r.types(ctx, last)
 		if err == nil && !pattern.MatchString(words(output)) {
 			err = fmt.Errorf("%s\nsays\n%s\nthe page quotes\n%s", last, output, s.says)
 		}
@@ -74,12 +86,13 @@ func (s step) follow(t *testing.T, dir string) {
 // words leaves one space between words: columns are as wide as their contents.
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// shell runs commands of a page, in a folder that looks like the root of the module.
-func shell(ctx context.Context, dir, commands string) (string, error) {
+// types runs commands of a page.
+func (r reader) types(ctx context.Context, commands string) (string, error) {
 	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
-	command.Dir = dir
-	command.Env = append(os.Environ(), "KUBECONFIG="+cluster.KubeconfigPath(),
+	command.Dir = r.dir
+	command.Env = append(os.Environ(), "KUBECONFIG="+r.kubeconfig,
 		"PATH="+filepath.Dir(cluster.Kubectl())+string(os.PathListSeparator)+os.Getenv("PATH"))
+	command.Env = append(command.Env, r.environment...)
 	output, err := command.CombinedOutput()
 	return string(output), err
 }

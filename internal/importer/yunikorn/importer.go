@@ -150,7 +150,8 @@ func (i *importer) sayTemplates(q *queue) {
 // notes say what is to be done besides applying the objects.
 func (i *importer) notes() []string {
 	notes := []string{"pods find queues, applications and task groups by YuniKorn's labels if the controllers are started with --yunikorn-labels",
-		"pods with schedulerName yunikorn are placed if the scheduler and the controllers are started with --scheduler-name yunikorn"}
+		"pods with schedulerName yunikorn are placed if the scheduler and the controllers are started with --scheduler-name volcano " +
+			"--scheduler-name yunikorn, and the scheduler with --leader-elect-resource-name volcano, the Lease that it may use"}
 	levels := 0
 	for _, q := range i.titles {
 		levels = max(levels, len(q.path))

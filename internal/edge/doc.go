@@ -8,7 +8,7 @@
 //   - leader: the election of one scheduler of several
 //   - binder: bindings, with the volumes and devices of a pod
 //   - plans: preemption plans, stage by stage
-//   - status: the statuses of PodGroups, queues and pods
+//   - status: the statuses of PodGroups, queues, pods and Workloads
 //   - load: the loads of nodes, from a source of metrics
 //
 // Main type of this package: the [Outbox] passes decisions to the writers, and writes Events.
@@ -22,7 +22,10 @@
 //  4. When leadership is lost, every request in flight is cancelled and none is started.
 //  5. No condition of a pod is written after its binding was sent.
 //  6. An outbox that is drained begins no further step. The next leader does the rest.
-//  7. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those about single pods that
+//  7. Objects of kueue.x-k8s.io are watched once the API server has their definitions. While Kueue itself runs, by its Lease, the
+//     loop sees none of them.
+//  8. Of decisions about Workloads the loop learns how they ended. One that does not hold any more is not written.
+//  9. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those about single pods that
 //     wait or have a node come after everything else. Only the newest Event of each pod is kept, few are written while
 //     bindings wait, and beyond a limit they are dropped and counted.
 //
@@ -58,6 +61,10 @@
 //	scheduling.volcano.sh   podgroups                        patch
 //	scheduling.volcano.sh   podgroups/status queues/status   patch
 //	topology.volcano.sh     hypernodes                       list watch
+//	kueue.x-k8s.io          clusterqueues cohorts localqueues resourceflavors admissionchecks  list watch
+//	kueue.x-k8s.io          workloads                        get list watch patch
+//	kueue.x-k8s.io          workloads/status                 patch
+//	coordination.k8s.io     leases named c1f6bfd2.kueue.x-k8s.io  list
 //	scheduling.k8s.io       priorityclasses                  list watch
 //	metrics.k8s.io          nodes                            list
 //	custom.metrics.k8s.io   nodes/node_cpu_usage_avg nodes/node_memory_usage_avg  get

@@ -14,6 +14,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/localcluster"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/test/apitest"
 )
 
@@ -41,7 +42,7 @@ func documentedRules(t *testing.T) (cluster, namespaced []rbacv1.PolicyRule) {
 		t.Fatal(err)
 	}
 	defer func() { _ = source.Close() }()
-	groups := []string{"events.k8s.io", "scheduling.volcano.sh", "scheduling.k8s.io", "topology.volcano.sh", "coordination.k8s.io", "policy", `""`,
+	groups := []string{"events.k8s.io", "scheduling.volcano.sh", "kueue.x-k8s.io", "scheduling.k8s.io", "topology.volcano.sh", "coordination.k8s.io", "policy", `""`,
 		"metrics.k8s.io", "custom.metrics.k8s.io", "storage.k8s.io", "resource.k8s.io"}
 	verbs := map[string]bool{"get": true, "list": true, "watch": true, "create": true, "update": true, "patch": true, "delete": true}
 	rules := &cluster
@@ -64,6 +65,8 @@ func documentedRules(t *testing.T) (cluster, namespaced []rbacv1.PolicyRule) {
 				rule.APIGroups = []string{group}
 			case strings.HasPrefix(word, "--leader-elect-resource-name"):
 				rule.ResourceNames = []string{"volcano"}
+			case word == v1beta2.LeaseName:
+				rule.ResourceNames = []string{word}
 			case strings.HasPrefix(word, "--scheduler-configmap"):
 				rule.ResourceNames = []string{"volcano-scheduler-configmap"}
 			case verbs[word]:

@@ -42,6 +42,8 @@ type OutboxOptions struct {
 	Refuse func(cache.BindFailed)
 	// Fail receives plans that cannot be carried out; see [Inbox.Fail].
 	Fail func(cache.PlanFailed)
+	// Workload receives what became of decisions about Workloads; see [Inbox.Workload].
+	Workload func(cache.Event)
 	// Observe receives the result of each binding. It may be nil.
 	Observe func(binder.Outcome)
 	// ObserveEviction receives the result of each eviction. It may be nil.
@@ -136,6 +138,12 @@ func (o *Outbox) Do(d decision.Decisions) {
 	}
 	for _, c := range d.Gates {
 		o.pods.Put(status.Gate(c))
+	}
+	for i := range d.WorkloadPlans {
+		o.recordPlan(&d.WorkloadPlans[i])
+	}
+	for i := range d.Workloads {
+		o.writeWorkload(&d.Workloads[i])
 	}
 	for _, b := range d.Binds {
 		o.pods.DropPod(b.Pod, b.UID)

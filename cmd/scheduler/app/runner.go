@@ -69,12 +69,16 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 	r.inbox, err = intake.New(clients, intake.Options{
 		NodeSelector: o.nodeSelector, IgnorePriorityClasses: !o.usePriorityClasses, Observe: r.watched,
 		Unreadable: func(n decision.Notice) { r.outbox.Show(n) },
+		KueueRuns: func(n decision.Notice) {
+			logger.Info(n.Message, "lease", n.Regarding.Namespace+"/"+n.Regarding.Name)
+			r.outbox.Show(n)
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--node-selector: %w", err)
 	}
 	r.outbox = edge.NewOutbox(clients, edge.OutboxOptions{
-		Name: o.schedulerNames[0], Refuse: r.inbox.Refuse, Fail: r.inbox.Fail, Observe: m.Bind, ObserveEviction: m.Eviction,
+		Name: o.schedulerNames[0], Refuse: r.inbox.Refuse, Fail: r.inbox.Fail, Workload: r.inbox.Workload, Observe: m.Bind, ObserveEviction: m.Eviction,
 		Logger: logger.WithName("outbox"),
 	})
 	r.scheduler = scheduler.New(scheduler.Options{

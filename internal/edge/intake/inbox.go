@@ -21,6 +21,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/apis/bounds"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/client/informers/externalversions"
@@ -38,6 +39,11 @@ type Options struct {
 	IgnorePriorityClasses bool
 	// Observe receives each pod that is added after the first list. It may be nil.
 	Observe func(*cluster.Pod)
+	// KueueRuns receives an Event when Kueue's own controllers begin to run: its objects then count as if they were not there. It may
+	// be nil.
+	KueueRuns func(decision.Notice)
+	// KueuePause is how often the API server is asked whether it has the kinds of Kueue and whether Kueue runs, ten seconds if it is 0.
+	KueuePause time.Duration
 	// Unreadable receives an Event about each stored object that cannot be decoded. For the loop such an object does not
 	// exist. It may be nil.
 	Unreadable func(decision.Notice)
@@ -58,6 +64,7 @@ type Inbox struct {
 	api     discovery.DiscoveryInterface
 	asking  sync.WaitGroup
 	devices chan struct{} // closed when it is known whether the API server has devices, and they are watched
+	kueue   *kueue
 }
 
 // label is one label that a node may have.
@@ -113,6 +120,7 @@ func New(clients *apiserver.Clients, options Options) (*Inbox, error) {
 	if !options.IgnorePriorityClasses {
 		watched["priorityclasses"] = i.core.Scheduling().V1().PriorityClasses().Informer()
 	}
+	i.kueue = newKueue(i, clients, options)
 	return i, i.watchAll(watched)
 }
 
@@ -174,7 +182,7 @@ func (i *Inbox) watch(name string, informer toolscache.SharedIndexInformer) erro
 
 func (i *Inbox) seen(o object) {
 	if i.isOurs(o) {
-		i.queue.set(o)
+		i.kueue.pass(o, func() { i.queue.set(o) })
 	} else if why, is := bounds.Unreadable(o); is && i.tell != nil {
 		i.tell(unreadable(o, why))
 	}
@@ -192,6 +200,10 @@ func unreadable(o object, why string) decision.Notice {
 		apiVersion, kind = schedulingv1beta1.SchemeGroupVersion.String(), "Queue"
 	case *topologyv1alpha1.HyperNode:
 		apiVersion, kind = topologyv1alpha1.SchemeGroupVersion.String(), "HyperNode"
+	default:
+		if k := kindOf(o); k >= clusterQueueKind && k <= workloadKind {
+			apiVersion, kind = v1beta2.SchemeGroupVersion.String(), k.String()
+		}
 	}
 	return decision.Notice{
 		Regarding: corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()},
@@ -206,7 +218,7 @@ func (i *Inbox) replaced(before, now object) {
 	}
 	// After a gap in the watch an object and the one that took its name show as one update.
 	if i.isOurs(before) && (before.GetUID() != now.GetUID() || !i.isOurs(now)) {
-		i.queue.delete(before)
+		i.kueue.pass(before, func() { i.queue.delete(before) })
 	}
 	i.seen(now)
 }
@@ -216,7 +228,7 @@ func (i *Inbox) deleted(o any) {
 		o = tombstone.Obj
 	}
 	if deleted, ok := o.(object); ok && i.isOurs(deleted) {
-		i.queue.delete(deleted)
+		i.kueue.pass(deleted, func() { i.queue.delete(deleted) })
 	}
 }
 
@@ -237,6 +249,7 @@ func (i *Inbox) Start(ctx context.Context) {
 	i.core.StartWithContext(ctx)
 	i.batch.StartWithContext(ctx)
 	i.asking.Go(func() { i.watchDevices(ctx) })
+	i.asking.Go(func() { i.kueue.watch(ctx) })
 }
 
 // askAgain is the pause before the API server is asked again whether it has devices.
@@ -297,7 +310,7 @@ func (i *Inbox) Wait() {
 func (i *Inbox) WaitSynced(ctx context.Context) error {
 	var errs []error
 	select {
-	case <-i.devices:
+	case <-i.known(ctx):
 		var synced []toolscache.InformerSynced
 		for _, w := range i.watched() {
 			synced = append(synced, w.registration.HasSynced)
@@ -306,7 +319,7 @@ func (i *Inbox) WaitSynced(ctx context.Context) error {
 			return nil
 		}
 	case <-ctx.Done():
-		errs = append(errs, errors.New("resourceclaims: the API server has not said whether it has any"))
+		errs = append(errs, errors.New("resourceclaims, workloads: the API server has not said whether it has any"))
 	}
 	for _, w := range i.watched() {
 		if w.registration.HasSynced() {
@@ -321,6 +334,22 @@ func (i *Inbox) WaitSynced(ctx context.Context) error {
 		errs = append(errs, fmt.Errorf("%s: %w", w.name, problem))
 	}
 	return errors.Join(append([]error{fmt.Errorf("the lists of the cluster are not complete: %w", context.Cause(ctx))}, errs...)...)
+}
+
+// known closes when it is known which kinds the API server has that it need not have.
+func (i *Inbox) known(ctx context.Context) <-chan struct{} {
+	all := make(chan struct{})
+	go func() {
+		for _, one := range []<-chan struct{}{i.devices, i.kueue.known} {
+			select {
+			case <-one:
+			case <-ctx.Done():
+				return
+			}
+		}
+		close(all)
+	}()
+	return all
 }
 
 // watched returns the kinds that are watched.
@@ -342,6 +371,16 @@ func (i *Inbox) Take() []cache.Event { return i.queue.take() }
 // Refuse reports to the loop that a binding was refused for good; it is for [OutboxOptions].
 func (i *Inbox) Refuse(e cache.BindFailed) {
 	i.queue.add(objectKey{refusalKind, e.Pod.Namespace, e.Pod.Name}, e, false)
+}
+
+// Workload reports to the loop what became of a decision about a Workload; it is for [OutboxOptions].
+func (i *Inbox) Workload(e cache.Event) {
+	switch e := e.(type) {
+	case cache.WorkloadWritten:
+		i.queue.add(objectKey{workloadResultKind, e.Workload.Namespace, e.Workload.Name}, e, false)
+	case cache.WorkloadFailed:
+		i.queue.add(objectKey{workloadResultKind, e.Workload.Namespace, e.Workload.Name}, e, false)
+	}
 }
 
 // Fail reports to the loop that a plan cannot be carried out; it is for [OutboxOptions].

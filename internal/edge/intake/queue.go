@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -33,11 +34,19 @@ const (
 	refusalKind
 	planKind
 	loadKind
+	workloadResultKind
+	clusterQueueKind
+	cohortKind
+	localQueueKind
+	flavorKind
+	checkKind
+	workloadKind
 	supplyKinds // and one of these for each kind of volumes and devices, see kindOf
 )
 
 var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "PodDisruptionBudget", "ResourceQuota",
-	"HyperNode", "refusal", "plan", "load", "supply", "PersistentVolumeClaim", "PersistentVolume",
+	"HyperNode", "refusal", "plan", "load", "result of a Workload", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "AdmissionCheck",
+	"Workload", "supply", "PersistentVolumeClaim", "PersistentVolume",
 	"StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "ResourceClaim", "ResourceSlice", "DeviceClass",
 	"DeviceTaintRule"}
 
@@ -63,6 +72,18 @@ func kindOf(object runtime.Object) kind {
 		return quotaKind
 	case *topologyv1alpha1.HyperNode:
 		return hyperNodeKind
+	case *v1beta2.ClusterQueue:
+		return clusterQueueKind
+	case *v1beta2.Cohort:
+		return cohortKind
+	case *v1beta2.LocalQueue:
+		return localQueueKind
+	case *v1beta2.ResourceFlavor:
+		return flavorKind
+	case *v1beta2.AdmissionCheck:
+		return checkKind
+	case *v1beta2.Workload:
+		return workloadKind
 	}
 	if supply := supplies.KindOf(object); supply != supplies.None {
 		return supplyKinds + kind(supply)

@@ -8,6 +8,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/resources"
@@ -19,6 +20,7 @@ type slimmer struct {
 	mutex sync.Mutex
 	pods  *pods.Table
 	texts pods.Texts
+	sets  podSets
 	// cached returns what is cached of a pod, nil if nothing is.
 	cached func(pod *corev1.Pod) *cluster.Pod
 }
@@ -56,6 +58,8 @@ func (s *slimmer) slim(o any) (any, error) {
 		slimClaim(o)
 	case *policyv1.PodDisruptionBudget:
 		o.Status.Conditions = nil
+	case *v1beta2.Workload:
+		s.slimWorkload(o)
 	}
 	return o, nil
 }

@@ -26,7 +26,8 @@ type Change interface {
 	awaited() bool
 	// refresh reports whether only a message has changed since the last change of the object.
 	refresh() bool
-	// write writes it; ErrObjectGone says that the object it is for does not exist any more.
+	// write writes it; ErrObjectGone says that the object it is for does not exist any more, ErrOutdated that the decision does not
+	// hold for it any more.
 	write(ctx context.Context, clients *apiserver.Clients) error
 }
 
@@ -316,7 +317,8 @@ func (w *Writer) end(ctx context.Context, k key, c Change, err error, waiting []
 		} else {
 			w.queue.AddAfter(k, Rest)
 		}
-	case err == apiserver.ErrObjectGone:
+	case err == apiserver.ErrObjectGone || err == ErrOutdated || (k.what == ofWorkload || k.what == ofPlan) && isOver(err):
+		// The loop decides anew about a Workload whose status is refused.
 		w.queue.Forget(k)
 		w.queue.Add(k)
 	case ctx.Err() == nil:

@@ -1,0 +1,218 @@
+package intake
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/workloads/shapes"
+)
+
+const (
+	// lookPause is how often the API server is asked whether it has the kinds of Kueue, and whether Kueue itself runs.
+	lookPause = 10 * time.Second
+	// KueueRunsReason is the reason of the Event about the Lease of Kueue's own controllers.
+	KueueRunsReason = "KueueRuns"
+)
+
+// kueue watches the kinds of kueue.x-k8s.io once the API server has them. While Kueue itself runs, by its Lease, the loop sees none of
+// their objects.
+type kueue struct {
+	inbox  *Inbox
+	core   kubernetes.Interface
+	api    discovery.DiscoveryInterface
+	tell   func(decision.Notice)
+	pause  time.Duration
+	known  chan struct{} // closed when it is known whether the API server has the kinds, and whether Kueue runs
+	stores []toolscache.Store
+
+	mutex  sync.Mutex
+	isOff  bool // Kueue runs
+	closed sync.Once
+}
+
+func newKueue(i *Inbox, clients *apiserver.Clients, options Options) *kueue {
+	return &kueue{inbox: i, core: clients.Core, api: clients.Core.Discovery(), tell: options.KueueRuns, pause: cmp.Or(options.KueuePause, lookPause), known: make(chan struct{})}
+}
+
+// watch begins to watch the kinds once the API server has them, and follows the Lease from then on.
+func (k *kueue) watch(ctx context.Context) {
+	isWatching := false
+	for {
+		if !isWatching {
+			_, err := k.api.ServerResourcesForGroupVersion(v1beta2.SchemeGroupVersion.String())
+			switch {
+			case err == nil:
+				// Without an answer about the Lease, objects are not read: Kueue may be about to decide about them.
+				err := k.look(ctx)
+				if apierrors.IsForbidden(err) { // the rest of the scheduler does not need it
+					k.closed.Do(func() { close(k.known) })
+				}
+				if err == nil && k.begin() == nil {
+					isWatching = true
+					k.inbox.batch.StartWithContext(ctx)
+					k.closed.Do(func() { close(k.known) })
+				}
+			case apierrors.IsNotFound(err):
+				k.closed.Do(func() { close(k.known) })
+			}
+		} else {
+			_ = k.look(ctx) // what is not known stays as it was
+		}
+		pause := k.pause
+		if isOpen(k.known) {
+			pause = askAgain
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// isOpen reports whether a channel is open.
+func isOpen(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return false
+	default:
+		return true
+	}
+}
+
+// begin makes the watches.
+func (k *kueue) begin() error {
+	kinds := k.inbox.batch.Kueue().V1beta2()
+	watched := map[string]toolscache.SharedIndexInformer{
+		"clusterqueues": kinds.ClusterQueues().Informer(), "cohorts": kinds.Cohorts().Informer(), "localqueues": kinds.LocalQueues().Informer(),
+		"resourceflavors": kinds.ResourceFlavors().Informer(), "admissionchecks": kinds.AdmissionChecks().Informer(),
+		"workloads": kinds.Workloads().Informer(),
+	}
+	k.mutex.Lock()
+	for _, informer := range watched {
+		k.stores = append(k.stores, informer.GetStore())
+	}
+	k.mutex.Unlock()
+	return k.inbox.watchAll(watched)
+}
+
+// look sees whether Kueue's own controllers hold their Lease, in whichever namespace.
+func (k *kueue) look(ctx context.Context) error {
+	leases, err := k.core.CoordinationV1().Leases("").List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, v1beta2.LeaseName).String()})
+	if err != nil {
+		return err
+	}
+	var held *coordinationv1.Lease
+	for i := range leases.Items {
+		if isHeld(&leases.Items[i], time.Now()) {
+			held = &leases.Items[i]
+		}
+	}
+	k.turn(held)
+	return nil
+}
+
+// isHeld reports whether a Lease has a holder that has renewed it in time.
+func isHeld(lease *coordinationv1.Lease, now time.Time) bool {
+	spec := &lease.Spec
+	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
+		return false
+	}
+	return now.Before(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds) * time.Second))
+}
+
+// turn has the loop see all objects again, or none any more.
+func (k *kueue) turn(held *coordinationv1.Lease) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if isOff := held != nil; k.isOff == isOff {
+		return
+	}
+	k.isOff = held != nil
+	for _, store := range k.stores {
+		for _, o := range store.List() {
+			if k.isOff {
+				k.inbox.queue.delete(o.(object))
+			} else if k.inbox.isOurs(o.(object)) {
+				k.inbox.queue.set(o.(object))
+			}
+		}
+	}
+	if held != nil && k.tell != nil {
+		k.tell(decision.Notice{
+			Regarding: corev1.ObjectReference{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease", Namespace: held.Namespace, Name: held.Name, UID: held.UID},
+			Type:      corev1.EventTypeWarning, Reason: KueueRunsReason,
+			Message: "Kueue itself runs, by this Lease: Hekla leaves the objects of kueue.x-k8s.io to it",
+		})
+	}
+}
+
+// pass hands on an event about an object, unless it is of the kinds of Kueue while that runs.
+func (k *kueue) pass(o object, hand func()) {
+	if kind := kindOf(o); kind < clusterQueueKind || kind > workloadKind {
+		hand()
+		return
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if !k.isOff {
+		hand()
+	}
+}
+
+// podSets keeps one of equal lists of pod sets. Its size is bounded.
+type podSets struct {
+	young, old map[[sha256.Size]byte][]v1beta2.PodSet
+}
+
+// setsOfGeneration is how many lists are young: those of as many different jobs as come at one time.
+const setsOfGeneration = 1 << 11
+
+// slimWorkload drops from a Workload what no decision reads. The pod sets of equal ones are kept once.
+func (s *slimmer) slimWorkload(w *v1beta2.Workload) {
+	for i := range w.Spec.PodSets {
+		w.Spec.PodSets[i].Template = *shapes.Slim(&w.Spec.PodSets[i].Template)
+	}
+	text, err := json.Marshal(w.Spec.PodSets)
+	if err != nil {
+		return
+	}
+	w.Spec.PodSets = s.sets.one(sha256.Sum256(text), w.Spec.PodSets)
+	w.Namespace, w.Spec.QueueName = s.texts.One(w.Namespace), s.texts.One(w.Spec.QueueName)
+	for i := range w.Status.Conditions {
+		c := &w.Status.Conditions[i]
+		c.Type, c.Reason, c.Message = s.texts.One(c.Type), s.texts.One(c.Reason), s.texts.One(c.Message)
+	}
+}
+
+func (p *podSets) one(key [sha256.Size]byte, sets []v1beta2.PodSet) []v1beta2.PodSet {
+	if known, is := p.young[key]; is {
+		return known
+	}
+	known, is := p.old[key]
+	if !is {
+		known = sets
+	}
+	if p.young == nil || len(p.young) >= setsOfGeneration {
+		p.young, p.old = map[[sha256.Size]byte][]v1beta2.PodSet{}, p.young
+	}
+	p.young[key] = known
+	return known
+}

@@ -81,6 +81,7 @@ bench: build ## Run the benchmarks: decisions in process; bindings, waits, and p
 	go test -run '^$$' -bench . -benchmem ./pkg/... ./internal/...
 	bin/hekla bench
 	bin/hekla bench latency
+	bin/hekla bench restart
 	bin/hekla bench jobs
 
 .PHONY: demo

@@ -17,6 +17,7 @@ import (
 	"hekla.sh/hekla/internal/benchmark"
 	"hekla.sh/hekla/internal/benchmark/jobs"
 	"hekla.sh/hekla/internal/benchmark/latency"
+	"hekla.sh/hekla/internal/benchmark/restart"
 	"hekla.sh/hekla/internal/benchmark/testbed"
 	"hekla.sh/hekla/internal/localcluster"
 )
@@ -70,7 +71,7 @@ Exit codes: 0 measured and right, 1 not measured, or a pod, gang or node is not 
 	flags.BoolVar(&isQuick, "quick", false, "use a fifth of the pods and one run, unless --shapes or --runs say otherwise")
 	addLoadFlags(flags, &options.Options, &options.Queues, &options.Backlog)
 	addOutputFlag(flags, &output)
-	command.AddCommand(newBenchLatencyCommand(), newBenchJobsCommand())
+	command.AddCommand(newBenchLatencyCommand(), newBenchJobsCommand(), newBenchRestartCommand())
 	return command
 }
 
@@ -124,6 +125,33 @@ Exit codes: 0 measured and right, 1 not measured, or a Job has not the pods that
 	flags.IntVar(&options.Jobs, "jobs", 1000, "number of Jobs in each measurement")
 	flags.IntVar(&options.Pods, "pods", 10, "number of pods of each Job")
 	flags.IntVar(&options.Runs, "runs", 3, "how often both are measured; which of them begins alternates")
+	addOutputFlag(flags, &output)
+	return command
+}
+
+func newBenchRestartCommand() *cobra.Command {
+	var options restart.Options
+	var output string
+	command := &cobra.Command{
+		Use:   "restart",
+		Short: "Measure how soon a restarted scheduler binds pods in a full cluster",
+		Long: `Starts a fresh local cluster with hekla-scheduler, started as hekla up starts it, and lets it bind pods. Then it is stopped, a
+gang arrives, and it is started again. Prints how long after the start of the process the first and the last pod of the gang
+had a node, beside the time in which a client lists nodes, pods, PodGroups and Queues.
+
+Nothing else should run on the machine meanwhile; the report says what did.
+
+Exit codes: 0 measured and right, 1 not measured, or a pod, gang or node is not as it must be.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return runBenchmark(command, "scheduler", output, &options.Options, func() (benchReport, error) { return restart.Run(command.Context(), options) })
+		},
+	}
+	flags := command.Flags()
+	flags.IntVar(&options.Nodes, "nodes", 5000, "number of nodes")
+	flags.IntVar(&options.Pods, "pods", 20000, "number of pods that have nodes before")
+	flags.IntVar(&options.Gang, "gang", 100, "number of pods in a gang")
+	flags.IntVar(&options.Runs, "runs", 3, "how often the scheduler is restarted")
 	addOutputFlag(flags, &output)
 	return command
 }

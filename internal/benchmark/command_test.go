@@ -15,6 +15,7 @@ import (
 	"hekla.sh/hekla/internal/benchmark"
 	"hekla.sh/hekla/internal/benchmark/jobs"
 	"hekla.sh/hekla/internal/benchmark/latency"
+	"hekla.sh/hekla/internal/benchmark/restart"
 )
 
 // patience bounds the benchmark of the test: long enough for two busy cores, and only ever reached by a failure.
@@ -138,6 +139,28 @@ func TestTheCommandMeasuresHowLongPodsWait(t *testing.T) {
 			t.Errorf("at %d pods/s the waits are %+v", m.PodsPerSecond, m.WaitMillis)
 		}
 		if m.ProcessCPUMillisPerPod <= 0 || m.ControlPlaneCPUs <= 0 || m.APIWrites["POST pods/binding 201"] != m.Pods {
+			t.Errorf("numbers are missing in %+v", m)
+		}
+	}
+}
+
+func TestTheCommandMeasuresRestarts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds two executables and starts a cluster")
+	}
+	output := runBench(t, "scheduler", "restart", "--nodes=20", "--pods=40", "--gang=10", "--runs=2")
+	var report restart.Report
+	if err := json.Unmarshal(output, &report); err != nil {
+		t.Fatalf("%v in\n%s", err, output)
+	}
+	if report.Violations == nil || len(report.Violations) > 0 {
+		t.Errorf("violations are %q, want an empty list", report.Violations)
+	}
+	if len(report.Runs) != 2 || report.Fill.Pods != 40 {
+		t.Fatalf("the fill is %+v and the restarts %+v, want 40 pods and two", report.Fill, report.Runs)
+	}
+	for _, m := range report.Runs {
+		if m.Pods != 10 || m.ListsSeconds <= 0 || m.FirstSeconds <= 0 || m.LastSeconds < m.FirstSeconds || m.CPUSeconds <= 0 || m.PeakMemoryBytes == 0 {
 			t.Errorf("numbers are missing in %+v", m)
 		}
 	}

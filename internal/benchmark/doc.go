@@ -5,6 +5,7 @@
 //
 //   - testbed: the cluster, the pods, and the meters, which all benchmarks share
 //   - latency: how long pods wait for their nodes when they arrive at a steady rate
+//   - restart: how soon a restarted scheduler binds pods in a full cluster
 //   - jobs: how many pods a second hekla-controllers makes of Jobs
 //
 // Main types: [Options] and [Run]. [Report] is all that was measured, as JSON and as text. A [Shape] is how many gangs of how many

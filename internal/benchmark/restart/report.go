@@ -1,0 +1,80 @@
+package restart
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"hekla.sh/hekla/internal/benchmark/testbed"
+)
+
+// Report is all that was measured, and on what.
+type Report struct {
+	testbed.About
+	Parameters Parameters `json:"parameters"`
+	// Fill is the first start, for which all pods wait.
+	Fill Measurement `json:"fill"`
+	// Runs are the restarts, for each of which one gang waits.
+	Runs []Measurement `json:"runs"`
+	// Violations are what must not happen and did, a sentence each. With any, no number counts.
+	Violations []string `json:"violations"`
+}
+
+// Parameters are what was asked for.
+type Parameters struct {
+	Nodes int `json:"nodes"`
+	Pods  int `json:"pods"`
+	Gang  int `json:"gang"`
+	Runs  int `json:"runs"`
+}
+
+// Measurement is one start of the scheduler.
+type Measurement struct {
+	// Pods is how many pods wait for it.
+	Pods int `json:"pods"`
+	// ListsSeconds is how long it took to list what a scheduler must know, before the start.
+	ListsSeconds float64 `json:"listsSeconds"`
+	// FirstSeconds is the time from the start of the process to the first pod with a node, LastSeconds to the last.
+	FirstSeconds float64 `json:"firstSeconds"`
+	LastSeconds  float64 `json:"lastSeconds"`
+	// CPUSeconds is what the process has used up to then.
+	CPUSeconds      float64 `json:"cpuSeconds"`
+	PeakMemoryBytes uint64  `json:"peakMemoryBytes"`
+}
+
+// Wrong returns the violations.
+func (r *Report) Wrong() []string { return r.Violations }
+
+func newReport(o *Options, about testbed.About) *Report {
+	return &Report{About: about, Runs: []Measurement{}, Violations: []string{},
+		Parameters: Parameters{Nodes: o.Nodes, Pods: o.Pods, Gang: o.Gang, Runs: o.Runs}}
+}
+
+// WriteText writes the report for a person.
+func (r *Report) WriteText(out io.Writer) error {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	line := func(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
+	for _, text := range r.Lines() {
+		line("%s", text)
+	}
+	p := r.Parameters
+	line("Load\t%d pods in gangs of %d on %d nodes; then one gang for each restart", p.Pods, p.Gang, p.Nodes)
+	line("")
+	line("start\twaiting pods\tlists s\tfirst bound s\tlast bound s\tCPU s\tpeak MiB")
+	row := func(name string, m *Measurement) {
+		line("%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f", name, m.Pods, m.ListsSeconds, m.FirstSeconds, m.LastSeconds, m.CPUSeconds,
+			testbed.Mebibytes(float64(m.PeakMemoryBytes)))
+	}
+	row("fill", &r.Fill)
+	for i := range r.Runs {
+		row(fmt.Sprintf("restart %d", i+1), &r.Runs[i])
+	}
+	line("")
+	for _, violation := range r.Violations {
+		line("WRONG: %s", violation)
+	}
+	if len(r.Violations) == 0 {
+		line("Every pod was bound once, every gang is whole, no node is over-committed.")
+	}
+	return t.Flush()
+}

@@ -164,7 +164,9 @@ func (x Transaction) Promise(p *Planned) {
 		panic("invariant: a plan is made in a transaction that places tasks for good")
 	}
 	if !s.trial {
-		p.vacateStandIns(s)
+		if p.Plan.Job == nil || p.Plan.Job.Workload == nil {
+			p.vacateStandIns(s)
+		}
 		s.Cluster.Keep()
 		s.Cluster.Plans().Adopt(p.Plan)
 	}
@@ -174,7 +176,7 @@ func (x Transaction) Promise(p *Planned) {
 }
 
 // vacateStandIns takes the stand-ins among the victims off their nodes and out of the plan: no eviction is sent for them, and
-// their room is free at once.
+// their room is free at once. Those of a Workload keep their nodes until it has been stopped: its pods may come until then.
 func (p *Planned) vacateStandIns(s *Session) {
 	if !slices.ContainsFunc(p.Plan.Victims, func(t *cluster.Task) bool { return t.IsStandIn }) {
 		return

@@ -31,17 +31,38 @@ func (k *keeper) jobOf(namespace, name string) *cluster.Job {
 
 // keep brings the nodes of all Workloads up to date that have changed.
 func (k *keeper) keep() {
-	for _, j := range k.Workloads.TakeChanged(k.Now) {
-		k.update(k.entryOf(j), j)
-	}
 	k.checkPlans()
+	changed := k.Workloads.TakeChanged(k.Now)
 	for again := true; again; {
 		moved := k.Workloads.TakeMoved()
-		for _, e := range moved {
-			k.update(e, k.jobOf(e.Namespace, e.Name))
+		all := make([]pair, 0, len(changed)+len(moved))
+		for _, j := range changed {
+			all = append(all, pair{k.entryOf(j), j})
 		}
+		for _, e := range moved {
+			all = append(all, pair{e, k.jobOf(e.Namespace, e.Name)})
+		}
+		k.updateAll(all)
 		if again = len(moved) > 0; again {
 			k.Workloads.Settle(k.Now) // some may have lost what they held
+		}
+		changed = nil
+	}
+}
+
+// pair is a Workload and its job. Either may be nil.
+type pair struct {
+	e *workloads.Entry
+	j *cluster.Job
+}
+
+// updateAll updates those first that hold nothing any more: others start on their nodes.
+func (k *keeper) updateAll(all []pair) {
+	for _, isReleased := range []bool{true, false} {
+		for _, p := range all {
+			if (p.e == nil || p.e.Held == nil) == isReleased {
+				k.update(p.e, p.j)
+			}
 		}
 	}
 }
@@ -74,9 +95,12 @@ func (k *keeper) checkPlans() {
 
 // update brings the nodes of a Workload to what it holds. The Workload may be unknown, and the job may be nil.
 func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
-	if e == nil || e.Held == nil || e.Evicted && j != nil && j.Plan == nil {
+	switch {
+	case e == nil || e.Held == nil:
 		k.release(j)
 		return
+	case e.Evicted && (j == nil || j.Plan == nil):
+		return // it keeps what it has until it has been stopped
 	}
 	if j == nil {
 		j = &cluster.Job{ID: cluster.WorkloadID(e.Namespace, e.Name)}
@@ -212,11 +236,11 @@ func (k *keeper) revisit(w *workload.Workload) {
 	}
 }
 
-// expire gives a Workload up whose pods have not come for too long after its admission. It reports whether it has done so.
-func (k *keeper) expire(e *workloads.Entry, j *cluster.Job) bool {
+// expire gives a Workload up whose pods have not come for too long after its admission.
+func (k *keeper) expire(e *workloads.Entry, j *cluster.Job) {
 	if j.Count(cluster.Awaited) == 0 {
 		k.Workloads.Revisit(j, zero)
-		return false
+		return
 	}
 	since := k.Now
 	if c := conditions.Of(e.Object, v1beta2.Admitted); c != nil && conditions.Is(e.Object, v1beta2.Admitted) {
@@ -224,11 +248,10 @@ func (k *keeper) expire(e *workloads.Entry, j *cluster.Job) bool {
 	}
 	if due := since.Add(patience); k.Now.Before(due) {
 		k.Workloads.Revisit(j, due)
-		return false
+		return
 	}
 	k.Workloads.Evict(&e.Workload, v1beta2.ReasonPodsReadyTimeout, fmt.Sprintf("Exceeded the PodsReady timeout %s/%s", e.Namespace, e.Name))
-	k.release(j)
-	return true
+	k.Workloads.Revisit(j, zero)
 }
 
 // fill gives each pod of a Workload a node, or a stand-in one. Pods that wait take the places of stand-ins. Pods that are gone get a
@@ -238,7 +261,6 @@ func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
 		f := filling{keeper: k, e: e, j: j, i: i, name: e.Held.PodSets[i].Name}
 		f.count()
 		if !f.restore() || !f.take() {
-			k.release(j)
 			return
 		}
 	}

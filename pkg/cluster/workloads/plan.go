@@ -63,7 +63,7 @@ func (r *planning) begin(e *Entry, n *workload.Nomination, now time.Time) {
 	}
 	for _, v := range n.Victims {
 		victim := r.Of(v.Workload)
-		if victim == nil || victim.evict != nil || conditions.Is(victim.Object, v1beta2.Evicted) {
+		if victim == nil || victim.evict != nil || !victim.isAssumed && conditions.Is(victim.Object, v1beta2.Evicted) {
 			continue // it leaves already
 		}
 		p.victims = append(p.victims, victim)

@@ -96,6 +96,7 @@ func (r *Reader) Failed(key types.NamespacedName, uid types.UID, at time.Time) {
 	}
 	if e.evict != nil {
 		e.evict, e.Evicted = nil, false
+		r.plans.moves(e) // it keeps its nodes
 	}
 	r.changed(e)
 }

@@ -203,7 +203,7 @@ func (s *Selector) offersOf(n *cluster.Node) *nodeOffers {
 			continue
 		}
 		o.offers[i].entry = int32(len(o.entries))
-		o.entries = append(o.entries, entry{offer: s.cheapest(o, first), slot: int32(n.Slot)})
+		o.entries = append(o.entries, entry{offer: o.cheapest(s.rules, first), slot: int32(n.Slot)})
 	}
 	if !s.rules.RanksJobs() {
 		o.markEnds()
@@ -240,6 +240,12 @@ func (s *Selector) offer(o *nodeOffers, t *cluster.Task, rank int) {
 		o.offers = append(o.offers, made)
 		return
 	}
+	if s.rules.AllowWholeGang && len(t.Job.Tasks()) == 1 { // most jobs: nothing has to be found out, or stored, about a gang
+		i := s.importanceOf(t)
+		made.cost.add(&i)
+		o.addWhole(s.rules, &made, i.class, 1)
+		return
+	}
 	u, ok := s.WholeGang(t.Job)
 	if !ok {
 		return
@@ -252,10 +258,15 @@ func (s *Selector) offer(o *nodeOffers, t *cluster.Task, rank int) {
 		}
 	}
 	made.cost.merge(&s.known(t.Job).cost)
-	made.class = u.top.class
-	rankOffer(s.rules, &made)
-	made.cost.endedJobs = btoi(ends(s.rules, t.Job, len(u.Tasks)))
-	o.offers = append(o.offers, made)
+	o.addWhole(s.rules, &made, u.top.class, len(u.Tasks))
+}
+
+// addWhole adds the offer of a job of which so many pods leave together, the last that it has.
+func (o *nodeOffers) addWhole(r *rules.Rules, made *offer, class rules.Class, leaving int) {
+	made.class = class
+	rankOffer(r, made)
+	made.cost.endedJobs = btoi(ends(r, made.task.Job, leaving))
+	o.offers = append(o.offers, *made)
 }
 
 // firstOf returns the index of the first offer of a queue.
@@ -264,10 +275,10 @@ func (o *nodeOffers) firstOf(queue *quota.Node) int {
 }
 
 // cheapest returns the cheapest offer of the queue of one of them.
-func (s *Selector) cheapest(o *nodeOffers, of int) *offer {
+func (o *nodeOffers) cheapest(r *rules.Rules, of int) *offer {
 	best := &o.offers[of]
 	for i := of + 1; i < len(o.offers); i++ {
-		if p := &o.offers[i]; p.queue == best.queue && p.cost.Compare(&best.cost, &s.rules.EvictionRules) < 0 {
+		if p := &o.offers[i]; p.queue == best.queue && p.cost.Compare(&best.cost, &r.EvictionRules) < 0 {
 			best = p
 		}
 	}

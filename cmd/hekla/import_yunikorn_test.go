@@ -238,7 +238,7 @@ func TestImportedQueuesGetWhatTheyAreGuaranteedAndNoMore(t *testing.T) {
 			podsIn("root.science", "study", 2, false), "", 0, "NotGuaranteed"},
 		"a queue without a guarantee takes nothing": {podsIn("root.science", "study", 16, true) + podsIn("root.scratch", "other", 1, false), "", 0, "NotGuaranteed"},
 		// The Queue of the Namespace market is guaranteed half a CPU.
-		"the queue of a Namespace takes no more than the template guarantees": {podsIn("root.sales.ad_hoc", "adhoc", 12, true) + podsIn("root.scratch", "other", 4, true) +
+		"a Queue made of a template takes no more than it says": {podsIn("root.sales.ad_hoc", "adhoc", 12, true) + podsIn("root.scratch", "other", 4, true) +
 			podsIn("root.sales.market", "stall", 1, false), "", 0, "12 by rule G4 (the job's own queue has what it is guaranteed)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -418,6 +418,8 @@ func TestValuesOfAnotherFormAreRefusedByName(t *testing.T) {
 		`image: {repository: ""}`:                   "/image/repository",
 		`image: {tag: "a b"}`:                       "/image/tag",
 		`crds: {install: "no"}`:                     "/crds/install",
+		`yunikorn: {labels: "yes"}`:                 "/yunikorn/labels",
+		`yunikorn: {label: true}`:                   "label",
 	} {
 		_, err := runHelm(t, "template", "hekla", chart, valuesFile(t, values))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "schema") {

@@ -278,3 +278,21 @@ func TestMessagesThatOnlyDriftAreWrittenSlowly(t *testing.T) {
 	}
 	w.expect("waits", "WaitingForQuota: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor default, 1 more needed")
 }
+
+func TestAMessageThatIsRefusedIsWrittenLater(t *testing.T) {
+	w := newKueue(t, setup, pending("a", 5, 0))
+	var at []time.Duration
+	for range 16 {
+		d := w.decide()
+		for i := range d.Workloads {
+			at = append(at, w.now.Sub(begin))
+			w.reader.Failed(d.Workloads[i].Workload, d.Workloads[i].UID, w.now)
+		}
+	}
+	if diff := cmp.Diff([]time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}, at); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
+	w.now = w.now.Add(time.Minute)
+	w.run()
+	w.expect("a", "ExceedsMaxQuota: couldn't assign flavors to pod set main: insufficient quota for cpu in flavor default, previously considered podsets requests (0) + current podset request (5) > maximum capacity (4)")
+}

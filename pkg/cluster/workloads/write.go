@@ -71,7 +71,7 @@ func (r *Reader) Written(key types.NamespacedName, uid types.UID, version string
 	if e == nil || e.Object.UID != uid || !e.write.isSent {
 		return
 	}
-	e.write.isSent, e.write.version = false, version
+	e.write.isSent, e.write.version, e.failures = false, version, 0
 	r.changed(e)
 	if e.isAssumed && e.write.isOver(e.Object) {
 		r.later(e) // it was released again before its reservation was seen
@@ -87,9 +87,12 @@ func (r *Reader) Failed(key types.NamespacedName, uid types.UID, at time.Time) {
 	}
 	e.write.isSent = false
 	e.write.wanted = wanted{}
+	// Without a pause a refusal that stays, such as a missing permission, would be asked for as fast as it is answered.
+	again := at.Add(firstRetry << min(e.failures, mostDoubling))
+	e.failures++
+	e.refresh, r.drifting[e] = again, true
 	if e.isAssumed || e.plan != nil {
-		e.notBefore = at.Add(firstRetry << min(e.failures, mostDoubling))
-		e.failures++
+		e.notBefore = again
 		r.plans.end(e)
 		r.held.drop(e)
 		r.later(e)
@@ -98,7 +101,6 @@ func (r *Reader) Failed(key types.NamespacedName, uid types.UID, at time.Time) {
 		e.evict, e.Evicted = nil, false
 		r.plans.moves(e) // it keeps its nodes
 	}
-	r.changed(e)
 }
 
 // TakeDecisions adds to decisions what is to be written now.

@@ -1,8 +1,13 @@
 // Package guarantees tests the rules of guaranteed shares on random clusters, through package simulator: trees of queues with
 // fences, offsets and delays, pods that run and pods that wait, and victims that come back.
 //
-// Checked are three rules. No queue is brought below its guarantee (G2). Each plan brings guarantees nearer, so that the cluster
-// comes to rest within a bound (G11). The order of the input changes nothing (S3).
+// In clusters that are left alone three rules are checked. No queue is brought below its guarantee (G2). Each plan brings guarantees
+// nearer, so that the cluster comes to rest within a bound (G11). The order of the input changes nothing (S3).
 //
-// HEKLA_GUARANTEES_CLUSTERS says how many clusters are tried.
+// The survey is about clusters in which things happen: queues change, pods come, end and are deleted, and schedulers crash. Its judge
+// goes through each plan by itself, against rules G2 to G7, G9, K2 and Q4, and shares no code with the scheduler. Mutants of allowed
+// plans show that it rejects what each rule forbids. After a crash at any write no other pods are evicted than without it.
+//
+// HEKLA_GUARANTEES_CLUSTERS says how many clusters are tried, HEKLA_GUARANTEES_STEPS how many steps the survey takes, and
+// HEKLA_GUARANTEES_SEED with which seed it begins.
 package guarantees

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/internal/simulator/manifests"
@@ -48,24 +49,28 @@ func run(documents []string, observe func(cycle int, l *simulator.Led) error) (*
 }
 
 // held is what each queue holds with all below it, by resource: pods that have a node or are promised one.
-func (c *randomCluster) held(l *simulator.Led) map[string]map[string]int {
+func (c *randomCluster) held(objects []runtime.Object) map[string]map[string]int {
 	held := map[string]map[string]int{}
-	for _, o := range l.Objects() {
+	for _, o := range objects {
 		pod, ok := o.(*corev1.Pod)
 		if !ok || pod.DeletionTimestamp != nil || pod.Spec.NodeName == "" && pod.Status.NominatedNodeName == "" {
 			continue
 		}
-		name := pod.Namespace + "/" + pod.Name
-		for q := c.queueOf[name]; q != ""; q = c.parent[q] {
-			if held[q] == nil {
-				held[q] = map[string]int{}
-			}
-			for resource, amount := range c.requests[name] {
-				held[q][resource] += amount
-			}
-		}
+		c.book(held, pod.Namespace+"/"+pod.Name, +1)
 	}
 	return held
+}
+
+// add adds what a pod requests to what its queue and all above hold.
+func (c *randomCluster) book(held map[string]map[string]int, pod string, sign int) {
+	for q := c.queueOf[pod]; q != ""; q = c.parent[q] {
+		if held[q] == nil {
+			held[q] = map[string]int{}
+		}
+		for resource, amount := range c.requests[pod] {
+			held[q][resource] += sign * amount
+		}
+	}
 }
 
 // check says what is wrong with a cycle, given what queues held before and after it.
@@ -100,7 +105,7 @@ func (c *randomCluster) problem() (plans int, err error) {
 		}
 	}
 	report, err := run(c.documents, func(cycle int, l *simulator.Led) error {
-		after := c.held(l)
+		after := c.held(l.Objects())
 		if cycle == 1 {
 			first = c.fulfilled(after)
 		} else if err := c.check(before, after); err != nil {

@@ -14,19 +14,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/internal/simulator/manifests"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
-	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/scheduler"
 )
 
 // stepsEnv says how many random steps the survey takes.
 const stepsEnv = "HEKLA_GUARANTEES_STEPS"
+
+// seedEnv says with which seed the survey begins, so that several surveys try different clusters.
+const seedEnv = "HEKLA_GUARANTEES_SEED"
+
+func firstSeed() uint64 {
+	if seed, err := strconv.ParseUint(os.Getenv(seedEnv), 10, 64); err == nil {
+		return seed
+	}
+	return 1
+}
 
 // stepsOfAStory is how many steps are taken in one cluster, before it must come to rest.
 const stepsOfAStory = 60
@@ -40,15 +49,19 @@ func steps() int {
 
 // story is a cluster in which things happen.
 type story struct {
-	ended int // plans that were cancelled in the last cycle
 	*randomCluster
+	lost      []string // pods whose nominated nodes were taken from them in the last cycle, with their plans
 	random    *rand.Rand
 	led       *simulator.Led
-	policy    *framework.Policy
 	leaves    []string
 	jobs      []string // that were added
 	made      int
 	evictions []decision.Eviction // of the last cycle
+	judge     *judge              // of the next decisions
+	breach    error               // what the judge has found
+	tamper    func(*decision.Decisions)
+	rebuild   func() *framework.Policy
+	crashes   int
 	plans     int
 }
 
@@ -62,16 +75,7 @@ func tell(seed uint64) (*story, error) {
 	if err != nil {
 		return nil, err
 	}
-	registry := scheduler.NewRegistry()
-	configuration, err := conf.Parse([]byte(input.Configuration), registry.Catalogue())
-	if err != nil {
-		return nil, err
-	}
-	policy, err := registry.Build(configuration)
-	if err != nil {
-		return nil, err
-	}
-	s := &story{randomCluster: c, random: rand.New(rand.NewPCG(seed, 11)), policy: policy}
+	s := &story{randomCluster: c, random: rand.New(rand.NewPCG(seed, 11)), rebuild: policyOf(input)}
 	isParent := map[string]bool{}
 	for _, parent := range c.parent {
 		isParent[parent] = true
@@ -82,12 +86,22 @@ func tell(seed uint64) (*story, error) {
 		}
 	}
 	slices.Sort(s.leaves)
-	s.led, err = simulator.Lead(input, policy, simulator.Options{SchedulerNames: []string{"volcano"}, Now: birth.Add(6*time.Hour + 5*time.Second), Observe: s.observe})
+	s.led, err = simulator.Lead(input, s.rebuild(), simulator.Options{SchedulerNames: []string{"volcano"}, Now: birth.Add(6*time.Hour + 5*time.Second), Observe: s.observe})
 	return s, err
 }
 
 func (s *story) observe(d *decision.Decisions) {
-	s.ended += len(d.Ended)
+	if s.breach == nil && s.judge != nil {
+		s.breach = s.judge.cycle(d)
+	}
+	if s.tamper != nil {
+		s.tamper(d)
+	}
+	for _, e := range d.Ended {
+		for _, n := range e.Nominations {
+			s.lost = append(s.lost, n.Pod.String())
+		}
+	}
 	for _, p := range d.Plans {
 		if len(p.Evictions) > 0 && p.Job != (types.NamespacedName{}) {
 			s.plans++
@@ -128,9 +142,22 @@ func (s *story) happen() error {
 		s.deletePod()
 	case 10:
 		s.led.Pass(time.Duration(1+s.random.IntN(20)) * time.Second)
+	case 11:
+		if s.random.IntN(3) == 0 {
+			s.crash(s.random.IntN(8))
+		}
 	}
 	return nil
 }
+
+// crash has the scheduler end when it has made some writes more.
+func (s *story) crash(writes int) {
+	s.led.Crash(simulator.CrashPlan{Writes: writes, OfPlans: s.random.IntN(2) == 0, Policy: s.rebuild,
+		Meanwhile: func(*simulator.Led) error { s.crashes++; return nil }})
+}
+
+// never is more writes than there are.
+const never = 1 << 30
 
 func (s *story) addJob() error {
 	s.made++
@@ -224,17 +251,28 @@ func (s *story) deletePod() {
 
 // step runs a cycle and checks what it has decided.
 func (s *story) step() error {
-	before := s.held(s.led)
-	s.evictions, s.ended = nil, 0
+	objects := s.led.Objects()
+	before, promised := s.held(objects), promisedOf(objects)
+	s.evictions, s.lost, s.breach, s.judge = nil, nil, nil, s.look(objects)
+	crashes := s.crashes
 	if err := s.led.Cycle(); err != nil {
 		return err
 	}
-	after := s.held(s.led)
+	if s.breach != nil {
+		return s.breach
+	}
+	after := s.held(s.led.Objects())
 	if problems := s.led.Scheduler().Cache().Audit(); len(problems) > 0 {
 		return errors.New(problems[0])
 	}
-	if s.ended > 0 {
-		return nil // pods have lost their nominated nodes, because something has changed
+	if s.crashes > crashes {
+		return nil // a part of what was decided is not written
+	}
+	// A plan that is cancelled, because something has changed, takes promises back. No pod leaves for that.
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(s.lost))) {
+		if promised[name] {
+			s.book(before, name, -1)
+		}
 	}
 	if err := s.check(before, after); err != nil {
 		return err
@@ -256,6 +294,17 @@ func (s *story) step() error {
 	return nil
 }
 
+// promisedOf are the pods that have no node and are promised one.
+func promisedOf(objects []runtime.Object) map[string]bool {
+	names := map[string]bool{}
+	for _, o := range objects {
+		if pod, ok := o.(*corev1.Pod); ok && pod.DeletionTimestamp == nil && pod.Spec.NodeName == "" && pod.Status.NominatedNodeName != "" {
+			names[pod.Namespace+"/"+pod.Name] = true
+		}
+	}
+	return names
+}
+
 // rest lets time pass until nothing is decided any more. Plans of jobs are as many at most as guarantees lack at first, and one
 // for each eviction of rule G12 that may open room again.
 func (s *story) rest() error {
@@ -265,8 +314,9 @@ func (s *story) rest() error {
 			total += floor
 		}
 	}
-	lacks := total - s.fulfilled(s.held(s.led))
+	lacks := total - s.fulfilled(s.held(s.led.Objects()))
 	s.plans = 0
+	s.crash(never)
 	cuts, quiet := 0, 0
 	for cycle := 0; quiet < 40; cycle++ {
 		if cycle > 400 {
@@ -293,7 +343,7 @@ func (s *story) rest() error {
 
 // checkCuts says which queue holds more than its capability although a pod below it could leave.
 func (s *story) checkCuts() error {
-	held := s.held(s.led)
+	held := s.held(s.led.Objects())
 	for q := range s.parent {
 		object := s.led.Get(&schedulingv1beta1.Queue{}, "", q).(*schedulingv1beta1.Queue)
 		most, ok := object.Spec.Capability[corev1.ResourceCPU]
@@ -369,8 +419,8 @@ func (s *story) bound() (all []string) {
 }
 
 func TestWhateverHappensGuaranteesAreKept(t *testing.T) {
-	taken, evicted := 0, 0
-	for seed := uint64(1); taken < steps(); seed++ {
+	taken, evicted, crashes := 0, 0, 0
+	for seed := firstSeed(); taken < steps(); seed++ {
 		s, err := tell(seed)
 		if err != nil {
 			t.Fatal(err)
@@ -388,9 +438,10 @@ func TestWhateverHappensGuaranteesAreKept(t *testing.T) {
 		if err := s.rest(); err != nil {
 			t.Fatalf("seed %d at rest: %v", seed, err)
 		}
+		crashes += s.crashes
 	}
 	if evicted < steps()/100 {
 		t.Errorf("in %d steps only %d pods were evicted: they test little", taken, evicted)
 	}
-	t.Logf("%d steps, %d evictions", taken, evicted)
+	t.Logf("%d steps, %d evictions, %d crashes", taken, evicted, crashes)
 }

@@ -31,6 +31,16 @@ type Spec struct {
 	Conflicts []Conflict
 	// ReadsMetrics says that the plugin uses the `metrics` block. Without any such plugin the block has no effect.
 	ReadsMetrics bool
+	// Needs are actions of which a notice says that a configuration with this plugin lacks them.
+	Needs []Need
+}
+
+// Need is an action without which a part of a plugin has no effect.
+type Need struct {
+	// Action is its name. A catalogue may lack it.
+	Action string
+	// Lack says what does not happen without it, as a clause without a full stop.
+	Lack string
 }
 
 // Conflict is a plugin that cannot be used together with another.

@@ -131,8 +131,22 @@ func (p *parser) configuration(root *yaml.Node) *Configuration {
 	}
 	c.ActionArguments = p.actionArguments(blocks["configurations"], c.Actions)
 	c.Metrics = p.metrics(blocks["metrics"], c.Tiers)
+	p.needs(c)
 	c.Compatibility = p.compatibility(blocks["compatibility"])
 	return c
+}
+
+// needs says which plugins lack an action.
+func (p *parser) needs(c *Configuration) {
+	for _, tier := range c.Tiers {
+		for _, plugin := range tier.Plugins {
+			for _, need := range p.catalogue.Plugins[plugin.Name].Needs {
+				if !slices.Contains(c.Actions, need.Action) {
+					p.notice(plugin.Line, "plugin %s: actions does not name %s, so %s", plugin.Name, need.Action, need.Lack)
+				}
+			}
+		}
+	}
 }
 
 // resolve returns the name and spec for a name in the file, or false after reporting why it is left out.

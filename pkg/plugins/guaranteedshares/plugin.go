@@ -29,7 +29,7 @@ const (
 func Factory() framework.PluginFactory {
 	return framework.PluginFactory{
 		Name: Name,
-		Spec: conf.Spec{Arguments: []conf.Argument{
+		Spec: conf.Spec{Needs: []conf.Need{{Action: "reclaim", Lack: "no pod is evicted for what another queue is guaranteed"}}, Arguments: []conf.Argument{
 			{Name: subtreesKey, Kind: conf.Any, Default: []any{schedulingv1beta1.RootQueue}, Check: areNames,
 				Doc: "The queues below which guarantees are enforced. None of them may be below another."},
 			{Name: delayKey, Kind: conf.Duration, Default: 30 * time.Second, Check: isAboveZero,

@@ -14,6 +14,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/yunikorn"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -190,6 +192,65 @@ func TestWithoutReclaimNoPodLeaves(t *testing.T) {
 	if d := expectLeavers(t, w, ""); boundNames(d) != "" {
 		t.Errorf("bound are %s", boundNames(d))
 	}
+}
+
+func TestANoticeSaysThatNoPodLeavesWithoutReclaim(t *testing.T) {
+	for text, want := range map[string]int{configuration: 0, strings.Replace(configuration, "reclaim, ", "", 1): 1} {
+		parsed, err := conf.Parse([]byte(text), scheduler.NewRegistry().Catalogue())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(parsed.Notices) != want || want > 0 && !strings.Contains(parsed.Notices[0].Text, "actions does not name reclaim, so no pod is evicted") {
+			t.Errorf("the notices are %v, want %d", parsed.Notices, want)
+		}
+	}
+}
+
+// A plan counts on a guarantee only as long as it is there. What was not sent stays, and what was sent goes on.
+func TestAPlanEndsWhenItsQueueMayNotHaveTheRoomAnyMore(t *testing.T) {
+	planned := func() *loop.Loop {
+		w := loop.New(t, configuration).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("a"), fixture.Queue("b", fixture.Guaranteed("cpu=2")))
+		w.Set(runs("a0", "a", "n1", "cpu=2", 1)).Set(runs("a1", "a", "n1", "cpu=2", 2)).Set(waits("w", "b", "cpu=2", 1, "w0"))
+		expectLeavers(t, w, "a1")
+		return w
+	}
+	t.Run("its ceiling is cut before the eviction is sent", func(t *testing.T) {
+		w := planned().Set(fixture.Queue("b", fixture.Guaranteed("cpu=2"), fixture.Capped("cpu=1")))
+		d := w.Cycle()
+		if len(d.Ended) != 1 || len(d.Ended[0].Spared) != 1 || d.Ended[0].Spared[0].Pod.Name != "a1" {
+			t.Errorf("ended is %s", loop.Describe(d))
+		}
+	})
+	t.Run("its guarantee is raised meanwhile", func(t *testing.T) {
+		w := planned().Set(fixture.Queue("b", fixture.Guaranteed("cpu=4")))
+		if d := w.Cycle(); len(d.Ended) > 0 || leavers(d) != "" {
+			t.Errorf("decided is %s", loop.Describe(d))
+		}
+	})
+	t.Run("what was sent goes on", func(t *testing.T) {
+		w := planned().Terminate("a1").Set(fixture.Queue("b", fixture.Guaranteed("cpu=0")))
+		if d := w.Cycle(); leavers(d) != "" {
+			t.Errorf("decided is %s", loop.Describe(d))
+		}
+		w.RemovePods("a1")
+		if got := boundNames(w.Cycle()); got != "w0" {
+			t.Errorf("bound are %q", got)
+		}
+	})
+}
+
+func TestAGangTakesRoomUnderACeilingFromTheCheapestVictim(t *testing.T) {
+	below := func(q string, options ...fixture.QueueOption) *schedulingv1beta1.Queue {
+		return fixture.Queue(q, append(options, fixture.Below("p"))...)
+	}
+	set := func(large string) *loop.Loop {
+		w := loop.New(t, configuration).Set(fixture.Node("n1", "cpu=9"), fixture.Node("n2", "cpu=9"), fixture.Queue("p", fixture.Capped("cpu=6")), below("a"),
+			below("b", fixture.Guaranteed("cpu=4")))
+		return w.Set(runs("a0", "a", "n1", "cpu=1", 2)).Set(runs("a1", "a", "n1", "cpu=1", 3)).Set(runs("a2", "a", "n2", large, 1)).Set(waits("w", "b", "cpu=2", 2, "w0", "w1"))
+	}
+	// Six may be held, four are asked for, so two must leave: the pod of two rather than the two of one.
+	expectLeavers(t, set("cpu=2"), "a2")
+	expectLeavers(t, set("cpu=3"), "a2")
 }
 
 func TestTheFewestThatHaveOptedOutLeaveANode(t *testing.T) {

@@ -82,6 +82,9 @@ func TestTheJudgeFindsWhatEachRuleForbids(t *testing.T) {
 			if len(d.Plans) != 1 || len(d.Ended) > 0 || len(d.Plans[0].Evictions) == 0 || d.Plans[0].Evictions[0].Rule != "G4" || len(d.Plans[0].Nominations) == 0 {
 				return
 			}
+			if promised := promisedOf(s.led.Objects()); promised[d.Plans[0].Nominations[0].Pod.String()] {
+				return // the plan of a scheduler before goes on, which was judged when it was made
+			}
 			plans++
 			for rule, mutate := range mutants {
 				j := s.look(s.led.Objects())

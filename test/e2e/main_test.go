@@ -160,6 +160,13 @@ func runKubectl(ctx context.Context, arguments ...string) (string, error) {
 	return string(output), nil
 }
 
+// kubectlCommand is a call of kubectl, whose input the caller may set.
+func kubectlCommand(t *testing.T, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(t.Context(), cluster.Kubectl(), arguments...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+cluster.KubeconfigPath())
+	return command
+}
+
 func kubectl(t *testing.T, arguments ...string) string {
 	t.Helper()
 	output, err := runKubectl(t.Context(), arguments...)

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -187,6 +188,12 @@ const setsOfGeneration = 1 << 11
 
 // slimWorkload drops from a Workload what no decision reads. The pod sets of equal ones are kept once.
 func (s *slimmer) slimWorkload(w *v1beta2.Workload) {
+	// Of the labels only the UID of the job is read. As an owner it takes a quarter of the memory of a map.
+	w.OwnerReferences, w.Finalizers = nil, nil
+	if uid := w.Labels[v1beta2.JobUIDLabel]; uid != "" {
+		w.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(uid), Controller: &isController}}
+	}
+	w.Labels = nil
 	for i := range w.Spec.PodSets {
 		w.Spec.PodSets[i].Template = *shapes.Slim(&w.Spec.PodSets[i].Template)
 	}
@@ -201,6 +208,9 @@ func (s *slimmer) slimWorkload(w *v1beta2.Workload) {
 		c.Type, c.Reason, c.Message = s.texts.One(c.Type), s.texts.One(c.Reason), s.texts.One(c.Message)
 	}
 }
+
+// isController is the mark of an owner. All Workloads share it.
+var isController = true
 
 func (p *podSets) one(key [sha256.Size]byte, sets []v1beta2.PodSet) []v1beta2.PodSet {
 	if known, is := p.young[key]; is {

@@ -29,30 +29,18 @@ func (a action) sendBack(s *framework.Session) {
 	if len(missing) == 0 {
 		return
 	}
-	slices.SortFunc(missing, cluster.CompareJobs)
 	othersWait := slices.ContainsFunc(s.Cluster.Waiting(), waitsForRoom)
-	for _, j := range missing {
-		at, pods := &j.Admission, len(j.Tasks())
-		if at.Since.IsZero() || pods > at.Pods {
-			at.Since, at.Pods = s.Now, pods
-			if before := said(j, verdict.NotEnoughTasks); pods == 0 && !before.IsZero() && !before.Before(j.BarredUntil) {
-				at.Since = before // by an earlier process, or under a policy without this action
-			}
-		}
-		noteEmpty(at, pods, s.Now)
-		due := at.Since.Add(a.timeout)
-		beyond := j.ClaimsBeyondPods()
-		switch {
-		case beyond && othersWait:
-			due = at.Since.Add(patience)
-		case pods == 0 && othersWait && at.EmptySince.Add(patience).Before(due):
-			due = at.EmptySince.Add(patience)
-		}
+	missing = slices.DeleteFunc(missing, func(j *cluster.Job) bool {
+		due := a.due(s, j, othersWait)
 		if s.Now.Before(due) {
 			s.Cluster.Revisit(j, due)
-			continue
+			return true
 		}
-		if beyond {
+		return false
+	})
+	slices.SortFunc(missing, cluster.CompareJobs)
+	for _, j := range missing {
+		if j.ClaimsBeyondPods() {
 			s.Cluster.Clip(j)
 			continue
 		}
@@ -61,6 +49,25 @@ func (a action) sendBack(s *framework.Session) {
 		a.backOff(s, j.ID.Namespace, now)
 		s.AddVerdict(j, a.barred(s, j))
 	}
+}
+
+// due is when an admitted job whose pods do not come gives up quota.
+func (a action) due(s *framework.Session, j *cluster.Job, othersWait bool) time.Time {
+	at, pods := &j.Admission, len(j.Tasks())
+	if at.Since.IsZero() || pods > at.Pods {
+		at.Since, at.Pods = s.Now, pods
+		if before := said(j, verdict.NotEnoughTasks); pods == 0 && !before.IsZero() && !before.Before(j.BarredUntil) {
+			at.Since = before // by an earlier process, or under a policy without this action
+		}
+	}
+	noteEmpty(at, pods, s.Now)
+	switch {
+	case j.ClaimsBeyondPods() && othersWait:
+		return at.Since.Add(patience)
+	case pods == 0 && othersWait && at.EmptySince.Add(patience).Before(at.Since.Add(a.timeout)):
+		return at.EmptySince.Add(patience)
+	}
+	return at.Since.Add(a.timeout)
 }
 
 // noteEmpty follows since when an admitted job has no pods. A later process knows only that, and not that it had some.

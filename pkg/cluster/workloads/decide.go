@@ -1,8 +1,11 @@
 package workloads
 
 import (
+	"cmp"
 	"fmt"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -86,9 +89,10 @@ var phrases = map[workload.Why]string{
 // preemption is why a victim must stop.
 func preemption(victim, by *Entry, why workload.Why) *eviction {
 	jobUID := by.Object.Labels[v1beta2.JobUIDLabel]
-	if jobUID == "" {
-		jobUID = "UNKNOWN"
+	if owner := metav1.GetControllerOfNoCopy(by.Object); jobUID == "" && owner != nil {
+		jobUID = string(owner.UID)
 	}
+	jobUID = cmp.Or(jobUID, "UNKNOWN")
 	return &eviction{reason: v1beta2.ReasonPreempted, preempted: string(why), by: by, message: fmt.Sprintf(
 		"Preempted to accommodate a workload (UID: %s, JobUID: %s) due to %s; preemptor path: %s; preemptee path: %s",
 		by.UID, jobUID, phrases[why], path(by), path(victim))}

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
+
+	"hekla.sh/hekla/pkg/plugins/cohorts/arguments"
 )
 
 // Policy is what the controllers of workloads go by.
@@ -35,13 +36,6 @@ type PodsReady struct {
 	BackoffMax      time.Duration
 }
 
-// The defaults of Kueue.
-const (
-	defaultTimeout = 30 * time.Minute
-	defaultBase    = 60 * time.Second
-	defaultMax     = time.Hour
-)
-
 // document is the part of the configuration that is read.
 type document struct {
 	Actions string `json:"actions"`
@@ -51,26 +45,6 @@ type document struct {
 			Arguments json.RawMessage `json:"arguments"`
 		} `json:"plugins"`
 	} `json:"tiers"`
-}
-
-// arguments are those of the plugin cohorts that are read.
-type arguments struct {
-	WaitForPodsReady struct {
-		Enable            bool             `json:"enable"`
-		Timeout           *metav1.Duration `json:"timeout"`
-		RecoveryTimeout   *metav1.Duration `json:"recoveryTimeout"`
-		RequeuingStrategy struct {
-			BackoffLimitCount  *int32 `json:"backoffLimitCount"`
-			BackoffBaseSeconds *int32 `json:"backoffBaseSeconds"`
-			BackoffMaxSeconds  *int32 `json:"backoffMaxSeconds"`
-		} `json:"requeuingStrategy"`
-	} `json:"waitForPodsReady"`
-	ObjectRetentionPolicies struct {
-		Workloads struct {
-			AfterFinished           *metav1.Duration `json:"afterFinished"`
-			AfterDeactivatedByKueue *metav1.Duration `json:"afterDeactivatedByKueue"`
-		} `json:"workloads"`
-	} `json:"objectRetentionPolicies"`
 }
 
 // Read reads the text of a scheduler's configuration.
@@ -85,25 +59,22 @@ func Read(text []byte) (Policy, error) {
 			if plugin.Name != "cohorts" || !admits {
 				continue
 			}
-			var a arguments
-			if len(plugin.Arguments) > 0 {
-				if err := json.Unmarshal(plugin.Arguments, &a); err != nil {
-					return Policy{}, fmt.Errorf("reading the arguments of the plugin cohorts: %w", err)
-				}
+			a, err := arguments.Decode(plugin.Arguments)
+			if err != nil {
+				return Policy{}, fmt.Errorf("reading the arguments of the plugin cohorts: %w", err)
 			}
-			return a.policy(), nil
+			return policyOf(&a), nil
 		}
 	}
 	return Policy{}, nil
 }
 
-func (a *arguments) policy() Policy {
+func policyOf(a *arguments.Arguments) Policy {
 	p := Policy{IsOn: true}
 	if w := &a.WaitForPodsReady; w.Enable {
-		r := &PodsReady{Timeout: orElse(w.Timeout, defaultTimeout), BackoffLimit: w.RequeuingStrategy.BackoffLimitCount,
-			BackoffBase: seconds(w.RequeuingStrategy.BackoffBaseSeconds, defaultBase), BackoffMax: seconds(w.RequeuingStrategy.BackoffMaxSeconds, defaultMax)}
-		r.RecoveryTimeout = orElse(w.RecoveryTimeout, r.Timeout)
-		p.PodsReady = r
+		r := &w.RequeuingStrategy
+		p.PodsReady = &PodsReady{Timeout: w.Timeout.Duration, RecoveryTimeout: w.RecoveryTimeout.Duration, BackoffLimit: r.BackoffLimitCount,
+			BackoffBase: time.Duration(*r.BackoffBaseSeconds) * time.Second, BackoffMax: time.Duration(*r.BackoffMaxSeconds) * time.Second}
 	}
 	if d := a.ObjectRetentionPolicies.Workloads.AfterFinished; d != nil {
 		p.AfterFinished = &d.Duration
@@ -112,20 +83,6 @@ func (a *arguments) policy() Policy {
 		p.AfterDeactivated = &d.Duration
 	}
 	return p
-}
-
-func orElse(d *metav1.Duration, fallback time.Duration) time.Duration {
-	if d == nil {
-		return fallback
-	}
-	return d.Duration
-}
-
-func seconds(n *int32, fallback time.Duration) time.Duration {
-	if n == nil {
-		return fallback
-	}
-	return time.Duration(*n) * time.Second
 }
 
 // maxDoublings keeps the delay within what a duration can hold.

@@ -234,7 +234,7 @@ func (j *judge) victim(v, first *corev1.Pod, taker string, asked map[string]int,
 	if giver == taker {
 		return fmt.Errorf("G3: it is of the same queue %s", taker)
 	}
-	if id := yunikorn.ApplicationID(v.Labels, v.Annotations); id != "" && id == yunikorn.ApplicationID(first.Labels, first.Annotations) {
+	if id := yunikorn.ApplicationID(v.Labels, v.Annotations); id != "" && id == j.application(first) {
 		return fmt.Errorf("G3: it is of the same application %s", id)
 	}
 	c := j.common(taker, giver)
@@ -271,6 +271,16 @@ func (j *judge) victim(v, first *corev1.Pod, taker string, asked map[string]int,
 		return fmt.Errorf("G5: it holds nothing that is asked for")
 	}
 	return j.entitled(taker, c, asked)
+}
+
+// application is that of the job of a pod: the least that any of its pods names.
+func (j *judge) application(of *corev1.Pod) (id string) {
+	for _, pod := range j.pods {
+		if named := yunikorn.ApplicationID(pod.Labels, pod.Annotations); j.groupOf(pod) == j.groupOf(of) && named != "" && (id == "" || named < id) {
+			id = named
+		}
+	}
+	return id
 }
 
 // entitled checks G4 for all that a plan places.

@@ -108,14 +108,14 @@ func ApplicationOf(s *framework.Session, scope decision.Scope, preemptor *cluste
 	return of
 }
 
-// applicationOf returns the application of the pods of a job, which are of one application or of none.
-func applicationOf(j *cluster.Job) string {
+// applicationOf returns the application of the pods of a job. If they name several, it is the least, whichever comes first in the model.
+func applicationOf(j *cluster.Job) (id string) {
 	for _, t := range j.Tasks() {
-		if !t.IsStandIn {
-			return t.Application()
+		if named := t.Application(); !t.IsStandIn && named != "" && (id == "" || named < id) {
+			id = named
 		}
 	}
-	return ""
+	return id
 }
 
 // isDaemonJob reports whether all pods of a job that wait are of a DaemonSet, and each can only run on one node.

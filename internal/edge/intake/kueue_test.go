@@ -3,6 +3,7 @@ package intake
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func decoded(i int) *v1beta2.Workload {
 			Labels:          map[string]string{fmt.Sprint(v1beta2.JobUIDLabel): string(uid)},
 			Finalizers:      []string{fmt.Sprint(v1beta2.ResourceInUseFinalizer)},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: fmt.Sprint("training-", i), UID: uid, Controller: ptr.To(true)}},
-			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "controllers", FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 2000)}}},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "controllers", FieldsV1: metav1.NewFieldsV1(strings.Repeat("f", 2000))}},
 		},
 		Spec: v1beta2.WorkloadSpec{QueueName: fmt.Sprint("l", "q"), Priority: ptr.To(int32(0)), Active: ptr.To(true), PodSets: []v1beta2.PodSet{{Name: "main", Count: 4, Template: corev1.PodTemplateSpec{
 			Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, SchedulerName: "volcano", Containers: []corev1.Container{{

@@ -187,7 +187,7 @@ func (j *judge) relative(q, at string, priority int) int {
 }
 
 func (j *judge) plan(p *decision.PlanStart, placed, victims []*corev1.Pod, before map[string]map[string]int) error {
-	taker := j.groupOf(placed[0]).Spec.Queue
+	toQueue := j.groupOf(placed[0]).Spec.Queue
 	asked := map[string]int{}
 	youngest := time.Time{}
 	for _, pod := range placed {
@@ -198,21 +198,21 @@ func (j *judge) plan(p *decision.PlanStart, placed, victims []*corev1.Pod, befor
 			youngest = created
 		}
 	}
-	if due := youngest.Add(j.delay(taker)); j.now.Before(due) {
+	if due := youngest.Add(j.delay(toQueue)); j.now.Before(due) {
 		return fmt.Errorf("G9: pods may be evicted from %s on, and it is %s", due, j.now)
 	}
-	for _, x := range j.way(taker, "") {
+	for _, x := range j.way(toQueue, "") {
 		if most, ok := j.queues[x].Spec.Capability[corev1.ResourceCPU]; ok && j.held[x]["cpu"] > int(most.Value()) {
 			return fmt.Errorf("Q4: queue %s holds cpu %d and may hold %s", x, j.held[x]["cpu"], most.String())
 		}
 	}
 	for _, v := range victims {
-		if err := j.victim(v, placed[0], taker, asked, before); err != nil {
+		if err := j.victim(v, placed[0], toQueue, asked, before); err != nil {
 			return fmt.Errorf("victim %s: %w", v.Name, err)
 		}
 	}
 	for _, v := range victims {
-		if why := j.isNeeded(v, taker, victims); why != "" {
+		if why := j.isNeeded(v, toQueue, victims); why != "" {
 			return fmt.Errorf("K2: victim %s could stay: %s", v.Name, why)
 		}
 	}
@@ -229,37 +229,37 @@ func (j *judge) delay(q string) time.Duration {
 }
 
 // victim checks G2 to G7 for one victim of a plan that is carried out.
-func (j *judge) victim(v, first *corev1.Pod, taker string, asked map[string]int, before map[string]map[string]int) error {
-	giver := j.groupOf(v).Spec.Queue
-	if giver == taker {
-		return fmt.Errorf("G3: it is of the same queue %s", taker)
+func (j *judge) victim(v, first *corev1.Pod, toQueue string, asked map[string]int, before map[string]map[string]int) error {
+	fromQueue := j.groupOf(v).Spec.Queue
+	if fromQueue == toQueue {
+		return fmt.Errorf("G3: it is of the same queue %s", toQueue)
 	}
 	if id := yunikorn.ApplicationID(v.Labels, v.Annotations); id != "" && id == j.application(first) {
 		return fmt.Errorf("G3: it is of the same application %s", id)
 	}
-	c := j.common(taker, giver)
-	for _, x := range j.way(taker, c) {
+	c := j.common(toQueue, fromQueue)
+	for _, x := range j.way(toQueue, c) {
 		if j.set[x].TakesFence {
 			return fmt.Errorf("G7: it is outside the fence of queue %s", x)
 		}
 	}
-	for _, x := range j.way(giver, "") {
+	for _, x := range j.way(fromQueue, "") {
 		if j.set[x].GivesNothing {
 			return fmt.Errorf("G7: queue %s is disabled", x)
 		}
 	}
-	if theirs, own := j.relative(giver, c, j.priority(v)), j.relative(taker, c, j.priority(first)); theirs > own {
+	if theirs, own := j.relative(fromQueue, c, j.priority(v)), j.relative(toQueue, c, j.priority(first)); theirs > own {
 		return fmt.Errorf("G6: its priority at %s is %d, that of the job %d", c, theirs, own)
 	}
 	holdsAsked := false
 	for resource, amount := range j.requests[nameOf(v)] {
 		holdsAsked = holdsAsked || amount > 0 && asked[resource] > 0
-		for _, x := range append(j.way(giver, ""), "root") {
+		for _, x := range append(j.way(fromQueue, ""), "root") {
 			floor, isNamed := j.guaranteed[x][resource]
 			if !isNamed || amount == 0 {
 				continue
 			}
-			if !slices.Contains(j.way(giver, c), x) {
+			if !slices.Contains(j.way(fromQueue, c), x) {
 				floor = min(floor, before[x][resource])
 			}
 			if j.held[x][resource] < floor {
@@ -270,7 +270,7 @@ func (j *judge) victim(v, first *corev1.Pod, taker string, asked map[string]int,
 	if !holdsAsked {
 		return fmt.Errorf("G5: it holds nothing that is asked for")
 	}
-	return j.entitled(taker, c, asked)
+	return j.entitled(toQueue, c, asked)
 }
 
 // application is that of the job of a pod: the least that any of its pods names.
@@ -284,13 +284,13 @@ func (j *judge) application(of *corev1.Pod) (id string) {
 }
 
 // entitled checks G4 for all that a plan places.
-func (j *judge) entitled(taker, c string, asked map[string]int) error {
+func (j *judge) entitled(toQueue, c string, asked map[string]int) error {
 	isNamed := false
 	for resource, amount := range asked {
 		if amount == 0 {
 			continue
 		}
-		for _, x := range j.way(taker, c) {
+		for _, x := range j.way(toQueue, c) {
 			guaranteed, names := j.guaranteed[x][resource]
 			if !names {
 				continue
@@ -302,14 +302,14 @@ func (j *judge) entitled(taker, c string, asked map[string]int) error {
 		}
 	}
 	if !isNamed {
-		return fmt.Errorf("G4: no queue from %s up to %s is guaranteed what is asked for", taker, c)
+		return fmt.Errorf("G4: no queue from %s up to %s is guaranteed what is asked for", toQueue, c)
 	}
 	return nil
 }
 
 // isNeeded says why a victim of a job without a minimum could stay (K2): its node has the room, and so have the capabilities above
 // the job.
-func (j *judge) isNeeded(v *corev1.Pod, taker string, victims []*corev1.Pod) (why string) {
+func (j *judge) isNeeded(v *corev1.Pod, toQueue string, victims []*corev1.Pod) (why string) {
 	group := j.groupOf(v)
 	if group.Spec.MinMember > 1 || v.Spec.NodeName == "" {
 		return ""
@@ -322,10 +322,10 @@ func (j *judge) isNeeded(v *corev1.Pod, taker string, victims []*corev1.Pod) (wh
 	if j.free[v.Spec.NodeName]["pods"] < 1 {
 		return ""
 	}
-	giver := group.Spec.Queue
-	for _, x := range j.way(taker, "") {
+	fromQueue := group.Spec.Queue
+	for _, x := range j.way(toQueue, "") {
 		most, ok := j.queues[x].Spec.Capability[corev1.ResourceCPU]
-		if ok && slices.Contains(j.way(giver, ""), x) && j.held[x]["cpu"]+j.requests[nameOf(v)]["cpu"] > int(most.Value()) {
+		if ok && slices.Contains(j.way(fromQueue, ""), x) && j.held[x]["cpu"]+j.requests[nameOf(v)]["cpu"] > int(most.Value()) {
 			return ""
 		}
 	}

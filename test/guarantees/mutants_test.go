@@ -15,45 +15,45 @@ import (
 
 // mutants make of a cluster in which a plan is allowed one in which the judge must object to it, by a rule. They get the queues of
 // the job and of the first victim.
-var mutants = map[string]func(j *judge, taker, giver string, victim *corev1.Pod){
-	"G2": func(j *judge, _, giver string, _ *corev1.Pod) {
-		j.guaranteed[giver] = map[string]int{"cpu": 1000}
+var mutants = map[string]func(j *judge, toQueue, fromQueue string, victim *corev1.Pod){
+	"G2": func(j *judge, _, fromQueue string, _ *corev1.Pod) {
+		j.guaranteed[fromQueue] = map[string]int{"cpu": 1000}
 	},
-	"G3": func(j *judge, taker, _ string, victim *corev1.Pod) {
+	"G3": func(j *judge, toQueue, _ string, victim *corev1.Pod) {
 		group := j.groupOf(victim).DeepCopy()
-		group.Spec.Queue = taker
+		group.Spec.Queue = toQueue
 		j.groups[group.Name] = group
 	},
-	"G4": func(j *judge, taker, _ string, _ *corev1.Pod) {
-		for _, q := range j.way(taker, "") {
+	"G4": func(j *judge, toQueue, _ string, _ *corev1.Pod) {
+		for _, q := range j.way(toQueue, "") {
 			j.guaranteed[q] = map[string]int{"cpu": 0}
 		}
 	},
-	"G6": func(j *judge, taker, giver string, _ *corev1.Pod) {
-		way := j.way(giver, j.common(taker, giver))
+	"G6": func(j *judge, toQueue, fromQueue string, _ *corev1.Pod) {
+		way := j.way(fromQueue, j.common(toQueue, fromQueue))
 		highest := j.set[way[len(way)-1]]
 		highest.PriorityOffset += 1000
 		j.set[way[len(way)-1]] = highest
 	},
-	"G7: it is outside": func(j *judge, taker, _ string, _ *corev1.Pod) {
-		set := j.set[taker]
+	"G7: it is outside": func(j *judge, toQueue, _ string, _ *corev1.Pod) {
+		set := j.set[toQueue]
 		set.TakesFence = true
-		j.set[taker] = set
+		j.set[toQueue] = set
 	},
-	"disabled": func(j *judge, _, giver string, _ *corev1.Pod) {
-		set := j.set[giver]
+	"disabled": func(j *judge, _, fromQueue string, _ *corev1.Pod) {
+		set := j.set[fromQueue]
 		set.GivesNothing = true
-		j.set[giver] = set
+		j.set[fromQueue] = set
 	},
-	"G9": func(j *judge, taker, _ string, _ *corev1.Pod) {
-		set, long := j.set[taker], 1000*time.Hour
+	"G9": func(j *judge, toQueue, _ string, _ *corev1.Pod) {
+		set, long := j.set[toQueue], 1000*time.Hour
 		set.PreemptionDelay = &long
-		j.set[taker] = set
+		j.set[toQueue] = set
 	},
-	"Q4": func(j *judge, taker, _ string, _ *corev1.Pod) {
-		q := j.queues[taker].DeepCopy()
+	"Q4": func(j *judge, toQueue, _ string, _ *corev1.Pod) {
+		q := j.queues[toQueue].DeepCopy()
 		q.Spec.Capability = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("0")}
-		j.queues[taker] = q
+		j.queues[toQueue] = q
 	},
 	"K2": func(j *judge, _, _ string, victim *corev1.Pod) {
 		for _, name := range []string{"cpu", "memory", "pods"} {
@@ -94,8 +94,8 @@ func TestTheJudgeFindsWhatEachRuleForbids(t *testing.T) {
 				told.randomCluster = &honest
 				j.story = &told
 				victim := j.pods[d.Plans[0].Evictions[0].UID]
-				taker := j.groups[d.Plans[0].Job.Name].Spec.Queue
-				mutate(j, taker, j.groupOf(victim).Spec.Queue, victim)
+				toQueue := j.groups[d.Plans[0].Job.Name].Spec.Queue
+				mutate(j, toQueue, j.groupOf(victim).Spec.Queue, victim)
 				if err := j.cycle(d); err == nil || !strings.Contains(err.Error(), rule) {
 					t.Errorf("seed %d: of what breaks %s the judge says %v", seed, rule, err)
 				}

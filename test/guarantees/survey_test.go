@@ -65,6 +65,7 @@ type story struct {
 	tamper    func(*decision.Decisions)
 	rebuild   func() *framework.Policy
 	crashes   int
+	isCutOff  bool // the last cycle has ended in a crash
 	plans     int
 }
 
@@ -272,7 +273,7 @@ func (s *story) step() error {
 	if problems := s.led.Scheduler().Cache().Audit(); len(problems) > 0 {
 		return errors.New(problems[0])
 	}
-	if s.crashes > crashes {
+	if s.isCutOff = s.crashes > crashes; s.isCutOff {
 		return nil // a part of what was decided is not written
 	}
 	// A plan that is cancelled, because something has changed, takes promises back. No pod leaves for that. And what an earlier scheduler
@@ -322,9 +323,15 @@ func (s *story) rest() error {
 			total += floor
 		}
 	}
+	s.crash(never)
+	if s.isCutOff {
+		// Of a plan that was not written to its end some promises count as held. The next scheduler may have to make it again.
+		if err := s.step(); err != nil {
+			return err
+		}
+	}
 	lacks := total - s.fulfilled(s.held(s.led.Objects()))
 	s.plans = 0
-	s.crash(never)
 	cuts, quiet := 0, 0
 	for cycle := 0; quiet < 40; cycle++ {
 		if cycle > 400 {

@@ -12,14 +12,16 @@ import (
 // is small, as that of a scheduler of a thousand nodes is, a burst of bindings is then collected many times a second.
 const heapGrowth = 128 << 20
 
-// collectLater lets the heap grow by [heapGrowth] before it is collected. What the environment variable GOGC says counts before that.
-func collectLater() {
+// collectLater lets the heap grow by [heapGrowth] before it is collected. It reports false, and changes nothing, if the environment variable
+// GOGC says how often that is.
+func collectLater() bool {
 	if os.Getenv("GOGC") != "" {
-		return
+		return false
 	}
 	p := &pacer{percent: defaultPercent}
 	p.adjust()
 	p.await()
+	return true
 }
 
 // defaultPercent is Go's: a collection begins when the heap has grown by as much as was left after the last one.

@@ -23,20 +23,30 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// tracked are the slices as the tracker of kube-scheduler shows them.
+// tracked are the slices as the tracker of kube-scheduler shows them. It starts once its informers know all objects: it
+// reads slices and rules in goroutines of their own, and what it shows of objects that still arrive depends on their order.
 func tracked(t *testing.T, objects []runtime.Object) []*resourcev1.ResourceSlice {
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(objects...), 0)
 	resource := factory.Resource()
-	follower, err := tracker.StartTracker(t.Context(), tracker.Options{EnableDeviceTaintRules: true, SliceInformer: resource.V1().ResourceSlices(),
-		TaintInformer: resource.V1beta2().DeviceTaintRules(), ClassInformer: resource.V1().DeviceClasses()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer follower.Stop()
+	options := tracker.Options{EnableDeviceTaintRules: true, SliceInformer: resource.V1().ResourceSlices(),
+		TaintInformer: resource.V1beta2().DeviceTaintRules(), ClassInformer: resource.V1().DeviceClasses()}
+	options.SliceInformer.Informer()
+	options.TaintInformer.Informer()
+	options.ClassInformer.Informer()
 	defer factory.Shutdown()
 	stop := make(chan struct{})
 	defer close(stop)
 	factory.Start(stop)
+	for kind, synced := range factory.WaitForCacheSync(stop) {
+		if !synced {
+			t.Fatalf("the informer of %s did not follow", kind)
+		}
+	}
+	follower, err := tracker.StartTracker(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer follower.Stop()
 	select {
 	case <-follower.HasSyncedChecker().Done():
 	case <-t.Context().Done():

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"hekla.sh/hekla/internal/controllers/workload/policy"
+	"hekla.sh/hekla/internal/queueing/policy"
 )
 
 // importOf imports a Configuration from a text.

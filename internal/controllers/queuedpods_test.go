@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/controllers/workload"
+	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -75,7 +75,7 @@ func TestAPodThatIsQueuedAloneStartsWithItsWorkload(t *testing.T) {
 	quotaFor(t, namespace)
 	pod := queuedPod(namespace, "lone", "", "", "1")
 	create(t, pod)
-	name := workload.NameOf(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID)
+	name := builder.Name(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID)
 	w := awaitNamedWorkload(t, namespace, name, exists)
 	if s := w.Spec.PodSets; len(s) != 1 || s[0].Name != "main" || s[0].Count != 1 || len(s[0].Template.Spec.SchedulingGates) > 0 || !metav1.IsControlledBy(w, pod) {
 		t.Errorf("the Workload is %+v", w)
@@ -99,7 +99,7 @@ func TestAPodOfAnotherSchedulerIsSentToItsNode(t *testing.T) {
 	pod := queuedPod(namespace, "lone", "", "", "1")
 	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: v1beta2.TopologyGate})
 	create(t, pod)
-	w := awaitNamedWorkload(t, namespace, workload.NameOf(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID), exists)
+	w := awaitNamedWorkload(t, namespace, builder.Name(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID), exists)
 	admitWorkload(t, w, 1) // on node n1
 	awaitPod(t, pod, func() bool { return len(pod.Spec.SchedulingGates) == 0 })
 	if pod.Spec.NodeSelector[corev1.LabelHostname] != "n1" || pod.Spec.NodeSelector["kind"] != "spot" {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/controllers/workload"
+	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -57,7 +58,7 @@ func awaitWorkload(t *testing.T, job *batchv1.Job, condition func(*v1beta2.Workl
 		if err := api.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil {
 			return err
 		}
-		name := workload.NameOf(batchv1.SchemeGroupVersion.WithKind("Job"), job.Name, job.UID)
+		name := builder.Name(batchv1.SchemeGroupVersion.WithKind("Job"), job.Name, job.UID)
 		if err := api.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, w); err != nil {
 			return err
 		}

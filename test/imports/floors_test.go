@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"internal/eviction"},
 	{"pkg/plugins"},
 	{"pkg/actions"},
-	{"internal/explain", "internal/statuses"},
+	{"internal/explain", "internal/statuses", "internal/queueing"},
 	{"pkg/scheduler"},
 	{"internal/simulator", "internal/metrics", "internal/controllers"},
 	{"internal/demo", "internal/cli", "internal/benchmark", "internal/importer"},

@@ -4,7 +4,8 @@
 // Four controllers do the work. jobs keeps a job and its Workload in step: Workload made, job started, stopped, finished. pods does so
 // for pods that are queued by themselves, alone or in groups: their gates are opened, and they are deleted to stop. lives moves Workloads on: inactive ones, checks, stopped queues, pods that are not ready, time limits, retention. Its
 // decisions are package lifecycle, which is pure. queues writes the status of ClusterQueues and LocalQueues: their state, and how
-// many Workloads hold how much. Package integration says what is asked of a kind of jobs; batchjob answers for Jobs of batch/v1.
+// many Workloads hold how much. What the simulator shares is in packages of internal/queueing: lifecycle, builder, integration, which
+// says what is asked of a kind of jobs, and batchjob, which answers for Jobs of batch/v1.
 //
 // Invariants:
 //

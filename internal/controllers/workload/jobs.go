@@ -17,8 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/metrics"
-	"hekla.sh/hekla/internal/controllers/workload/integration"
-	"hekla.sh/hekla/internal/controllers/workload/lifecycle"
+	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing/integration"
+	"hekla.sh/hekla/internal/queueing/lifecycle"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -146,7 +147,7 @@ func (r *jobs) workloadOf(ctx context.Context, job integration.Job) (*v1beta2.Wo
 	object := job.Object()
 	name, isPrebuilt := object.GetLabels()[v1beta2.PrebuiltWorkloadLabel], true
 	if name == "" {
-		name, isPrebuilt = NameOf(job.Kind(), object.GetName(), object.GetUID()), false
+		name, isPrebuilt = builder.Name(job.Kind(), object.GetName(), object.GetUID()), false
 	}
 	w := &v1beta2.Workload{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, w)
@@ -181,7 +182,7 @@ func (r *jobs) create(ctx context.Context, job integration.Job) error {
 	if job.Object().GetLabels()[v1beta2.PrebuiltWorkloadLabel] != "" {
 		return nil // the Workload that it names is still to come
 	}
-	w, err := r.make(ctx, job)
+	w, err := builder.Workload(job, r.lookup(ctx))
 	if err != nil {
 		return err
 	}
@@ -300,16 +301,16 @@ func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 		return fmt.Errorf("its Workload %s is admitted and has no admission", w.Name)
 	}
 	before := object.DeepCopyObject().(client.Object)
-	infos, err := r.infos(ctx, w)
+	infos, err := builder.Infos(w, r.schedulers, r.lookup(ctx))
 	if err == nil && len(infos) != len(w.Spec.PodSets) {
-		err = contradiction{fmt.Errorf("%d podsets are admitted, and the workload has %d", len(infos), len(w.Spec.PodSets))}
+		err = builder.Contradict(fmt.Errorf("%d podsets are admitted, and the workload has %d", len(infos), len(w.Spec.PodSets)))
 	}
 	if err == nil {
 		if problem := job.Run(infos); problem != nil {
-			err = contradiction{problem}
+			err = builder.Contradict(problem)
 		}
 	}
-	if cannot, is := errors.AsType[contradiction](err); is {
+	if cannot, is := errors.AsType[builder.Contradiction](err); is {
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailedToStart, "Start", "%.1000s", cannot.Error())
 		return r.end(ctx, w, v1beta2.ReasonFailed, cannot.Error())
 	}

@@ -18,9 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"hekla.sh/hekla/internal/controllers/workload/integration"
-	"hekla.sh/hekla/internal/controllers/workload/lifecycle"
-	"hekla.sh/hekla/internal/controllers/workload/roles"
+	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing/integration"
+	"hekla.sh/hekla/internal/queueing/lifecycle"
+	"hekla.sh/hekla/internal/queueing/roles"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -178,7 +179,7 @@ func (r *pods) read(ctx context.Context, key types.NamespacedName) (*group, erro
 func (r *pods) step(ctx context.Context, g *group) (again time.Duration, err error) {
 	name := g.name
 	if g.isAlone {
-		name = NameOf(corev1.SchemeGroupVersion.WithKind("Pod"), g.name, g.all[0].UID)
+		name = builder.Name(corev1.SchemeGroupVersion.WithKind("Pod"), g.name, g.all[0].UID)
 	}
 	w := &v1beta2.Workload{}
 	err = r.client.Get(ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, w)
@@ -254,44 +255,21 @@ func (r *pods) create(ctx context.Context, g *group, name string) error {
 			return fmt.Errorf("reading pod %s: %w", pod.Name, err)
 		}
 	}
-	first := whole[0]
-	w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: g.namespace, Name: name, Finalizers: []string{v1beta2.ResourceInUseFinalizer}}}
-	w.Spec.QueueName, w.Spec.PodSets = first.Labels[v1beta2.QueueNameLabel], roles.PodSets(whole, g.total)
-	if g.isAlone {
-		w.Labels = map[string]string{v1beta2.JobUIDLabel: string(first.UID)}
-		w.Spec.PodSets[0].Name = v1beta2.DefaultPodSetName
-	}
-	w.OwnerReferences = owners(g, whole)
-	if gates := first.Annotations[v1beta2.AdmissionGatedByAnnotation]; gates != "" {
-		w.Annotations = map[string]string{v1beta2.AdmissionGatedByAnnotation: gates}
-	}
-	if err := r.prioritize(ctx, w, first.Labels[v1beta2.PriorityClassLabel]); err != nil {
+	w, err := builder.OfPods(&builder.Group{Namespace: g.namespace, Name: name, IsAlone: g.isAlone, Total: g.total, Pods: whole}, r.lookup(ctx))
+	if err != nil {
 		return err
 	}
 	if err := r.client.Create(ctx, w); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating Workload %s: %w", w.Name, err)
 	}
-	r.events.Eventf(first, nil, corev1.EventTypeNormal, reasonCreatedWorkload, "Create", "Created Workload: %s/%s", w.Namespace, w.Name)
+	r.events.Eventf(whole[0], nil, corev1.EventTypeNormal, reasonCreatedWorkload, "Create", "Created Workload: %s/%s", w.Namespace, w.Name)
 	return nil
-}
-
-// owners are the pods as owners of their Workload: it goes with the last of them.
-func owners(g *group, of []*corev1.Pod) []metav1.OwnerReference {
-	kind := corev1.SchemeGroupVersion.WithKind("Pod")
-	var references []metav1.OwnerReference
-	for _, pod := range of {
-		if g.isAlone {
-			return []metav1.OwnerReference{*metav1.NewControllerRef(pod, kind)}
-		}
-		references = append(references, metav1.OwnerReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: pod.Name, UID: pod.UID})
-	}
-	return references
 }
 
 // own makes pods that have come since owners of the Workload as well.
 func (r *pods) own(ctx context.Context, g *group, w *v1beta2.Workload) error {
 	before := w.DeepCopy()
-	for _, reference := range owners(g, g.all) {
+	for _, reference := range builder.Owners(g.isAlone, g.all) {
 		if !slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == reference.UID }) {
 			w.OwnerReferences = append(w.OwnerReferences, reference)
 		}
@@ -307,7 +285,7 @@ func (r *pods) own(ctx context.Context, g *group, w *v1beta2.Workload) error {
 
 // start opens the gates of as many pods as were admitted.
 func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) error {
-	infos, err := r.infos(ctx, w)
+	infos, err := builder.Infos(w, r.schedulers, r.lookup(ctx))
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,8 @@
 package workload
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -266,10 +264,4 @@ func write[S any](ctx context.Context, api client.Client, object, before client.
 	}
 	err := api.Status().Patch(ctx, object, client.MergeFrom(before))
 	return reconcile.Result{}, client.IgnoreNotFound(err)
-}
-
-// sortedOnce are names in order, each once.
-func sortedOnce(names []string) []string {
-	slices.SortFunc(names, cmp.Compare[string])
-	return slices.Compact(names)
 }

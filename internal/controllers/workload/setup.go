@@ -25,9 +25,9 @@ import (
 	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/controllers/metrics"
-	"hekla.sh/hekla/internal/controllers/workload/batchjob"
-	"hekla.sh/hekla/internal/controllers/workload/integration"
 	"hekla.sh/hekla/internal/controllers/workload/steering"
+	"hekla.sh/hekla/internal/queueing/batchjob"
+	"hekla.sh/hekla/internal/queueing/integration"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 

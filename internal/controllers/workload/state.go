@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"hekla.sh/hekla/internal/controllers/workload/policy"
+	"hekla.sh/hekla/internal/queueing/policy"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"hekla.sh/hekla/internal/controllers/workload/integration"
+	"hekla.sh/hekla/internal/queueing/integration"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 

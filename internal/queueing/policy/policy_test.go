@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/ptr"
 
-	"hekla.sh/hekla/internal/controllers/workload/policy"
+	"hekla.sh/hekla/internal/queueing/policy"
 )
 
 func TestTheSchedulersConfigurationSaysWhetherWorkloadsAreAdmitted(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"hekla.sh/hekla/internal/controllers/workload/roles"
+	"hekla.sh/hekla/internal/queueing/roles"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/controllers/workload/integration"
+	"hekla.sh/hekla/internal/queueing/integration"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 

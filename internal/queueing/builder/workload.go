@@ -1,0 +1,133 @@
+package builder
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"hekla.sh/hekla/internal/queueing/integration"
+	"hekla.sh/hekla/internal/queueing/roles"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// Lookup finds the objects that jobs and Workloads name. That an object does not exist is an error.
+type Lookup interface {
+	// WorkloadPriorityClass is the one of this name.
+	WorkloadPriorityClass(name string) (*v1beta2.WorkloadPriorityClass, error)
+	// PriorityClass is the one of this name, or the default one if the name is empty; then nil if there is none.
+	PriorityClass(name string) (*schedulingv1.PriorityClass, error)
+	// Flavor is the one of this name.
+	Flavor(name string) (*v1beta2.ResourceFlavor, error)
+}
+
+const (
+	hashLength = 5
+	// maxPrefix is how much of kind and name there is room for in the name of a Workload.
+	maxPrefix = 252 - hashLength
+)
+
+// Name is that of the Workload of a job. It is the one that Kueue gives, so Workloads that Kueue has made are found.
+func Name(kind schema.GroupVersionKind, name string, uid types.UID) string {
+	prefix := strings.ToLower(kind.Kind) + "-" + name
+	if len(prefix) > maxPrefix {
+		prefix = prefix[:maxPrefix]
+	}
+	hash := sha1.Sum([]byte(strings.Join([]string{kind.Kind, kind.Group, name, string(uid)}, "\n")))
+	return prefix + "-" + hex.EncodeToString(hash[:])[:hashLength]
+}
+
+// Workload is that of a job, as it is created. The error is that of a priority class.
+func Workload(job integration.Job, of Lookup) (*v1beta2.Workload, error) {
+	object, kind := job.Object(), job.Kind()
+	w := &v1beta2.Workload{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: object.GetNamespace(), Name: Name(kind, object.GetName(), object.GetUID()),
+			Labels:          map[string]string{v1beta2.JobUIDLabel: string(object.GetUID())},
+			Finalizers:      []string{v1beta2.ResourceInUseFinalizer},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(object, kind)},
+		},
+		Spec: v1beta2.WorkloadSpec{PodSets: job.PodSets(), QueueName: object.GetLabels()[v1beta2.QueueNameLabel]},
+	}
+	gate(w, object.GetAnnotations())
+	if seconds, err := strconv.ParseInt(object.GetLabels()[v1beta2.MaxExecTimeSecondsLabel], 10, 32); err == nil && seconds > 0 {
+		w.Spec.MaximumExecutionTimeSeconds = ptr.To(int32(seconds))
+	}
+	return w, prioritize(w, object.GetLabels()[v1beta2.PriorityClassLabel], of)
+}
+
+// gate has a Workload wait for whoever gates the admission of its job.
+func gate(w *v1beta2.Workload, annotations map[string]string) {
+	if by := annotations[v1beta2.AdmissionGatedByAnnotation]; by != "" {
+		w.Annotations = map[string]string{v1beta2.AdmissionGatedByAnnotation: by}
+	}
+}
+
+// Group is pods that are queued together, by themselves.
+type Group struct {
+	Namespace, Name string // of the Workload
+	IsAlone         bool   // it is one pod that names no group
+	Total           int32  // how many pods there are to be
+	Pods            []*corev1.Pod
+}
+
+// OfPods is the Workload of a group of pods, as it is created. The error is that of a priority class.
+func OfPods(g *Group, of Lookup) (*v1beta2.Workload, error) {
+	first := g.Pods[0]
+	w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Name, Finalizers: []string{v1beta2.ResourceInUseFinalizer}}}
+	w.Spec.QueueName, w.Spec.PodSets = first.Labels[v1beta2.QueueNameLabel], roles.PodSets(g.Pods, g.Total)
+	if g.IsAlone {
+		w.Labels = map[string]string{v1beta2.JobUIDLabel: string(first.UID)}
+		w.Spec.PodSets[0].Name = v1beta2.DefaultPodSetName
+	}
+	w.OwnerReferences = Owners(g.IsAlone, g.Pods)
+	gate(w, first.Annotations)
+	return w, prioritize(w, first.Labels[v1beta2.PriorityClassLabel], of)
+}
+
+// Owners are the pods of a group as owners of their Workload: it goes with the last of them.
+func Owners(isAlone bool, pods []*corev1.Pod) []metav1.OwnerReference {
+	kind := corev1.SchemeGroupVersion.WithKind("Pod")
+	var references []metav1.OwnerReference
+	for _, pod := range pods {
+		if isAlone {
+			return []metav1.OwnerReference{*metav1.NewControllerRef(pod, kind)}
+		}
+		references = append(references, metav1.OwnerReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: pod.Name, UID: pod.UID})
+	}
+	return references
+}
+
+// prioritize gives a Workload the priority of its class: the WorkloadPriorityClass that the job names, else the PriorityClass of its
+// pods, else the default one, else 0.
+func prioritize(w *v1beta2.Workload, class string, of Lookup) error {
+	if class != "" {
+		found, err := of.WorkloadPriorityClass(class)
+		if err != nil {
+			return err
+		}
+		w.Spec.Priority = &found.Value
+		w.Spec.PriorityClassRef = &v1beta2.PriorityClassRef{Group: v1beta2.WorkloadPriorityClassGroup, Kind: v1beta2.WorkloadPriorityClassKind, Name: class}
+		return nil
+	}
+	for i := range w.Spec.PodSets {
+		if class = w.Spec.PodSets[i].Template.Spec.PriorityClassName; class != "" {
+			break
+		}
+	}
+	found, err := of.PriorityClass(class)
+	if err != nil || found == nil {
+		w.Spec.Priority = ptr.To(int32(0))
+		return err
+	}
+	w.Spec.Priority = &found.Value
+	w.Spec.PriorityClassRef = &v1beta2.PriorityClassRef{Group: v1beta2.PodPriorityClassGroup, Kind: v1beta2.PodPriorityClassKind, Name: found.Name}
+	return nil
+}

@@ -212,7 +212,7 @@ func whatIsMeasured(ctx context.Context, name, output string) (*testbed.Componen
 				return nil, err
 			}
 			processes := cluster.Processes()
-			return processes[slices.IndexFunc(processes, func(p *localcluster.Process) bool { return p.Name == c.executable() })], nil
+			return processes[slices.IndexFunc(processes, func(p *localcluster.Process) bool { return p.Name == c.process() })], nil
 		},
 	}, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,10 @@ const systemNamespace = "volcano-system"
 // component is an executable of ours that runs beside the control plane, with the rights of its ServiceAccount only.
 type component struct {
 	name           string // as in --components
+	program        string // of the installation, "" if it has the name of the component
 	serviceAccount string // in systemNamespace
 	servesMetrics  bool
+	servesWebhooks bool
 	arguments      []string
 	forYuniKorn    []string // further arguments, for users of YuniKorn
 }
@@ -44,6 +47,10 @@ var components = [...]component{
 		// By default the Lease has the names of the scheduler, and the ServiceAccount may use this one only.
 		forYuniKorn: []string{ownPods, podsOfYuniKorn, "--leader-elect-resource-name=" + schedulingv1beta1.DefaultSchedulerName},
 	},
+	{
+		name: "admission", program: "controllers", serviceAccount: "volcano-admission", servesWebhooks: true,
+		forYuniKorn: []string{ownPods, podsOfYuniKorn},
+	},
 }
 
 // Whose pods are placed.
@@ -52,8 +59,11 @@ const (
 	podsOfYuniKorn = "--scheduler-name=yunikorn"
 )
 
-// executable is also the name of the process.
-func (c component) executable() string { return "hekla-" + c.name }
+// process is the name of the process.
+func (c component) process() string { return "hekla-" + c.name }
+
+// executable is the name of the program.
+func (c component) executable() string { return "hekla-" + cmp.Or(c.program, c.name) }
 
 // path returns the executable, which is beside our own.
 func (c component) path() (string, error) {
@@ -87,26 +97,41 @@ func (c component) run(ctx context.Context, cluster *localcluster.Cluster) error
 	if err != nil {
 		return err
 	}
-	arguments := append([]string{
-		"--kubeconfig=" + kubeconfig,
-		"--leader-elect=true",
-		"--enable-healthz=true",
-		"--healthz-address=" + health,
-	}, c.arguments...)
+	arguments, err := c.flags(kubeconfig, health)
+	if err != nil {
+		return err
+	}
+	_, err = cluster.Run(ctx, localcluster.Program{
+		Name: c.process(), Path: path, Args: arguments, ReadyURL: "http://" + health + "/readyz",
+	})
+	if err == nil && cluster.IsAttached() {
+		err = checkExpiry(c.process(), expires)
+	}
+	return err
+}
+
+// flags are the arguments of the process: what it is told on every cluster, its addresses, and its own.
+func (c component) flags(kubeconfig, health string) ([]string, error) {
+	arguments := []string{"--kubeconfig=" + kubeconfig, "--enable-healthz=true", "--healthz-address=" + health}
+	if c.servesWebhooks {
+		port, err := localcluster.FreePort()
+		if err != nil {
+			return nil, err
+		}
+		// The API server is on this machine, and there is no Service.
+		arguments = append([]string{c.name}, append(arguments, "--listen-address=127.0.0.1", "--port="+strconv.Itoa(port),
+			"--webhook-url=https://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))...)
+		return append(arguments, c.arguments...), nil
+	}
+	arguments = append(append(arguments, "--leader-elect=true"), c.arguments...)
 	if c.servesMetrics {
 		metrics, err := freeAddress()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		arguments = append(arguments, "--enable-metrics=true", "--listen-address="+metrics)
 	}
-	_, err = cluster.Run(ctx, localcluster.Program{
-		Name: c.executable(), Path: path, Args: arguments, ReadyURL: "http://" + health + "/readyz",
-	})
-	if err == nil && cluster.IsAttached() {
-		err = checkExpiry(c.executable(), expires)
-	}
-	return err
+	return arguments, nil
 }
 
 // checkExpiry refuses a token that would leave the component without rights before a working day is over.

@@ -170,6 +170,9 @@ func (u *upCommand) validate() error {
 	if u.selected, err = selectComponents(u.components); err != nil {
 		return err
 	}
+	if u.attach != "" { // its API server may be on another machine, and find no webhooks here
+		u.selected = slices.DeleteFunc(u.selected, func(c component) bool { return c.servesWebhooks })
+	}
 	for i := range u.selected {
 		if u.yunikorn {
 			u.selected[i].arguments = slices.Concat(u.selected[i].arguments, u.selected[i].forYuniKorn)
@@ -253,11 +256,11 @@ func (u *upCommand) adjust(ctx context.Context, cluster *localcluster.Cluster, d
 	}
 	for _, component := range u.selected {
 		// One that never ran was left out on purpose, unless it is asked for now.
-		isWanted := slices.Contains(dead, component.executable()) || u.isGiven("components")
-		if running[component.executable()] || !isWanted {
+		isWanted := slices.Contains(dead, component.process()) || u.isGiven("components")
+		if running[component.process()] || !isWanted {
 			continue
 		}
-		u.say("Starting %s, which does not run.", component.executable())
+		u.say("Starting %s, which does not run.", component.process())
 		if err := component.run(ctx, cluster); err != nil {
 			return err
 		}
@@ -347,7 +350,7 @@ func (u *upCommand) say(format string, values ...any) {
 }
 
 func isComponent(process string) bool {
-	return slices.ContainsFunc(components[:], func(c component) bool { return c.executable() == process })
+	return slices.ContainsFunc(components[:], func(c component) bool { return c.process() == process })
 }
 
 // shorten lists names, and of many only the first and the last.

@@ -48,10 +48,14 @@ func standIn() error {
 	for _, name := range []string{"leader-elect", "enable-healthz", "enable-metrics"} {
 		flags.Bool(name, false, "")
 	}
-	for _, name := range []string{"listen-address", "scheduler-configmap"} {
+	for _, name := range []string{"listen-address", "scheduler-configmap", "port", "webhook-url"} {
 		flags.String(name, "", "")
 	}
-	if err := flags.Parse(os.Args[1:]); err != nil {
+	arguments := os.Args[1:]
+	if arguments[0] == "admission" {
+		arguments = arguments[1:]
+	}
+	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
@@ -173,8 +177,8 @@ func TestUpKeepsAClusterRunningUntilDown(t *testing.T) {
 			t.Errorf("%s was left out, and a second up has started it", process.Name)
 		}
 	}
-	in.up("Starting hekla-scheduler", "--components=scheduler,controllers")
-	for name, account := range map[string]string{"hekla-scheduler": "volcano-scheduler", "hekla-controllers": "volcano-controllers"} {
+	in.up("Starting hekla-scheduler", "--components=scheduler,controllers,admission")
+	for name, account := range map[string]string{"hekla-scheduler": "volcano-scheduler", "hekla-controllers": "volcano-controllers", "hekla-admission": "volcano-admission"} {
 		log, err := os.ReadFile(in.process(name).LogPath)
 		if err != nil {
 			t.Fatal(err)

@@ -15,7 +15,8 @@
 //
 //  1. Nothing is sent here but what a rule may have something to say about: match conditions see to that. Of pods, those
 //     of a resource group, those of our schedulers with a disruption budget, or that ask to wait for their queue, and those that name
-//     a LocalQueue; of updates, those of a spec.
+//     a LocalQueue; of updates, those of a spec. Jobs and pods that name a LocalQueue are sent only while the scheduler admits
+//     workloads, and Jobs that name none only where a namespace has a LocalQueue for them. Kueue's kinds are not sent while it runs.
 //  2. Webhooks for kinds that others have, or that hold what already runs, are ignored when no webhook answers. Only what
 //     users write of ours waits for an answer.
 //  3. An error, or a bug, is treated like no answer: allowed where the webhook is ignored then, refused elsewhere.
@@ -35,6 +36,7 @@
 //	scheduling.volcano.sh         queues                                                        get list watch
 //	kueue.x-k8s.io                localqueues                                                   get list watch
 //	scheduling.volcano.sh         podgroups                                                     list
+//	coordination.k8s.io           leases  named c1f6bfd2.kueue.x-k8s.io                         list
 //	""                            pods                                                          list
 //	""                            namespaces                                                    get list watch
 //	admissionregistration.k8s.io  mutatingwebhookconfigurations    named volcano-admission       get update
@@ -42,7 +44,8 @@
 //
 // Role in the namespace of the Secret (volcano-system):
 //
-//	""                            secrets                          named volcano-admission-secret  get update
+//	""                            secrets                          named volcano-admission-secret     get update
+//	""                            configmaps                       named volcano-scheduler-configmap  get
 //
 // The Secret and the two configurations are installed empty, so that the controllers need no right to create such objects.
 package admission

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"hekla.sh/hekla/internal/admission/held"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,7 +101,7 @@ func TestABadFileNeverReplacesAGoodOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &registrar{options: Options{ConfigFile: file}, server: &server{}, config: content, log: logr.Discard()}
-	c.server.settings.Store(c.options.settings(groups))
+	c.server.settings.Store(c.options.settings(groups, held.Known{}))
 	for _, test := range []struct{ text, error, name string }{
 		{"resourceGroups: [{resourceGroup: b}]", "", "b"},
 		{"resourceGroups: [{nonsense: c}]", "nonsense", "b"},

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -15,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/internal/admission/held"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/apis/kueue/validation"
 )
@@ -32,7 +31,7 @@ func kueueServices() []*service {
 		{
 			path: "/kueue/jobs/mutate", name: "mutatequeuedjob.hekla.sh",
 			resource: batchv1.SchemeGroupVersion.WithResource("jobs"), operations: []admissionregistrationv1.OperationType{create},
-			failurePolicy: admissionregistrationv1.Ignore, conditions: hasNoManagedOwner, handle: mutates(holdJob),
+			failurePolicy: admissionregistrationv1.Ignore, conditions: isQueuedJob, handle: mutates(holdJob),
 		}, {
 			path: "/kueue/pods/mutate", name: "mutatequeuedpod.hekla.sh",
 			resource: corev1.SchemeGroupVersion.WithResource("pods"), operations: []admissionregistrationv1.OperationType{create},
@@ -47,7 +46,7 @@ func kueueCheck[T client.Object](resource, kind string, rules func(context.Conte
 	return &service{
 		path: "/kueue/" + resource + "/validate", name: "validate" + resource + ".hekla.sh",
 		resource: v1beta2.GroupVersion.WithResource(resource), operations: []admissionregistrationv1.OperationType{create, update},
-		failurePolicy: admissionregistrationv1.Ignore, conditions: specChanges,
+		failurePolicy: admissionregistrationv1.Ignore, conditions: unlessKueueRuns,
 		handle: validates(v1beta2.GroupVersion.WithKind(kind).GroupKind(), rules),
 	}
 }
@@ -80,7 +79,7 @@ func holdJob(ctx context.Context, s *server, asked change[*batchv1.Job]) error {
 // holdPod puts the gate of admission on a pod that is submitted to a LocalQueue by itself.
 func holdPod(_ context.Context, s *server, asked change[*corev1.Pod]) error {
 	pod := asked.after
-	if pod.Spec.NodeName != "" || isManagedElsewhere(pod) {
+	if pod.Spec.NodeName != "" || held.IsByItsOwner(pod) {
 		return nil
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1beta2.ManagedLabel, v1beta2.ManagedValue)
@@ -105,18 +104,6 @@ func takeOver(s *server, spec *corev1.PodSpec) {
 	}
 }
 
-// managedOwners are the kinds whose pods are not queued by themselves: their owner is.
-var managedOwners = []metav1.TypeMeta{
-	{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
-	{APIVersion: batch.GroupVersion.String(), Kind: "Job"},
-}
-
-// isManagedElsewhere reports whether the owner of an object is queued in its place.
-func isManagedElsewhere(object metav1.Object) bool {
-	owner := metav1.GetControllerOfNoCopy(object)
-	return owner != nil && slices.ContainsFunc(managedOwners, func(m metav1.TypeMeta) bool { return m.Kind == owner.Kind && m.APIVersion == owner.APIVersion })
-}
-
 // hasDefaultQueue reports whether a namespace has a LocalQueue for jobs that name none. Clusters without the definition have none.
 func hasDefaultQueue(ctx context.Context, s *server, namespace string) (bool, error) {
 	err := s.cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1beta2.DefaultLocalQueueName}, &v1beta2.LocalQueue{})
@@ -126,23 +113,18 @@ func hasDefaultQueue(ctx context.Context, s *server, namespace string) (bool, er
 	return err == nil, err
 }
 
-// hasNoManagedOwner leaves out Jobs that a queued job has made.
-func hasNoManagedOwner(*settings) ([]admissionregistrationv1.MatchCondition, bool) {
-	return []admissionregistrationv1.MatchCondition{{Name: "has-no-managed-owner", Expression: "!(" + ownerIsManaged() + ")"}}, true
+// unlessKueueRuns sends what changes a spec, and nothing while the objects are Kueue's.
+func unlessKueueRuns(s *settings) ([]admissionregistrationv1.MatchCondition, bool) {
+	conditions, _ := specChanges(s)
+	return conditions, !s.workloads.KueueRuns
 }
 
-// isQueuedPod sends pods that name a LocalQueue and whose owner is not queued in their place.
-func isQueuedPod(*settings) ([]admissionregistrationv1.MatchCondition, bool) {
-	return []admissionregistrationv1.MatchCondition{
-		{Name: "is-queued", Expression: fmt.Sprintf("object.metadata.?labels[%s].orValue('') != ''", literal(v1beta2.QueueNameLabel))},
-		{Name: "has-no-managed-owner", Expression: "!(" + ownerIsManaged() + ")"},
-	}, true
+// isQueuedJob sends Jobs that may have to wait, and none while no scheduler would admit them.
+func isQueuedJob(s *settings) ([]admissionregistrationv1.MatchCondition, bool) {
+	return s.workloads.Jobs(), s.workloads.AreAdmitted()
 }
 
-func ownerIsManaged() string {
-	versions := make([]string, len(managedOwners))
-	for i := range managedOwners {
-		versions[i] = managedOwners[i].APIVersion
-	}
-	return fmt.Sprintf("object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == 'Job' && o.apiVersion in %s)", literals(versions))
+// isQueuedPod does the same for pods.
+func isQueuedPod(s *settings) ([]admissionregistrationv1.MatchCondition, bool) {
+	return held.Pods(), s.workloads.AreAdmitted()
 }

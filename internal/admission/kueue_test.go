@@ -2,9 +2,12 @@ package admission
 
 import (
 	"context"
+	"hekla.sh/hekla/internal/admission/held"
+	"slices"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,6 +117,48 @@ func TestObjectsOfKueueThatCannotBeMeantAreRefused(t *testing.T) {
 			}
 			if got := refusal(ask(t, handler, a)); !strings.Contains(got, test.want) || (got == "") != (test.want == "") {
 				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// registered are the paths for kueue.x-k8s.io that an API server is told of, and whether Jobs without a label are sent.
+func registered(w held.Known) (paths []string, sendsAllJobs bool) {
+	options := validOptions()
+	mutating, validating := options.webhooks(services(), options.settings(nil, w), []byte("bundle"))
+	for i := range mutating {
+		if strings.HasPrefix(*mutating[i].ClientConfig.Service.Path, "/kueue/") {
+			paths = append(paths, *mutating[i].ClientConfig.Service.Path)
+		}
+		if mutating[i].Rules[0].Resources[0] == "jobs" && mutating[i].Rules[0].APIGroups[0] == "batch" {
+			sendsAllJobs = !slices.ContainsFunc(mutating[i].MatchConditions, func(c admissionregistrationv1.MatchCondition) bool { return c.Name == "is-queued" })
+		}
+	}
+	for i := range validating {
+		if path := *validating[i].ClientConfig.Service.Path; strings.HasPrefix(path, "/kueue/") {
+			paths = append(paths, path)
+		}
+	}
+	return paths, sendsAllJobs
+}
+
+func TestJobsAndPodsAreHeldBackOnlyWhereTheyWouldBeAdmitted(t *testing.T) {
+	holds, checks := []string{"/kueue/jobs/mutate", "/kueue/pods/mutate"}, []string{"/kueue/clusterqueues/validate", "/kueue/cohorts/validate",
+		"/kueue/localqueues/validate", "/kueue/resourceflavors/validate", "/kueue/workloads/validate"}
+	for name, test := range map[string]struct {
+		known        held.Known
+		want         []string
+		sendsAllJobs bool
+	}{
+		"by no scheduler":                    {held.Known{}, checks, false},
+		"by ours":                            {held.Known{IsOn: true}, slices.Concat(holds, checks), false},
+		"with a LocalQueue default":          {held.Known{IsOn: true, HaveDefaultQueue: true}, slices.Concat(holds, checks), true},
+		"by Kueue itself":                    {held.Known{IsOn: true, KueueRuns: true, HaveDefaultQueue: true}, nil, false},
+		"by Kueue, and ours is switched off": {held.Known{KueueRuns: true}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, all := registered(test.known); !slices.Equal(got, test.want) || all != test.sendsAllJobs {
+				t.Errorf("registered are %v, all Jobs are sent: %v", got, all)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -15,6 +16,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"hekla.sh/hekla/internal/admission/certificates"
+	"hekla.sh/hekla/internal/admission/held"
 )
 
 const (
@@ -26,7 +28,7 @@ const (
 	firstRegistration = 15 * time.Second
 )
 
-// registrar keeps certificates, registration and resource groups as they should be. Each replica has one; they write the
+// registrar keeps certificates, registration, resource groups and what is known of workloads as they should be. Each replica has one; they write the
 // same, and only over what they have read.
 type registrar struct {
 	api     client.Client
@@ -38,6 +40,9 @@ type registrar struct {
 	config  []byte // what the file with the resource groups held when it was last read
 	log     logr.Logger
 	started time.Time
+	held    *held.Watch
+	// isRegistered says that the API server has been told of the webhooks.
+	isRegistered atomic.Bool
 }
 
 // NeedLeaderElection is false: every replica serves.
@@ -56,6 +61,7 @@ func (c *registrar) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-c.held.Wake():
 		case <-time.After(wait):
 		}
 	}
@@ -64,7 +70,7 @@ func (c *registrar) Start(ctx context.Context) error {
 // step does all that is due. The bundle is registered after the certificates are, so that no API server is told of an
 // authority that is lost when the Secret cannot be written.
 func (c *registrar) step(ctx context.Context) error {
-	return errors.Join(c.reload(), c.keeper.Step(ctx), c.register(ctx))
+	return errors.Join(c.reload(), c.look(ctx), c.keeper.Step(ctx), c.register(ctx))
 }
 
 // reload reads the resource groups anew if their file has changed. A bad file changes nothing.
@@ -74,9 +80,20 @@ func (c *registrar) reload() error {
 		return err
 	}
 	c.config = content
-	c.server.settings.Store(c.options.settings(groups))
+	c.server.settings.Store(c.options.settings(groups, c.server.settings.Load().workloads))
 	c.log.Info("Read the resource groups", "file", c.options.ConfigFile, "groups", len(groups))
 	return nil
+}
+
+// look learns whether workloads are held back, and which.
+func (c *registrar) look(ctx context.Context) error {
+	now := c.server.settings.Load()
+	known, err := c.held.Look(ctx, now.workloads)
+	if known != now.workloads {
+		c.server.settings.Store(c.options.settings(now.groups, known))
+		c.log.Info("Workloads of kueue.x-k8s.io", "heldBack", known.AreAdmitted(), "kueueRuns", known.KueueRuns, "defaultQueues", known.HaveDefaultQueue)
+	}
+	return err
 }
 
 // register fills in the two configurations, which must exist: they are installed empty, so that the controllers need no right to
@@ -91,10 +108,14 @@ func (c *registrar) register(ctx context.Context) error {
 	mutations := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	validations := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	isEarly := c.options.URL == "" && time.Since(c.started) < firstRegistration
-	return errors.Join(
+	err := errors.Join(
 		c.fill(ctx, name, mutations, func() bool { return replaced(&mutations.Webhooks, mutating, isEarly) }),
 		c.fill(ctx, name, validations, func() bool { return replaced(&validations.Webhooks, validating, isEarly) }),
 	)
+	if err == nil {
+		c.isRegistered.Store(true)
+	}
+	return err
 }
 
 // fill reads a configuration, lets it be edited, and writes it if that has changed it.
@@ -126,6 +147,9 @@ func replaced[T any](current *[]T, wanted []T, isEarly bool) bool {
 func (c *registrar) ready(*http.Request) error {
 	if c.keeper.Bundle() == nil {
 		return errors.New("there is no certificate yet")
+	}
+	if c.options.URL != "" && !c.isRegistered.Load() { // a Service leads to a server that is ready, and the API server is told later
+		return errors.New("the webhooks are not registered yet")
 	}
 	return nil
 }

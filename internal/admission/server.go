@@ -25,6 +25,7 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 
 	"hekla.sh/hekla/internal/admission/certificates"
+	"hekla.sh/hekla/internal/admission/held"
 )
 
 // ConfigurationName is the name of the two webhook configurations that the server fills in.
@@ -72,6 +73,9 @@ type Options struct {
 	// SchedulerNames are the names our scheduler goes by. Jobs that name none get the first; pods of others are left
 	// alone.
 	SchedulerNames []string
+
+	// SchedulerConfigMap has the configuration of the scheduler, which says whether it admits workloads.
+	SchedulerConfigMap client.ObjectKey
 
 	// ConfigFile is the file with the resource groups; empty if there are none.
 	ConfigFile string
@@ -158,6 +162,7 @@ type settings struct {
 	shortestCronJobInterval time.Duration
 	keepsOpenQueues         bool
 	groups                  []resourceGroup
+	workloads               held.Known
 }
 
 // server is what handlers need.
@@ -185,7 +190,7 @@ func Add(mgr manager.Manager, options Options) (ready func(*http.Request) error,
 		log.Error(err, "The resource groups cannot be used; until they can be, no pod is of any group")
 	}
 	s := &server{scheme: mgr.GetScheme(), cached: mgr.GetClient(), live: mgr.GetAPIReader()}
-	s.settings.Store(options.settings(groups))
+	s.settings.Store(options.settings(groups, held.Known{}))
 	keeper := certificates.FromFiles(options.CertificateFile, options.KeyFile, options.BundleFile)
 	if options.CertificateFile == "" {
 		secret := client.ObjectKey{Namespace: options.Namespace, Name: options.SecretName}
@@ -198,6 +203,7 @@ func Add(mgr manager.Manager, options Options) (ready func(*http.Request) error,
 	registrar := &registrar{
 		api: mgr.GetClient(), live: mgr.GetAPIReader(), options: options, enabled: enabled,
 		server: s, keeper: keeper, config: content, log: log,
+		held: held.NewWatch(mgr.GetAPIReader(), mgr.GetCache(), options.SchedulerConfigMap),
 	}
 	listener, err := net.Listen("tcp", options.Address)
 	if err != nil {
@@ -210,11 +216,11 @@ func Add(mgr manager.Manager, options Options) (ready func(*http.Request) error,
 	return registrar.ready, err
 }
 
-func (o *Options) settings(groups []resourceGroup) *settings {
+func (o *Options) settings(groups []resourceGroup, w held.Known) *settings {
 	return &settings{
 		schedulerNames: o.SchedulerNames, gatesPods: o.GatesPods, maxQueueDepth: o.MaxQueueDepth,
 		shortestCronJobInterval: o.ShortestCronJobInterval,
-		keepsUsedQueues:         o.KeepsUsedQueues, keepsOpenQueues: o.KeepsOpenQueues, groups: groups,
+		keepsUsedQueues:         o.KeepsUsedQueues, keepsOpenQueues: o.KeepsOpenQueues, groups: groups, workloads: w,
 	}
 }
 

@@ -3,6 +3,7 @@ package admission
 import (
 	"bytes"
 	"context"
+	"hekla.sh/hekla/internal/admission/held"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -64,7 +65,7 @@ func allWebhooks(t *testing.T, options Options) ([]admissionregistrationv1.Mutat
 	if err != nil {
 		t.Fatal(err)
 	}
-	return options.webhooks(services(), options.settings(groups), []byte("bundle"))
+	return options.webhooks(services(), options.settings(groups, held.Known{IsOn: true}), []byte("bundle"))
 }
 
 func TestTheAPIServerFindsNothingWrongWithWhatIsRegistered(t *testing.T) {
@@ -119,7 +120,7 @@ func TestWebhooksForObjectsOfOthersAreIgnoredWithoutAnAnswer(t *testing.T) {
 
 func TestWithoutResourceGroupsNoPodIsSentToBeChanged(t *testing.T) {
 	options := validOptions()
-	mutating, _ := options.webhooks(services(), options.settings(nil), nil)
+	mutating, _ := options.webhooks(services(), options.settings(nil, held.Known{IsOn: true}), nil)
 	for _, hook := range mutating {
 		if hook.Name == "mutatepod.volcano.sh" {
 			t.Errorf("sent are pods for which %v", hook.MatchConditions)

@@ -118,11 +118,12 @@ func services() []*service {
 	}, kueueServices()...)
 }
 
-// DefaultEnabled are the paths that are served unless others are asked for: Volcano's default, and the checks of the kinds of Kueue.
-// What holds jobs and pods back until their workload is admitted is asked for, where the scheduler admits workloads.
+// DefaultEnabled are the paths that are served unless others are asked for: Volcano's default, and those of the kinds of Kueue. What
+// holds jobs and pods back is registered only while the scheduler admits workloads.
 func DefaultEnabled() []string {
 	return []string{"/jobs/mutate", "/jobs/validate", "/podgroups/mutate", "/pods/validate", "/pods/mutate", "/queues/mutate", "/queues/validate",
-		"/kueue/clusterqueues/validate", "/kueue/cohorts/validate", "/kueue/localqueues/validate", "/kueue/resourceflavors/validate", "/kueue/workloads/validate"}
+		"/kueue/clusterqueues/validate", "/kueue/cohorts/validate", "/kueue/localqueues/validate", "/kueue/resourceflavors/validate", "/kueue/workloads/validate",
+		"/kueue/jobs/mutate", "/kueue/pods/mutate"}
 }
 
 // Paths are all that can be enabled.

@@ -18,11 +18,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/controllers/workload"
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/client/serving"
 )
 
 // quotaFor makes a flavor, a ClusterQueue and a LocalQueue for one test, all with the name of its namespace.
@@ -377,7 +377,7 @@ func TestWhileKueueRunsItsObjectsAreLeftToIt(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	awaitEvent(t, lease, workload.ReasonKueueRuns, "Kueue itself runs")
+	awaitEvent(t, lease, serving.KueueRunsReason, "Kueue itself runs")
 	job := queuedJob(namespace, "train", 1)
 	create(t, job)
 	stays(t, func(ctx context.Context) error {

@@ -18,6 +18,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/client/serving"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/apitest"
@@ -80,7 +81,7 @@ func TestObjectsOfKueueAreSeenUnlessKueueRuns(t *testing.T) {
 		o, is := gone.Object.(*v1beta2.Workload)
 		return is && o.UID == w.UID
 	})
-	if n := <-notices; n.Reason != intake.KueueRunsReason || n.Regarding.Name != lease.Name {
+	if n := <-notices; n.Reason != serving.KueueRunsReason || n.Regarding.Name != lease.Name {
 		t.Errorf("told is %+v", n)
 	}
 	if err := leases.Delete(apitest.Context(t), lease.Name, metav1.DeleteOptions{}); err != nil {

@@ -2,9 +2,9 @@ package conf
 
 import "fmt"
 
-// DefaultYAML is the configuration if none is given: the one that Volcano installs. The file
-// installer/configuration.yaml has the same text.
-const DefaultYAML = `actions: "enqueue, allocate, backfill"
+// DefaultYAML is the configuration if none is given: the one that Volcano installs, and the action and the plugin that admit
+// Workloads of kueue.x-k8s.io, which do nothing in clusters without these. The file installer/configuration.yaml has the same text.
+const DefaultYAML = `actions: "enqueue, admit, allocate, backfill"
 tiers:
 - plugins:
   - name: priority
@@ -17,6 +17,7 @@ tiers:
   - name: proportion
   - name: nodeorder
   - name: binpack
+  - name: cohorts
 `
 
 // Default returns [DefaultYAML], parsed. It panics if the catalogue lacks an action or a plugin of it, which is a bug

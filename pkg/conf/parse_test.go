@@ -15,9 +15,9 @@ func TestVolcanosConfigurationsLoadAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestTheDefaultIsWhatVolcanoInstalls(t *testing.T) {
+func TestTheDefaultIsVolcanosAndAdmitsWorkloads(t *testing.T) {
 	c := Default(volcano())
-	if want := []string{"enqueue", "allocate", "backfill"}; !slices.Equal(c.Actions, want) {
+	if want := []string{"enqueue", "admit", "allocate", "backfill"}; !slices.Equal(c.Actions, want) {
 		t.Errorf("actions are %v, want %v", c.Actions, want)
 	}
 	var tiers [][]string
@@ -31,7 +31,7 @@ func TestTheDefaultIsWhatVolcanoInstalls(t *testing.T) {
 		}
 		tiers = append(tiers, names)
 	}
-	want := [][]string{{"priority", "gang", "conformance"}, {"overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack"}}
+	want := [][]string{{"priority", "gang", "conformance"}, {"overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack", "cohorts"}}
 	if diff := cmp.Diff(want, tiers); diff != "" {
 		t.Error(diff)
 	}

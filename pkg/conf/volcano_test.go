@@ -39,7 +39,7 @@ func weights(value int, names ...string) []Argument {
 	return arguments
 }
 
-// volcano is a catalogue of all that Volcano has, with a few twists to test what a catalogue can say.
+// volcano is a catalogue of all that Volcano has, of what admits Workloads, with a few twists to test what a catalogue can say.
 func volcano() Catalogue {
 	cache := Argument{Name: "predicateErrorCacheEnable", Kind: Bool, Default: true, NoEffect: "failed attempts are always remembered"}
 	gangArguments := []Argument{
@@ -72,12 +72,12 @@ func volcano() Catalogue {
 		Argument{Name: "hypernode.binpack.normal-pod.fading", Kind: Float, Default: 0.8})
 	return Catalogue{
 		Actions: map[string]Spec{
-			"enqueue": {}, "shuffle": {}, "allocate": {Arguments: []Argument{cache}}, "backfill": {Arguments: []Argument{cache}},
+			"enqueue": {}, "admit": {}, "shuffle": {}, "allocate": {Arguments: []Argument{cache}}, "backfill": {Arguments: []Argument{cache}},
 			"preempt": {Arguments: preempt}, "reclaim": {Arguments: append([]Argument{cache}, gangArguments...)},
 			"gangpreempt": {AliasOf: "preempt"}, "gangreclaim": {AliasOf: "reclaim"},
 		},
 		Plugins: map[string]Spec{
-			"priority": {}, "gang": {}, "conformance": {}, "resourcequota": {}, "pdb": {}, "cdp": {},
+			"priority": {}, "gang": {}, "conformance": {}, "resourcequota": {}, "pdb": {}, "cdp": {}, "cohorts": {},
 			"drf": {Conflicts: []Conflict{{With: "proportion", Switch: EnableHierarchy,
 				Reason: "both would decide what a queue deserves"}}},
 			"proportion": {},

@@ -51,6 +51,7 @@ type admissionOptions struct {
 	enabled            []string
 	schedulerNames     []string
 	configFile         string
+	schedulerConfigMap string
 	maxQueueDepth      int
 	keepsUsedQueues    bool
 	cronJobInterval    time.Duration
@@ -108,6 +109,7 @@ func (o *admissionOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.schedulerNames, "scheduler-name", []string{scheduling.DefaultSchedulerName},
 		"Name our scheduler goes by; repeat it, or separate by commas, for several.")
 	flags.StringVar(&o.configFile, "admission-conf", "", "File with the resource groups of pods.")
+	flags.StringVar(&o.schedulerConfigMap, "scheduler-configmap", defaultSchedulerConfigMap, schedulerConfigMapUsage)
 	flags.IntVar(&o.maxQueueDepth, "max-queue-depth", 5, "How many levels of queues there may be below root.")
 	flags.BoolVar(&o.keepsUsedQueues, "enable-queue-allocated-pods-check", false,
 		"Refuse to delete queues in which pods hold room.")
@@ -162,6 +164,9 @@ func (o *admissionOptions) validate() error {
 			invalid("enabled-admission", path, "there are "+strings.Join(admission.Paths(), ", "))
 		}
 	}
+	if !isNamespacedName(o.schedulerConfigMap) {
+		invalid("scheduler-configmap", o.schedulerConfigMap, "must be NAMESPACE/NAME")
+	}
 	if len(problems) > 0 {
 		return errors.Join(problems...)
 	}
@@ -173,7 +178,8 @@ func (o *admissionOptions) validate() error {
 func (o *admissionOptions) options() admission.Options {
 	return admission.Options{
 		Enabled: o.enabled, SchedulerNames: o.schedulerNames, ConfigFile: o.configFile,
-		GatesPods: o.featureGates[process.QueueAdmissionGates], MaxQueueDepth: o.maxQueueDepth,
+		SchedulerConfigMap: keyOf(o.schedulerConfigMap),
+		GatesPods:          o.featureGates[process.QueueAdmissionGates], MaxQueueDepth: o.maxQueueDepth,
 		ShortestCronJobInterval: o.cronJobInterval,
 		KeepsUsedQueues:         o.keepsUsedQueues, KeepsOpenQueues: o.keepsOpenQueues,
 		Namespace: o.namespace, ServiceName: o.serviceName, URL: o.url, Address: net.JoinHostPort(o.host, strconv.Itoa(o.port)),

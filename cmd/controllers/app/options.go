@@ -103,8 +103,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 			strings.Join(controllerNames, ", ")+".")
 	flags.StringVar(&o.configMap, "controller-configmap", "volcano-system/volcano-controller-configmap",
 		"NAMESPACE/NAME of the ConfigMap that says by which labels of nodes HyperNodes are discovered. It need not exist.")
-	flags.StringVar(&o.schedulerConfigMap, "scheduler-configmap", "volcano-system/volcano-scheduler-configmap",
-		"NAMESPACE/NAME of the ConfigMap with the scheduler's configuration, which says whether it admits workloads. It need not exist.")
+	flags.StringVar(&o.schedulerConfigMap, "scheduler-configmap", defaultSchedulerConfigMap, schedulerConfigMapUsage)
 	flags.StringVar(&o.healthzAddress, "healthz-address", ":11251", "Address of /healthz and /readyz.")
 	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")
 	flags.StringVar(&o.listenAddress, "listen-address", ":8081", "Address of /metrics.")
@@ -148,7 +147,7 @@ func (o *options) validate() error {
 		invalid("v", o.verbosity, "must be from 0 to 10")
 	}
 	configMap := func(flag, value string) {
-		if key := keyOf(value); key.Namespace == "" || key.Name == "" || strings.Contains(key.Name, "/") {
+		if !isNamespacedName(value) {
 			invalid(flag, value, "must be NAMESPACE/NAME")
 		}
 	}
@@ -160,6 +159,19 @@ func (o *options) validate() error {
 	problems = append(problems, o.election.Validate()...)
 	return errors.Join(problems...)
 }
+
+// isNamespacedName reports whether a text is NAMESPACE/NAME.
+func isNamespacedName(text string) bool {
+	key := keyOf(text)
+	return key.Namespace != "" && key.Name != "" && !strings.Contains(key.Name, "/")
+}
+
+// The flag that tells where the scheduler's configuration is, which controllers and webhooks go by.
+const (
+	defaultSchedulerConfigMap = "volcano-system/volcano-scheduler-configmap"
+	schedulerConfigMapUsage   = "NAMESPACE/NAME of the ConfigMap with the scheduler's configuration, which says whether it admits workloads. " +
+		"It need not exist: then the default is in force."
+)
 
 // keyOf is the object that NAMESPACE/NAME names.
 func keyOf(text string) types.NamespacedName {

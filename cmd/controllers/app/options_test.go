@@ -144,7 +144,7 @@ func TestTheWebhookServerTakesVolcanosFlags(t *testing.T) {
 	if err := command.ParseFlags([]string{"--enabled-admission=/jobs/mutate,/jobs/validate", "--tls-cert-file=a", "--tls-private-key-file=b",
 		"--ca-cert-file=c", "--admission-conf=d", "--webhook-namespace=e", "--webhook-service-name=f", "--scheduler-name=g", "--scheduler-name=h",
 		"--admission-port=7443", "--listen-address=127.0.0.1", "--max-queue-depth=7", "--enable-queue-allocated-pods-check",
-		"--enable-queue-closed-before-delete-check", "--graceful-shutdown-time=3s", "--shortest-cronjob-interval=20s"}); err != nil {
+		"--enable-queue-closed-before-delete-check", "--graceful-shutdown-time=3s", "--shortest-cronjob-interval=20s", "--scheduler-configmap=i/j"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.validate(); err != nil {
@@ -152,6 +152,7 @@ func TestTheWebhookServerTakesVolcanosFlags(t *testing.T) {
 	}
 	want := admission.Options{
 		Enabled: []string{"/jobs/mutate", "/jobs/validate"}, SchedulerNames: []string{"g", "h"}, ConfigFile: "d", MaxQueueDepth: 7,
+		SchedulerConfigMap:      types.NamespacedName{Namespace: "i", Name: "j"},
 		ShortestCronJobInterval: 20 * time.Second, KeepsUsedQueues: true, KeepsOpenQueues: true, Namespace: "e", ServiceName: "f", Address: "127.0.0.1:7443", SecretName: "volcano-admission-secret",
 		CertificateFile: "a", KeyFile: "b", BundleFile: "c", Life: certificates.DefaultLife(), Interval: admissionInterval, ShutdownTimeout: 3 * time.Second,
 	}
@@ -163,7 +164,7 @@ func TestTheWebhookServerTakesVolcanosFlags(t *testing.T) {
 func TestAFlagOfTheWebhookServerThatCannotBeMeantIsNamed(t *testing.T) {
 	for argument, want := range map[string]string{
 		"--kube-api-qps=0": "--kube-api-qps", "--shortest-cronjob-interval=61s": "--shortest-cronjob-interval=1m1s", "--kube-api-burst=0": "--kube-api-burst", "--port=0": "--port", "--port=65536": "--port", "--v=11": "--v",
-		"--graceful-shutdown-time=0s": "--graceful-shutdown-time", "--enabled-admission=/pods/dance": "--enabled-admission=/pods/dance",
+		"--graceful-shutdown-time=0s": "--graceful-shutdown-time", "--enabled-admission=/pods/dance": "--enabled-admission=/pods/dance", "--scheduler-configmap=name": "must be NAMESPACE/NAME",
 		"--max-queue-depth=0": "queues 0 levels deep", "--scheduler-name=": "a scheduler without a name", "--webhook-url=http://a": "http://a",
 		"--webhook-service-name=": "Service", "--tls-cert-file=a": "a certificate needs all of its files", "--kubeconfig=/does/not/exist": "/does/not/exist",
 	} {

@@ -7,22 +7,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"hekla.sh/hekla/internal/queueing/policy"
-	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/client/serving"
+	"hekla.sh/hekla/pkg/conf"
 )
-
-// lookInterval is how often the scheduler's configuration and the Lease of Kueue are looked at.
-const lookInterval = 10 * time.Second
-
-// ReasonKueueRuns is the reason of the Event that says that Kueue itself runs.
-const ReasonKueueRuns = "KueueRuns"
 
 // state is what all controllers of workloads go by, and keeps it up to date.
 type state struct {
@@ -55,7 +48,7 @@ func (s *state) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(lookInterval):
+		case <-time.After(serving.Interval):
 		}
 	}
 }
@@ -71,52 +64,34 @@ func (s *state) look(ctx context.Context) error {
 	return err
 }
 
-// configurationKey is where the text of the configuration is in its ConfigMap.
-const configurationKey = "volcano-scheduler.conf"
-
+// readConfiguration reads what the scheduler goes by. At the start, an invalid configuration is replaced by the default, as the
+// scheduler does.
 func (s *state) readConfiguration(ctx context.Context) error {
-	found := &corev1.ConfigMap{}
-	err := s.live.Get(ctx, s.configuration, found)
-	if apierrors.IsNotFound(err) {
-		s.current.Store(&policy.Policy{})
-		return nil
-	}
+	text, err := serving.Configuration(ctx, s.live, s.configuration)
 	if err != nil {
-		return fmt.Errorf("reading the scheduler's configuration: %w", err)
+		return err
 	}
-	read, err := policy.Read([]byte(found.Data[configurationKey]))
+	read, err := policy.Read(text)
 	if err != nil {
-		return fmt.Errorf("ConfigMap %s: %w", s.configuration, err)
+		err = fmt.Errorf("ConfigMap %s: %w", s.configuration, err)
+		if s.current.Load() != nil {
+			return err
+		}
+		read, _ = policy.Read([]byte(conf.DefaultYAML))
 	}
 	s.current.Store(&read)
-	return nil
+	return err
 }
 
-// lookForKueue sees whether Kueue's own controllers hold their Lease, in whichever namespace.
+// lookForKueue sees whether Kueue's own controllers hold their Lease.
 func (s *state) lookForKueue(ctx context.Context) error {
-	leases := &coordinationv1.LeaseList{}
-	if err := s.live.List(ctx, leases, client.MatchingFields{"metadata.name": v1beta2.LeaseName}); err != nil {
-		return fmt.Errorf("looking for the Lease of Kueue: %w", err)
-	}
-	var held *coordinationv1.Lease
-	for i := range leases.Items {
-		if isHeld(&leases.Items[i], s.now()) {
-			held = &leases.Items[i]
-		}
+	held, err := serving.Kueue(ctx, s.live, s.now())
+	if err != nil {
+		return err
 	}
 	if held != nil && !s.kueueRuns.Load() {
-		s.events.Eventf(held, nil, corev1.EventTypeWarning, ReasonKueueRuns, "Look",
-			"Kueue itself runs, by this Lease: Hekla leaves the objects of kueue.x-k8s.io to it")
+		s.events.Eventf(held, nil, corev1.EventTypeWarning, serving.KueueRunsReason, "Look", "%s", serving.KueueRunsMessage)
 	}
 	s.kueueRuns.Store(held != nil)
 	return nil
-}
-
-// isHeld reports whether a Lease has a holder that has renewed it in time.
-func isHeld(lease *coordinationv1.Lease, now time.Time) bool {
-	spec := &lease.Spec
-	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
-		return false
-	}
-	return now.Before(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds) * time.Second))
 }

@@ -20,15 +20,9 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/client/serving"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/workloads/shapes"
-)
-
-const (
-	// lookPause is how often the API server is asked whether it has the kinds of Kueue, and whether Kueue itself runs.
-	lookPause = 10 * time.Second
-	// KueueRunsReason is the reason of the Event about the Lease of Kueue's own controllers.
-	KueueRunsReason = "KueueRuns"
 )
 
 // kueue watches the kinds of kueue.x-k8s.io once the API server has them. While Kueue itself runs, by its Lease, the loop sees none of
@@ -48,7 +42,7 @@ type kueue struct {
 }
 
 func newKueue(i *Inbox, clients *apiserver.Clients, options Options) *kueue {
-	return &kueue{inbox: i, core: clients.Core, api: clients.Core.Discovery(), tell: options.KueueRuns, pause: cmp.Or(options.KueuePause, lookPause), known: make(chan struct{})}
+	return &kueue{inbox: i, core: clients.Core, api: clients.Core.Discovery(), tell: options.KueueRuns, pause: cmp.Or(options.KueuePause, serving.Interval), known: make(chan struct{})}
 }
 
 // watch begins to watch the kinds once the API server has them, and follows the Lease from then on.
@@ -120,23 +114,8 @@ func (k *kueue) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var held *coordinationv1.Lease
-	for i := range leases.Items {
-		if isHeld(&leases.Items[i], time.Now()) {
-			held = &leases.Items[i]
-		}
-	}
-	k.turn(held)
+	k.turn(serving.Holder(leases.Items, time.Now()))
 	return nil
-}
-
-// isHeld reports whether a Lease has a holder that has renewed it in time.
-func isHeld(lease *coordinationv1.Lease, now time.Time) bool {
-	spec := &lease.Spec
-	if spec.HolderIdentity == nil || *spec.HolderIdentity == "" || spec.RenewTime == nil || spec.LeaseDurationSeconds == nil {
-		return false
-	}
-	return now.Before(spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds) * time.Second))
 }
 
 // turn has the loop see all objects again, or none any more.
@@ -159,8 +138,7 @@ func (k *kueue) turn(held *coordinationv1.Lease) {
 	if held != nil && k.tell != nil {
 		k.tell(decision.Notice{
 			Regarding: corev1.ObjectReference{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease", Namespace: held.Namespace, Name: held.Name, UID: held.UID},
-			Type:      corev1.EventTypeWarning, Reason: KueueRunsReason,
-			Message: "Kueue itself runs, by this Lease: Hekla leaves the objects of kueue.x-k8s.io to it",
+			Type:      corev1.EventTypeWarning, Reason: serving.KueueRunsReason, Message: serving.KueueRunsMessage,
 		})
 	}
 }

@@ -80,7 +80,6 @@ func Import(text string, options Options) (*Result, error) {
 	}
 	return &Result{ConfigMap: configuration, Lines: i.Lines(), Notes: []string{
 		"the tiers have the plugins that place pods; add those of the configuration that is in force",
-		"the webhooks that hold jobs and pods back are switched on by --enabled-admission of the admission server: /kueue/jobs/mutate, /kueue/pods/mutate",
 	}}, nil
 }
 

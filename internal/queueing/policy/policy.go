@@ -1,17 +1,13 @@
 package policy
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"slices"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
-
+	"hekla.sh/hekla/pkg/client/serving"
 	"hekla.sh/hekla/pkg/plugins/cohorts/arguments"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Policy is what the controllers of workloads go by.
@@ -36,37 +32,17 @@ type PodsReady struct {
 	BackoffMax      time.Duration
 }
 
-// document is the part of the configuration that is read.
-type document struct {
-	Actions string `json:"actions"`
-	Tiers   []struct {
-		Plugins []struct {
-			Name      string          `json:"name"`
-			Arguments json.RawMessage `json:"arguments"`
-		} `json:"plugins"`
-	} `json:"tiers"`
-}
-
 // Read reads the text of a scheduler's configuration.
 func Read(text []byte) (Policy, error) {
-	var d document
-	if err := yaml.Unmarshal(text, &d); err != nil {
-		return Policy{}, fmt.Errorf("reading the scheduler's configuration: %w", err)
+	given, admits, err := serving.Admits(text)
+	if err != nil || !admits {
+		return Policy{}, err
 	}
-	admits := slices.ContainsFunc(strings.Split(d.Actions, ","), func(action string) bool { return strings.TrimSpace(action) == "admit" })
-	for _, tier := range d.Tiers {
-		for _, plugin := range tier.Plugins {
-			if plugin.Name != "cohorts" || !admits {
-				continue
-			}
-			a, err := arguments.Decode(plugin.Arguments)
-			if err != nil {
-				return Policy{}, fmt.Errorf("reading the arguments of the plugin cohorts: %w", err)
-			}
-			return policyOf(&a), nil
-		}
+	a, err := arguments.Decode(given)
+	if err != nil {
+		return Policy{}, fmt.Errorf("reading the arguments of the plugin cohorts: %w", err)
 	}
-	return Policy{}, nil
+	return policyOf(&a), nil
 }
 
 func policyOf(a *arguments.Arguments) Policy {

@@ -25,7 +25,7 @@ func addVerbs(root *cobra.Command, s *session.Session) {
 	root.AddCommand(job.NewCommand(s), newQueueCommand(s), newFlowCommand(s, jobFlow), newFlowCommand(s, jobTemplate), newPodCommand(s),
 		newVersionCommand(s))
 	if !s.IsVolcano {
-		root.AddCommand(quota.NewCommands(s)...)
+		root.AddCommand(quota.NewCommands(s, newListPodsCommand(s))...)
 	}
 }
 

@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,12 +22,14 @@ import (
 
 	"hekla.sh/hekla/internal/cli/session"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	kueue "hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 // podFilter is which pods of a namespace are listed.
 type podFilter struct {
 	job, queue, labels string
+	owner              string // a selector of those of one owner, in place of those of Jobs
 	isWatch            bool
 }
 
@@ -47,10 +52,50 @@ func newPodCommand(s *session.Session) *cobra.Command {
 	return session.NewGroup(s, "pod", []string{"pods"}, "List the pods of jobs and queues", list)
 }
 
+// ownerLabels are the labels by which the pods of an owner are told: by its kind, as kubectl names it.
+var ownerLabels = map[string]string{
+	"job": batchv1.JobNameLabel, "job.batch": batchv1.JobNameLabel, "vcjob": batch.JobNameKey, "job.batch.volcano.sh": batch.JobNameKey,
+	"podgroup": kueue.PodGroupNameLabel, "jobset": "jobset.sigs.k8s.io/jobset-name", "raycluster": "ray.io/cluster",
+	"mpijob": trainingLabel, "pytorchjob": trainingLabel, "tfjob": trainingLabel, "xgboostjob": trainingLabel, "paddlejob": trainingLabel,
+}
+
+const trainingLabel = "training.kubeflow.org/job-name"
+
+// newListPodsCommand returns list pods, which has the flag of kueuectl.
+func newListPodsCommand(s *session.Session) *cobra.Command {
+	var filter podFilter
+	var owner string
+	command := &cobra.Command{
+		Use: "pods", Aliases: []string{"pod", "po"}, Short: "List the pods of a job, by its kind and name", Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			kind, name, _ := strings.Cut(owner, "/")
+			short, _, _ := strings.Cut(kind, ".")
+			label := cmp.Or(ownerLabels[kind], ownerLabels[short])
+			if label == "" || name == "" || kind != short && short == "job" && ownerLabels[kind] == "" {
+				return fmt.Errorf("--for=%s: it must be TYPE/NAME, such as job/train, and TYPE one of %s", owner,
+					strings.Join(slices.Sorted(maps.Keys(ownerLabels)), ", "))
+			}
+			filter.owner = label + "=" + name
+			return listPods(command.Context(), s, filter)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&owner, "for", "", "TYPE/NAME of what has made the pods, such as job/train")
+	_ = command.MarkFlagRequired("for")
+	flags.StringVarP(&filter.labels, "selector", "l", "", "only pods with these labels")
+	s.AddNamespaceFlag(command, session.VcctlShorthands)
+	s.AddAllNamespacesFlag(command)
+	session.AddWatchFlag(command, &filter.isWatch)
+	s.AddTableFlags(command)
+	return command
+}
+
 // selector is what the API server can select by.
 func (f *podFilter) selector() string {
 	var terms []string
 	switch {
+	case f.owner != "":
+		terms = append(terms, f.owner)
 	case f.job != "":
 		terms = append(terms, batch.JobNameKey+"="+f.job)
 	case f.queue == "":

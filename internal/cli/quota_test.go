@@ -1,10 +1,12 @@
 package cli_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,6 +45,32 @@ func TestQuotasAreCreatedListedStoppedAndResumed(t *testing.T) {
 Name Cohort Pending-Workloads Admitted-Workloads Active Age
 team-a all 0 0 false AGE`)
 	mustSay(t, "hekla list cq --active=true", "No clusterqueues found")
+	mustSay(t, "hekla create clusterqueue team-b --cohort all --nominal-quota spot:cpu=1;memory=1Gi", "create clusterqueue team-b successfully")
+	other := &v1beta2.ClusterQueue{}
+	get(t, "", "team-b", other)
+	other.Status.PendingWorkloads = 3
+	other.Status.FlavorsReservation = []v1beta2.FlavorUsage{{Name: "spot", Resources: []v1beta2.ResourceUsage{{Name: "cpu", Total: resource.MustParse("4500m")}}}}
+	if err := api.Status().Update(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	mustSay(t, "hekla tree", `
+Name Kind Flavor/Resource Quota Used Borrowed Available Share Pending
+all Cohort default/cpu 4 0 0 4 - 3
+all Cohort default/memory 8Gi 0 0 1Gi - 3
+all Cohort gpus/nvidia.com/gpu 2 0 0 2 - 3
+all Cohort spot/cpu 10 4500m 0 5500m - 3
+all Cohort spot/memory 37Gi 0 0 37Gi - 3
+  team-a ClusterQueue default/cpu 4 0 0 4 0 0
+  team-a ClusterQueue default/memory 8Gi 0 0 8Gi 0 0
+  team-a ClusterQueue gpus/nvidia.com/gpu 2 0 0 2 0 0
+  team-a ClusterQueue spot/cpu 9 0 0 5500m 0 0
+  team-a ClusterQueue spot/memory 36Gi 0 0 37Gi 0 0
+  team-b ClusterQueue spot/cpu 1 4500m 3500m 5500m 250 3
+  team-b ClusterQueue spot/memory 1Gi 0 0 37Gi 250 3`)
+	mustSay(t, "hekla tree team-b --no-headers", `
+team-b ClusterQueue spot/cpu 1 4500m 3500m 5500m 250 3
+team-b ClusterQueue spot/memory 1Gi 0 0 37Gi 250 3`)
+	mustFail(t, "hekla tree nothing", `there is neither a cohort nor a clusterqueue "nothing"`)
 	mustSay(t, "hekla list localqueue -n default -c team-a", `
 Name ClusterQueue Pending-Workloads Admitted-Workloads Age
 user-queue team-a 0 0 AGE`)
@@ -103,5 +131,25 @@ waits job.batch job-waits q - PENDING - AGE 0 no quota`)
 	mustSay(t, "hekla resume workload waits -n default", "resume workload waits successfully")
 	if err := api.Get(t.Context(), client.ObjectKeyFromObject(w), w); err != nil || !*w.Spec.Active {
 		t.Errorf("the workload is not active again: %v", err)
+	}
+}
+
+func TestThePodsOfAnOwnerAreListed(t *testing.T) {
+	for _, label := range []string{"batch.kubernetes.io/job-name", "volcano.sh/job-name", "kueue.x-k8s.io/pod-group-name"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "of-", Labels: map[string]string{label: "train"}},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "b"}}}}
+		if err := api.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = api.Delete(context.Background(), pod, client.GracePeriodSeconds(0)) })
+		for of, want := range map[string]string{"job": "batch.kubernetes.io/job-name", "job.batch": "batch.kubernetes.io/job-name", "vcjob": "volcano.sh/job-name",
+			"job.batch.volcano.sh": "volcano.sh/job-name", "podgroup": "kueue.x-k8s.io/pod-group-name"} {
+			if want == label {
+				mustSay(t, "hekla list pods -n default -o name --for "+of+"/train", "pod/"+pod.Name)
+			}
+		}
+	}
+	for _, bad := range []string{"job", "job/", "cake/train", "job.example.com/train"} {
+		mustFail(t, "hekla list pods --for "+bad, "it must be TYPE/NAME")
 	}
 }

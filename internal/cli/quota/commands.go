@@ -13,17 +13,18 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// NewCommands returns the verbs create, list, stop and resume.
-func NewCommands(s *session.Session) []*cobra.Command {
+// NewCommands returns the verbs create, list, stop, resume and tree. Lists of other kinds are listed, too.
+func NewCommands(s *session.Session, others ...*cobra.Command) []*cobra.Command {
 	return []*cobra.Command{
 		session.NewGroup(s, "create", nil, "Create a ClusterQueue, LocalQueue or ResourceFlavor",
 			newCreateClusterQueue(s), newCreateLocalQueue(s), newCreateFlavor(s)),
-		session.NewGroup(s, "list", nil, "List ClusterQueues, LocalQueues, Workloads or ResourceFlavors",
-			newListClusterQueues(s), newListLocalQueues(s), newListWorkloads(s), newListFlavors(s)),
+		session.NewGroup(s, "list", nil, "List ClusterQueues, LocalQueues, Workloads, ResourceFlavors or pods",
+			append([]*cobra.Command{newListClusterQueues(s), newListLocalQueues(s), newListWorkloads(s), newListFlavors(s)}, others...)...),
 		session.NewGroup(s, "stop", nil, "Stop a ClusterQueue, LocalQueue or Workload",
 			newSwitch(s, "stop", "clusterqueue", false), newSwitch(s, "stop", "localqueue", true), newSwitch(s, "stop", "workload", true)),
 		session.NewGroup(s, "resume", nil, "Resume a ClusterQueue, LocalQueue or Workload",
 			newSwitch(s, "resume", "clusterqueue", false), newSwitch(s, "resume", "localqueue", true), newSwitch(s, "resume", "workload", true)),
+		NewTreeCommand(s),
 	}
 }
 

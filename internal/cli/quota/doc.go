@@ -1,6 +1,7 @@
 // Package quota has the verbs about the kinds of kueue.x-k8s.io, with the flags of kueuectl: create, list, stop and resume.
+// Its verb tree shows Cohorts and ClusterQueues.
 //
-// Main functions: [NewCommands] are the four verbs. Each has a subcommand for every kind that it is for.
+// Main functions: [NewCommands] are the verbs. The first four have a subcommand for every kind that they are for.
 //
 // Invariants:
 //

@@ -73,8 +73,13 @@ func (r clusterQueues) Reconcile(ctx context.Context, request reconcile.Request)
 	}
 	meta.SetStatusCondition(&s.Conditions, condition)
 	r.metrics.ClusterQueue(object, &q, t.inadmissible, len(causes) == 0)
-	return write(ctx, r.client, object, before, &before.Status, s)
+	isSame := apiequality.Semantic.DeepEqual(before.Status, *s)
+	before.Status.PendingWorkloads, before.Status.ReservingWorkloads, before.Status.AdmittedWorkloads = unknown, unknown, unknown
+	return write(ctx, r.client, object, before, isSame)
 }
+
+// unknown has a count written that is zero and was never written: tables show nothing for what is not there.
+const unknown = -1
 
 // causes says why a ClusterQueue cannot admit workloads.
 func (r queues) causes(ctx context.Context, object *v1beta2.ClusterQueue, q *settings.ClusterQueue) ([]settings.Cause, error) {
@@ -145,7 +150,9 @@ func (r localQueues) Reconcile(ctx context.Context, request reconcile.Request) (
 	condition.ObservedGeneration = object.Generation
 	meta.SetStatusCondition(&s.Conditions, condition)
 	r.metrics.LocalQueue(object, t.inadmissible)
-	return write(ctx, r.client, object, before, &before.Status, s)
+	isSame := apiequality.Semantic.DeepEqual(before.Status, *s)
+	before.Status.PendingWorkloads, before.Status.ReservingWorkloads, before.Status.AdmittedWorkloads = unknown, unknown, unknown
+	return write(ctx, r.client, object, before, isSame)
 }
 
 // localCondition says whether workloads of a LocalQueue can be admitted.
@@ -257,9 +264,9 @@ func withoutBorrowed(of []v1beta2.FlavorUsage) []v1beta2.FlavorUsage {
 	return of
 }
 
-// write patches a status that has changed.
-func write[S any](ctx context.Context, api client.Client, object, before client.Object, old, changed *S) (reconcile.Result, error) {
-	if apiequality.Semantic.DeepEqual(old, changed) {
+// write patches a status, unless it is the same.
+func write(ctx context.Context, api client.Client, object, before client.Object, isSame bool) (reconcile.Result, error) {
+	if isSame {
 		return reconcile.Result{}, nil
 	}
 	err := api.Status().Patch(ctx, object, client.MergeFrom(before))

@@ -12,6 +12,22 @@ import (
 
 // The search of a cycle is limited. A preemptor beyond the limit is tried in a later cycle, though no event happens.
 func TestWhoHadNoTurnInACycleHasItInALaterOne(t *testing.T) {
+	// No job asks for more of everything than another, so that no failure stands for the next.
+	if cycle := cycleOfTheLast(t, func(i int) int { return 1000 - i }); cycle == 0 {
+		t.Error("room is made for the last in the first cycle: the search is not limited, or not by these jobs")
+	}
+}
+
+// A job whose pods ask for more than those of one that finds no victims finds none either, so it is not searched for.
+func TestFailuresAreThoseOfLargerPodsToo(t *testing.T) {
+	if cycle := cycleOfTheLast(t, func(i int) int { return i + 1 }); cycle != 0 {
+		t.Errorf("room is made for the last in cycle %d: each of the others was searched for", cycle)
+	}
+}
+
+// cycleOfTheLast returns in which cycle room is made for the last of 150 jobs, which alone wants one pod only and can have it. size is the
+// memory that the pods of a job ask for, in Mi.
+func cycleOfTheLast(t *testing.T, size func(job int) int) int {
 	const nodes, preemptors = 2000, 150
 	s, now := full(t, nodes, nil)
 	var objects []runtime.Object
@@ -32,9 +48,8 @@ func TestWhoHadNoTurnInACycleHasItInALaterOne(t *testing.T) {
 		group.Spec.PriorityClassName = "high"
 		objects = append(objects, group)
 		for k := range int(group.Spec.MinMember) {
-			// Each shape is different, so that no failure stands for the next.
 			objects = append(objects, fixture.Pod(fmt.Sprintf("%s-%d", name, k), fixture.In(name), fixture.As("worker", k),
-				fixture.Asks(fmt.Sprintf("cpu=1 memory=%dMi nvidia.com/gpu=8", i+1))))
+				fixture.Asks(fmt.Sprintf("cpu=%dm memory=%dMi nvidia.com/gpu=8", 1000+i, size(i)))))
 		}
 	}
 	waiting := events(objects)
@@ -43,14 +58,15 @@ func TestWhoHadNoTurnInACycleHasItInALaterOne(t *testing.T) {
 		result := s.Cycle(now, waiting)
 		waiting = nil
 		if plans := result.Decisions.Plans; len(plans) > 0 {
-			if plans[0].Job.Name != last || cycle == 0 {
+			if plans[0].Job.Name != last {
 				t.Errorf("in cycle %d room is made for %s", cycle, plans[0].Job.Name)
 			}
-			return
+			return cycle
 		}
 		if result.Wake.IsZero() || result.Wake.Sub(now) > time.Second {
 			t.Fatalf("after cycle %d nobody looks for the last preemptor before %s", cycle, result.Wake)
 		}
 	}
-	t.Error("the last preemptor was never looked at")
+	t.Fatal("the last preemptor was never looked at")
+	return 0
 }

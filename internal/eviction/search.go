@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"hekla.sh/hekla/internal/eviction/capacity"
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/rules"
@@ -29,7 +27,8 @@ type Search struct {
 	looks     int // nodes looked at so far
 	improving int // nodes tried so far to improve plans
 	failures  map[preemptorShape]searchFailure
-	evictable map[*quota.Node]int32 // the lowest priority of a job of the queue that has pods to evict
+	smallest  map[likeShape][]failedRequest // of these failures, those that larger pods share
+	evictable map[*quota.Node]int32         // the lowest priority of a job of the queue that has pods to evict
 	floors    victims.FloorsByRules
 	protected map[protectionKey][]verdict.Spared // where rules protect all pods: how many by which rule
 	triesAll  bool                               // for tests: no lower bounds
@@ -53,7 +52,7 @@ func SearchOf(s *framework.Session, action framework.EvictingAction) *Search {
 // forget drops what was stored before a decision changed the model.
 func (f *Search) forget() {
 	f.decided = decisions(f.session)
-	f.failures = map[preemptorShape]searchFailure{}
+	f.failures, f.smallest = map[preemptorShape]searchFailure{}, map[likeShape][]failedRequest{}
 	f.admission.forget()
 	f.evictable = nil
 	f.floors = victims.FloorsByRules{}
@@ -146,30 +145,6 @@ func (f *Search) rightOf(a *attempt) rules.Right {
 
 func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
 
-// preemptorShape is what two preemptors have in common if the second finds no victims when the first found none. The second lacks no fewer
-// pods. The only thing that more pods help is the guarantee of their own queue.
-type preemptorShape struct {
-	scope    decision.Scope
-	queue    *cluster.Queue
-	priority int32
-	mark     string // whether its own pods may be evicted, which plugins may read
-	class    *cluster.Class
-	// application is that of the preemptor, by namespace and name, if rules protect its pods (rule G3).
-	application types.NamespacedName
-}
-
-// searchFailure is how many tasks the job lacked, and what the verdict said.
-type searchFailure struct {
-	lacks  int
-	spared []verdict.Spared
-	vetoed []verdict.NodeReason
-	waits  bool         // for other plans to send their evictions
-	never  bool         // no pod can be evicted for it until objects change
-	right  verdict.Help // what would give its queue a right to reclaim, if nothing else could help; otherwise 0
-	// refine makes the verdict more exact, nil if there is nothing to add.
-	refine func(v *verdict.Verdict)
-}
-
 // Reclaim looks for victims for a job in other queues.
 func (f *Search) Reclaim(j *cluster.Job) { f.find(decision.BetweenQueues, j) }
 
@@ -227,9 +202,11 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	f.forgetIfDecided()
 	shape, isComparable := f.shapeOf(scope, j, pods)
 	isComparable = isComparable && len(preempting) == len(pods)
-	if known, ok := f.failures[shape]; isComparable && ok && j.Lacks() >= known.lacks {
-		f.refuse(scope, j, known)
-		return
+	if isComparable {
+		if known, ok := f.knownFailure(shape, j.Lacks()); ok {
+			f.refuse(scope, j, known)
+			return
+		}
 	}
 	if !f.hasTime(j, scope) {
 		s.Cluster.Postpone(j, scope)
@@ -269,7 +246,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		why.refine = func(v *verdict.Verdict) { a.rules.Guarantees.Refine(v, maps.Keys(f.evictableQueues())) }
 	}
 	if isComparable && !a.brokeGuarantee {
-		f.failures[shape] = why
+		f.noteFailure(shape, a, why)
 	}
 	f.refuse(scope, j, why)
 }
@@ -297,20 +274,6 @@ func (f *Search) hasTime(j *cluster.Job, scope decision.Scope) bool {
 	}
 	return f.looks < maxLooks/2
 }
-
-// shapeOf returns the shape of a job whose pods are all of one class and have no nodes yet. Other jobs are not comparable. No job is if
-// plugins veto nodes, because these read the pod itself and not only its class.
-func (f *Search) shapeOf(scope decision.Scope, j *cluster.Job, pods []*cluster.Task) (shape preemptorShape, ok bool) {
-	if len(cluster.OnePerClass(pods)) > 1 {
-		return preemptorShape{}, false
-	}
-	return preemptorShape{scope: scope, queue: j.Queue, priority: j.Priority, mark: markOf(j), class: pods[0].Class,
-			application: rules.ApplicationOf(f.session, scope, j)},
-		len(f.session.Policy.Vetoers) == 0 && scope != decision.WithinJob && j.Ready() == 0 && !j.ChecksRoles() && goesAnywhere(j)
-}
-
-// goesAnywhere reports whether the placement of a job depends only on the classes of its pods.
-func goesAnywhere(j *cluster.Job) bool { return !j.Proximity.IsHard() && len(j.Subgroups()) == 0 }
 
 // hasRoomOnItsWay reports whether terminating pods make room that may be nominated for a job without victims (rule P4). A job whose queue
 // is overused gets no such room, as it would get no free room either.
@@ -357,19 +320,6 @@ func helpsOf(j *cluster.Job) verdict.Help {
 		return helps | verdict.HelpSupply
 	}
 	return helps
-}
-
-// help is what would make pods evictable, if that is known. It lists no room.
-func (why *searchFailure) help(scope decision.Scope) verdict.Help {
-	switch {
-	case scope == decision.WithinJob:
-		return 0
-	case why.never && scope == decision.BetweenJobs:
-		return verdict.HelpOwnVictims
-	case why.never:
-		return verdict.HelpVictims
-	}
-	return why.right
 }
 
 // refuse notes a verdict that no pods are evicted for a job, and why.

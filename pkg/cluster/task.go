@@ -29,6 +29,7 @@ type Task struct {
 	Status   Status
 	// IsStandIn says that the pod does not exist yet. Pod is then the form that it is expected to have, see [Podset].
 	IsStandIn bool
+	mark      marking   // of the pod itself, see Mark
 	Subgroup  *Subgroup // of its job, nil if it is in none
 	Node      *Node     // nil unless it is placed or pipelined
 
@@ -107,11 +108,13 @@ func (t *Task) IsHeld() bool { return t.Status != Gated && HasOnlyQueueGate(t.Po
 // of its PodGroup. ok is false if there is none.
 func (t *Task) Mark() (mark string, ok bool) {
 	const key = schedulingv1beta1.PreemptableKey
-	if mark, ok = t.Pod.Annotations[key]; ok {
-		return mark, true
-	}
-	if mark, ok = t.Pod.Labels[key]; ok {
-		return mark, true
+	switch t.mark {
+	case markedTrue:
+		return "true", true
+	case markedFalse:
+		return "false", true
+	case markedOtherwise:
+		return ownMark(t.Pod)
 	}
 	if t.Job == nil || t.Job.Group == nil {
 		return "", false
@@ -121,6 +124,36 @@ func (t *Task) Mark() (mark string, ok bool) {
 	}
 	mark, ok = t.Job.Group.Labels[key]
 	return mark, ok
+}
+
+// marking is what a pod itself says by volcano.sh/preemptable. Searches for victims ask that of every pod.
+type marking uint8
+
+const (
+	notMarked marking = iota
+	markedTrue
+	markedFalse
+	markedOtherwise
+)
+
+// ownMark is the value of volcano.sh/preemptable of a pod: the annotation, otherwise the label. ok is false if it has neither.
+func ownMark(pod *Pod) (mark string, ok bool) {
+	if mark, ok = pod.Annotations[schedulingv1beta1.PreemptableKey]; !ok {
+		mark, ok = pod.Labels[schedulingv1beta1.PreemptableKey]
+	}
+	return mark, ok
+}
+
+func markingOf(pod *Pod) marking {
+	switch mark, ok := ownMark(pod); {
+	case !ok:
+		return notMarked
+	case mark == "true":
+		return markedTrue
+	case mark == "false":
+		return markedFalse
+	}
+	return markedOtherwise
 }
 
 // NeverPreempts reports whether the pod, or the PriorityClass of its job, has the preemptionPolicy Never (rule P6).
@@ -152,7 +185,7 @@ func (t *Task) Due() time.Time {
 
 // Read reads the pod's fields of the task itself. An index or priority that cannot be read is ignored.
 func (t *Task) Read(pod *Pod) {
-	t.Pod = pod
+	t.Pod, t.mark = pod, markingOf(pod)
 	t.Internal.Budgets = budget.Found{}
 	if t.Role = pod.Labels[v1beta2.PodSetLabel]; t.Role == "" || pod.Annotations[v1beta2.WorkloadAnnotation] == "" {
 		t.Role = cmp.Or(pod.Annotations[batchv1alpha1.TaskSpecKey], batchv1alpha1.DefaultTaskSpec)

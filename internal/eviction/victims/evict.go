@@ -188,11 +188,7 @@ func (r *round) sort(h *jobGroup) {
 	for i, t := range h.tasks {
 		h.tops[i] = r.importanceOf(t)
 	}
-	order := make([]int, len(h.tasks))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int {
+	h.tasks, h.tops = inOrder(h.tasks, h.tops, func(i, j int) int {
 		if r.LargestFirst {
 			if c := part(r.rules, h.tasks[j].Request()).Compare(part(r.rules, h.tasks[i].Request())); c != 0 {
 				return c
@@ -200,11 +196,23 @@ func (r *round) sort(h *jobGroup) {
 		}
 		return h.tops[i].compare(&h.tops[j])
 	})
-	tasks, tops := make([]*cluster.Task, len(order)), make([]importance, len(order))
-	for to, from := range order {
-		tasks[to], tops[to] = h.tasks[from], h.tops[from]
+}
+
+// inOrder returns pods and their importance in the order of a comparison of two indexes.
+func inOrder(tasks []*cluster.Task, tops []importance, compare func(i, j int) int) ([]*cluster.Task, []importance) {
+	order := make([]int, len(tasks))
+	for i := range order {
+		order[i] = i
 	}
-	h.tasks, h.tops = tasks, tops
+	if slices.IsSortedFunc(order, compare) {
+		return tasks, tops
+	}
+	slices.SortFunc(order, compare)
+	sorted, sortedTops := make([]*cluster.Task, len(order)), make([]importance, len(order))
+	for to, from := range order {
+		sorted[to], sortedTops[to] = tasks[from], tops[from]
+	}
+	return sorted, sortedTops
 }
 
 // compare compares units by the order of eviction in this round.

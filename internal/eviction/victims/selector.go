@@ -164,6 +164,7 @@ func isEvicting(t *cluster.Task) bool { return t.Status == cluster.Evicting }
 
 func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 	g := &gang{unbudgeted: true}
+	var tops []importance
 	for _, t := range j.Tasks() {
 		switch {
 		case t.Status == cluster.Evicting && (t.Evicts == nil || t.Evicts == s.rules.Preemptor.Plan), t.Status.Yields():
@@ -178,6 +179,7 @@ func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 				g.top = i
 			}
 			g.cost.add(&i)
+			tops = append(tops, i)
 		case t.Status.Counts():
 			return &gang{}
 		case t.Status == cluster.Evicting:
@@ -187,10 +189,7 @@ func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 			return &gang{}
 		}
 	}
-	slices.SortFunc(g.tasks, func(t, u *cluster.Task) int {
-		i, k := s.importanceOf(t), s.importanceOf(u)
-		return i.compare(&k)
-	})
+	g.tasks, _ = inOrder(g.tasks, tops, func(i, j int) int { return tops[i].compare(&tops[j]) })
 	return g
 }
 

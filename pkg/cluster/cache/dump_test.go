@@ -169,6 +169,7 @@ func (d *dumper) fields(v reflect.Value, task *cluster.Task) any {
 func (d *dumper) class(v reflect.Value, task *cluster.Task) any {
 	all, _ := d.home(v).(map[string]any)
 	delete(all, "users")
+	delete(all, "Constraints") // part of its key, which may list labels that have ceased to matter
 	if task.Status != cluster.Pending && task.Status != cluster.Gated {
 		delete(all, "HasPorts")
 		delete(all, "Selection")

@@ -32,6 +32,10 @@ type Class struct {
 	// nodes are asked about. It is empty for pods that have their node.
 	Selection string
 
+	// Constraints is equal for classes whose pods differ only in request and images. Then a node may refuse the pods of one and not those
+	// of the other only for want of resources. It is empty for pods that have their node.
+	Constraints string
+
 	// Plain is the class of pods that are equal apart from volumes and devices: the class itself if it needs none.
 	Plain *Class
 
@@ -166,7 +170,7 @@ func (t *Table) Of(pod *pods.Pod, belonging Belonging) *Class {
 	plain := t.intern(request, balance, string(rest), func() *corev1.Pod { return specimen(pod, &s, nil) })
 	plain.HasPorts, plain.HasTerms, plain.Belonging = len(s.Ports) > 0, hasTerms, belonging
 	if plain.Selection == "" {
-		plain.Selection = selectionOf(&s)
+		plain.Selection, plain.Constraints = selectionOf(&s), constraintsOf(s)
 	}
 	demand := t.demandOf(pod, request)
 	if demand == nil {
@@ -175,6 +179,7 @@ func (t *Table) Of(pod *pods.Pod, belonging Belonging) *Class {
 	text, _ := json.Marshal(demand)
 	k := t.intern(request, balance, string(rest)+string(text), func() *corev1.Pod { return specimen(pod, &s, demand) })
 	k.HasPorts, k.HasTerms, k.Belonging, k.Selection = plain.HasPorts, hasTerms, belonging, plain.Selection
+	k.Constraints = plain.Constraints + string(text)
 	if k.Plain == k {
 		k.Plain = plain
 		plain.users++ // it is in use as long as this class is
@@ -260,6 +265,12 @@ func selectionOf(s *shape) string {
 		selects.Affinity = s.Affinity.NodeAffinity
 	}
 	text, _ := json.Marshal(&selects) // always marshals: it came out of JSON
+	return string(text)
+}
+
+func constraintsOf(s shape) string {
+	s.Images = nil
+	text, _ := json.Marshal(&s) // always marshals, as above
 	return string(text)
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"hekla.sh/hekla"
+	answersapi "hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/localcluster"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -31,6 +32,7 @@ type component struct {
 	serviceAccount string // in systemNamespace
 	servesMetrics  bool
 	servesWebhooks bool
+	answers        bool // questions, by way of the API server
 	arguments      []string
 	forYuniKorn    []string // further arguments, for users of YuniKorn
 }
@@ -42,7 +44,7 @@ var components = [...]component{
 		forYuniKorn: []string{"--yunikorn-labels", ownPods, podsOfYuniKorn},
 	},
 	{
-		name: "scheduler", serviceAccount: "volcano-scheduler", servesMetrics: true,
+		name: "scheduler", serviceAccount: "volcano-scheduler", servesMetrics: true, answers: true,
 		arguments: []string{"--scheduler-configmap=" + systemNamespace + "/volcano-scheduler-configmap"},
 		// By default the Lease has the names of the scheduler, and the ServiceAccount may use this one only.
 		forYuniKorn: []string{ownPods, podsOfYuniKorn, "--leader-elect-resource-name=" + schedulingv1beta1.DefaultSchedulerName},
@@ -101,6 +103,16 @@ func (c component) run(ctx context.Context, cluster *localcluster.Cluster) error
 	if err != nil {
 		return err
 	}
+	if c.answers && !cluster.IsAttached() { // a foreign API server does not reach this host
+		address, err := freeAddress()
+		if err != nil {
+			return err
+		}
+		if err := cluster.Apply(ctx, answersObjects()); err != nil {
+			return err
+		}
+		arguments = append(arguments, "--answers-address="+address, "--answers-service="+systemNamespace+"/"+answersService)
+	}
 	_, err = cluster.Run(ctx, localcluster.Program{
 		Name: c.process(), Path: path, Args: arguments, ReadyURL: "http://" + health + "/readyz",
 	})
@@ -132,6 +144,26 @@ func (c component) flags(kubeconfig, health string) ([]string, error) {
 		arguments = append(arguments, "--enable-metrics=true", "--listen-address="+metrics)
 	}
 	return arguments, nil
+}
+
+// answersService is the Service by which the API server passes questions on to the scheduler.
+const answersService = "volcano-scheduler-answers"
+
+// answersObjects let the API server pass questions on to a process on its own host. The scheduler adds its port and its authority.
+func answersObjects() []*unstructured.Unstructured {
+	service := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": answersService, "namespace": systemNamespace},
+		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
+	}}
+	group, version := answersapi.GroupVersion.Group, answersapi.GroupVersion.Version
+	registration := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": version + "." + group},
+		"spec": map[string]any{
+			"group": group, "version": version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+			"service": map[string]any{"name": answersService, "namespace": systemNamespace},
+		},
+	}}
+	return []*unstructured.Unstructured{service, registration}
 }
 
 // checkExpiry refuses a token that would leave the component without rights before a working day is over.

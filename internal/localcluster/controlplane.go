@@ -169,6 +169,18 @@ func (c controlPlane) apiServer(options Options) (Program, error) {
 		"--allow-privileged=true",
 		"--v=" + strconv.Itoa(options.Verbosity),
 	}
+	// A folder of an earlier version has no such certificate; its cluster runs on without extensions of the API.
+	if _, err := os.Stat(filepath.Join(c.pki(), frontProxy+".crt")); err == nil {
+		arguments = append(arguments,
+			"--proxy-client-cert-file="+filepath.Join(c.pki(), frontProxy+".crt"),
+			"--proxy-client-key-file="+filepath.Join(c.pki(), frontProxy+".key"),
+			"--requestheader-client-ca-file="+filepath.Join(c.pki(), "ca.crt"),
+			"--requestheader-allowed-names=hekla-front-proxy",
+			"--requestheader-username-headers=X-Remote-User",
+			"--requestheader-uid-headers=X-Remote-Uid",
+			"--requestheader-group-headers=X-Remote-Group",
+			"--requestheader-extra-headers-prefix=X-Remote-Extra-")
+	}
 	for _, version := range options.Serve {
 		arguments = append(arguments, "--runtime-config="+version+"=true")
 	}

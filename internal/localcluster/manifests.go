@@ -59,7 +59,7 @@ func ReadManifests(tree fs.FS) ([]*unstructured.Unstructured, error) {
 // WithoutPods leaves out what is for our pods on a cluster: who runs the programs as processes beside it has no use for that.
 func WithoutPods(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
-		return slices.Contains([]string{"Deployment", "Service", "PodDisruptionBudget"}, object.GetKind())
+		return slices.Contains([]string{"Deployment", "Service", "EndpointSlice", "APIService", "PodDisruptionBudget"}, object.GetKind())
 	})
 }
 

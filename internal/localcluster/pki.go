@@ -22,6 +22,9 @@ import (
 // certificateLife is far longer than a local cluster is kept; nothing here renews certificates.
 const certificateLife = 10 * 365 * 24 * time.Hour
 
+// frontProxy is the identity of the API server towards those to whom it passes requests on, with the names of their users.
+const frontProxy = "front-proxy"
+
 // identities are the certificates of a control plane, each in NAME.crt and NAME.key. The serving certificate is for
 // etcd and the API server alike: both listen on the same address.
 var identities = [...]struct {
@@ -32,6 +35,7 @@ var identities = [...]struct {
 	{name: "etcd-client", user: "kube-apiserver", usage: x509.ExtKeyUsageClientAuth},
 	{name: "admin", user: "hekla-admin", group: "system:masters", usage: x509.ExtKeyUsageClientAuth},
 	{name: "kwok", user: "hekla-kwok", group: "system:masters", usage: x509.ExtKeyUsageClientAuth},
+	{name: frontProxy, user: "hekla-front-proxy", usage: x509.ExtKeyUsageClientAuth},
 	{name: "kube-controller-manager", user: "system:kube-controller-manager", usage: x509.ExtKeyUsageClientAuth},
 }
 

@@ -24,7 +24,7 @@ var floors = [][]string{
 	{"pkg/actions"},
 	{"internal/explain", "internal/statuses", "internal/queueing"},
 	{"pkg/scheduler"},
-	{"internal/simulator", "internal/metrics", "internal/controllers"},
+	{"internal/simulator", "internal/metrics", "internal/controllers", "internal/answers"},
 	{"internal/demo", "internal/cli", "internal/benchmark", "internal/importer"},
 	{"cmd/scheduler", "cmd/controllers", "cmd/hekla", "test", "docs"},
 }

@@ -132,11 +132,15 @@ func TestARoleThatGivesTooMuchIsFound(t *testing.T) {
 	}
 }
 
+// What lets the scheduler answer questions, and the Role of Kubernetes by which it knows whom the API server passes on.
+const answers, proxyReader = "volcano-scheduler-answers", "extension-apiserver-authentication-reader"
+
 func TestBindingsStayWithinTheInstaller(t *testing.T) {
 	in := read(t)
 	check := func(binding string, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 		isOurs := ref.Kind == "ClusterRole" && slices.ContainsFunc(in.clusterRoles, func(r rbacv1.ClusterRole) bool { return r.Name == ref.Name }) ||
-			ref.Kind == "Role" && slices.ContainsFunc(in.roles, func(r rbacv1.Role) bool { return r.Name == ref.Name })
+			ref.Kind == "Role" && slices.ContainsFunc(in.roles, func(r rbacv1.Role) bool { return r.Name == ref.Name }) ||
+			ref.Kind == "Role" && ref.Name == proxyReader && binding == "RoleBinding "+answers
 		if !isOurs {
 			t.Errorf("%s binds %s %s, which the installer does not define", binding, ref.Kind, ref.Name)
 		}
@@ -155,8 +159,8 @@ func TestBindingsStayWithinTheInstaller(t *testing.T) {
 	for _, b := range in.roleBindings {
 		check("RoleBinding "+b.Name, b.RoleRef, b.Subjects)
 	}
-	if len(in.clusterRoleBindings) != 3 || len(in.roleBindings) != 3 {
-		t.Errorf("%d ClusterRoleBindings and %d RoleBindings, want three of each: one per program", len(in.clusterRoleBindings), len(in.roleBindings))
+	if len(in.clusterRoleBindings) != 4 || len(in.roleBindings) != 5 {
+		t.Errorf("%d ClusterRoleBindings and %d RoleBindings, want one per program, and one and two for answers", len(in.clusterRoleBindings), len(in.roleBindings))
 	}
 }
 
@@ -180,6 +184,7 @@ func TestRolesAreWhatThePackagesSayTheyNeed(t *testing.T) {
 		"volcano-scheduler":   "../../internal/edge/doc.go",
 		"volcano-controllers": "../../internal/controllers/doc.go",
 		admissionServer:       "../../internal/admission/doc.go",
+		answers:               "../../internal/answers/doc.go",
 	} {
 		wanted := documented(t, file)
 		var shipped []string

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	answersapi "hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/localcluster"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
@@ -76,6 +77,10 @@ func (r *release) inCluster(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	lists, err := discoverer.ServerPreferredResources()
+	// No scheduler runs here that would serve its group of the API. Nothing is stored in it.
+	if failed, ok := discovery.GroupDiscoveryFailedErrorGroups(err); ok && len(failed) == 1 && failed[answersapi.GroupVersion] != nil {
+		err = nil
+	}
 	if err != nil {
 		return nil, err
 	}

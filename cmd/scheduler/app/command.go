@@ -150,6 +150,13 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 		}
 		defer s.close()
 	}
+	if o.answersAddress != "" {
+		s, err := o.serveAnswers(ctx, clients.Core, r, logger.WithName("answers"))
+		if err != nil {
+			return err
+		}
+		defer s.close()
+	}
 	if o.enableHealthz {
 		s, err := o.serve(o.healthzAddress, healthHandler(isAlive, r.isReady, chosen.warning), logger)
 		if err != nil {

@@ -39,6 +39,9 @@ type options struct {
 	certFile, keyFile   string
 	election            process.Election
 	authenticateMetrics bool
+	answersAddress      string
+	answersService      string
+	answersEndpoint     string
 	featureGates        process.FeatureGates
 	verbosity           int
 	showVersion         bool
@@ -83,6 +86,12 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.authenticateMetrics, "authenticate-metrics", false,
 		"Serve /metrics and /debug/pprof/ by HTTPS, and only to clients whose token the API server authenticates, and authorizes to get that path.")
 	flags.BoolVar(&o.enablePprof, "enable-pprof", false, "Serve /debug/pprof/ on the address of /metrics.")
+	flags.StringVar(&o.answersAddress, "answers-address", "",
+		"Address where questions are answered by HTTPS (hekla why, try and diag), to those whom the API server permits. Empty answers none.")
+	flags.StringVar(&o.answersService, "answers-service", "",
+		"NAMESPACE/NAME of the Service by which the API server passes questions on. Empty leaves the API server alone.")
+	flags.StringVar(&o.answersEndpoint, "answers-endpoint", "",
+		"IP:PORT at which the Service finds this process. Empty: the Service names a host, and the port is that of --answers-address.")
 	flags.StringVar(&o.healthzAddress, "healthz-address", ":11251", "Address of /healthz and /readyz.")
 	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")
 	flags.StringVar(&o.certFile, "tls-cert-file", "", "Certificate with which to serve all these by HTTPS.")
@@ -139,6 +148,7 @@ func (o *options) validate() error {
 	if o.verbosity < 0 || o.verbosity > 10 {
 		invalid("v", o.verbosity, "must be from 0 to 10")
 	}
+	o.validateAnswers(invalid)
 	problems = append(problems, o.election.Validate()...)
 	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(problems...)

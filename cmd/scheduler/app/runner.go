@@ -53,6 +53,7 @@ type runner struct {
 	outbox    *edge.Outbox
 	scheduler *scheduler.Scheduler
 	meter     *load.Meter
+	publish   func(context.Context) // tells the API server where questions are answered; nil if it passes none on
 
 	policy    atomic.Pointer[framework.Policy] // offered and not taken
 	isLeading atomic.Bool
@@ -137,6 +138,9 @@ func (r *runner) lead(ctx, leading context.Context) error {
 			return nil
 		}
 		return err
+	}
+	if r.publish != nil {
+		watchers.Go(func() { r.publish(running) })
 	}
 	pace := scheduler.Pace{Coalesce: coalesce, Burst: cyclesAtOnce, Period: r.options.schedulePeriod}
 	r.scheduler.Run(running, clock.RealClock{}, eventSource{r}, reporter{r}, pace)

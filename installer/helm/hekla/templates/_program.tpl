@@ -11,6 +11,8 @@ and, if the program is one of which all replicas work and are called,
   webhookPort  where it is told to listen for the API server, which finds it at the Service's port 443
   configMap    the name of a ConfigMap that need not exist, and
   mountPath    the folder where the program finds it
+and, if the one that works answers questions,
+  answersPort  where it is told to listen for those that the API server passes on
 */ -}}
 {{- define "hekla.program" -}}
 {{- include "hekla.labelled" (dict "root" .root "text" (include "hekla.program.plain" .)) -}}
@@ -93,9 +95,20 @@ spec:
         {{- range concat $args (.values.extraArgs | default list) }}
         - {{ if regexMatch "^--[a-z-]+=[-a-z0-9:/]+$" . }}{{ . }}{{ else }}{{ toJson . }}{{ end }}
         {{- end }}
+        {{- if .answersPort }}
+        env:
+        - name: POD_IP
+          valueFrom:
+            fieldRef:
+              fieldPath: status.podIP
+        {{- end }}
         ports:
         - name: metrics
           containerPort: {{ .metricsPort }}
+        {{- with .answersPort }}
+        - name: answers
+          containerPort: {{ . }}
+        {{- end }}
         {{- with .webhookPort }}
         - name: webhooks
           containerPort: {{ . }}
@@ -225,6 +238,10 @@ spec:
   {{- if .webhookPort }}
   - ports:
     - port: webhooks
+  {{- end }}
+  {{- if .answersPort }}
+  - ports:
+    - port: answers # the API server, too; who asks must say who it is
   {{- end }}
 {{- end }}
 {{- end -}}

@@ -1,0 +1,95 @@
+// Package api has the forms in which questions and answers go over the wire: the group answers.hekla.sh of the API.
+//
+// Main types: a [Reply] wraps every answer, so that it reads as an object of the API. [Job], [Pod] and [Queue] are answers with their story from
+// the journal. Answers of package explain are used as they are.
+//
+// Invariant: fields are only added within a version.
+//
+// It must not know servers or clients.
+package api
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/journal"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// GroupVersion is the group of all questions.
+var GroupVersion = schema.GroupVersion{Group: "answers.hekla.sh", Version: "v1alpha1"}
+
+// Resource is a kind of question.
+type Resource struct {
+	Name, Singular, Kind, Verb string
+	Namespaced                 bool
+}
+
+// The resources.
+var (
+	Jobs        = Resource{"jobs", "job", "JobAnswer", "get", true}
+	Pods        = Resource{"pods", "pod", "PodAnswer", "get", true}
+	Queues      = Resource{"queues", "queue", "QueueAnswer", "get", true}
+	Workloads   = Resource{"workloads", "workload", "JobAnswer", "get", true}
+	Submissions = Resource{"submissions", "submission", "SubmissionAnswer", "create", true}
+	Nodes       = Resource{"nodes", "node", "NodeAnswer", "get", false}
+	Diagnoses   = Resource{"diagnoses", "diagnosis", "Diagnosis", "get", false}
+)
+
+// Resources are all of them.
+var Resources = []Resource{Jobs, Pods, Queues, Workloads, Submissions, Nodes, Diagnoses}
+
+// Path is where an object of the resource is asked about. The namespace is ignored if the resource has none.
+func (r Resource) Path(namespace, name string) string {
+	path := "/apis/" + GroupVersion.String() + "/"
+	if r.Namespaced {
+		path += "namespaces/" + namespace + "/"
+	}
+	path += r.Name
+	if name != "" {
+		path += "/" + name
+	}
+	return path
+}
+
+// Reply is an answer as an object of the API.
+type Reply[T any] struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        Metadata `json:"metadata"`
+	Answer          T        `json:"answer"`
+}
+
+// Metadata names what was asked about.
+type Metadata struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// Job is the answer to why a job waits, or what became of it.
+type Job struct {
+	explain.Why `json:",inline"`
+	// Story are the latest decisions about it, the oldest first.
+	Story []journal.Entry `json:"story,omitempty"`
+}
+
+// Pod is the answer about a pod.
+type Pod struct {
+	explain.Pod `json:",inline"`
+	// Cause is why its job waits, absent if the pod has a node.
+	Cause *explain.Cause  `json:"cause,omitempty"`
+	Story []journal.Entry `json:"story,omitempty"`
+}
+
+// Queue is the answer about a queue.
+type Queue struct {
+	explain.Queue `json:",inline"`
+	Story         []journal.Entry `json:"story,omitempty"`
+}
+
+// Submission is a job that is not submitted: its PodGroup and pods as the API server would return them.
+type Submission struct {
+	PodGroup *schedulingv1beta1.PodGroup `json:"podGroup"`
+	Pods     []*corev1.Pod               `json:"pods"`
+}

@@ -1,0 +1,42 @@
+// Package answers lets people ask the running scheduler: it serves the answers of package explain over HTTPS, as the API group
+// answers.hekla.sh, to those who may see them.
+//
+// The API server passes requests for that group on to this server (API aggregation). So a user needs nothing but a kubeconfig,
+// whatever kind of credentials it holds, and RBAC says who may ask what:
+//
+//	get    jobs pods queues workloads   of a namespace: why does it wait, what does the queue hold
+//	create submissions                  of a namespace: what would happen if this were submitted
+//	get    nodes diagnoses              of the cluster
+//	create configurations               of the cluster: what would another configuration decide
+//
+// Main types: a [Server] is the handler. Its questions are asked of a [hekla.sh/hekla/pkg/scheduler.Questions], which answers
+// between cycles. Who asks and what they may is found out by package gate. Package api has what goes over the wire. Package publish tells
+// the API server where the leader is, and which authority signed its certificate.
+//
+// Invariants:
+//
+//  1. Nothing is answered to a client that is not authenticated, or that may not get the resource at the path: both are asked of
+//     the API server, and refused if it cannot be asked.
+//  2. Nothing is changed. A question that is answered leaves model, journal and cluster as they were.
+//  3. Names of jobs and pods of namespaces in which the client may not get jobs are left out of every answer, also from
+//     sentences; their sums stay.
+//  4. Questions take at most a bounded part of the scheduler's time ([Share]). Those beyond wait, and those that wait too long
+//     fail with 429 and the time to wait. A request of more than [MaxBody] bytes is refused.
+//  5. What is wrong with a request is answered as a Status of the API, and names the object or the field.
+//
+// It must not know how answers are found, plugins, or actions.
+//
+// # Permissions
+//
+// ClusterRole (verbs per resource):
+//
+//	authentication.k8s.io   tokenreviews                                            create
+//	authorization.k8s.io    subjectaccessreviews                                    create
+//	apiregistration.k8s.io  apiservices named v1alpha1.answers.hekla.sh             get patch
+//
+// Role in the namespace of the Service (volcano-system):
+//
+//	discovery.k8s.io        endpointslices named volcano-scheduler-answers          get update
+//
+// And the Role extension-apiserver-authentication-reader of Kubernetes in the namespace kube-system.
+package answers

@@ -1,0 +1,203 @@
+// Package publish tells the API server where the scheduler that leads answers questions, and which authority signed its
+// certificate.
+//
+// Main type: a [Publication]. It has a certificate of its own making, whose key never leaves the process. The installer has made an APIService and, in a
+// cluster, a Service without a selector and its EndpointSlice; the leader writes its address and authority into them.
+//
+// Invariants:
+//
+//  1. Only the leader writes, and it writes again what another client has overwritten.
+//  2. Objects that are not installed are not made. Then the API server passes no questions on, and a message says so once.
+//
+// It must not know questions and answers.
+package publish
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/cert"
+)
+
+const (
+	// period is how often it is looked whether another client has overwritten what is published.
+	period = 15 * time.Second
+	// retry is how soon a write that failed is tried again.
+	retry = time.Second
+	// renewal is how old a certificate becomes. It is valid for a year.
+	renewal = 90 * 24 * time.Hour
+	// patience bounds one request.
+	patience = 10 * time.Second
+)
+
+// Publication is where one process answers.
+type Publication struct {
+	client             kubernetes.Interface
+	namespace, service string
+	group              string // the name of the APIService
+	address            string // of this process for the API server: IP:PORT, or "" if it is on the same host
+	port               int    // where this process listens
+	logger             logr.Logger
+	certificate        atomic.Pointer[tls.Certificate]
+	bundle             []byte
+	made               time.Time
+	said               string
+}
+
+// Options say what is published.
+type Options struct {
+	// Service is its name, in Namespace. APIService is VERSION.GROUP.
+	Namespace, Service, APIService string
+	// Endpoint is the IP:PORT at which the API server finds this process. It is empty for a process beside the API server, which is then
+	// found at its port of the host that the Service names.
+	Endpoint string
+	// Port is where this process listens.
+	Port   int
+	Logger logr.Logger
+}
+
+// New returns a publication with a certificate. Nothing is written before [Publication.Run].
+func New(client kubernetes.Interface, o Options) (*Publication, error) {
+	p := &Publication{client: client, namespace: o.Namespace, service: o.Service, group: o.APIService, address: o.Endpoint, port: o.Port, logger: o.Logger}
+	return p, p.renew(time.Now())
+}
+
+// renew makes a certificate for the name by which the API server calls the Service.
+func (p *Publication) renew(now time.Time) error {
+	host := p.service + "." + p.namespace + ".svc"
+	certificate, key, err := cert.GenerateSelfSignedCertKey(host, nil, []string{host, "localhost"})
+	if err != nil {
+		return fmt.Errorf("make a certificate for %s: %w", host, err)
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return fmt.Errorf("make a certificate for %s: %w", host, err)
+	}
+	p.certificate.Store(&pair)
+	p.bundle, p.made = certificate, now
+	return nil
+}
+
+// TLS returns the settings of the server. It asks clients for a certificate, which package gate checks.
+func (p *Publication) TLS() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.certificate.Load(), nil }}
+}
+
+// Run keeps published what the API server needs, until the context ends.
+func (p *Publication) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait := period
+		if err := p.step(ctx); err != nil && ctx.Err() == nil {
+			if wait = retry; p.said != err.Error() {
+				p.said = err.Error()
+				p.logger.Info("Questions cannot be asked through the API server", "error", p.said)
+			}
+			if apierrors.IsNotFound(errors.Unwrap(err)) || apierrors.IsForbidden(errors.Unwrap(err)) {
+				wait = period
+			}
+		} else {
+			p.said = ""
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (p *Publication) step(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if now := time.Now(); now.Sub(p.made) > renewal {
+		if err := p.renew(now); err != nil {
+			return err
+		}
+	}
+	if p.address != "" {
+		if err := p.writeEndpoint(ctx); err != nil {
+			return fmt.Errorf("EndpointSlice %s/%s: %w", p.namespace, p.service, err)
+		}
+	}
+	if err := p.writeAuthority(ctx); err != nil {
+		return fmt.Errorf("APIService %s: %w", p.group, err)
+	}
+	return nil
+}
+
+// writeEndpoint makes this process the only endpoint of the Service.
+func (p *Publication) writeEndpoint(ctx context.Context) error {
+	host, portText, err := net.SplitHostPort(p.address)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(portText)
+	if err != nil {
+		return err
+	}
+	slices := p.client.DiscoveryV1().EndpointSlices(p.namespace)
+	slice, err := slices.Get(ctx, p.service, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if len(slice.Endpoints) == 1 && len(slice.Endpoints[0].Addresses) == 1 && slice.Endpoints[0].Addresses[0] == host &&
+		len(slice.Ports) == 1 && slice.Ports[0].Port != nil && *slice.Ports[0].Port == int32(port) {
+		return nil
+	}
+	name, ready, number := "answers", true, int32(port)
+	slice.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{host}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}}
+	slice.Ports = []discoveryv1.EndpointPort{{Name: &name, Port: &number}}
+	_, err = slices.Update(ctx, slice, metav1.UpdateOptions{})
+	return err
+}
+
+// apiService is what is read and written of one.
+type apiService struct {
+	Spec struct {
+		CABundle []byte `json:"caBundle,omitempty"`
+		Service  *struct {
+			Port *int `json:"port,omitempty"`
+		} `json:"service,omitempty"`
+	} `json:"spec"`
+}
+
+// writeAuthority makes the API server trust the certificate.
+func (p *Publication) writeAuthority(ctx context.Context) error {
+	path := "/apis/apiregistration.k8s.io/v1/apiservices/" + p.group
+	api := p.client.Discovery().RESTClient()
+	body, err := api.Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+	if err != nil {
+		return err
+	}
+	var now apiService
+	if err := json.Unmarshal(body, &now); err != nil {
+		return err
+	}
+	wanted := map[string]any{"caBundle": p.bundle}
+	isSame := string(now.Spec.CABundle) == string(p.bundle)
+	if p.address == "" {
+		wanted["service"] = map[string]any{"port": p.port}
+		isSame = isSame && now.Spec.Service != nil && now.Spec.Service.Port != nil && *now.Spec.Service.Port == p.port
+	}
+	if isSame {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"spec": wanted})
+	if err != nil {
+		return err
+	}
+	return api.Patch(types.MergePatchType).AbsPath(path).Body(patch).SetHeader("Accept", "application/json").Do(ctx).Error()
+}

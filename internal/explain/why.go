@@ -1,0 +1,147 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Why says why a job waits: one cause, and what would make it start.
+type Why struct {
+	Job   Job   `json:"job"`
+	Cause Cause `json:"cause"`
+	// Ahead are the jobs of its queue that are tried before it, the first in front.
+	Ahead []Ahead `json:"ahead,omitempty"`
+	// Proposals are changes with which the job would start now. Each was tried by the code that places.
+	Proposals []Proposal `json:"proposals,omitempty"`
+	// NoProposals says why none were looked for, "" if they were.
+	NoProposals string `json:"noProposals,omitempty"`
+}
+
+// Ahead is a job that is tried before another.
+type Ahead struct {
+	Job      string `json:"job"`
+	Priority int32  `json:"priority"`
+	// Because says why it comes before: its priority, its age, or the order of a plugin.
+	Because string `json:"because"`
+	Reason  string `json:"reason,omitempty"` // why it waits itself, a code
+}
+
+// maxAhead is the number of jobs in front that are named: the first ones decide.
+const maxAhead = 10
+
+// Why explains a job. Proposals are looked for only if they are wanted, because each costs a trial.
+func (m *Model) Why(now time.Time, id cluster.JobID, wantsProposals bool) (Why, error) {
+	j := m.cluster.Job(id)
+	if j == nil || j.Group == nil {
+		return Why{}, NotFound{"PodGroup", id.String()}
+	}
+	state, err := m.Job(now, id)
+	if err != nil {
+		return Why{}, err
+	}
+	answer := Why{Job: state}
+	m.try(now, func(s *framework.Session) {
+		answer.Cause = m.cause(s, j, &state)
+		if isWaiting(j) {
+			answer.Ahead = ahead(s, j)
+		}
+	})
+	switch {
+	case !answer.Cause.Waits:
+	case !wantsProposals:
+		answer.NoProposals = "the scheduler answers many questions now; ask again in some seconds"
+	default:
+		answer.Proposals, answer.NoProposals = m.proposals(now, j, &answer.Cause)
+	}
+	return answer, nil
+}
+
+// FindJob returns the job that users call by a name: that of its PodGroup, or of the object for which a controller made the PodGroup.
+// Of several with one name it is the youngest.
+func (m *Model) FindJob(namespace, name string) (cluster.JobID, error) {
+	id := cluster.JobID{Namespace: namespace, Name: name}
+	if j := m.cluster.Job(id); j != nil && j.Group != nil {
+		return id, nil
+	}
+	full := namespace + "/" + name
+	var found *cluster.Job
+	m.cluster.EachJob(func(j *cluster.Job) {
+		if j.ID.Namespace == namespace && j.Group != nil && j.Name() == full && (found == nil || cluster.CompareJobs(found, j) < 0) {
+			found = j
+		}
+	})
+	if found == nil {
+		return id, NotFound{"job", full}
+	}
+	return found.ID, nil
+}
+
+// Cause returns why the job of a pod waits, nil if the pod has a node or no job.
+func (m *Model) Cause(now time.Time, id cluster.JobID) *Cause {
+	j := m.cluster.Job(id)
+	if j == nil || j.Group == nil {
+		return nil
+	}
+	why, err := m.Why(now, id, false)
+	if err != nil {
+		return nil
+	}
+	return &why.Cause
+}
+
+// ahead lists the jobs of the queue that are tried before a job.
+func ahead(s *framework.Session, j *cluster.Job) []Ahead {
+	var before []*cluster.Job
+	for _, other := range s.Cluster.Waiting() {
+		if other != j && other.Queue == j.Queue && isWaiting(other) && other.IsPendingAdmission() == j.IsPendingAdmission() && s.CompareJobs(other, j) < 0 {
+			before = append(before, other)
+		}
+	}
+	slices.SortFunc(before, s.CompareJobs)
+	var all []Ahead
+	for _, other := range before[:min(len(before), maxAhead)] {
+		a := Ahead{Job: other.Name(), Priority: other.Priority, Because: whyAhead(other, j)}
+		if other.Verdict != nil {
+			a.Reason = string(other.Verdict.Code)
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+func whyAhead(other, j *cluster.Job) string {
+	switch {
+	case other.Priority > j.Priority:
+		return fmt.Sprintf("its priority %d is higher than %d", other.Priority, j.Priority)
+	case other.Priority == j.Priority && other.Created().Before(j.Created()):
+		return "it is older by " + j.Created().Sub(other.Created()).Round(time.Second).String()
+	}
+	return "the plugins of the configuration order it so"
+}
+
+// largest returns the most that a node of those that match has of what a pod requests, as shortages; empty if one of them has enough of all.
+func (m *Model) largest(t *cluster.Task) []Shortage {
+	var short []verdict.Shortage
+	for d, need := range t.Request() {
+		var most int64
+		name := m.cluster.Resources.Name(dim(d))
+		for _, n := range m.cluster.Nodes() {
+			if n.Object != nil && n.Allocatable.At(dim(d)) <= maxAmount {
+				most = max(most, n.Allocatable.At(dim(d)))
+			} else if n.Object != nil {
+				most = max(most, need)
+			}
+		}
+		if need > most {
+			short = append(short, verdict.Shortage{Resource: name, Need: need, Have: most})
+		}
+	}
+	slices.SortFunc(short, func(a, b verdict.Shortage) int { return cmp.Compare(a.Resource, b.Resource) })
+	return shortages(short)
+}

@@ -1,0 +1,86 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/journal"
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// maxStory is the largest number of journal entries in the story of one job, pod or queue.
+const maxStory = 100
+
+// JobStory is why a job waits, and the latest decisions about it.
+type JobStory struct {
+	Why   explain.Why
+	Story []journal.Entry
+}
+
+// Why explains a job by the name by which users call it, with the latest decisions about it. Proposals are looked for if they are wanted.
+// Of a job that is gone only the story is known.
+func (q *Questions) Why(ctx context.Context, namespace, name string, wantsProposals bool) (JobStory, error) {
+	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (JobStory, error) {
+		id, err := m.FindJob(namespace, name)
+		if err != nil {
+			return JobStory{}, err
+		}
+		why, err := m.Why(now, id, wantsProposals)
+		return JobStory{Why: why, Story: s.journal.OfJob(id, maxStory)}, err
+	})
+}
+
+// WhyWorkload explains a Workload of Kueue's API.
+func (q *Questions) WhyWorkload(ctx context.Context, namespace, name string) (JobStory, error) {
+	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (JobStory, error) {
+		id := cluster.WorkloadID(namespace, name)
+		why, err := m.Why(now, id, false)
+		if err != nil {
+			return JobStory{}, explain.NotFound{Kind: "Workload", Name: namespace + "/" + name}
+		}
+		return JobStory{Why: why, Story: s.journal.OfJob(id, maxStory)}, nil
+	})
+}
+
+// PodStory is the state of a pod, why its job waits while it does, and the latest decisions about the pod.
+type PodStory struct {
+	Pod   explain.Pod
+	Cause *explain.Cause
+	Story []journal.Entry
+}
+
+// WhyPod explains a pod. Of one that is gone the story is known as long as the journal has it.
+func (q *Questions) WhyPod(ctx context.Context, pod types.NamespacedName) (PodStory, error) {
+	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (PodStory, error) {
+		story := s.journal.OfPod(pod, maxStory)
+		state, err := m.Pod(now, pod)
+		if err != nil {
+			if len(story) == 0 {
+				return PodStory{}, err
+			}
+			return PodStory{Pod: explain.Pod{Pod: pod.String(), Status: "Gone"}, Story: story}, nil
+		}
+		answer := PodStory{Pod: state, Story: story}
+		if t := s.cache.Task(pod); t != nil && t.Job != nil && t.Status == cluster.Pending {
+			answer.Cause = m.Cause(now, t.Job.ID)
+		}
+		return answer, nil
+	})
+}
+
+// QueueStory is what a queue holds and may hold, and the latest decisions about its jobs.
+type QueueStory struct {
+	Queue explain.Queue
+	Story []journal.Entry
+}
+
+// WhyQueue explains a queue.
+func (q *Questions) WhyQueue(ctx context.Context, name string) (QueueStory, error) {
+	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (QueueStory, error) {
+		state, err := m.Queue(now, name)
+		return QueueStory{Queue: state, Story: s.journal.OfQueue(name, maxStory)}, err
+	})
+}

@@ -77,6 +77,9 @@ func (k *keeper) newPlan(n *workload.Nomination) *cluster.Plan {
 func (k *keeper) nodesOf(w *workload.Workload) [][]settings.NodeCount {
 	nodes := make([][]settings.NodeCount, len(w.PodSets))
 	j := k.jobOf(w.Namespace, w.Name)
+	if j == nil {
+		return nodes // all of its pods have ended
+	}
 	for i := range w.PodSets {
 		counts := map[string]int32{}
 		for _, t := range j.Tasks() {

@@ -42,7 +42,7 @@ func (f *filling) count() {
 			f.used[t.Index] = true
 		}
 		switch {
-		case t.Status == cluster.Succeeded:
+		case t.Status == cluster.Succeeded && f.e.IsOfAdmission(t.Created()):
 			f.ended++
 		case t.IsStandIn && t.Node == nil:
 			f.homeless = append(f.homeless, t)
@@ -57,11 +57,7 @@ func (f *filling) count() {
 			f.onNode[t.Node.Name]++
 		}
 	}
-	for _, r := range f.e.Object.Status.ReclaimablePods {
-		if r.Name == f.name {
-			f.ended = max(f.ended, int(r.Count))
-		}
-	}
+	f.ended = f.e.Ended(&f.e.Held.PodSets[f.i], f.ended)
 	slices.SortFunc(f.pods, cluster.CompareTasks)
 	slices.SortFunc(f.standIns, byIndex)
 }

@@ -95,6 +95,12 @@ func (k *keeper) checkPlans() {
 
 // update brings the nodes of a Workload to what it holds. The Workload may be unknown, and the job may be nil.
 func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
+	// A job without pods is forgotten. Since it was noted, another may have been made for the Workload.
+	if e != nil {
+		if known := k.jobOf(e.Namespace, e.Name); known != nil {
+			j = known
+		}
+	}
 	switch {
 	case e == nil || e.Held == nil:
 		k.release(j)
@@ -198,7 +204,7 @@ func (k *keeper) start(e *workloads.Entry, j *cluster.Job) {
 		x.Unpipeline(t)
 	}
 	y := k.Begin()
-	isPlaced := true
+	isPlaced, isMoved := true, false
 	for i, t := range promised {
 		if isPlaced = isPlaced && k.Placer.Fits(t, nodes[i]); isPlaced {
 			x.Place(t, nodes[i])
@@ -206,7 +212,7 @@ func (k *keeper) start(e *workloads.Entry, j *cluster.Job) {
 	}
 	if !isPlaced {
 		y.Undo()
-		isPlaced = gang.Together(k.Session, promised, false)
+		isPlaced, isMoved = gang.Together(k.Session, promised, false), true
 	}
 	if !isPlaced {
 		x.Undo()
@@ -216,6 +222,9 @@ func (k *keeper) start(e *workloads.Entry, j *cluster.Job) {
 	}
 	x.Commit()
 	k.Cluster.Plans().Fulfil(p)
+	if isMoved {
+		k.Workloads.Move(e, k.nodesOf(&e.Workload))
+	}
 	k.revisit(&e.Workload)
 }
 

@@ -5,8 +5,8 @@ import "hekla.sh/hekla/pkg/cluster"
 // AddStandIn adds a waiting stand-in to a job that has none of this podset and index. Undoing removes it.
 func (c *Cluster) AddStandIn(j *cluster.Job, of *cluster.Podset, index int) *cluster.Task {
 	t := cluster.NewStandIn(j, of, index)
-	c.log = append(c.log, operation{task: t, presence: added})
 	c.attach(t)
+	c.log = append(c.log, operation{task: t, presence: added})
 	return t
 }
 

@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"slices"
+
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -36,6 +38,19 @@ type Assignment struct {
 	// them may help.
 	Lacks       []resources.Dim
 	NodesLacked bool
+	// Contested says that fewer pods would have fitted if there were a Workload to evict.
+	Contested bool
+}
+
+// Join takes in what was short in another search for the same Workload, with fewer pods.
+func (a *Assignment) Join(other *Assignment) {
+	for _, fr := range other.Lacks {
+		if !slices.Contains(a.Lacks, fr) {
+			a.Lacks = append(a.Lacks, fr)
+		}
+	}
+	a.NodesLacked = a.NodesLacked || other.NodesLacked
+	a.Contested = a.Contested || other.Mode != NoFit || other.Contested
 }
 
 // PodSetAssignment is the part of an assignment for one pod set.

@@ -175,7 +175,7 @@ func (q *Queues) Refuse(w *Workload, a *Assignment) {
 	r := &refusal{queue: w.Queue, shape: w.Shape, first: w}
 	for _, fr := range a.Lacks {
 		r.keys = append(r.keys, waitKey{w.Queue.Tree(), fr, false})
-		if a.Mode != NoFit {
+		if a.Mode != NoFit || a.Contested {
 			r.keys = append(r.keys, waitKey{w.Queue.Tree(), fr, true})
 		}
 	}

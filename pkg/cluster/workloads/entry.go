@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/workload"
@@ -61,6 +62,17 @@ type HeldPodSet struct {
 	// Nodes say how many of the pods stand on which nodes. They are empty if the admission names none, as that of a Workload
 	// which Kueue has admitted.
 	Nodes []settings.NodeCount
+}
+
+// Ended is how many pods of a pod set that is held need no nodes any more. succeeded are those that exist and have ended well.
+func (e *Entry) Ended(set *HeldPodSet, succeeded int) int {
+	all, left := settings.PodsLeft(e.Object, &v1beta2.PodSetAssignment{Name: set.Name, Count: &set.Count})
+	return max(succeeded, int(all-left))
+}
+
+// IsOfAdmission reports whether a pod that was made at a time was made by the present admission, as far as that can be told.
+func (e *Entry) IsOfAdmission(created time.Time) bool {
+	return conditions.Of(e.Object, v1beta2.Evicted) == nil || !created.Before(since(e.Object, v1beta2.QuotaReserved))
 }
 
 // ID is the namespace and name of the Workload.

@@ -78,32 +78,13 @@ func (r *holding) charges(o *v1beta2.Workload, a *v1beta2.Admission) []cohort.Am
 	sums := map[resources.Dim]int64{}
 	for i := range a.PodSetAssignments {
 		p := &a.PodSetAssignments[i]
-		all, left := podsOf(o, p)
+		all, left := settings.PodsLeft(o, p)
 		for _, name := range slices.Sorted(maps.Keys(p.Flavors)) {
 			fr := r.index.OfFlavor(p.Flavors[name], name)
-			sums[fr] = plus(sums[fr], part(resources.Saturated(name, p.ResourceUsage[name]), left, all))
+			sums[fr] = plus(sums[fr], part(resources.Saturated(name, p.ResourceUsage[name]), int64(left), int64(all)))
 		}
 	}
 	return amounts(sums)
-}
-
-// podsOf is with how many pods a pod set was admitted, and how many of them are left.
-func podsOf(o *v1beta2.Workload, p *v1beta2.PodSetAssignment) (all, left int64) {
-	for i := range o.Spec.PodSets {
-		if o.Spec.PodSets[i].Name == p.Name {
-			all = int64(o.Spec.PodSets[i].Count)
-		}
-	}
-	if p.Count != nil {
-		all = int64(*p.Count)
-	}
-	left = all
-	for _, ended := range o.Status.ReclaimablePods {
-		if ended.Name == p.Name {
-			left = max(all-int64(ended.Count), 0)
-		}
-	}
-	return all, left
 }
 
 // part is so many parts of a value that has as many as all says.

@@ -93,7 +93,7 @@ func (r *Reader) dropWorkload(key types.NamespacedName, uid types.UID) {
 }
 
 // placeLater places all Workloads that are to be placed, in the order of their names: those last that have a record of a plan,
-// because it counts on others.
+// because it counts on others: all that hold quota must be charged before it is known whether the plan still fits.
 func (r *Reader) placeLater(now time.Time) {
 	all := r.toPlace
 	r.toPlace = nil
@@ -102,7 +102,7 @@ func (r *Reader) placeLater(now time.Time) {
 	for _, e := range all {
 		switch {
 		case r.entries[e.ID()] != e:
-		case !e.isKnown && e.Object.Annotations[v1beta2.PlanAnnotation] != "":
+		case !e.isKnown && e.Object.Annotations[v1beta2.PlanAnnotation] != "" && !conditions.Is(e.Object, v1beta2.QuotaReserved):
 			planned = append(planned, e)
 		default:
 			r.place(e, now)
@@ -229,7 +229,7 @@ func (r *Reader) wait(e *Entry, w *settings.Workload, c *kinds.Cluster) {
 // controllers do.
 func (r *base) queueOf(e *Entry, w *settings.Workload, now time.Time) (c *kinds.Cluster, why condition, waits bool) {
 	switch {
-	case e.Object.DeletionTimestamp != nil, !w.IsActive, w.GatedBy != "", !r.isBack(e, now):
+	case e.Object.DeletionTimestamp != nil, !w.IsActive, w.GatedBy != "":
 		return nil, condition{}, false
 	case slices.ContainsFunc(e.Object.Status.AdmissionChecks, func(s v1beta2.AdmissionCheckState) bool {
 		return s.State == v1beta2.CheckRetry || s.State == v1beta2.CheckRejected
@@ -257,6 +257,8 @@ func (r *base) queueOf(e *Entry, w *settings.Workload, now time.Time) (c *kinds.
 		return nil, condition{v1beta2.ReasonMisconfigured, "workload namespace doesn't match ClusterQueue selector"}, false
 	case w.Problem != "":
 		return nil, condition{v1beta2.ReasonMisconfigured, w.Problem}, false
+	case !r.isBack(e, now):
+		return nil, condition{}, false
 	}
 	return c, condition{}, true
 }

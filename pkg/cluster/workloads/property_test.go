@@ -150,7 +150,7 @@ func (d *drawn) charged() (wrong string) {
 		}
 		left := int64(*o.Status.Admission.PodSetAssignments[0].Count)
 		for _, r := range o.Status.ReclaimablePods {
-			left = max(left-int64(r.Count), 0)
+			left = min(left, max(int64(o.Spec.PodSets[0].Count-r.Count), 0))
 		}
 		used[o.Status.Admission.ClusterQueue] += left * 1000
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"hekla.sh/hekla/internal/queueing/policy"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness"
@@ -54,12 +53,18 @@ type World struct {
 	Evictions int
 	// Said has what was decided in the last step, in order.
 	Said []string
+	// Policy is what the controllers go by.
+	Policy policy.Policy
+	// Judge is told of each status before it is written, with the Workload as it is then; nil is told nothing.
+	Judge func(*decision.WorkloadStatus, *v1beta2.Workload)
 
-	objects map[string]client.Object
-	pods    map[types.NamespacedName]*pod
-	version int
-	made    int
-	tb      harness.TB
+	configuration string
+	crash         *crash
+	objects       map[string]client.Object
+	pods          map[types.NamespacedName]*pod
+	version       int
+	made          int
+	tb            harness.TB
 }
 
 type pod struct {
@@ -71,7 +76,7 @@ type pod struct {
 // New returns a world under a configuration.
 func New(tb harness.TB, configuration string) *World {
 	tb.Helper()
-	w := &World{Loop: loop.New(tb, configuration), Grace: 1, objects: map[string]client.Object{}, pods: map[types.NamespacedName]*pod{}, tb: tb}
+	w := &World{Loop: loop.New(tb, configuration), configuration: configuration, Grace: 1, objects: map[string]client.Object{}, pods: map[types.NamespacedName]*pod{}, tb: tb}
 	return w.Apply("{kind: Namespace, metadata: {name: " + Namespace + "}}")
 }
 
@@ -81,7 +86,7 @@ func (w *World) AddNode(name, allocatable string, labels ...string) *World {
 	for i := 0; i+1 < len(labels); i += 2 {
 		n.Labels[labels[i]] = labels[i+1]
 	}
-	w.Set(n)
+	w.show(n)
 	return w
 }
 
@@ -143,6 +148,30 @@ func (w *World) Delete(o client.Object) {
 	w.Remove(o)
 }
 
+// Mark has a Workload being deleted: it goes when its pods are gone.
+func (w *World) Mark(name string) {
+	o, now := w.Workload(name).DeepCopy(), metav1.NewTime(w.Now)
+	o.DeletionTimestamp = &now
+	w.show(o)
+}
+
+// Object returns an object by its kind and name, such as "v1beta2.ClusterQueue/q" or "v1.Node/n1", nil if it does not exist.
+func (w *World) Object(name string) client.Object { return w.objects[name] }
+
+// Names are those of all objects of a kind, such as "v1beta2.Cohort/", in order.
+func (w *World) Names(kind string) (names []string) {
+	for name := range w.objects {
+		if strings.HasPrefix(name, kind) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Replace has an object be another version of itself.
+func (w *World) Replace(o client.Object) { w.show(o) }
+
 // Workload returns a Workload, nil if it does not exist.
 func (w *World) Workload(name string) *v1beta2.Workload {
 	o, _ := w.objects["v1beta2.Workload/"+name].(*v1beta2.Workload)
@@ -173,10 +202,15 @@ func (w *World) Step() (changed bool) {
 	w.tb.Helper()
 	w.Said = nil
 	d := w.Cycle()
-	w.write(d)
-	w.bind(d)
+	carried := carrier{w}
+	carried.write(d)
+	carried.bind(d)
 	changed = len(d.Binds)+len(d.Workloads)+len(d.WorkloadPlans) > 0
-	return w.control() || changed
+	if w.hasCrashed() {
+		w.Restart(nil)
+		changed = true
+	}
+	return carried.control() || changed
 }
 
 // Rest runs steps until two in a row change nothing. It fails after the most.
@@ -195,159 +229,6 @@ func (w *World) Rest(most int) *World {
 
 func (w *World) say(format string, arguments ...any) {
 	w.Said = append(w.Said, fmt.Sprintf(format, arguments...))
-}
-
-// write writes what was decided about Workloads.
-func (w *World) write(d *decision.Decisions) {
-	for _, p := range d.WorkloadPlans {
-		o := w.Workload(p.Workload.Name).DeepCopy()
-		if o.Annotations == nil {
-			o.Annotations = map[string]string{}
-		}
-		if o.Annotations[v1beta2.PlanAnnotation] = p.Record; p.Record == "" {
-			delete(o.Annotations, v1beta2.PlanAnnotation)
-		}
-		w.show(o)
-	}
-	for i := range d.Workloads {
-		s := &d.Workloads[i]
-		o := w.Workload(s.Workload.Name)
-		if o == nil {
-			continue
-		}
-		o = o.DeepCopy()
-		if !s.Apply(o) {
-			w.Loop.Apply(cache.WorkloadFailed{Workload: s.Workload, UID: s.UID, At: w.Now})
-			continue
-		}
-		switch {
-		case s.Evict != nil:
-			w.Evictions++
-			w.say("evict %s %s", o.Name, s.Evict.Preempted)
-		case s.Reserve != nil:
-			w.say("admit %s", o.Name)
-		}
-		w.show(o)
-		w.Loop.Apply(cache.WorkloadWritten{Workload: s.Workload, UID: s.UID, Version: o.ResourceVersion})
-	}
-}
-
-// bind has pods run that were bound.
-func (w *World) bind(d *decision.Decisions) {
-	for _, b := range d.Binds {
-		p := w.pods[b.Pod]
-		if p == nil || p.UID != b.UID {
-			continue
-		}
-		p.Pod = p.Pod.DeepCopy()
-		p.Spec.NodeName, p.Status.Phase = b.Node, corev1.PodRunning
-		w.Set(p.Pod)
-	}
-}
-
-// control does what the controllers of Workloads and Jobs do.
-func (w *World) control() (changed bool) {
-	for _, o := range w.Workloads() {
-		pods := w.podsOf(o.Name)
-		isStopped := conditions.Is(o, v1beta2.Evicted) || conditions.Is(o, v1beta2.Finished) || !conditions.Is(o, v1beta2.Admitted)
-		switch {
-		case isStopped && len(pods) > 0:
-			w.stop(pods)
-			changed = true
-		case conditions.Is(o, v1beta2.Evicted) && o.Status.Admission != nil:
-			w.Edit(o.Name, func(o *v1beta2.Workload) {
-				conditions.Release(o, w.Now)
-				conditions.Requeue(o, true, v1beta2.ReasonPreempted, "", w.Now)
-			})
-			changed = true
-		case !isStopped:
-			changed = w.start(o, pods) || changed
-		}
-	}
-	return changed
-}
-
-func (w *World) podsOf(name string) (all []*pod) {
-	for _, p := range w.pods {
-		if p.workload == name {
-			all = append(all, p)
-		}
-	}
-	slices.SortFunc(all, func(a, b *pod) int { return strings.Compare(a.Name, b.Name) })
-	return all
-}
-
-// stop tells pods to end, and takes away those whose time is up.
-func (w *World) stop(pods []*pod) {
-	for _, p := range pods {
-		if p.DeletionTimestamp == nil && w.Grace > 0 && p.Spec.NodeName != "" {
-			end := metav1.NewTime(w.Now.Add(30 * time.Second))
-			p.Pod = p.Pod.DeepCopy()
-			p.DeletionTimestamp = &end
-			p.until = w.Grace
-			w.Set(p.Pod)
-			continue
-		}
-		if p.until--; p.until > 0 {
-			continue
-		}
-		w.RemovePod(p.Name)
-	}
-}
-
-// RemovePod has a pod gone, as if it had ended.
-func (w *World) RemovePod(name string) {
-	key := types.NamespacedName{Namespace: Namespace, Name: name}
-	if p := w.pods[key]; p != nil {
-		delete(w.pods, key)
-		w.Remove(p.Pod)
-	}
-}
-
-// start makes the pods of an admitted Workload.
-func (w *World) start(o *v1beta2.Workload, pods []*pod) (changed bool) {
-	for i := range o.Status.Admission.PodSetAssignments {
-		a := &o.Status.Admission.PodSetAssignments[i]
-		count := *a.Count
-		for index := range count {
-			name := fmt.Sprintf("%s-%s-%d", o.Name, a.Name, index)
-			if slices.ContainsFunc(pods, func(p *pod) bool { return p.Name == name }) {
-				continue
-			}
-			w.makePod(o, i, a, name)
-			changed = true
-		}
-	}
-	return changed
-}
-
-func (w *World) makePod(o *v1beta2.Workload, i int, a *v1beta2.PodSetAssignment, name string) {
-	template := o.Spec.PodSets[i].Template.DeepCopy()
-	w.made++
-	made := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec, Status: corev1.PodStatus{Phase: corev1.PodPending}}
-	made.Namespace, made.Name, made.UID = Namespace, name, types.UID(fmt.Sprintf("pod-%s-%d", name, w.made))
-	made.CreationTimestamp = metav1.NewTime(w.Now)
-	if made.Labels == nil {
-		made.Labels = map[string]string{}
-	}
-	made.Labels[v1beta2.PodSetLabel] = a.Name
-	if made.Annotations == nil {
-		made.Annotations = map[string]string{}
-	}
-	made.Annotations[v1beta2.WorkloadAnnotation] = o.Name
-	made.Spec.SchedulerName = "volcano"
-	for _, flavor := range a.Flavors {
-		f := w.objects["v1beta2.ResourceFlavor/"+flavor].(*v1beta2.ResourceFlavor)
-		for key, value := range f.Spec.NodeLabels {
-			if made.Spec.NodeSelector == nil {
-				made.Spec.NodeSelector = map[string]string{}
-			}
-			made.Spec.NodeSelector[key] = value
-		}
-		made.Spec.Tolerations = append(made.Spec.Tolerations, f.Spec.Tolerations...)
-	}
-	w.pods[types.NamespacedName{Namespace: Namespace, Name: name}] = &pod{Pod: made, workload: o.Name}
-	w.Set(made)
 }
 
 // Says is where a Workload stands: "admitted", "evicted", or why it waits.

@@ -113,6 +113,7 @@ func Release(w *v1beta2.Workload, now time.Time) (changed bool) {
 		Set(w, v1beta2.Admitted, false, v1beta2.ReasonNoReservation, "The workload has no reservation", now)
 	}
 	w.Status.Admission = nil
+	resetChecks(w, now) // what their controllers have answered since the eviction was about what has ended
 	Pend(w, v1beta2.ReasonPendingEvaluation, PendingEvaluation, now)
 	return true
 }

@@ -69,6 +69,26 @@ func OfWorkload(object *v1beta2.Workload) Workload {
 	return w
 }
 
+// PodsLeft is with how many pods a pod set was admitted, and how many of them have not ended. Pods that have ended are counted from all
+// of the pod set on: those that had ended before the admission are not among the admitted ones.
+func PodsLeft(object *v1beta2.Workload, p *v1beta2.PodSetAssignment) (all, left int32) {
+	count, ended := int32(0), int32(0)
+	for i := range object.Spec.PodSets {
+		if either(object.Spec.PodSets[i].Name, v1beta2.DefaultPodSetName) == p.Name {
+			count = object.Spec.PodSets[i].Count
+		}
+	}
+	if all = count; p.Count != nil {
+		all = *p.Count
+	}
+	for _, r := range object.Status.ReclaimablePods {
+		if r.Name == p.Name {
+			ended = r.Count
+		}
+	}
+	return all, min(all, max(max(count, all)-ended, 0))
+}
+
 // priorityClass is the class in the spelling of v1beta2.
 func priorityClass(spec *v1beta2.WorkloadSpec) v1beta2.PriorityClassRef {
 	switch {

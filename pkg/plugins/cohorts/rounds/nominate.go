@@ -14,7 +14,7 @@ func (c *Cycle) nominate(w *workload.Workload) *workload.Nomination {
 	c.Rules.Stayed = false
 	n, ok := c.try(w, flavors.Counts(w))
 	if !ok && w.CanShrink() {
-		if fewer := c.shrink(w); fewer != nil {
+		if fewer := c.shrink(w, n.Assignment); fewer != nil {
 			fewer.Assignment.Cursor = n.Assignment.Cursor
 			n = fewer
 		}
@@ -37,8 +37,8 @@ func (c *Cycle) try(w *workload.Workload, counts []int32) (n *workload.Nominatio
 }
 
 // shrink finds the largest number of pods with which a Workload fits, nil if there is none (rule C8). It searches over how
-// many pods are left out in all. Each pod set leaves out its part of them.
-func (c *Cycle) shrink(w *workload.Workload) *workload.Nomination {
+// many pods are left out in all. Each pod set leaves out its part of them. What was short goes to the assignment of all pods.
+func (c *Cycle) shrink(w *workload.Workload, whole *workload.Assignment) *workload.Nomination {
 	most := int64(0)
 	for i := range w.PodSets {
 		most += int64(w.PodSets[i].Count - w.PodSets[i].MinCount)
@@ -54,6 +54,8 @@ func (c *Cycle) shrink(w *workload.Workload) *workload.Nomination {
 		n, ok := c.try(w, counts)
 		if ok {
 			best = n
+		} else {
+			whole.Join(n.Assignment)
 		}
 		return ok
 	})

@@ -1,0 +1,539 @@
+package cohorts
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	queueing "hekla.sh/hekla/internal/queueing/policy"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/test/cohorts/world"
+)
+
+// A walk has things happen to a cluster in no order: Workloads come, end, and are deleted, others edit quotas, Cohorts, flavors and nodes,
+// controllers of checks answer, and schedulers crash between their writes. After each step the totals of the model are right and rule C1
+// holds. Each reservation is judged on the objects alone, by rule C2 and by what nodes hold. At the end nothing happens any more: the
+// cluster must come to rest, and a scheduler that reads it anew must have nothing to say.
+type walk struct {
+	*world.World
+	t      *testing.T
+	random *rand.Rand
+	log    []string
+
+	queues, workloads, nodes int
+	made                     int            // how many Workloads there were
+	edited                   int            // the step of the last edit of a quota
+	step                     int            // of the walk
+	planned                  map[string]int // by Workload, the step in which its plan was first seen
+	crashes                  int
+	reserved                 int
+}
+
+func begin(t *testing.T, seed uint64) *walk {
+	r := rand.New(rand.NewPCG(seed, 7))
+	c := random(t, r, true)
+	w := &walk{World: world.New(t, world.Configuration(argumentsOf(c))), t: t, random: r, queues: len(c.ClusterQueues), workloads: 3 + r.IntN(8),
+		nodes: len(c.Nodes), planned: map[string]int{}}
+	w.Policy = queueing.Policy{IsOn: true}
+	w.Grace = r.IntN(3)
+	w.World.Judge = w.judge
+	pending := c.Pending
+	c.Pending = nil
+	apply(t, w.World, c)
+	c.Pending = pending
+	w.Apply("{kind: AdmissionCheck, metadata: {name: check}, spec: {controllerName: example.com/c}, status: {conditions: [{type: Active, status: 'True', reason: Active, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}}")
+	w.say("%s", c.Note)
+	return w
+}
+
+func (w *walk) say(format string, arguments ...any) {
+	w.log = append(w.log, fmt.Sprintf("%d: ", w.step)+fmt.Sprintf(format, arguments...))
+}
+
+func (w *walk) text(kind, name string, spec any) string {
+	text, err := json.Marshal(map[string]any{"kind": kind, "metadata": map[string]any{"name": name}, "spec": spec})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(text)
+}
+
+func (w *walk) set(kind, name string, spec map[string]any) {
+	text := w.text(kind, name, spec)
+	w.say("%s", text)
+	w.Apply(text)
+}
+
+// any is one of the Workloads, nil if there is none.
+func (w *walk) any() *v1beta2.Workload {
+	all := slices.DeleteFunc(w.Workloads(), func(o *v1beta2.Workload) bool { return o.DeletionTimestamp != nil })
+	if len(all) == 0 {
+		return nil
+	}
+	return all[w.random.IntN(len(all))]
+}
+
+func (w *walk) queue() string {
+	if w.random.IntN(40) == 0 {
+		return "nowhere"
+	}
+	return fmt.Sprintf("q%d", w.random.IntN(w.queues))
+}
+
+// happen has something happen.
+func (w *walk) happen() {
+	r := w.random
+	switch what := r.IntN(100); {
+	case what < 34:
+		if w.add(); r.IntN(3) == 0 {
+			w.add()
+		}
+	case what < 78:
+		if o := w.any(); o != nil {
+			w.happenTo(o)
+		}
+	case what < 88:
+		w.edit()
+	case what < 91:
+		w.say("crash")
+		w.crashes++
+		w.Restart(r)
+	case what < 95:
+		w.CrashAfter(r.IntN(6))
+		w.crashes++
+		w.say("crash to come")
+	default:
+		pause := time.Duration(r.IntN(120)) * time.Second
+		w.say("pause %s", pause)
+		w.Now = w.Now.Add(pause)
+	}
+}
+
+// add makes a Workload, unless there are many.
+func (w *walk) add() {
+	if len(w.Workloads()) >= w.workloads {
+		return
+	}
+	w.made++
+	spec := randomWorkload(w.random, w.made, w.queues)
+	w.set("Workload", spec["name"].(string), w.workloadSpec(spec))
+}
+
+func (w *walk) workloadSpec(spec map[string]any) map[string]any {
+	var sets []any
+	for _, s := range spec["podSets"].([]map[string]any) {
+		of := map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i", "resources": map[string]any{"requests": s["requests"]}}}}
+		if w.random.IntN(8) == 0 {
+			of["terminationGracePeriodSeconds"] = w.random.IntN(300)
+		}
+		set := map[string]any{"name": s["name"], "count": s["count"], "template": map[string]any{"spec": of}}
+		if least, is := s["minCount"]; is {
+			set["minCount"] = least
+		}
+		sets = append(sets, set)
+	}
+	return map[string]any{"queueName": w.queue(), "priority": spec["priority"], "podSets": sets}
+}
+
+// happenTo has something happen to a Workload.
+func (w *walk) happenTo(o *v1beta2.Workload) {
+	r, holds := w.random, conditions.Is(o, v1beta2.QuotaReserved)
+	runs := conditions.Is(o, v1beta2.Admitted) && !conditions.Is(o, v1beta2.Evicted)
+	switch what := r.IntN(20); {
+	case conditions.Is(o, v1beta2.Finished) || what < 2:
+		w.say("delete %s", o.Name)
+		w.Mark(o.Name)
+	case what < 5 && runs:
+		w.say("%s finishes", o.Name)
+		w.Edit(o.Name, finishAt(w.Now))
+	case what < 8 && runs:
+		w.succeed(o)
+	case what < 11 && holds:
+		w.check(o)
+	case what < 12 && holds && !conditions.Is(o, v1beta2.Evicted):
+		at := metav1.NewTime(w.Now.Add(time.Duration(r.IntN(60)) * time.Second))
+		w.say("%s is not ready, back at %s", o.Name, at)
+		w.Edit(o.Name, func(o *v1beta2.Workload) {
+			o.Status.RequeueState = &v1beta2.RequeueState{RequeueAt: &at}
+			conditions.Evict(o, v1beta2.ReasonPodsReadyTimeout, "", "late", w.Now)
+		})
+	case what < 14 && (o.Spec.Active != nil && !*o.Spec.Active || r.IntN(4) == 0):
+		active := o.Spec.Active != nil && !*o.Spec.Active
+		w.say("%s is active: %t", o.Name, active)
+		next := o.DeepCopy()
+		next.Spec.Active = &active
+		next.Generation++
+		w.Replace(next)
+	case what < 16 && !holds:
+		w.set("Workload", o.Name, w.workloadSpec(randomWorkload(r, 0, w.queues)))
+	case what < 17:
+		priority := int32(r.IntN(4) - 1)
+		w.say("%s has priority %d", o.Name, priority)
+		next := o.DeepCopy()
+		next.Spec.Priority = &priority
+		next.Generation++
+		w.Replace(next)
+	case what < 18:
+		if names := w.Pods(o.Name); len(names) > 0 && len(w.Succeeded(o.Name)) == 0 {
+			name := names[r.IntN(len(names))]
+			w.say("pod %s is gone", name)
+			w.RemovePod(name)
+		}
+	}
+}
+
+func finishAt(now time.Time) func(o *v1beta2.Workload) {
+	return func(o *v1beta2.Workload) { conditions.Finish(o, v1beta2.ReasonSucceeded, "", now) }
+}
+
+// succeed has some pods of a Workload end, which need not come again.
+func (w *walk) succeed(o *v1beta2.Workload) {
+	for _, name := range w.Pods(o.Name) {
+		if w.random.IntN(2) == 0 {
+			w.say("pod %s ends", name)
+			w.Succeed(name)
+		}
+	}
+	ended := w.Succeeded(o.Name)
+	if len(ended) == 0 {
+		return
+	}
+	w.Edit(o.Name, func(o *v1beta2.Workload) {
+		o.Status.ReclaimablePods = nil
+		for i := range o.Spec.PodSets {
+			if count := ended[o.Spec.PodSets[i].Name]; count > 0 {
+				o.Status.ReclaimablePods = append(o.Status.ReclaimablePods, v1beta2.ReclaimablePod{Name: o.Spec.PodSets[i].Name, Count: count})
+			}
+		}
+	})
+}
+
+// check has the controller of the check answer.
+func (w *walk) check(o *v1beta2.Workload) {
+	state := pick(w.random, v1beta2.CheckReady, v1beta2.CheckReady, v1beta2.CheckReady, v1beta2.CheckRetry, v1beta2.CheckRejected, v1beta2.CheckPending)
+	if len(o.Status.AdmissionChecks) == 0 {
+		return
+	}
+	w.say("the check of %s is %s", o.Name, state)
+	w.Edit(o.Name, func(o *v1beta2.Workload) {
+		o.Status.AdmissionChecks[0].State = state
+		if state == v1beta2.CheckRetry && w.random.IntN(2) == 0 {
+			after := int32(w.random.IntN(30))
+			o.Status.AdmissionChecks[0].RequeueAfterSeconds = &after
+		}
+	})
+}
+
+// edit changes queues, Cohorts, flavors or nodes.
+func (w *walk) edit() {
+	r := w.random
+	switch what := r.IntN(16); {
+	case what < 5:
+		w.edited = w.step
+		spec := randomQueue(r, r.IntN(w.queues), pick(r, "c0", "c1", "c2", "c3", ""), 2)
+		name := spec["name"].(string)
+		delete(spec, "name")
+		spec["namespaceSelector"] = map[string]any{}
+		spec["queueingStrategy"] = pick(r, "BestEffortFIFO", "BestEffortFIFO", "StrictFIFO")
+		spec["stopPolicy"] = pick(r, "None", "None", "None", "None", "None", "None", "None", "None", "Hold", "HoldAndDrain")
+		if r.IntN(6) == 0 {
+			spec["admissionChecksStrategy"] = map[string]any{"admissionChecks": []any{map[string]any{"name": "check"}}}
+		}
+		if spec["cohortName"] == "" {
+			withoutLimits(spec)
+		}
+		w.set("ClusterQueue", name, spec)
+	case what < 7:
+		w.edited = w.step
+		parent := pick(r, "", "", "", "", "c0", "c1", "c2")
+		w.set("Cohort", fmt.Sprintf("c%d", r.IntN(3)), map[string]any{"parentName": parent, "resourceGroups": randomGroups(r, 2, parent != ""),
+			"fairSharing": map[string]any{"weight": pick(r, "1", "1", "2", "0.5", "0")}})
+	case what < 8:
+		w.edited = w.step
+		if w.restore(); r.IntN(3) > 0 {
+			return
+		}
+		name := pick(r, "v1beta2.Cohort/c0", "v1beta2.Cohort/c1", "v1beta2.Cohort/c2", "v1beta2.LocalQueue/q0", "v1beta2.LocalQueue/q1",
+			"v1beta2.ClusterQueue/q0", "v1beta2.ResourceFlavor/f1")
+		if o := w.Object(name); o != nil {
+			w.say("delete %s", name)
+			w.Delete(o)
+		}
+	case what < 10:
+		name := fmt.Sprintf("q%d", r.IntN(w.queues))
+		w.set("LocalQueue", name, map[string]any{"clusterQueue": name, "stopPolicy": pick(r, "None", "None", "None", "None", "None", "Hold", "HoldAndDrain")})
+	case what < 11:
+		name := fmt.Sprintf("f%d", r.IntN(2))
+		w.set("ResourceFlavor", name, map[string]any{"nodeLabels": map[string]any{"flavor-" + name: "yes"}})
+	default:
+		w.editNode(fmt.Sprintf("n%d", r.IntN(w.nodes+1)))
+	}
+}
+
+// restore brings back what was deleted of flavors, and LocalQueues.
+func (w *walk) restore() {
+	for i := range 2 {
+		if name := fmt.Sprintf("f%d", i); w.Object("v1beta2.ResourceFlavor/"+name) == nil {
+			w.set("ResourceFlavor", name, map[string]any{"nodeLabels": map[string]any{"flavor-" + name: "yes"}})
+		}
+	}
+	for i := range w.queues {
+		if name := fmt.Sprintf("q%d", i); w.Object("v1beta2.LocalQueue/"+name) == nil {
+			w.set("LocalQueue", name, map[string]any{"clusterQueue": name})
+		}
+	}
+}
+
+// withoutLimits takes borrowing and lending limits away, which only a queue in a Cohort may have.
+func withoutLimits(spec map[string]any) {
+	for _, g := range spec["resourceGroups"].([]any) {
+		for _, f := range g.(map[string]any)["flavors"].([]map[string]any) {
+			for _, q := range f["resources"].([]any) {
+				delete(q.(map[string]any), "borrowingLimit")
+				delete(q.(map[string]any), "lendingLimit")
+			}
+		}
+	}
+	spec["preemption"] = map[string]any{"withinClusterQueue": spec["preemption"].(map[string]any)["withinClusterQueue"]}
+}
+
+func (w *walk) editNode(name string) {
+	r := w.random
+	o, _ := w.Object("v1.Node/" + name).(*corev1.Node)
+	switch {
+	case o == nil:
+		cpu := 1 + r.IntN(6)
+		w.say("node %s with %d", name, cpu)
+		labels := []string{}
+		for _, f := range pick(r, []string{"f0"}, []string{"f1"}, []string{"f0", "f1"}) {
+			labels = append(labels, "flavor-"+f, "yes")
+		}
+		w.AddNode(name, fmt.Sprintf("cpu=%d", cpu), labels...)
+	case r.IntN(4) == 0 && !o.Spec.Unschedulable:
+		w.say("node %s is deleted", name)
+		w.RemoveNode(name)
+	default:
+		o = o.DeepCopy()
+		o.Spec.Unschedulable = !o.Spec.Unschedulable
+		w.say("node %s is cordoned: %t", name, o.Spec.Unschedulable)
+		w.Replace(o)
+	}
+}
+
+// next runs a step of the scheduler, and of what follows.
+func (w *walk) next() (changed bool) {
+	changed = w.Step()
+	for _, said := range w.Said {
+		w.say("  %s", said)
+	}
+	for _, o := range w.Workloads() {
+		if o.Annotations[v1beta2.PlanAnnotation] == "" {
+			delete(w.planned, o.Name)
+		} else if _, is := w.planned[o.Name]; !is {
+			w.planned[o.Name] = w.step
+		}
+	}
+	for _, n := range w.BySlot() {
+		if n != nil && !n.Used.LessEqual(n.Allocatable) {
+			w.fail("node %s holds %v of %v", n.Name, n.Used, n.Allocatable)
+		}
+	}
+	if w.t.Failed() {
+		w.fail("see above")
+	}
+	return changed
+}
+
+func (w *walk) fail(format string, arguments ...any) {
+	w.t.Helper()
+	log := w.log
+	if len(log) > 400 {
+		log = append(log[:1:1], log[len(log)-399:]...)
+	}
+	w.t.Fatalf("%s\n%s", fmt.Sprintf(format, arguments...), strings.Join(log, "\n"))
+}
+
+// judge looks at what is about to be written about a Workload.
+func (w *walk) judge(s *decision.WorkloadStatus, o *v1beta2.Workload) {
+	if s.Evict != nil && s.Evict.Preempted != "" {
+		w.judgePreemption(s)
+	}
+	if s.Reserve == nil {
+		return
+	}
+	w.reserved++
+	for i := range s.Reserve.PodSetAssignments {
+		p := &s.Reserve.PodSetAssignments[i]
+		nodes, err := settings.Nodes(p.TopologyAssignment)
+		if err != nil {
+			w.fail("%s: %v", o.Name, err)
+		}
+		pods := int32(0)
+		for _, n := range nodes {
+			pods += n.Count
+			if w.Object("v1.Node/"+n.Node) == nil {
+				w.fail("%s is to be on node %s, which is gone", o.Name, n.Node)
+			}
+		}
+		if pods != *p.Count {
+			w.fail("%s gets nodes for %d of %d pods of %s", o.Name, pods, *p.Count, p.Name)
+		}
+	}
+	if at, is := w.planned[o.Name]; is && at <= w.edited || w.edited == w.step {
+		return // quotas may be smaller than when it was promised
+	}
+	after := o.DeepCopy()
+	if s.Apply(after) {
+		if wrong := w.overdrawn(after); wrong != "" {
+			w.fail("%s is admitted: %s", o.Name, wrong)
+		}
+	}
+}
+
+// judgePreemption checks that the plan is recorded for which a Workload is to leave (rule C18).
+func (w *walk) judgePreemption(s *decision.WorkloadStatus) {
+	_, rest, _ := strings.Cut(s.Evict.Message, "(UID: ")
+	uid, _, _ := strings.Cut(rest, ",")
+	for _, o := range w.Workloads() {
+		if string(o.UID) == uid && o.Annotations[v1beta2.PlanAnnotation] == "" && !conditions.Is(o, v1beta2.QuotaReserved) {
+			w.fail("%s is evicted for %s, which has no plan", s.Workload.Name, o.Name)
+		}
+	}
+}
+
+// rest has nothing more happen.
+func (w *walk) rest() {
+	w.World.Judge = w.judge
+	n := len(w.Workloads()) + 1
+	so := w.Evictions
+	for quiet, steps := 0, 0; quiet < 4; steps++ {
+		w.step++
+		if quiet++; w.next() || w.awaits() {
+			quiet = 0
+		}
+		if w.CrashAfter(1 << 30); w.Evictions-so > n*n || steps > 40*n*n {
+			w.fail("%d evictions and %d steps without rest", w.Evictions-so, steps)
+		}
+		w.Now = w.Now.Add(10 * time.Second) // plans and backoffs end
+	}
+	for _, o := range w.Workloads() {
+		if o.Annotations[v1beta2.PlanAnnotation] != "" {
+			w.fail("at rest %s has the plan %s", o.Name, o.Annotations[v1beta2.PlanAnnotation])
+		}
+		w.mustStand(o)
+	}
+	before, evictions := w.standing(), w.Evictions
+	w.Restart(w.random)
+	w.say("restart at rest")
+	for range 4 {
+		w.next()
+	}
+	if after := w.standing(); after != before || w.Evictions > evictions {
+		w.fail("it was at rest with\n%sand a scheduler that begins then makes it, with %d evictions,\n%s", before, w.Evictions-evictions, after)
+	}
+}
+
+// awaits reports whether a Workload waits for a time.
+func (w *walk) awaits() bool {
+	return slices.ContainsFunc(w.Workloads(), func(o *v1beta2.Workload) bool {
+		return o.Status.RequeueState != nil && o.Status.RequeueState.RequeueAt != nil && w.Now.Before(o.Status.RequeueState.RequeueAt.Time)
+	})
+}
+
+// standing is where all Workloads stand. Why those wait that do is left out: a message names the flavors that were tried last.
+func (w *walk) standing() (text string) {
+	for _, o := range w.Workloads() {
+		said := w.Says(o.Name)
+		if strings.Contains(said, ": ") {
+			said = "waits"
+		}
+		text += o.Name + " " + said + "\n"
+	}
+	return text
+}
+
+// mustStand checks that a Workload runs as a whole, or says why not.
+func (w *walk) mustStand(o *v1beta2.Workload) {
+	switch said := w.Says(o.Name); {
+	case conditions.Is(o, v1beta2.Finished):
+	case said == "admitted":
+		want, have := 0, 0
+		for i := range o.Status.Admission.PodSetAssignments {
+			want += int(*o.Status.Admission.PodSetAssignments[i].Count)
+		}
+		for _, pods := range w.Running(o.Name) {
+			have += pods
+		}
+		for _, count := range w.Succeeded(o.Name) {
+			have += int(count)
+		}
+		if have < want && w.canStart(o) {
+			w.fail("at rest %d of the %d pods of %s run or have ended", have, want, o.Name)
+		}
+	case said == "", strings.HasPrefix(said, "evicted"), strings.HasPrefix(said, v1beta2.ReasonPendingEvaluation) && !w.isStrict(o):
+		w.fail("at rest %s says %q", o.Name, said)
+	}
+}
+
+// isStrict reports whether a Workload may wait behind another that cannot be admitted. Nothing is said about it then.
+func (w *walk) isStrict(o *v1beta2.Workload) bool {
+	l, _ := w.Object("v1beta2.LocalQueue/" + o.Spec.QueueName).(*v1beta2.LocalQueue)
+	if l == nil {
+		return false
+	}
+	q, _ := w.Object("v1beta2.ClusterQueue/" + string(l.Spec.ClusterQueue)).(*v1beta2.ClusterQueue)
+	return q != nil && q.Spec.QueueingStrategy == v1beta2.StrictFIFO
+}
+
+// canStart reports whether all flavors of a Workload exist.
+func (w *walk) canStart(o *v1beta2.Workload) bool {
+	for i := range o.Status.Admission.PodSetAssignments {
+		for _, f := range o.Status.Admission.PodSetAssignments[i].Flavors {
+			if w.Object("v1beta2.ResourceFlavor/"+f) == nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// TestWhateverHappensNoRuleIsBroken takes as many steps as HEKLA_COHORT_STEPS says, if it is set, from the seed HEKLA_COHORT_SEED on.
+func TestWhateverHappensNoRuleIsBroken(t *testing.T) {
+	number := func(name string, otherwise int) int {
+		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+			return n
+		}
+		return otherwise
+	}
+	total, each := number("HEKLA_COHORT_STEPS", 6000), 150
+	steps, evictions, crashes, reserved := 0, 0, 0, 0
+	for seed := uint64(number("HEKLA_COHORT_SEED", 0)); steps < total; seed++ {
+		w := begin(t, seed)
+		w.say("seed %d", seed)
+		for w.step = 1; w.step <= each; w.step++ {
+			w.happen()
+			if w.random.IntN(4) > 0 {
+				w.next()
+			}
+		}
+		w.rest()
+		steps += each
+		evictions, crashes, reserved = evictions+w.Evictions, crashes+w.crashes, reserved+w.reserved
+	}
+	t.Logf("%d steps, %d admissions, %d evictions, %d crashes", steps, reserved, evictions, crashes)
+	if reserved < total/20 || evictions < total/100 || crashes < total/100 {
+		t.Errorf("%d steps with %d admissions, %d evictions and %d crashes test little", steps, reserved, evictions, crashes)
+	}
+}

@@ -31,13 +31,14 @@ func newReader(t *testing.T) reader {
 }
 
 // What the pages show, word for word, from a cluster of the reader's own to its end.
-func TestTheWalkThroughsOfGuaranteedSharesShowWhatThePagesSay(t *testing.T) {
+func TestTheWalkThroughsThatBringUpAClusterShowWhatThePagesSay(t *testing.T) {
 	for _, walk := range []struct {
 		page, title string
 		least       int // steps
 	}{
 		{"docs/guaranteed-shares.md", "## See it", 9},
 		{"docs/migrate-from-yunikorn.md", "## Ten minutes on a local cluster", 7},
+		{"docs/migrate-from-kueue.md", "## Ten minutes on a local cluster", 19},
 	} {
 		t.Run(walk.page, func(t *testing.T) {
 			steps := stepsOf(t, walk.page, walk.title)

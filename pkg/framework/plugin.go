@@ -36,13 +36,14 @@ type RemotePlugin interface {
 }
 
 // QueueOrderer says which queue is served first (enableQueueOrder; Volcano's QueueOrder). A negative answer puts a
-// before b. The first answer other than zero counts.
+// before b. The first answer other than zero counts. Where two queues meet in a subtree, only the plugin that declares it is asked
+// (rule G14).
 type QueueOrderer interface {
 	CompareQueues(a, b *cluster.Queue) int
 }
 
 // JobOrderer says which job of a queue is served first (enableJobOrder; Volcano's JobOrder). A negative answer puts a
-// before b. The first answer other than zero counts.
+// before b. The first answer other than zero counts. In a subtree only the plugin that declares it is asked (rule G14).
 type JobOrderer interface {
 	CompareJobs(a, b *cluster.Job) int
 }

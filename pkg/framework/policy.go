@@ -33,6 +33,8 @@ type Policy struct {
 	reclaimCheckers     []QueueReclaimChecker
 	wakers              []Waker
 	subtrees            []SubtreeDeclarer
+	subtreeQueueOrder   []QueueOrderer // of the plugin that declares subtrees
+	subtreeJobOrder     []JobOrderer
 	admissionLimiters   []AdmissionLimiter
 	workloadPolicies    []WorkloadPolicy
 
@@ -158,6 +160,10 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	add(&p.workloadPolicies, plugin, true)
 	add(&p.queueOrder, plugin, on.On(conf.EnableQueueOrder))
 	add(&p.jobOrder, plugin, on.On(conf.EnableJobOrder))
+	if _, ok := plugin.(SubtreeDeclarer); ok {
+		add(&p.subtreeQueueOrder, plugin, on.On(conf.EnableQueueOrder))
+		add(&p.subtreeJobOrder, plugin, on.On(conf.EnableJobOrder))
+	}
 	add(&p.taskOrder, plugin, on.On(conf.EnableTaskOrder))
 	add(&p.admissionLimiters, plugin, on.On(conf.EnableJobEnqueued))
 	add(&p.overuse, plugin, on.On(conf.EnabledOverused))

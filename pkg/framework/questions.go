@@ -2,6 +2,7 @@ package framework
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/quota/guarantee"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -11,7 +12,11 @@ type Questions struct{ Policy *Policy }
 
 // CompareQueues compares queues by the order in which they are served.
 func (q Questions) CompareQueues(a, b *cluster.Queue) int {
-	for _, plugin := range q.Policy.queueOrder {
+	order := q.Policy.queueOrder
+	if subtrees := q.Policy.Subtrees(); subtrees != nil && subtrees.Contains(guarantee.Common(a.QuotaNode(), b.QuotaNode())) {
+		order = q.Policy.subtreeQueueOrder
+	}
+	for _, plugin := range order {
 		if c := plugin.CompareQueues(a, b); c != 0 {
 			return c
 		}
@@ -21,7 +26,11 @@ func (q Questions) CompareQueues(a, b *cluster.Queue) int {
 
 // CompareJobs compares jobs of a queue by the order in which they are served.
 func (q Questions) CompareJobs(a, b *cluster.Job) int {
-	for _, plugin := range q.Policy.jobOrder {
+	order := q.Policy.jobOrder
+	if subtrees := q.Policy.Subtrees(); subtrees != nil && subtrees.Contains(a.QuotaNode()) {
+		order = q.Policy.subtreeJobOrder
+	}
+	for _, plugin := range order {
 		if c := plugin.CompareJobs(a, b); c != 0 {
 			return c
 		}

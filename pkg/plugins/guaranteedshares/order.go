@@ -3,6 +3,7 @@ package guaranteedshares
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
@@ -17,6 +18,9 @@ type service struct {
 	decided int // decisions of the session when best was worked out
 	// best is the priority of the best waiting job below a queue, as the queue above sees it.
 	best map[*quota.Node]int64
+	// waiting are the jobs that waited when the session began, nil before the first question. Those that nothing has helped since their
+	// last verdict count too, so that the order is the same in a scheduler that has just begun.
+	waiting map[*cluster.Queue][]*cluster.Job
 }
 
 // nothing is the priority of a queue in which no job waits.
@@ -24,9 +28,12 @@ const nothing = math.MinInt64
 
 // bestOf returns the priority of the best waiting job below a queue, as the queue above sees it.
 func (o *service) bestOf(n *quota.Node) int64 {
+	if o.waiting == nil {
+		o.list()
+	}
 	if decided := len(o.session.Binds) + len(o.session.Plans); o.best == nil || o.decided != decided {
 		o.decided, o.best = decided, map[*quota.Node]int64{}
-		for _, q := range o.session.Queues() {
+		for q := range o.waiting {
 			o.lookAt(q)
 		}
 	}
@@ -36,20 +43,32 @@ func (o *service) bestOf(n *quota.Node) int64 {
 	return nothing
 }
 
-// lookAt adds the best waiting job of a queue to the queue and all above it. Offsets and fences keep the order of priorities, so
-// only the best job counts.
-func (o *service) lookAt(q *cluster.Queue) {
-	isAny, best := false, int32(0)
-	for _, j := range o.session.Jobs(q) {
-		if (j.IsPendingAdmission() || j.Count(cluster.Pending) > 0) && (!isAny || j.Priority > best) {
-			isAny, best = true, j.Priority
+// list lists the waiting jobs of each queue that do not lack pods, the best first.
+func (o *service) list() {
+	o.waiting = map[*cluster.Queue][]*cluster.Job{}
+	for _, j := range o.session.Cluster.Waiting() {
+		if j.Queue != nil && !j.IsForeign && waits(j) && o.session.Validate(j) == nil {
+			o.waiting[j.Queue] = append(o.waiting[j.Queue], j)
 		}
 	}
-	if !isAny {
+	for _, jobs := range o.waiting {
+		slices.SortFunc(jobs, func(a, b *cluster.Job) int { return cmp.Compare(b.Priority, a.Priority) })
+	}
+}
+
+// waits reports whether a job is to be admitted, or has pods that wait for nodes.
+func waits(j *cluster.Job) bool { return j.IsPendingAdmission() || j.Count(cluster.Pending) > 0 }
+
+// lookAt adds the best waiting job of a queue to the queue and all above it. Offsets and fences keep the order of priorities, so
+// only the best job counts. Those before it have been served in this session.
+func (o *service) lookAt(q *cluster.Queue) {
+	jobs := o.waiting[q]
+	first := slices.IndexFunc(jobs, waits)
+	if first < 0 {
 		return
 	}
 	for n := q.QuotaNode(); n != nil; n = n.Above() {
-		relative := guarantee.Relative(q.QuotaNode(), n.Above(), best)
+		relative := guarantee.Relative(q.QuotaNode(), n.Above(), jobs[first].Priority)
 		if known, ok := o.best[n]; !ok || relative > known {
 			o.best[n] = relative
 		}

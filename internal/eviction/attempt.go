@@ -84,7 +84,7 @@ func (a *attempt) mayAnyLeave() bool {
 	x := a.search.session.Begin()
 	defer x.Undo()
 	a.reset()
-	return len(a.victims.Evict(x, a.around(), victims.Options{}).Units) > 0
+	return len(a.victims.Evict(x, a.around(a.rules.Preemptor.Tasks()), victims.Options{}).Units) > 0
 }
 
 type way uint8
@@ -112,6 +112,9 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 	y.Undo()
 	wasRefused := false
 	for _, w := range []way{nodeByNode, allLeave, allLeaveLargestFirst} {
+		if w != nodeByNode && a.rules.IsForDaemon() {
+			break // each of the pods takes room on its own node only
+		}
 		if w == allLeaveLargestFirst && !wasRefused {
 			break // all pods that may be evicted were, so that their order does not matter
 		}
@@ -147,7 +150,7 @@ func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *
 	a.reset()
 	a.rules.SetPod(pods[0])
 	if w != nodeByNode {
-		evicted := a.victims.Evict(x, a.around(), victims.Options{LargestFirst: w == allLeaveLargestFirst})
+		evicted := a.victims.Evict(x, a.around(pods), victims.Options{LargestFirst: w == allLeaveLargestFirst})
 		a.victims.PlanChanged()
 		d.units, wasRefused = evicted.Units, evicted.WasRefused
 		if len(d.units) == 0 {
@@ -173,8 +176,19 @@ func (a *attempt) reset() {
 	a.candidates.Reset()
 }
 
-func (a *attempt) around() []*cluster.Task {
+// around returns the tasks on the nodes from which pods may be evicted for some: of the domain, or of their own nodes if a DaemonSet
+// controls them.
+func (a *attempt) around(pods []*cluster.Task) []*cluster.Task {
 	s := a.search.session
+	if a.rules.IsForDaemon() {
+		var all []*cluster.Task
+		for _, name := range rules.OwnNodes(pods) {
+			if n := s.Cluster.Node(name); n != nil {
+				all = append(all, n.Tasks()...)
+			}
+		}
+		return all
+	}
 	domain := s.Domain()
 	if domain == nil {
 		return s.Cluster.TasksOnNodes()

@@ -58,7 +58,7 @@ type draftOn struct {
 func (on *draftOn) try(a *attempt, x framework.Transaction, t *cluster.Task) *draft {
 	a.reset()
 	a.rules.SetPod(t)
-	evicted := a.victims.Evict(x, a.around(), victims.Options{LargestFirst: on.largestFirst})
+	evicted := a.victims.Evict(x, a.around([]*cluster.Task{t}), victims.Options{LargestFirst: on.largestFirst})
 	a.victims.PlanChanged()
 	if len(evicted.Units) == 0 || !a.rules.Fits(t, on.node) || a.search.session.Outlook.Veto(t, on.node) != "" {
 		return nil

@@ -214,8 +214,8 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	}
 	a := f.attempt(scope, j)
 	if g := a.rules.Guarantees; g != nil {
-		if isComparable = isComparable && g.Ask.Next.IsZero() && a.rules.Variant() == 0; g.Ask.IsSurplus && len(g.Ask.Pods) > 0 {
-			pods = g.Ask.Pods
+		if isComparable = isComparable && g.Ask.Next.IsZero() && a.rules.Variant() == 0; len(g.Ask.Pods) > 0 && len(g.Ask.Pods) < len(pods) {
+			pods = slices.DeleteFunc(pods, func(t *cluster.Task) bool { return !slices.Contains(g.Ask.Pods, t) })
 		}
 	}
 	lower, waits := a.lowerPlans()

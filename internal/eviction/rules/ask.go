@@ -39,17 +39,7 @@ func AskOf(s *framework.Session, subtrees *guarantee.Subtrees, j *cluster.Job) A
 	pending, lacks := s.Pending(j), j.LacksPromises()
 	a := Ask{IsSurplus: lacks == 0, delay: subtrees.Delay(j.QuotaNode())}
 	if !a.IsSurplus {
-		var youngest time.Time
-		for _, t := range pending[:min(lacks, len(pending))] {
-			if t.Created().After(youngest) {
-				youngest = t.Created()
-			}
-		}
-		if due := youngest.Add(a.delay); s.Now.Before(due) {
-			a.Next = due
-		} else {
-			a.Pods = pending
-		}
+		a.wait(s.Now, j, pending, lacks)
 		return a
 	}
 	for _, t := range pending {
@@ -60,6 +50,52 @@ func AskOf(s *framework.Session, subtrees *guarantee.Subtrees, j *cluster.Job) A
 		}
 	}
 	return a
+}
+
+// wait sets what a job below its minimum asks for: those of its pods that have waited long enough, once they are all that it lacks. Without
+// that a younger pod, which fits where the older ones do not, would have pods evicted early.
+func (a *Ask) wait(now time.Time, j *cluster.Job, pending []*cluster.Task, lacks int) {
+	byAge := slices.SortedStableFunc(slices.Values(pending), func(x, y *cluster.Task) int { return x.Created().Compare(y.Created()) })
+	if len(byAge) == 0 {
+		return
+	}
+	due := func(i int) time.Time { return byAge[i].Created().Add(a.delay) }
+	needed := oldestNeeded(j, byAge, lacks)
+	if now.Before(due(needed - 1)) {
+		a.Next = due(needed - 1)
+		return
+	}
+	old := map[*cluster.Task]bool{}
+	for i, t := range byAge {
+		if now.Before(due(i)) {
+			a.Next = due(i)
+			break
+		}
+		old[t] = true
+	}
+	a.Pods = slices.DeleteFunc(slices.Clone(pending), func(t *cluster.Task) bool { return !old[t] })
+}
+
+// oldestNeeded returns how many of a job's pods, the oldest first, bring it to its minimum. Of a job with subgroups they are all.
+func oldestNeeded(j *cluster.Job, byAge []*cluster.Task, lacks int) int {
+	if len(j.Subgroups()) > 0 {
+		return len(byAge)
+	}
+	missing := map[string]int{}
+	for _, r := range j.RoleMinimums {
+		if lack := j.LacksPromisesOf(r.Role); lack > 0 && j.ChecksRoles() {
+			missing[r.Role] = lack
+		}
+	}
+	for i, t := range byAge {
+		if missing[t.Role]--; missing[t.Role] <= 0 {
+			delete(missing, t.Role)
+		}
+		if i+1 >= lacks && len(missing) == 0 {
+			return i + 1
+		}
+	}
+	return len(byAge)
 }
 
 // IsEarly reports whether pods may be evicted for none of the job's pods yet.

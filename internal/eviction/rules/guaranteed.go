@@ -133,6 +133,22 @@ func isDaemonJob(j *cluster.Job) bool {
 	return isAny
 }
 
+// IsForDaemon reports whether room is taken for pods of a DaemonSet, each on its own node and nowhere else (rule G10).
+func (r *Rules) IsForDaemon() bool {
+	return r.Guarantees != nil && r.Guarantees.isDaemon && r.Scope == decision.BetweenQueues
+}
+
+// OwnNodes returns the nodes on which alone some pods may run, by name.
+func OwnNodes(pods []*cluster.Task) (names []string) {
+	for _, t := range pods {
+		if name := nodeOf(t); name != "" && t.Status == cluster.Pending {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // nodeOf returns the name of the only node on which a pod may run by its required affinity, "" if there is no such name. The
 // controller of DaemonSets writes it in one form.
 func nodeOf(t *cluster.Task) string {

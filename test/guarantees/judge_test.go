@@ -7,12 +7,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/apis/yunikorn"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
@@ -26,26 +28,32 @@ type judge struct {
 	queues map[string]*schedulingv1beta1.Queue
 	set    map[string]properties.Properties
 	// held and free are what queues hold and what nodes have free, as they are after what was judged so far. Promises count in both.
-	held map[string]map[string]int
-	free map[string]map[string]int
+	held  map[string]map[string]int
+	free  map[string]map[string]int
+	nodes []*corev1.Node
+	// optedOut is the annotation allow-preemption of each PriorityClass.
+	optedOut map[string]string
+	places   map[standIn]int      // that are held for pods that do not exist yet, before the cycle
+	at       map[types.UID]string // the nodes that pods have or are promised, as they are after what was judged so far
 }
 
-// look returns a judge of what is decided next.
-func (s *story) look(objects []runtime.Object) *judge {
+// look returns a judge of what is decided next, by the objects and the places that are held before it.
+func (s *story) look(objects []runtime.Object, places map[standIn]int) *judge {
 	j := &judge{story: s, now: s.led.Now(), pods: map[types.UID]*corev1.Pod{}, groups: map[string]*schedulingv1beta1.PodGroup{},
-		queues: map[string]*schedulingv1beta1.Queue{}, set: map[string]properties.Properties{}, held: s.held(objects), free: map[string]map[string]int{}}
+		queues: map[string]*schedulingv1beta1.Queue{}, set: map[string]properties.Properties{}, held: s.held(objects), free: map[string]map[string]int{}, optedOut: map[string]string{}}
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *corev1.Pod:
 			j.pods[o.UID] = o
+		case *schedulingv1.PriorityClass:
+			j.optedOut[o.Name] = o.Annotations[yunikorn.AllowPreemptionKey]
 		case *schedulingv1beta1.PodGroup:
 			j.groups[o.Name] = o
 		case *schedulingv1beta1.Queue:
 			j.queues[o.Name] = o
 			j.set[o.Name], _ = properties.Read(o.Annotations)
 		case *corev1.Node:
-			all := o.Status.Allocatable
-			j.free[o.Name] = map[string]int{"cpu": int(all.Cpu().Value()), "memory": int(all.Memory().Value() >> 30), "pods": int(all.Pods().Value())}
+			j.free[o.Name], j.nodes = roomOf(o), append(j.nodes, o)
 		}
 	}
 	for _, pod := range j.pods {
@@ -53,7 +61,27 @@ func (s *story) look(objects []runtime.Object) *judge {
 			j.occupy(node, pod, -1)
 		}
 	}
+	j.places = places
+	j.put(j.places, +1)
 	return j
+}
+
+// put takes the room of places that are held for pods that do not exist yet, or with -1 gives it back.
+func (j *judge) put(places map[standIn]int, sign int) {
+	j.bookPlaces(j.held, places, sign)
+	for at, count := range places {
+		if j.free[at.node] == nil {
+			j.free[at.node] = map[string]int{}
+		}
+		j.free[at.node]["pods"] -= sign * count
+		j.free[at.node]["cpu"] -= sign * count * at.cpu
+	}
+}
+
+// roomOf is what a node can hold.
+func roomOf(n *corev1.Node) map[string]int {
+	all := n.Status.Allocatable
+	return map[string]int{"cpu": int(all.Cpu().Value()), "memory": int(all.Memory().Value() >> 30), "pods": int(all.Pods().Value())}
 }
 
 // nodeOf is the node that a pod has or is promised.
@@ -91,54 +119,134 @@ func (j *judge) move(pod *corev1.Pod, from, to string) {
 
 // cycle judges the decisions of a cycle, in their order: what ends, what is bound, and plan after plan.
 func (j *judge) cycle(d *decision.Decisions) error {
-	at := map[types.UID]string{}
+	j.at = map[types.UID]string{}
 	for uid, pod := range j.pods {
 		if pod.DeletionTimestamp == nil {
-			at[uid] = nodeOf(pod)
+			j.at[uid] = nodeOf(pod)
 		}
 	}
-	put := func(uid types.UID, node string) {
-		if pod := j.pods[uid]; pod != nil {
-			j.move(pod, at[uid], node)
-			at[uid] = node
-		}
+	if err := j.gangs(d, j.standIns(cluster.Awaited)); err != nil {
+		return err
 	}
+	given, taken := j.changedPlaces(d)
 	for _, e := range d.Ended {
 		for _, n := range e.Nominations {
-			put(n.UID, "")
+			j.settle(n.UID, "")
 		}
 	}
+	last := ""
 	for _, b := range d.Binds {
-		put(b.UID, b.Node)
+		if b.Job.Name != last && j.at[b.UID] == "" {
+			if err := j.served(j.pods[b.UID], b.Node); err != nil {
+				return err
+			}
+		}
+		last = b.Job.Name
+		j.settle(b.UID, b.Node)
 	}
 	for i := range d.Plans {
-		p := &d.Plans[i]
-		before := map[string]map[string]int{}
-		for q, amounts := range j.held {
-			before[q] = maps.Clone(amounts)
+		if err := j.planned(&d.Plans[i], given, taken); err != nil {
+			return fmt.Errorf("plan %s for %s: %w", d.Plans[i].ID, d.Plans[i].Job, err)
 		}
-		var placed, victims []*corev1.Pod
-		for _, n := range p.Nominations {
-			if at[n.UID] != n.Node {
-				placed = append(placed, j.pods[n.UID])
-			}
-			put(n.UID, n.Node)
+	}
+	return nil
+}
+
+// settle notes on which node a pod is from now on, "" for none.
+func (j *judge) settle(uid types.UID, node string) {
+	if pod := j.pods[uid]; pod != nil {
+		j.move(pod, j.at[uid], node)
+		j.at[uid] = node
+	}
+}
+
+// changedPlaces notes the places that are held from this cycle on, and those that are no more. It returns those that come and go with
+// plans: of the jobs for which they are made, and of victims.
+func (j *judge) changedPlaces(d *decision.Decisions) (given, taken map[standIn]int) {
+	isPreemptor, isVictim := map[string]bool{}, map[string]bool{}
+	for _, p := range d.Plans {
+		if len(p.Evictions) > 0 {
+			isPreemptor[p.Job.Name] = true
 		}
 		for _, e := range p.Evictions {
-			victims = append(victims, j.pods[e.UID])
-			put(e.UID, "")
+			isVictim[e.VictimJob.Name] = true
 		}
-		if len(placed) == 0 {
-			continue // the plan of a scheduler before goes on
+	}
+	now := j.allPlaces()
+	come, gone := missing(now, j.places), missing(j.places, now)
+	// Places whose time is over are given up at the end of a cycle. Those of applications that have ended, or that pods take, go before.
+	isBound := map[string]bool{}
+	for _, b := range d.Binds {
+		isBound[b.Job.Name] = true
+	}
+	j.put(of(gone, func(group string) bool { return !isVictim[group] && (isBound[group] || !j.isAlive(group)) }), -1)
+	j.put(of(come, func(group string) bool { return !isPreemptor[group] }), +1)
+	return of(come, func(group string) bool { return isPreemptor[group] }), of(gone, func(group string) bool { return isVictim[group] })
+}
+
+// isAlive reports whether a PodGroup has pods that are not being deleted.
+func (j *judge) isAlive(group string) bool {
+	for _, pod := range j.pods {
+		if pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] == group && pod.DeletionTimestamp == nil {
+			return true
 		}
-		if len(victims) == 0 || p.Job == (types.NamespacedName{}) {
+	}
+	return false
+}
+
+// planned judges one plan.
+func (j *judge) planned(p *decision.PlanStart, given, taken map[standIn]int) error {
+	before := map[string]map[string]int{}
+	for q, amounts := range j.held {
+		before[q] = maps.Clone(amounts)
+	}
+	var placed, victims []*corev1.Pod
+	for _, n := range p.Nominations {
+		if j.at[n.UID] != n.Node {
+			placed = append(placed, j.pods[n.UID])
+		}
+		j.settle(n.UID, n.Node)
+	}
+	given = of(given, func(group string) bool { return group == p.Job.Name })
+	j.put(given, +1)
+	leaves := map[string]bool{}
+	for _, e := range p.Evictions {
+		victims = append(victims, j.pods[e.UID])
+		j.settle(e.UID, "")
+		if !leaves[e.VictimJob.Name] {
+			leaves[e.VictimJob.Name] = true
+			j.put(of(taken, func(group string) bool { return group == e.VictimJob.Name }), -1)
+		}
+	}
+	if len(placed) == 0 || len(victims) == 0 || p.Job == (types.NamespacedName{}) {
+		return nil // without pods that are placed, the plan of a scheduler before goes on
+	}
+	if slices.Contains(placed, nil) || slices.Contains(victims, nil) {
+		return fmt.Errorf("it names pods that are not there")
+	}
+	if err := j.wholeGangs(victims); err != nil {
+		return err
+	}
+	if p.Evictions[0].Rule == "G10" {
+		return j.daemonPlan(placed, victims)
+	}
+	return j.plan(placed, given, victims, before)
+}
+
+// wholeGangs checks that no gang is left below its minimum (rule J2). Those with task groups may be, when their pods have ended.
+func (j *judge) wholeGangs(victims []*corev1.Pod) error {
+	for _, v := range victims {
+		group, stay := j.groupOf(v), 0
+		if j.sparkOf(group.Name) != nil {
 			continue
 		}
-		if slices.Contains(placed, nil) || slices.Contains(victims, nil) {
-			return fmt.Errorf("plan %s names pods that are not there", p.ID)
+		for uid, node := range j.at {
+			if node != "" && j.groupOf(j.pods[uid]) == group {
+				stay++
+			}
 		}
-		if err := j.plan(p, placed, victims, before); err != nil {
-			return fmt.Errorf("plan %s for %s: %w", p.ID, p.Job, err)
+		if stay > 0 && stay < int(group.Spec.MinMember) {
+			return fmt.Errorf("J2: %d pods of job %s stay, and it needs %d", stay, group.Name, group.Spec.MinMember)
 		}
 	}
 	return nil
@@ -186,9 +294,12 @@ func (j *judge) relative(q, at string, priority int) int {
 	return priority
 }
 
-func (j *judge) plan(p *decision.PlanStart, placed, victims []*corev1.Pod, before map[string]map[string]int) error {
+func (j *judge) plan(placed []*corev1.Pod, given map[standIn]int, victims []*corev1.Pod, before map[string]map[string]int) error {
 	toQueue := j.groupOf(placed[0]).Spec.Queue
 	asked := map[string]int{}
+	for at, count := range given {
+		asked["cpu"] += count * at.cpu
+	}
 	youngest := time.Time{}
 	for _, pod := range placed {
 		for resource, amount := range j.requests[nameOf(pod)] {
@@ -201,16 +312,30 @@ func (j *judge) plan(p *decision.PlanStart, placed, victims []*corev1.Pod, befor
 	if due := youngest.Add(j.delay(toQueue)); j.now.Before(due) {
 		return fmt.Errorf("G9: pods may be evicted from %s on, and it is %s", due, j.now)
 	}
-	for _, x := range j.way(toQueue, "") {
-		if most, ok := j.queues[x].Spec.Capability[corev1.ResourceCPU]; ok && j.held[x]["cpu"] > int(most.Value()) {
-			return fmt.Errorf("Q4: queue %s holds cpu %d and may hold %s", x, j.held[x]["cpu"], most.String())
-		}
+	if err := j.isWithinCapabilities(toQueue); err != nil {
+		return err
 	}
 	for _, v := range victims {
 		if err := j.victim(v, placed[0], toQueue, asked, before); err != nil {
 			return fmt.Errorf("victim %s: %w", v.Name, err)
 		}
 	}
+	if err := j.areNeeded(victims, toQueue); err != nil || len(placed) > 1 || len(given) > 0 {
+		return err
+	}
+	return j.isCheapest(placed[0], victims, toQueue, asked, before)
+}
+
+func (j *judge) isWithinCapabilities(q string) error {
+	for _, x := range j.way(q, "") {
+		if most, ok := j.queues[x].Spec.Capability[corev1.ResourceCPU]; ok && j.held[x]["cpu"] > int(most.Value()) {
+			return fmt.Errorf("Q4: queue %s holds cpu %d and may hold %s", x, j.held[x]["cpu"], most.String())
+		}
+	}
+	return nil
+}
+
+func (j *judge) areNeeded(victims []*corev1.Pod, toQueue string) error {
 	for _, v := range victims {
 		if why := j.isNeeded(v, toQueue, victims); why != "" {
 			return fmt.Errorf("K2: victim %s could stay: %s", v.Name, why)
@@ -233,6 +358,9 @@ func (j *judge) victim(v, first *corev1.Pod, toQueue string, asked map[string]in
 	fromQueue := j.groupOf(v).Spec.Queue
 	if fromQueue == toQueue {
 		return fmt.Errorf("G3: it is of the same queue %s", toQueue)
+	}
+	if isOfDaemonSet(v) {
+		return fmt.Errorf("G5: it is of a DaemonSet")
 	}
 	if id := yunikorn.ApplicationID(v.Labels, v.Annotations); id != "" && id == j.application(first) {
 		return fmt.Errorf("G3: it is of the same application %s", id)

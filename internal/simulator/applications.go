@@ -25,7 +25,7 @@ func (s applications) grouped(pod *corev1.Pod) *corev1.Pod {
 		pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] != "" {
 		return pod
 	}
-	around := schedulingbuilder.Surroundings{}
+	around := schedulingbuilder.Surroundings{Owner: s.ownerOf(pod)}
 	if namespace := s.input.Namespaces[pod.Namespace]; namespace != nil {
 		around.Namespace = namespace.Annotations
 	}

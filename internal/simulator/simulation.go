@@ -163,7 +163,8 @@ func (s *simulation) begin() error {
 			return err
 		}
 	}
-	for _, pod := range slices.SortedFunc(slices.Values(s.input.Pods), schedulingbuilder.CompareMembers) {
+	pods := slices.Concat(s.input.Pods, s.podsOfJobs())
+	for _, pod := range slices.SortedFunc(slices.Values(pods), schedulingbuilder.CompareMembers) {
 		s.setPod(applications{s}.grouped(pod.DeepCopy()))
 	}
 	for _, q := range s.input.Quotas {

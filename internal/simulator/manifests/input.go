@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -35,7 +36,9 @@ type Input struct {
 	Pods   []*corev1.Pod
 	Groups []*schedulingv1beta1.PodGroup
 	Jobs   []*batchv1alpha1.Job
-	Others []runtime.Object // what is given to the model as it is: nodes, queues, HyperNodes, priority classes, namespaces
+	// BatchJobs are those of Kubernetes itself.
+	BatchJobs []*batchv1.Job
+	Others    []runtime.Object // what is given to the model as it is: nodes, queues, HyperNodes, priority classes, namespaces
 
 	Budgets []*Budget
 	Quotas  []*corev1.ResourceQuota
@@ -125,7 +128,11 @@ var systemPriorities = map[string]int32{"system-cluster-critical": 2_000_000_000
 
 func sortKey(o object) string {
 	accessor, _ := meta.Accessor(o.Object)
-	return o.GetObjectKind().GroupVersionKind().Kind + " " + accessor.GetNamespace() + "/" + accessor.GetName()
+	kind := o.GetObjectKind().GroupVersionKind().Kind
+	if _, ok := o.Object.(*batchv1.Job); ok {
+		kind = "batch Job" // there are Jobs of Volcano too
+	}
+	return kind + " " + accessor.GetNamespace() + "/" + accessor.GetName()
 }
 
 func (in *Input) add(o object) error {
@@ -154,6 +161,8 @@ func (in *Input) add(o object) error {
 		in.Groups = append(in.Groups, decoded)
 	case *batchv1alpha1.Job:
 		in.Jobs = append(in.Jobs, decoded)
+	case *batchv1.Job:
+		in.BatchJobs = append(in.BatchJobs, decoded)
 	case *corev1.Node:
 		if decoded.Status.Allocatable == nil {
 			decoded.Status.Allocatable = decoded.Status.Capacity

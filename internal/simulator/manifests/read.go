@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -59,7 +60,7 @@ func newReader(stdin io.Reader) *reader {
 // NewScheme returns the kinds of a virtual cluster.
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, policyv1.AddToScheme, schedulingv1.AddToScheme,
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme, schedulingv1.AddToScheme,
 		storagev1.AddToScheme, resourcev1.AddToScheme, resourcev1beta2.AddToScheme, apis.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic("invariant: the API types can be registered: " + err.Error())
@@ -78,7 +79,7 @@ var kinds = map[string]bool{
 	"resource.k8s.io/v1beta2 DeviceTaintRule": true,
 	"scheduling.k8s.io/v1 PriorityClass":      true, "policy/v1 PodDisruptionBudget": true,
 	"scheduling.volcano.sh/v1beta1 Queue": true, "scheduling.volcano.sh/v1beta1 PodGroup": true,
-	"batch.volcano.sh/v1alpha1 Job": true, "topology.volcano.sh/v1alpha1 HyperNode": true,
+	"batch.volcano.sh/v1alpha1 Job": true, "batch/v1 Job": true, "topology.volcano.sh/v1alpha1 HyperNode": true,
 }
 
 // readPath reads a file, all YAML and JSON files below a folder, or with "-" the standard input.
@@ -212,7 +213,7 @@ func (r *reader) add(place string, decoded runtime.Object) error {
 	} else if accessor.GetNamespace() == "" {
 		accessor.SetNamespace(corev1.NamespaceDefault)
 	}
-	key := kind + " " + accessor.GetNamespace() + "/" + accessor.GetName()
+	key := decoded.GetObjectKind().GroupVersionKind().Group + " " + kind + " " + accessor.GetNamespace() + "/" + accessor.GetName()
 	if first, ok := r.seen[key]; ok {
 		return fmt.Errorf("%s: given twice, first in %s", place, first)
 	}

@@ -46,8 +46,8 @@ func TestWhatIsNotUnderstoodIsRefusedWithItsPlace(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"an unknown kind": {nodeText + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n",
 			"standard input, document 2: a simulation knows no kind Secret of v1"},
-		"a known kind of an unknown version": {"apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\n",
-			"standard input, document 1: a simulation knows no kind Job of batch/v1"},
+		"a known kind of an unknown version": {"apiVersion: batch/v2\nkind: Job\nmetadata: {name: j}\n",
+			"standard input, document 1: a simulation knows no kind Job of batch/v2"},
 		"an unknown field": {"apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nspec: {unschedulabel: true}\n",
 			`standard input, document 1, Node n1: unknown field "spec.unschedulabel"`},
 		"an unknown field in a list": {"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: p}\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: q, namespace: w}\n  spec: {nodname: n}\n",

@@ -117,11 +117,11 @@ func (j *judge) class(pod *corev1.Pod) (class int) {
 	if id := yunikorn.ApplicationID(pod.Labels, pod.Annotations); id != "" {
 		isFirst := true
 		for _, other := range j.pods {
-			if yunikorn.ApplicationID(other.Labels, other.Annotations) == id && other.Spec.NodeName != "" &&
-				cmp.Or(other.CreationTimestamp.Compare(pod.CreationTimestamp.Time), cmp.Compare(other.UID, pod.UID)) < 0 {
+			if j.application(other) == id && cmp.Or(other.CreationTimestamp.Compare(pod.CreationTimestamp.Time), cmp.Compare(other.UID, pod.UID)) < 0 {
 				isFirst = false
 			}
 		}
+		isFirst = isFirst && j.application(pod) == id
 		if isFirst {
 			class++
 		}

@@ -78,7 +78,7 @@ check-generated: generate ## Fail if what is generated is stale.
 
 .PHONY: bench
 bench: build ## Run the benchmarks: decisions in process; bindings, waits, and pods of Jobs on a local cluster.
-	go test -run '^$$' -bench . -benchmem ./pkg/... ./internal/...
+	go test -run '^$$' -bench . -benchmem ./pkg/... ./internal/... ./test/guarantees
 	bin/hekla bench
 	bin/hekla bench latency
 	bin/hekla bench restart

@@ -289,3 +289,12 @@ func TestWhatCannotBeReadMakesAnEvent(t *testing.T) {
 		t.Errorf("of a queue that is deleted it is told: %q", got)
 	}
 }
+
+// A job that names no application is one by itself (edge case 14). Jobs of one namespace are evicted for each other, and none is protected as
+// the first of others.
+func TestPodsOutsideAnApplicationAreTheirOwn(t *testing.T) {
+	w := loop.New(t, configuration).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("a"), fixture.Queue("b", fixture.Guaranteed("cpu=2")))
+	// Without an application neither is a first pod that leaves after others, so the one that started later leaves.
+	w.Set(runs("one", "a", "n1", "cpu=2", 1)).Set(runs("two", "a", "n1", "cpu=2", 2)).Set(waits("w", "b", "cpu=2", 1, "w0"))
+	expectLeavers(t, w, "two")
+}

@@ -3,6 +3,7 @@ package guarantees
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -140,6 +141,9 @@ func (j *judge) compareVictims(w, v *corev1.Pod, toQueue string) int {
 	}
 	if j.groupOf(w).Spec.Queue != j.groupOf(v).Spec.Queue || j.isFresh(w) || j.isFresh(v) {
 		return 0
+	}
+	if w.Spec.NodeName != v.Spec.NodeName && !maps.Equal(j.requests[nameOf(w)], j.requests[nameOf(v)]) {
+		return 0 // how far above its guarantee the queue is after each plan is another
 	}
 	return v.Status.StartTime.Time.Compare(w.Status.StartTime.Time)
 }

@@ -1,11 +1,7 @@
 package eviction
 
 import (
-	"cmp"
-	"slices"
-
 	"hekla.sh/hekla/internal/eviction/rules"
-	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/verdict"
@@ -50,51 +46,4 @@ func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 		}
 	}
 	return all
-}
-
-func (a *attempt) pods() []*cluster.Task {
-	all := a.rules.Preemptor.Tasks()
-	if a.rules.Scope != decision.WithinJob {
-		all = a.search.session.Cluster.TasksOnNodes()
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(t *cluster.Task) bool { return !a.rules.Concerns(t) })
-}
-
-// spared counts the pods that may not be evicted for the preemptor by rule, the most frequent first: those that a rule always protects,
-// and those that a rule protects once all others are gone. Pods that may be evicted are not counted. They would not be enough.
-func (a *attempt) spared() []verdict.Spared {
-	_, spared, _ := a.mayLeave(a.pods())
-	return spared
-}
-
-// mayLeave returns the pods that may be evicted together, by rules and votes, and counts the others by rule. areProtected reports whether
-// a rule protects all of them, whichever others are gone.
-func (a *attempt) mayLeave(pods []*cluster.Task) (leaving []*cluster.Task, spared []verdict.Spared, areProtected bool) {
-	counts := map[string]int{}
-	var unprotected []*cluster.Task
-	for _, t := range pods {
-		if why := a.rules.Protects(t); why != "" {
-			counts[why]++
-		} else {
-			unprotected = append(unprotected, t)
-		}
-	}
-	x := a.search.session.Begin()
-	a.reset()
-	refused := map[*cluster.Task]string{}
-	leaving = victims.TasksOf(a.victims.Evict(x, unprotected, victims.Options{Why: refused}).Units)
-	for _, t := range unprotected {
-		if t.Status != cluster.Evicting {
-			counts[cmp.Or(refused[t], rules.AtItsMinimum)]++
-		}
-	}
-	x.Undo()
-	spared = make([]verdict.Spared, 0, len(counts))
-	for reason, pods := range counts {
-		spared = append(spared, verdict.Spared{Reason: reason, Pods: pods})
-	}
-	slices.SortFunc(spared, func(s, t verdict.Spared) int {
-		return cmp.Or(cmp.Compare(t.Pods, s.Pods), cmp.Compare(s.Reason, t.Reason))
-	})
-	return leaving, spared, len(unprotected) == 0
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
@@ -149,12 +150,16 @@ func (f forgetful) search(s *framework.Session) *eviction.Search {
 }
 
 // mindful is the same with one search for all preemptors.
-type mindful struct{ forgetful }
+type mindful struct {
+	forgetful
+	compare func(counted, tried []verdict.Spared)
+}
 
 func (m mindful) Execute(s *framework.Session) {
 	queues := slices.Clone(s.Queues())
 	slices.SortFunc(queues, s.CompareQueues)
 	search := eviction.SearchOf(s, m)
+	search.CompareCounts(m.compare)
 	for _, q := range queues {
 		for _, j := range eviction.Preemptors(s, q) {
 			switch {
@@ -182,14 +187,28 @@ func acting(wrap func(framework.Action) framework.Action) []scheduler.Extension 
 	return extensions
 }
 
-// A search keeps failures and lower bounds of costs from one preemptor to the next. Neither may change a decision.
+// A search keeps failures, lower bounds of costs and numbers of spared pods from one preemptor to the next. None may change a decision.
 func TestWhatIsKeptBetweenSearchesChangesNoDecision(t *testing.T) {
+	counts := 0
+	defer func() {
+		if counts == 0 {
+			t.Error("no spared pods were counted without trying")
+		}
+	}()
 	rapid.Check(t, func(r *rapid.T) {
 		objects := drawWorld(r)
 		// If the job of highest priority came first, the jobs after it could only fail more.
 		byAge := with(everything, "- name: priority\n", "- name: priority\n    enableJobOrder: false\n", "- name: gang\n", "- name: gang\n    enableJobOrder: false\n")
-		mindful := live(start(t, byAge, acting(func(a framework.Action) framework.Action { return mindful{forgetful{Action: a}} })...), objects)
+		different := "" // a scheduler contains the panic of a failing test
+		compare := func(counted, tried []verdict.Spared) {
+			counts++
+			different += cmp.Diff(tried, counted)
+		}
+		mindful := live(start(t, byAge, acting(func(a framework.Action) framework.Action { return mindful{forgetful{Action: a}, compare} })...), objects)
 		forgetful := live(start(t, byAge, acting(func(a framework.Action) framework.Action { return forgetful{Action: a, triesAll: true} })...), objects)
+		if different != "" {
+			r.Fatalf("pods that each rule spares (-by trying +counted):\n%s", different)
+		}
 		if mindful != forgetful {
 			r.Fatalf("with what is remembered:\n%s\nwithout:\n%s", mindful, forgetful)
 		}

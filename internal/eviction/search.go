@@ -31,9 +31,12 @@ type Search struct {
 	evictable map[*quota.Node]int32         // the lowest priority of a job of the queue that has pods to evict
 	floors    victims.FloorsByRules
 	protected map[protectionKey][]verdict.Spared // where rules protect all pods: how many by which rule
-	triesAll  bool                               // for tests: no lower bounds
-	promised  map[planRank]*cluster.Job          // a job with a plan in force for each queue and priority, nil if not known
-	decided   int                                // decisions of the session when all this was found out
+	counted   counts
+	triesAll  bool // for tests: no lower bounds
+	// comparesCounts, for tests, gets counts of spared pods that nothing was tried for, and those by trying.
+	comparesCounts func(counted, tried []verdict.Spared)
+	promised       map[planRank]*cluster.Job // a job with a plan in force for each queue and priority, nil if not known
+	decided        int                       // decisions of the session when all this was found out
 }
 
 // NewSearch returns a search by the rules of an action.
@@ -58,6 +61,7 @@ func (f *Search) forget() {
 	f.floors = victims.FloorsByRules{}
 	f.promised = nil
 	f.protected = map[protectionKey][]verdict.Spared{}
+	f.counted = counts{}
 }
 
 // forgetIfDecided calls forget if another action has made a decision.
@@ -70,10 +74,11 @@ func (f *Search) forgetIfDecided() {
 // forgetPlanned is forget after a plan of the search itself. Such a plan adds no possible victim and makes none cheaper, so lower bounds
 // stay valid.
 func (f *Search) forgetPlanned(p *cluster.Plan) {
-	evictable, floors, promised := f.evictable, f.floors, f.promised
+	evictable, floors, promised, counted := f.evictable, f.floors, f.promised, f.counted
 	f.forget()
-	f.evictable, f.floors, f.promised = evictable, floors, promised
+	f.evictable, f.floors, f.promised, f.counted = evictable, floors, promised, counted
 	f.floors.Planned(p)
+	f.counted.planned(p)
 	if promised != nil {
 		promised[rankOf(p.Job)] = p.Job
 	}
@@ -111,28 +116,6 @@ func (f *Search) floorsFor(r *rules.Rules) *victims.Floors {
 		return nil
 	}
 	return f.floors.For(r, f.evictableQueues())
-}
-
-// sparedFor is [attempt.spared]. If rules protect all pods, the counts are the same for every preemptor of the same queue and priority.
-// finds is false if it may take no pod, whichever it wants.
-func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
-	j := a.rules.Preemptor
-	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority, application: rules.ApplicationOf(f.session, a.rules.Scope, j)}, a.rules.Wanted().Dimensions()}
-	isShared := a.floors != nil && !a.rules.Pod().BestEffort() && j.Evictable() == 0 && a.rules.Variant() == 0
-	if known, ok := f.protected[key]; ok && isShared {
-		return known
-	}
-	leaving, spared, areProtected := a.mayLeave(a.pods())
-	if isShared && (areProtected || len(leaving) == 0 && !finds && !rules.IsAnyGuaranteed(spared)) {
-		f.protected[key] = spared
-	}
-	return spared
-}
-
-// protectionKey holds the properties that preemptors share if the same rules protect the same pods from them.
-type protectionKey struct {
-	preemptorShape // of any class
-	wanted         uint64
 }
 
 // rightOf returns whether any queue with pods to evict may have to give way.
@@ -223,13 +206,15 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	why.never = len(lower) == 0
 	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
 	if f.capacity.CouldHold(pods, max(j.LacksPromises(), 1)) {
-		finds := f.mayFindVictims(scope, j) && a.candidates.MayOpenAny(pods)
-		why.never = why.never && !finds
-		if finds {
-			right := f.rightOf(a)
-			if finds = right.MayTake; len(lower) == 0 {
+		finds := f.mayFindVictims(scope, j)
+		if right := f.rightOf(a); finds && !right.MayTake {
+			finds, why.never = false, false // which pods might leave does not matter then
+			if len(lower) == 0 {
 				why.right = right.Help
 			}
+		} else {
+			finds = finds && a.candidates.MayOpenAny(pods)
+			why.never = why.never && !finds
 		}
 		if (len(lower) > 0 || finds || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
 			f.looks += a.candidates.Tried()

@@ -170,6 +170,7 @@ func BenchmarkBacklog(b *testing.B) {
 		{"10000 gangs of higher priority before protected pods", 10_000, "high", false, crowd{nodes: 5000, perNode: 4, minimum: 10}},
 		{"10000 gangs at admission", 10_000, "p0", true, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
 		{"10000 gangs in ten queues", 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}},
+		{"10000 gangs in 200 queues", 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 200}},
 	} {
 		var w *loop.Loop
 		cycle := func(b *testing.B, events []cache.Event) {

@@ -89,6 +89,11 @@ func (r *Rules) Protects(t *cluster.Task) string {
 	if why := r.protectsJob(t.Job); why != "" {
 		return why
 	}
+	return r.ProtectsPod(t)
+}
+
+// ProtectsPod names the rule that protects a pod itself, whatever its job is, "" if there is none.
+func (r *Rules) ProtectsPod(t *cluster.Task) string {
 	if r.IsGoverned(t.Job) {
 		if why := r.Guarantees.protects(t); why != "" {
 			return why
@@ -105,6 +110,18 @@ func (r *Rules) Protects(t *cluster.Task) string {
 	return ""
 }
 
+// ProtectsJobFromAll names the rule that protects all pods of a job from preemptors of any queue that have the same scope and priority,
+// "" if there is none. MayEvictFrom knows the rules that read the preemptor's queue. It is not for the rules of guaranteed shares.
+func (r *Rules) ProtectsJobFromAll(j *cluster.Job) string {
+	switch {
+	case j.IsForeign:
+		return ofAnother
+	case r.Scope != decision.BetweenQueues && j.Priority >= r.Preemptor.Priority:
+		return notLowerJob
+	}
+	return ""
+}
+
 // MayEvictFrom reports whether the scope includes jobs of a queue, and no rule protects all of them from the preemptor's queue.
 func (r *Rules) MayEvictFrom(q *quota.Node) bool {
 	if isOwn := q == r.Preemptor.QuotaNode(); isOwn || r.Scope == decision.BetweenJobs || r.Scope == decision.WithinJob {
@@ -115,14 +132,14 @@ func (r *Rules) MayEvictFrom(q *quota.Node) bool {
 
 // protectsJob names the rule that protects all pods of a job.
 func (r *Rules) protectsJob(j *cluster.Job) string {
-	if j.IsForeign {
-		return ofAnother
-	}
 	if r.Scope == decision.WithinJob {
+		if j.IsForeign {
+			return ofAnother
+		}
 		return ""
 	}
-	if r.Scope != decision.BetweenQueues && j.Priority >= r.Preemptor.Priority {
-		return notLowerJob
+	if why := r.ProtectsJobFromAll(j); why != "" {
+		return why
 	}
 	if j.Queue == r.Preemptor.Queue {
 		return ""

@@ -218,7 +218,7 @@ func inOrder(tasks []*cluster.Task, tops []importance, compare func(i, j int) in
 // compare compares units by the order of eviction in this round.
 func (r *round) compare(u, v *Unit) int {
 	if r.LargestFirst {
-		if c := part(r.rules, v.requested()).Compare(part(r.rules, u.requested())); c != 0 {
+		if c := part(r.rules, v.Requested()).Compare(part(r.rules, u.Requested())); c != 0 {
 			return c
 		}
 	}

@@ -68,6 +68,6 @@ func Marked(units []Unit) (marked int) {
 // fewest of a class leave.
 func SortBySize(r *rules.Rules, units []Unit) {
 	slices.SortStableFunc(units, func(u, v Unit) int {
-		return cmp.Or(cmp.Compare(u.top.class, v.top.class), part(r, v.requested()).Compare(part(r, u.requested())))
+		return cmp.Or(cmp.Compare(u.top.class, v.top.class), part(r, v.Requested()).Compare(part(r, u.Requested())))
 	})
 }

@@ -67,8 +67,8 @@ func (u *Unit) stay(x framework.Transaction) {
 	}
 }
 
-// requested is the sum of the requests of a unit.
-func (u *Unit) requested() resources.Vector {
+// Requested is the sum of the requests of a unit.
+func (u *Unit) Requested() resources.Vector {
 	if u.held != nil {
 		return u.held
 	}
@@ -106,6 +106,9 @@ func (s *Selector) Reset() {
 
 // Waits reports whether a gang could not be evicted as a whole until the plan of another job has sent its evictions.
 func (s *Selector) Waits() bool { return s.waits }
+
+// Wait has Waits report that, because it was found out before.
+func (s *Selector) Wait() { s.waits = true }
 
 // gang is what is known of a job that may be evicted as a whole.
 type gang struct {
@@ -168,8 +171,8 @@ func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 	for _, t := range j.Tasks() {
 		switch {
 		case t.Status == cluster.Evicting && (t.Evicts == nil || t.Evicts == s.rules.Preemptor.Plan), t.Status.Yields():
-			if s.rules.Protects(t) != "" {
-				return &gang{}
+			if s.rules.ProtectsPod(t) != "" {
+				return &gang{} // the caller has found that no rule protects the job
 			}
 			g.tasks = append(g.tasks, t)
 			g.held.Add(t.Request())

@@ -441,6 +441,9 @@ func (w *walk) rest() {
 		w.next()
 	}
 	if after := w.standing(); after != before || w.Evictions > evictions {
+		for _, o := range w.Workloads() {
+			w.say("%s %s %s %+v", o.Name, o.CreationTimestamp, w.Says(o.Name), o.Status.Conditions)
+		}
 		w.fail("it was at rest with\n%sand a scheduler that begins then makes it, with %d evictions,\n%s", before, w.Evictions-evictions, after)
 	}
 }

@@ -139,6 +139,9 @@ func (r *Reader) place(e *Entry, now time.Time) {
 		e.Forget()
 		return
 	}
+	if !e.isKnown {
+		r.recall(e)
+	}
 	if r.holdsStill(e, now) {
 		return
 	}
@@ -218,9 +221,6 @@ func (r *Reader) wait(e *Entry, w *settings.Workload, c *kinds.Cluster) {
 		return
 	}
 	e.state = waits
-	if !e.isKnown {
-		r.recall(e)
-	}
 	r.queues.Add(&e.Workload)
 	r.say(e, r.sharedRefusal(e))
 }
@@ -300,10 +300,11 @@ func (r *base) timestamp(w *v1beta2.Workload) time.Time {
 	return w.CreationTimestamp.Time
 }
 
-// recall notes for whom a Workload was evicted, as its condition Preempted says after a restart (rule C20).
+// recall notes for whom a Workload was evicted last, as its condition Preempted says after a restart (rule C20). One that was admitted
+// again says so still.
 func (r *Reader) recall(e *Entry) {
 	c := conditions.Of(e.Object, v1beta2.Preempted)
-	if c == nil || c.Status != metav1.ConditionTrue {
+	if c == nil {
 		return
 	}
 	_, rest, found := strings.Cut(c.Message, "(UID: ")

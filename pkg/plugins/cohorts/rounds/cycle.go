@@ -29,6 +29,8 @@ type Cycle struct {
 	withheld []withheld
 	again    []*workload.Workload // refused while quota was withheld from them
 	later    []*workload.Workload // refused while another could not leave; tried again in the next cycle
+	// begun are those whose search has flavors left to try, with what was short at the flavors before.
+	begun map[*workload.Workload]*workload.Nomination
 
 	// Of the round:
 	victims []workload.Victim
@@ -57,6 +59,9 @@ func (c *Cycle) Run() {
 		if !c.freeAll() || c.MaxRounds > 0 {
 			break
 		}
+	}
+	if c.MaxRounds == 0 {
+		clear(c.begun) // all searches have come to their end
 	}
 	c.Queues.Settle()
 }
@@ -215,6 +220,7 @@ func (c *Cycle) book(n *workload.Nomination, isFit bool) {
 	w := n.Workload
 	c.Queues.Remove(w)
 	c.Queues.Charge(w, n.Assignment.Usage)
+	delete(c.begun, w)
 	w.Cursor, w.Planned, w.Reserved = nil, !isFit, c.Now
 	for _, v := range n.Victims {
 		v.Evicted = true
@@ -248,7 +254,17 @@ func (c *Cycle) refuse(n *workload.Nomination, outcome workload.Outcome) {
 	n.Outcome = outcome
 	n.Workload.Cursor = n.Assignment.Cursor
 	c.more = true // its queue has another head, or there are flavors left to try
-	if n.Assignment.Cursor == nil {
+	if before := c.begun[n.Workload]; before != nil {
+		n.Assignment.Join(before.Assignment)
+		n.Held = n.Held || before.Held
+		delete(c.begun, n.Workload)
+	}
+	if n.Assignment.Cursor != nil {
+		if c.begun == nil {
+			c.begun = map[*workload.Workload]*workload.Nomination{}
+		}
+		c.begun[n.Workload] = n
+	} else {
 		c.Queues.Refuse(n.Workload, n.Assignment)
 		if c.withholds(n.Queue) {
 			c.again = append(c.again, n.Workload)

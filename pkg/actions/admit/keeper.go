@@ -222,10 +222,19 @@ func (k *keeper) start(e *workloads.Entry, j *cluster.Job) {
 	}
 	x.Commit()
 	k.Cluster.Plans().Fulfil(p)
-	if isMoved {
+	if isMoved || len(promised) < pods(e.Held) { // a node that is gone has taken its promises along
+		k.fill(e, j)
 		k.Workloads.Move(e, k.nodesOf(&e.Workload))
 	}
 	k.revisit(&e.Workload)
+}
+
+// pods is how many pods are held or promised.
+func pods(held *workloads.Held) (count int) {
+	for i := range held.PodSets {
+		count += int(held.PodSets[i].Count)
+	}
+	return count
 }
 
 // noReplacement is the message of a Workload that is evicted because its nodes are gone.

@@ -31,6 +31,9 @@ type waitKey struct {
 	use bool
 }
 
+// anything is the flavors' resource of a key that any charge in the tree is for.
+const anything resources.Dim = -1
+
 // New returns Queues without any queue.
 func New(index *resources.Index) *Queues {
 	return &Queues{Index: index, refusals: map[waitKey][]*refusal{}}
@@ -77,6 +80,7 @@ func (q *Queues) Charge(w *Workload, v []cohort.Amount) {
 	for _, a := range v {
 		q.charged = append(q.charged, waitKey{w.Queue.Tree(), a.FR, true})
 	}
+	q.charged = append(q.charged, waitKey{w.Queue.Tree(), anything, true})
 }
 
 // Release books off what a Workload is charged. Workloads that wait for it are tried again.
@@ -181,6 +185,9 @@ func (q *Queues) Refuse(w *Workload, a *Assignment) {
 	}
 	if a.NodesLacked {
 		r.keys = append(r.keys, waitKey{})
+		if a.Mode != NoFit || a.Contested { // one that is admitted may stand on the nodes, and be evicted
+			r.keys = append(r.keys, waitKey{w.Queue.Tree(), anything, true})
+		}
 	}
 	for _, key := range r.keys {
 		q.refusals[key] = append(q.refusals[key], r)

@@ -20,5 +20,16 @@ func RefusedWith(w *Workload) *Workload {
 	return w.refusal.first
 }
 
+// Line returns the Workloads that wait in the queue, in no particular order.
+func (q *Queue) Line() []*Workload {
+	all := slices.Clone(q.line.heap)
+	if !q.Strict { // a strict queue keeps refused ones in the same heap
+		for _, r := range q.line.open {
+			all = append(all, r.wait...)
+		}
+	}
+	return all
+}
+
 // RetryAll has all Workloads of a queue tried again, since something has changed that concerns each of them.
 func (q *Queues) RetryAll(queue *Queue) { q.liftAll(queue) }

@@ -24,12 +24,11 @@ func (l *listening) again(entries map[*Entry]bool) {
 
 // Leave takes the Workloads of a ClusterQueue out of it.
 func (l *listening) Leave(c *kinds.Cluster, isDeleted bool) {
-	for of := range c.Locals {
-		for e := range l.named[of] {
-			if e.state == waits {
-				l.leave(e)
-				l.later(e)
-			}
+	// Not all that wait in it need have one of its LocalQueues: these may have changed since.
+	for _, w := range c.Queue.Line() {
+		if e := l.Of(w); e != nil {
+			l.leave(e)
+			l.later(e)
 		}
 	}
 	if isDeleted {

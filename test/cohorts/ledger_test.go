@@ -14,13 +14,13 @@ import (
 
 // account is a node of the tree as rule C2 describes it, worked out from objects alone. It has one resource, the CPU of a flavor, in cores.
 type account struct {
-	name                       string
-	nominal, borrowing         int64
-	lending                    int64
-	canBorrow, lends           bool // whether the limits are set
-	parent                     *account
-	children                   []*account
-	subtree, local, used, free int64
+	name                 string
+	nominal, borrowing   int64
+	lending              int64
+	canBorrow, lends     bool // whether the limits are set
+	parent               *account
+	children             []*account
+	subtree, local, used int64
 }
 
 // accounts are those of a flavor, by the names of ClusterQueues, with what Workloads are charged.

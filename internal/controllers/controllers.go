@@ -74,8 +74,15 @@ func Add(mgr manager.Manager, options Options) error {
 	if err := watchDefinitions(mgr); err != nil {
 		return err
 	}
+	var holder *workload.Holder
+	if options.WorkloadWorkers > 0 {
+		if holder, err = workload.Add(mgr, workload.Options{Workers: options.WorkloadWorkers, Configuration: options.SchedulerConfigMap,
+			SchedulerNames: options.SchedulerNames, Metrics: numbers, VolcanoJobs: options.JobWorkers > 0}); err != nil {
+			return fmt.Errorf("%s: %w", workload.Name, err)
+		}
+	}
 	if options.JobWorkers > 0 {
-		err := job.Add(mgr, job.Options{Workers: options.JobWorkers, SchedulerName: options.SchedulerNames[0], Metrics: numbers})
+		err := job.Add(mgr, job.Options{Workers: options.JobWorkers, SchedulerName: options.SchedulerNames[0], Metrics: numbers, Queues: holder})
 		if err != nil {
 			return fmt.Errorf("%s: %w", job.Name, err)
 		}
@@ -122,12 +129,6 @@ func Add(mgr manager.Manager, options Options) error {
 	if options.JobTemplateWorkers > 0 {
 		if err := jobtemplate.Add(mgr, jobtemplate.Options{Workers: options.JobTemplateWorkers}); err != nil {
 			return fmt.Errorf("%s: %w", jobtemplate.Name, err)
-		}
-	}
-	if options.WorkloadWorkers > 0 {
-		if err := workload.Add(mgr, workload.Options{Workers: options.WorkloadWorkers, Configuration: options.SchedulerConfigMap,
-			SchedulerNames: options.SchedulerNames, Metrics: numbers}); err != nil {
-			return fmt.Errorf("%s: %w", workload.Name, err)
 		}
 	}
 	return nil

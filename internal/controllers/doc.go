@@ -63,7 +63,7 @@
 //	batch                   jobs/status                         patch
 //	kueue.x-k8s.io          workloads                           get list watch create patch delete
 //	kueue.x-k8s.io          clusterqueues localqueues cohorts resourceflavors admissionchecks workloadpriorityclasses get list watch
-//	kueue.x-k8s.io          workloads/status clusterqueues/status localqueues/status patch
+//	kueue.x-k8s.io          workloads/status clusterqueues/status localqueues/status cohorts/status patch
 //	coordination.k8s.io     leases named c1f6bfd2.kueue.x-k8s.io list
 //
 // Role in the namespace of the Lease (volcano-system):

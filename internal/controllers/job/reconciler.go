@@ -21,6 +21,7 @@ import (
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/controllers/metrics"
+	"hekla.sh/hekla/internal/controllers/workload"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/batch/validation"
@@ -44,6 +45,7 @@ type Reconciler struct {
 	memory        *memory
 	metrics       *metrics.Metrics
 	schedulerName string
+	queues        *workload.Holder
 }
 
 // Reconcile follows what a Command or lifecycle policy asks for, or else brings PodGroup, volumes and pods in line with
@@ -84,12 +86,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	problems := validation.ValidateJob(job)
+	standing, err := r.queues.Stand(ctx, job)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	command, asked, err := r.commanded(ctx, job)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	var wait time.Duration
-	if len(asked) == 0 && len(problems) == 0 {
+	if len(asked) == 0 && len(problems) == 0 && standing.Waits == "" { // to be stopped is no failure
 		if asked, wait, err = r.asked(ctx, job, pods, unseen, now); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -97,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if len(asked) > 0 {
 		return r.obey(ctx, stored, job, pods, command, asked, now)
 	}
-	outcome, err := r.advance(ctx, job, pods, unseen, problems)
+	outcome, err := r.advance(ctx, job, pods, unseen, problems, standing)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return reconcile.Result{}, nil
 	}
@@ -210,7 +216,7 @@ type outcome struct {
 
 // advance carries out what the phase of a defaulted Job needs. The outcome can be counted in any case.
 func (r *Reconciler) advance(
-	ctx context.Context, job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], problems field.ErrorList,
+	ctx context.Context, job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], problems field.ErrorList, standing workload.Standing,
 ) (outcome, error) {
 	if !lifecycle.MakesPods(job.Status.State.Phase) {
 		return r.clear(ctx, job, pods)
@@ -220,6 +226,9 @@ func (r *Reconciler) advance(
 		result.trouble = lifecycle.Trouble{Reason: lifecycle.ReasonInvalidSpec, Message: bounds.Told(problems).ToAggregate().Error()}
 		return result, nil
 	}
+	if standing.Waits != "" {
+		return r.hold(ctx, job, pods, standing.Waits)
+	}
 	var err error
 	if len(pods) == 0 {
 		if err = r.ensureClaims(ctx, job); err != nil {
@@ -228,7 +237,13 @@ func (r *Reconciler) advance(
 		}
 	}
 	held := lifecycle.HeldBack(job, pods)
-	if result.group, err = r.ensurePodGroup(ctx, job, held); err != nil {
+	if standing.IsQueued {
+		result.group = &scheduling.PodGroup{Status: scheduling.PodGroupStatus{Phase: scheduling.PodGroupInqueue}} // its Workload is in its place
+		err = r.deletePodGroup(ctx, job)
+	} else {
+		result.group, err = r.ensurePodGroup(ctx, job, held)
+	}
+	if err != nil {
 		result.trouble = lifecycle.Trouble{Reason: batch.PodGroupErrorReason, Message: err.Error()}
 		return result, err
 	}
@@ -256,6 +271,21 @@ func (r *Reconciler) advance(
 		result.trouble = lifecycle.Trouble{Reason: lifecycle.ReasonFailedCreate, Message: createErr.Error()}
 	}
 	return result, errors.Join(deleteErr, createErr)
+}
+
+// hold stops a Job whose Workload is not admitted: all of its pods are deleted, and it has no PodGroup.
+func (r *Reconciler) hold(ctx context.Context, job *batch.Job, pods []*corev1.Pod, why string) (outcome, error) {
+	result := outcome{pods: pods, group: lifecycle.Waiting(why)}
+	left := slices.DeleteFunc(slices.Clone(pods), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
+	deleted, err := r.deletePods(ctx, left)
+	result.pods, result.isPart = replaced(pods, deleted), len(deleted) < len(left)
+	if err == nil {
+		err = r.deletePodGroup(ctx, job)
+	}
+	if err != nil {
+		result.trouble = lifecycle.Trouble{Reason: lifecycle.ReasonFailedDelete, Message: err.Error()}
+	}
+	return result, err
 }
 
 // clear deletes what a Job that makes no pods leaves over.

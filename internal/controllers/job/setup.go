@@ -21,8 +21,10 @@ import (
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/controllers/metrics"
+	"hekla.sh/hekla/internal/controllers/workload"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -56,6 +58,9 @@ type Options struct {
 
 	// Metrics are the numbers of all controllers.
 	Metrics *metrics.Metrics
+
+	// Queues says which Jobs wait for a Workload; nil if no Workloads are served.
+	Queues *workload.Holder
 }
 
 // Add puts the controller into the manager.
@@ -67,6 +72,7 @@ func Add(mgr manager.Manager, options Options) error {
 		memory:        newMemory(),
 		metrics:       options.Metrics,
 		schedulerName: options.SchedulerName,
+		queues:        options.Queues,
 	}
 	ctx := context.Background()
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, podsByJob, indexByJob); err != nil {
@@ -84,14 +90,17 @@ func Add(mgr manager.Manager, options Options) error {
 			return fmt.Errorf("watching %T: %w", object, err)
 		}
 	}
-	return builder.ControllerManagedBy(mgr).
+	controller := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&batch.Job{}).
 		Owns(&scheduling.PodGroup{}).
 		Watches(&corev1.Pod{}, &podEvents{memory: r.memory}).
 		Watches(&bus.Command{}, handler.EnqueueRequestsFromMapFunc(wakeCommanded)).
-		WithOptions(work.Options(options.Workers)).
-		Complete(r)
+		WithOptions(work.Options(options.Workers))
+	if options.Queues != nil {
+		controller = controller.Owns(&v1beta2.Workload{})
+	}
+	return controller.Complete(r)
 }
 
 // controllingJob returns the reference to the Job that controls the object, or nil.

@@ -21,6 +21,8 @@ type quotas struct {
 
 	finished, evicted *prometheus.CounterVec
 
+	moves *moves
+
 	mutex sync.Mutex
 	shown map[string]string // the series of quotas that each ClusterQueue has
 }
@@ -53,13 +55,14 @@ func newQuotas() *quotas {
 		localAdmitted:  gauge("local_queue_admitted_active_workloads", "Admitted workloads that have not finished.", "name", "namespace"),
 		finished:       counter("finished_workloads_total", "Workloads whose job has ended.", "cluster_queue"),
 		evicted:        counter("evicted_workloads_total", "Workloads that were stopped, by the reason of their eviction.", "cluster_queue", "reason"),
+		moves:          newMoves(),
 		shown:          map[string]string{},
 	}
 }
 
 func (q *quotas) collectors() []prometheus.Collector {
-	return []prometheus.Collector{q.pending, q.reserving, q.admitted, q.state, q.nominal, q.borrowing, q.lending, q.reservation, q.usage,
-		q.localPending, q.localReserving, q.localAdmitted, q.finished, q.evicted}
+	return append(q.moves.collectors(), q.pending, q.reserving, q.admitted, q.state, q.nominal, q.borrowing, q.lending, q.reservation, q.usage,
+		q.localPending, q.localReserving, q.localAdmitted, q.finished, q.evicted)
 }
 
 // ClusterQueue shows the status of a ClusterQueue. inadmissible of its pending workloads wait for a change.
@@ -144,6 +147,7 @@ func (m *Metrics) ClusterQueueGone(name string) {
 	}
 	q.finished.DeleteLabelValues(name)
 	q.evicted.DeletePartialMatch(prometheus.Labels{"cluster_queue": name})
+	q.moves.clusterQueueGone(name)
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	q.drop(name)
@@ -164,6 +168,7 @@ func (m *Metrics) LocalQueueGone(name types.NamespacedName) {
 	for _, gauge := range []*prometheus.GaugeVec{m.quotas.localPending, m.quotas.localReserving, m.quotas.localAdmitted} {
 		gauge.DeletePartialMatch(prometheus.Labels{"name": name.Name, "namespace": name.Namespace})
 	}
+	m.quotas.moves.localQueueGone(name)
 }
 
 // WorkloadFinished counts a Workload whose job has ended.

@@ -20,6 +20,7 @@ import (
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/internal/queueing/integration"
 	"hekla.sh/hekla/internal/queueing/lifecycle"
+	"hekla.sh/hekla/internal/queueing/vcjob"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -33,6 +34,7 @@ const (
 	reasonStarted          = "Started"
 	reasonStopped          = "Stopped"
 	reasonFailedToStart    = "FailedToStart"
+	reasonNotSupported     = "NotSupported"
 	reasonError            = "ErrorWorkloadCompose"
 )
 
@@ -73,6 +75,15 @@ func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	err := r.client.Get(ctx, request.NamespacedName, object)
 	if err != nil || object.GetDeletionTimestamp() != nil || object.GetLabels()[v1beta2.QueueNameLabel] == "" {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if volcano, is := job.(vcjob.Job); is {
+		if _, why := vcjob.IsQueued(volcano.Job); why != "" {
+			if volcano.Status.State.Phase == "" {
+				r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonNotSupported, "Sync", "it runs unmanaged by LocalQueue %s: %s",
+					object.GetLabels()[v1beta2.QueueNameLabel], why)
+			}
+			return reconcile.Result{}, nil
+		}
 	}
 	again, err := r.step(ctx, job)
 	switch {
@@ -317,6 +328,9 @@ func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 	if err != nil {
 		return err
 	}
+	if apiequality.Semantic.DeepEqual(before, object) {
+		return nil // the controller of the job starts it
+	}
 	if err := r.client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("starting: %w", err)
 	}
@@ -332,6 +346,9 @@ func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workloa
 	if !isStopping(job) {
 		before := object.DeepCopyObject().(client.Object)
 		job.Suspend()
+		if apiequality.Semantic.DeepEqual(before, object) {
+			return nil // the controller of the job stops it
+		}
 		if err := r.client.Patch(ctx, object, client.MergeFromWithOptions(before, lock)); err != nil {
 			return fmt.Errorf("stopping: %w", err)
 		}

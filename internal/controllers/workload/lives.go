@@ -15,6 +15,8 @@ import (
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/queueing/lifecycle"
+	"hekla.sh/hekla/internal/queueing/vcjob"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -121,6 +123,8 @@ func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcom
 		switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) {
 		case batchv1.SchemeGroupVersion.WithKind("Job"):
 			job = &batchv1.Job{}
+		case vcjob.Kind:
+			job = &batch.Job{}
 		case corev1.SchemeGroupVersion.WithKind("Pod"):
 			job = &corev1.Pod{}
 		default:

@@ -28,6 +28,8 @@ import (
 	"hekla.sh/hekla/internal/controllers/workload/steering"
 	"hekla.sh/hekla/internal/queueing/batchjob"
 	"hekla.sh/hekla/internal/queueing/integration"
+	"hekla.sh/hekla/internal/queueing/vcjob"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -63,6 +65,9 @@ type Options struct {
 
 	// Metrics are the numbers of all controllers.
 	Metrics *metrics.Metrics
+
+	// VolcanoJobs has Workloads made of Jobs of batch.volcano.sh, too.
+	VolcanoJobs bool
 }
 
 // setup puts the controllers together.
@@ -71,10 +76,11 @@ type setup struct {
 	wakes  map[string]chan event.GenericEvent // by controller: what has all of its objects looked at
 }
 
-// Add puts the controllers into the manager. In a cluster without the definitions there is nothing to serve.
-func Add(mgr manager.Manager, options Options) error {
+// Add puts the controllers into the manager, and returns what the controller of Jobs of batch.volcano.sh asks. In a cluster without the
+// definitions there is nothing to serve, and it is nil.
+func Add(mgr manager.Manager, options Options) (*Holder, error) {
 	if is, err := AreDefined(mgr.GetRESTMapper()); err != nil || !is {
-		return errors.Join(err, mgr.Add(&absent{mapper: mgr.GetRESTMapper, log: mgr.GetLogger().WithName(Name)}))
+		return nil, errors.Join(err, mgr.Add(&absent{mapper: mgr.GetRESTMapper, log: mgr.GetLogger().WithName(Name)}))
 	}
 	ctx := context.Background()
 	for _, i := range []struct {
@@ -92,14 +98,14 @@ func Add(mgr manager.Manager, options Options) error {
 			}
 			return nil
 		}); err != nil {
-			return fmt.Errorf("indexing %T by %s: %w", i.object, i.field, err)
+			return nil, fmt.Errorf("indexing %T by %s: %w", i.object, i.field, err)
 		}
 	}
 	// Asked for here so that a process that says it is ready has them.
 	for _, object := range []client.Object{&batchv1.Job{}, &v1beta2.Workload{}, &v1beta2.ResourceFlavor{}, &v1beta2.Cohort{}, &v1beta2.AdmissionCheck{},
 		&v1beta2.WorkloadPriorityClass{}, &schedulingv1.PriorityClass{}} {
 		if _, err := mgr.GetCache().GetInformer(ctx, object); err != nil {
-			return fmt.Errorf("watching %T: %w", object, err)
+			return nil, fmt.Errorf("watching %T: %w", object, err)
 		}
 	}
 	events := recorder.For(mgr, Name)
@@ -107,7 +113,7 @@ func Add(mgr manager.Manager, options Options) error {
 	state := &state{live: mgr.GetAPIReader(), events: events, configuration: options.Configuration, now: time.Now, changed: s.wakeAll}
 	api, r := mgr.GetClient(), queues{client: mgr.GetClient(), state: state, metrics: options.Metrics}
 	w := writer{client: api, events: events, state: state, metrics: options.Metrics, schedulers: options.SchedulerNames}
-	return errors.Join(
+	err := errors.Join(
 		s.controller(mgr, "jobs", options.Workers).For(&batchv1.Job{}).Owns(&v1beta2.Workload{}).
 			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(s.jobsThatName)).
 			WatchesRawSource(s.wake("jobs", &batchv1.JobList{})).
@@ -124,6 +130,7 @@ func Add(mgr manager.Manager, options Options) error {
 			Complete(&lives{client: api, reader: mgr.GetAPIReader(), events: events, state: state}),
 		s.controller(mgr, "clusterqueues", 1).For(&v1beta2.ClusterQueue{}, specChanges).
 			Watches(&v1beta2.Workload{}, settled(s.clusterOf)).
+			Watches(&v1beta2.Workload{}, counted(options.Metrics, state)).
 			Watches(&v1beta2.LocalQueue{}, settled(clusterOfLocal)).
 			Watches(&v1beta2.ResourceFlavor{}, handler.EnqueueRequestsFromMapFunc(s.allClusters)).
 			Watches(&v1beta2.AdmissionCheck{}, handler.EnqueueRequestsFromMapFunc(s.allClusters)).
@@ -135,9 +142,21 @@ func Add(mgr manager.Manager, options Options) error {
 			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.localsOf)).
 			WatchesRawSource(s.wake("localqueues", &v1beta2.LocalQueueList{})).
 			Complete(localQueues{r}),
+		s.controller(mgr, "shares", 1).
+			Watches(&v1beta2.ClusterQueue{}, settled(theShares)).
+			Watches(&v1beta2.Cohort{}, settled(theShares)).
+			WatchesRawSource(s.wake("shares", &v1beta2.CohortList{})).
+			Complete(&shares{client: api, state: state, metrics: options.Metrics}),
 		steering.Add(mgr, Name+"-steering", options.Workers, state.isOn),
 		mgr.Add(state),
 	)
+	if options.VolcanoJobs {
+		err = errors.Join(err, s.controller(mgr, "volcano-jobs", options.Workers).For(&batch.Job{}).Owns(&v1beta2.Workload{}).
+			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(s.volcanoJobsThatName)).
+			WatchesRawSource(s.wake("volcano-jobs", &batch.JobList{})).
+			Complete(&jobs{writer: w, wrap: func() integration.Job { return vcjob.Job{Job: &batch.Job{}} }}))
+	}
+	return &Holder{client: api, state: state, schedulers: options.SchedulerNames}, err
 }
 
 func (s *setup) controller(mgr manager.Manager, of string, workers int) *builder.Builder {
@@ -182,6 +201,10 @@ func (s *setup) list(ctx context.Context, all client.ObjectList, options ...clie
 		for i := range all.Items {
 			add(&all.Items[i])
 		}
+	case *batch.JobList:
+		for i := range all.Items {
+			add(&all.Items[i])
+		}
 	case *corev1.PodList:
 		for i := range all.Items {
 			requests = append(requests, groupOfPod(ctx, &all.Items[i])...)
@@ -194,6 +217,8 @@ func (s *setup) list(ctx context.Context, all client.ObjectList, options ...clie
 		for i := range all.Items {
 			add(&all.Items[i])
 		}
+	case *v1beta2.CohortList:
+		return []reconcile.Request{allShares}
 	case *v1beta2.LocalQueueList:
 		for i := range all.Items {
 			add(&all.Items[i])
@@ -227,10 +252,18 @@ func (s *setup) workloadsOfCluster(ctx context.Context, object client.Object) []
 
 // jobsThatName are the Jobs that wait for a Workload which is made for them by another client.
 func (s *setup) jobsThatName(ctx context.Context, object client.Object) []reconcile.Request {
+	return s.thatName(ctx, object, &batchv1.JobList{})
+}
+
+func (s *setup) volcanoJobsThatName(ctx context.Context, object client.Object) []reconcile.Request {
+	return s.thatName(ctx, object, &batch.JobList{})
+}
+
+func (s *setup) thatName(ctx context.Context, object client.Object, list client.ObjectList) []reconcile.Request {
 	if metav1.GetControllerOfNoCopy(object) != nil || len(object.GetName()) > validation.LabelValueMaxLength {
 		return nil
 	}
-	return s.list(ctx, &batchv1.JobList{}, client.InNamespace(object.GetNamespace()), client.MatchingLabels{v1beta2.PrebuiltWorkloadLabel: object.GetName()})
+	return s.list(ctx, list, client.InNamespace(object.GetNamespace()), client.MatchingLabels{v1beta2.PrebuiltWorkloadLabel: object.GetName()})
 }
 
 // localOf is the LocalQueue of a Workload.
@@ -261,6 +294,17 @@ func clusterOfLocal(_ context.Context, object client.Object) []reconcile.Request
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: q.Spec.ClusterQueue}}}
+}
+
+// counted counts what becomes of Workloads, and wakes nothing.
+func counted(numbers *metrics.Metrics, state *state) handler.EventHandler {
+	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ workQueue) {
+		before, is := e.ObjectOld.(*v1beta2.Workload)
+		after, are := e.ObjectNew.(*v1beta2.Workload)
+		if is && are && state.isOn() {
+			numbers.WorkloadMoved(before, after)
+		}
+	}}
 }
 
 type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]

@@ -63,7 +63,7 @@ func Workload(job integration.Job, of Lookup) (*v1beta2.Workload, error) {
 	return w, prioritize(w, object.GetLabels()[v1beta2.PriorityClassLabel], of)
 }
 
-// gate has a Workload wait for whoever gates the admission of its job.
+// gate has a Workload wait for those that gate the admission of its job.
 func gate(w *v1beta2.Workload, annotations map[string]string) {
 	if by := annotations[v1beta2.AdmissionGatedByAnnotation]; by != "" {
 		w.Annotations = map[string]string{v1beta2.AdmissionGatedByAnnotation: by}

@@ -15,6 +15,9 @@ type Policy struct {
 	// IsOn says that the scheduler admits workloads.
 	IsOn bool
 
+	// FairSharing says that shares of ClusterQueues and Cohorts decide, and are shown.
+	FairSharing bool
+
 	// PodsReady says what becomes of workloads whose pods are not ready; nil asks nothing.
 	PodsReady *PodsReady
 
@@ -46,7 +49,7 @@ func Read(text []byte) (Policy, error) {
 }
 
 func policyOf(a *arguments.Arguments) Policy {
-	p := Policy{IsOn: true}
+	p := Policy{IsOn: true, FairSharing: a.FairSharing}
 	if w := &a.WaitForPodsReady; w.Enable {
 		r := &w.RequeuingStrategy
 		p.PodsReady = &PodsReady{Timeout: w.Timeout.Duration, RecoveryTimeout: w.RecoveryTimeout.Duration, BackoffLimit: r.BackoffLimitCount,

@@ -19,7 +19,7 @@ func TestTheSchedulersConfigurationSaysWhetherWorkloadsAreAdmitted(t *testing.T)
 		"nothing":    {"", policy.Policy{}},
 		"no action":  {"actions: enqueue, allocate" + plugin + "{}}]}]", policy.Policy{}},
 		"no plugin":  {"actions: enqueue, admit, allocate", policy.Policy{}},
-		"both":       {"actions: \"enqueue,admit,allocate\"" + plugin + "{fairSharing: true, unknown: 1}}]}]", policy.Policy{IsOn: true}},
+		"both":       {"actions: \"enqueue,admit,allocate\"" + plugin + "{fairSharing: true, unknown: 1}}]}]", policy.Policy{IsOn: true, FairSharing: true}},
 		"pods ready": {"actions: admit" + plugin + "{waitForPodsReady: {enable: true}}}]}]", policy.Policy{IsOn: true, PodsReady: &policy.PodsReady{Timeout: 30 * time.Minute, RecoveryTimeout: 30 * time.Minute, BackoffBase: time.Minute, BackoffMax: time.Hour}}},
 		"all": {"actions: admit" + plugin + "{waitForPodsReady: {enable: true, timeout: 5m, recoveryTimeout: 3m, requeuingStrategy: {backoffLimitCount: 0, backoffBaseSeconds: 10, backoffMaxSeconds: 20}}, " +
 			"objectRetentionPolicies: {workloads: {afterFinished: 1h, afterDeactivatedByKueue: 0s}}}}]}]",

@@ -32,6 +32,9 @@ const (
 	// ReasonBelowMinSuccess: all pods have finished and fewer than minSuccess succeeded.
 	ReasonBelowMinSuccess = "BelowMinSuccess"
 
+	// ReasonWaitsForWorkload: its Workload is not admitted.
+	ReasonWaitsForWorkload = "WaitsForWorkload"
+
 	// ReasonWaitsForTask: tasks are held back until those they depend on have started.
 	ReasonWaitsForTask = "WaitsForTask"
 

@@ -70,3 +70,18 @@ func IsSpent(job *batch.Job, pods []*corev1.Pod) bool {
 func Admitted(group *scheduling.PodGroup) bool {
 	return group.Status.Phase != "" && group.Status.Phase != scheduling.PodGroupPending
 }
+
+// Waiting stands for the PodGroup of a Job that has none because its Workload is not admitted. It says why.
+func Waiting(why string) *scheduling.PodGroup {
+	return &scheduling.PodGroup{Status: scheduling.PodGroupStatus{Phase: scheduling.PodGroupPending, Conditions: []scheduling.PodGroupCondition{{
+		Type: scheduling.PodGroupUnschedulableType, Status: corev1.ConditionTrue, Reason: ReasonWaitsForWorkload, Message: why}}}}
+}
+
+// isHeld reports whether a Job has no PodGroup because its Workload is not admitted.
+func isHeld(group *scheduling.PodGroup) bool {
+	reason := ""
+	if group != nil {
+		reason, _ = waiting(group)
+	}
+	return reason == ReasonWaitsForWorkload
+}

@@ -73,6 +73,9 @@ func Observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 	}
 	status.MinAvailable = job.Spec.MinAvailable
 	verdict := nextOf(job, status, pods, now)
+	if verdict.phase == batch.Running && isHeld(group) {
+		verdict.phase = batch.Pending // it has been stopped, and may come back
+	}
 	if MakesPods(status.State.Phase) && !MakesPods(verdict.phase) {
 		status.Version++
 	}

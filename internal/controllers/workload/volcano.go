@@ -1,0 +1,73 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing/vcjob"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// Holder says which Jobs of batch.volcano.sh wait for their Workloads, and what the pods of admitted ones get. The controller of these
+// Jobs asks it before it makes pods.
+type Holder struct {
+	client     client.Client
+	state      *state
+	schedulers []string
+}
+
+// Standing is how a Job stands with its Workload.
+type Standing struct {
+	// IsQueued says that the Job has pods only while its Workload is admitted, and needs no PodGroup.
+	IsQueued bool
+	// Waits says why the Job may not have pods now, "" if it may.
+	Waits string
+}
+
+// Stand returns how a Job stands, and gives what its pods get to its tasks. Until it is known whether Workloads are served, a Job that
+// names a LocalQueue waits.
+func (h *Holder) Stand(ctx context.Context, job *batch.Job) (Standing, error) {
+	if is, _ := vcjob.IsQueued(job); h == nil || !is {
+		return Standing{}, nil
+	}
+	if h.state.current.Load() == nil {
+		return Standing{IsQueued: true, Waits: "it is not known yet whether Workloads are served"}, nil
+	}
+	if !h.state.isOn() {
+		return Standing{}, nil
+	}
+	waits := Standing{IsQueued: true}
+	name := job.Labels[v1beta2.PrebuiltWorkloadLabel]
+	if name == "" {
+		name = builder.Name(vcjob.Kind, job.Name, job.UID)
+	}
+	w := &v1beta2.Workload{}
+	if err := h.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, w); err != nil {
+		waits.Waits = fmt.Sprintf("Workload %s does not exist yet", name)
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
+		return waits, err
+	}
+	if w.DeletionTimestamp != nil || !conditions.Is(w, v1beta2.Admitted) || conditions.Is(w, v1beta2.Evicted) || w.Status.Admission == nil {
+		waits.Waits = fmt.Sprintf("Workload %s waits in LocalQueue %s", name, w.Spec.QueueName)
+		if c := conditions.Of(w, v1beta2.QuotaReserved); c != nil && !conditions.Is(w, v1beta2.QuotaReserved) {
+			waits.Waits += ": " + c.Message
+		}
+		return waits, nil
+	}
+	infos, err := builder.Infos(w, h.schedulers, lookup{ctx, h.client})
+	if err == nil {
+		err = vcjob.Give(job, infos)
+	}
+	if err != nil {
+		waits.Waits = err.Error()
+	}
+	return waits, err
+}

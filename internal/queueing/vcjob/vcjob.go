@@ -1,0 +1,111 @@
+package vcjob
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/internal/queueing/integration"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// Kind is that of the Jobs.
+var Kind = batch.GroupVersion.WithKind("Job")
+
+// Job is a Job of batch.volcano.sh.
+type Job struct{ *batch.Job }
+
+var _ integration.Job = Job{}
+
+// IsQueued reports whether a Job names a LocalQueue and can be queued. why says of one that names a LocalQueue why it cannot.
+func IsQueued(job *batch.Job) (is bool, why string) {
+	if job.Labels[v1beta2.QueueNameLabel] == "" {
+		return false, ""
+	}
+	for i := range job.Spec.Tasks {
+		if on := job.Spec.Tasks[i].DependsOn; on != nil && len(on.Name) > 0 {
+			return false, "tasks that start after others (dependsOn) cannot be admitted together with them"
+		}
+	}
+	return true, ""
+}
+
+// Object is the Job itself.
+func (j Job) Object() client.Object { return j.Job }
+
+// Kind is Job of batch.volcano.sh.
+func (j Job) Kind() schema.GroupVersionKind { return Kind }
+
+// IsSuspended reports whether the Job has no pods that are alive.
+func (j Job) IsSuspended() bool { return !j.IsActive() }
+
+// IsActive reports whether the Job has pods that have not ended.
+func (j Job) IsActive() bool {
+	s := &j.Status
+	return s.Pending+s.Running+s.Unknown+s.Terminating > 0
+}
+
+// Suspend does nothing: the controller of Jobs sees that the Workload is not admitted.
+func (j Job) Suspend() {}
+
+// PodSets has one podset for each task.
+func (j Job) PodSets() []v1beta2.PodSet {
+	job := j.DeepCopy()
+	batch.SetDefaults(job)
+	var sets []v1beta2.PodSet
+	for i := range job.Spec.Tasks {
+		task := &job.Spec.Tasks[i]
+		if task.Replicas == 0 {
+			continue
+		}
+		set := v1beta2.PodSet{Name: task.Name, Template: task.Template, Count: task.Replicas}
+		if set.Template.Spec.PriorityClassName == "" {
+			set.Template.Spec.PriorityClassName = job.Spec.PriorityClassName
+		}
+		if set.Template.Spec.SchedulerName == "" {
+			set.Template.Spec.SchedulerName = job.Spec.SchedulerName
+		}
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+// Run checks that the podsets can get what they are to get. The controller of Jobs gives it to their pods.
+func (j Job) Run(infos []integration.Info) error { return Give(j.DeepCopy(), infos) }
+
+// Give adds what podsets get to the tasks of a defaulted Job. A task runs with as many pods as were admitted.
+func Give(job *batch.Job, infos []integration.Info) error {
+	for i := range infos {
+		for t := range job.Spec.Tasks {
+			task := &job.Spec.Tasks[t]
+			if task.Name != infos[i].Name {
+				continue
+			}
+			if err := integration.Apply(&task.Template, &infos[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Restore does nothing: the template was not changed.
+func (j Job) Restore([]v1beta2.PodSet) {}
+
+// Finished reports whether the Job has ended.
+func (j Job) Finished() (message string, succeeded, is bool) {
+	state := &j.Status.State
+	switch state.Phase {
+	case batch.Completed:
+		return state.Message, true, true
+	case batch.Failed, batch.Terminated:
+		return state.Message, false, true
+	}
+	return "", false, false
+}
+
+// PodsReady reports whether so many pods run or have succeeded.
+func (j Job) PodsReady(count int32) bool { return j.Status.Running+j.Status.Succeeded >= count }
+
+// Reclaimable are none: a policy may make pods anew.
+func (j Job) Reclaimable() []v1beta2.ReclaimablePod { return nil }

@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/test/apitest"
+)
+
+// queuedVolcanoJob is a Job of two tasks, a master and workers, that is submitted to a LocalQueue.
+func queuedVolcanoJob(name string, workers int, labels string) string {
+	return fmt.Sprintf(`
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: %s, namespace: default, labels: {kueue.x-k8s.io/queue-name: all%s}}
+spec:
+  minAvailable: 1
+  policies: [{event: PodEvicted, action: RestartJob}]
+  tasks:
+  - name: master
+    replicas: 1
+    template: &pod
+      spec:
+        restartPolicy: Never
+        terminationGracePeriodSeconds: 1
+        containers: [{name: main, image: busybox, resources: {requests: {cpu: 1}}}]
+  - name: worker
+    replicas: %d
+    template: *pod
+---
+`, name, labels, workers)
+}
+
+// awaitVolcanoJob waits until a Job is in a phase with so many running pods, and its message contains a text.
+func awaitVolcanoJob(t *testing.T, name string, phase batchv1alpha1.JobPhase, running int32, text string) {
+	t.Helper()
+	apitest.Eventually(t, func(ctx context.Context) error {
+		job, err := batch.BatchV1alpha1().Jobs(metav1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if s := &job.Status; s.State.Phase != phase || s.Running != running || s.RetryCount != 0 || !strings.Contains(s.State.Message, text) {
+			return fmt.Errorf("Job %s is %s with %d running pods after %d retries: %s: %s", name, s.State.Phase, s.Running, s.RetryCount, s.State.Reason, s.State.Message)
+		}
+		return nil
+	})
+}
+
+func TestAVolcanoJobThatNamesALocalQueueIsAWorkload(t *testing.T) {
+	haveQuotas(t)
+	haveNodes(t, 2)
+	applyText(t, oneQueue+queuedVolcanoJob("first", 2, ""))
+	w := awaitCondition(t, "first", v1beta2.Admitted, metav1.ConditionTrue, "The workload is admitted")
+	if len(w.Spec.PodSets) != 2 || w.Spec.PodSets[0].Name != "master" || w.Spec.PodSets[1].Count != 2 {
+		t.Errorf("the podsets are %+v", w.Spec.PodSets)
+	}
+	awaitVolcanoJob(t, "first", batchv1alpha1.Running, 3, "")
+	pods, err := core.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{LabelSelector: "volcano.sh/job-name=first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range pods.Items {
+		if p := &pods.Items[i]; p.Status.Phase != corev1.PodRunning || p.Annotations[v1beta2.WorkloadAnnotation] != w.Name {
+			t.Errorf("pod %s is %s, of Workload %q", p.Name, p.Status.Phase, p.Annotations[v1beta2.WorkloadAnnotation])
+		}
+	}
+
+	applyText(t, queuedVolcanoJob("second", 1, ""))
+	awaitVolcanoJob(t, "second", batchv1alpha1.Pending, 0, "insufficient unused quota for cpu in flavor any, 1 more needed")
+	groups, err := batch.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(groups.Items) > 0 {
+		t.Errorf("there are PodGroups beside the Workloads: %v, %+v", err, groups.Items)
+	}
+
+	// It leaves as a whole, and its policies do not count that as an eviction of a pod.
+	applyText(t, queuedVolcanoJob("urgent", 2, ", kueue.x-k8s.io/priority-class: urgent"))
+	awaitVolcanoJob(t, "urgent", batchv1alpha1.Running, 3, "")
+	awaitVolcanoJob(t, "first", batchv1alpha1.Pending, 0, "waits in LocalQueue all")
+	kubectl(t, "delete", "vcjob", "urgent")
+	awaitVolcanoJob(t, "first", batchv1alpha1.Running, 3, "")
+	kubectl(t, "delete", "vcjob", "first")
+	awaitVolcanoJob(t, "second", batchv1alpha1.Running, 2, "")
+	kubectl(t, "delete", "vcjob", "second")
+	apitest.Eventually(t, func(ctx context.Context) error {
+		all, err := batch.KueueV1beta2().Workloads(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+		if err == nil && len(all.Items) > 0 {
+			err = fmt.Errorf("%d Workloads are left", len(all.Items))
+		}
+		return err
+	})
+	nothingWasForbidden(t)
+}

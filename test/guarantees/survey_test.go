@@ -72,7 +72,8 @@ type story struct {
 	givenUp      int
 	applications []*spark // that were added and have not ended
 	all          []*spark
-	count        map[string]int // evictions by rule, and other things that happened
+	takers       map[string]bool // PodGroups with pods that are bound in the last cycle
+	count        map[string]int  // evictions by rule, and other things that happened
 }
 
 // tell begins a story in a random cluster, in which the action shuffle cuts what queues hold beyond their capabilities.
@@ -126,6 +127,10 @@ func (s *story) observe(d *decision.Decisions) {
 	}
 	for _, e := range s.evictions {
 		s.count[e.Rule]++
+	}
+	s.takers = map[string]bool{}
+	for _, b := range d.Binds {
+		s.takers[b.Job.Name] = true
 	}
 	s.count["pods that failed"] += len(d.Fails)
 	s.count["held places"] += len(d.Awaits)
@@ -304,7 +309,7 @@ func (s *story) step() error {
 	if s.isCutOff = s.crashes > crashes; s.isCutOff {
 		return nil // a part of what was decided is not written
 	}
-	s.excuse(before, promised, missing(places, held))
+	s.excuse(before, after, promised, missing(places, held))
 	if err := s.check(before, after); err != nil {
 		return err
 	}
@@ -325,8 +330,8 @@ func (s *story) step() error {
 	return nil
 }
 
-// excuse takes off what queues held what they may lose in a cycle without a breach of G2.
-func (s *story) excuse(before map[string]map[string]int, promised map[string]bool, gone map[standIn]int) {
+// excuse takes off what queues held what they may lose in a cycle without a breach of G2, or adds it to what they hold.
+func (s *story) excuse(before, after map[string]map[string]int, promised map[string]bool, gone map[standIn]int) {
 	// A plan that is cancelled, because something has changed, takes promises back. No pod leaves for that. And what an earlier scheduler
 	// has promised counts when the pods leave for it.
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(s.lost))) {
@@ -334,7 +339,7 @@ func (s *story) excuse(before map[string]map[string]int, promised map[string]boo
 			s.book(before, name, -1)
 		}
 	}
-	// Room for pods of DaemonSets is taken whatever is guaranteed, and places are given up when pods do not come or others take them.
+	// Room for pods of DaemonSets is taken whatever is guaranteed.
 	was, isProtected := s.fulfilled(before), map[string]bool{}
 	for _, e := range s.evictions {
 		if e.Rule == "G10" {
@@ -343,8 +348,13 @@ func (s *story) excuse(before map[string]map[string]int, promised map[string]boo
 			isProtected[e.VictimJob.Name] = true
 		}
 	}
-	s.bookPlaces(before, of(gone, func(group string) bool { return !isProtected[group] }), -1)
+	// Places are taken by pods, or go with their application, before plans are made. When their time is over they are given up after it.
+	isLate := func(group string) bool { return !s.takers[group] && s.judge.isAlive(group) }
+	s.bookPlaces(before, of(gone, func(group string) bool { return !isProtected[group] && !isLate(group) }), -1)
 	s.givenUp += was - s.fulfilled(before)
+	is := s.fulfilled(after)
+	s.bookPlaces(after, of(gone, func(group string) bool { return !isProtected[group] && isLate(group) }), +1)
+	s.givenUp += s.fulfilled(after) - is
 }
 
 // promisedOf are the pods that have no node and are promised one.

@@ -90,6 +90,9 @@ func (m *Metrics) Placed(c *model.Cluster, binds []decision.Bind, now time.Time)
 		if i > 0 && binds[i].Job == binds[i-1].Job {
 			continue
 		}
+		if took, ok := m.promises.kept(binds[i].Job, now); ok {
+			m.evictionToStart.Observe(took.Seconds())
+		}
 		j := c.Job(binds[i].Job)
 		if j == nil || j.Group == nil {
 			continue

@@ -42,6 +42,8 @@ type Metrics struct {
 	transactions, evictions      *prometheus.CounterVec
 	plansStarted, plansCancelled prometheus.Counter
 	evictionsByRule              *prometheus.CounterVec
+	evictionToStart              prometheus.Observer
+	promises                     promises // touched by the owner of the model only
 
 	cycles, cyclePanics, audits, auditMismatches prometheus.Counter
 	configurationFailures                        prometheus.Counter
@@ -87,6 +89,10 @@ func New() *Metrics {
 	}
 	m.evictionsByRule = m.counter(hekla, "evictions_by_law_total", "Evictions that were decided, by the rule and the queue of the pod.",
 		"law", "queue")
+	toStart := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: hekla, Name: "eviction_to_start_seconds",
+		Help: "Time from the plan that evicts pods for a job until its pods have nodes.", Buckets: prometheus.ExponentialBuckets(0.5, 2, 12)})
+	m.registry.MustRegister(toStart)
+	m.evictionToStart, m.promises = toStart, promises{}
 	m.plansStarted = m.counter(hekla, "plans_started_total", "Plans that began.").With(nil)
 	m.plansCancelled = m.counter(hekla, "plans_cancelled_total",
 		"Plans that were cancelled, those of an earlier process included.").With(nil)
@@ -176,6 +182,7 @@ func (m *Metrics) Bind(outcome binder.Outcome) {
 func (m *Metrics) Plans(c *model.Cluster, started []decision.PlanStart, ended []decision.PlanEnd) {
 	m.plansStarted.Add(float64(len(started)))
 	m.plansCancelled.Add(float64(len(ended)))
+	m.promises.follow(started, ended)
 	for i := range started {
 		p := &started[i]
 		if len(p.Evictions) == 0 {

@@ -32,7 +32,7 @@ func (t *totals) Describe(descriptions chan<- *prometheus.Desc) {
 		descriptions <- a.memory
 		descriptions <- a.scalar
 	}
-	for _, d := range slices.Concat(guaranteeSeries, []*prometheus.Desc{shareOf, weightOf, overusedOf, taskCount, jobCount}) {
+	for _, d := range slices.Concat(guaranteeSeries, waitingSeries, []*prometheus.Desc{shareOf, weightOf, overusedOf, taskCount, jobCount}) {
 		descriptions <- d
 	}
 }
@@ -62,6 +62,7 @@ func (m *Metrics) Totals(c *model.Cluster, policy *framework.Policy) {
 		}
 	}
 	r.add(jobCount, float64(waiting))
+	r.waiting(c, time.Now())
 	if policy != nil {
 		r.guarantees(c, policy.Subtrees())
 	}
@@ -128,6 +129,7 @@ func (r *reader) queue(q *cluster.Queue, policy *framework.Policy) {
 		r.vector(deserved, q.Name, share.Deserved.Vector())
 		r.add(shareOf, share.Share.Float(), q.Name)
 		r.add(overusedOf, isOverused(q, share.Deserved), q.Name)
+		r.fairness(q, &share)
 		for d := range share.Ceiling.Len() {
 			if value := share.Ceiling.Value(resources.Dim(d)); value != resources.Unlimited {
 				r.amount(ceilingOf, q.Name, resources.Dim(d), value)

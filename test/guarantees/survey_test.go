@@ -69,11 +69,11 @@ type story struct {
 	plans     int
 	// given up is by how much less guarantees are met because of what these rules do not keep: room for pods of DaemonSets (G10), and
 	// places of pods that did not come (G13).
-	givenUp      int
-	applications []*spark // that were added and have not ended
-	all          []*spark
-	takers       map[string]bool // PodGroups with pods that are bound in the last cycle
-	count        map[string]int  // evictions by rule, and other things that happened
+	givenUp       int
+	applications  []*spark // that were added and have not ended
+	all           []*spark
+	startedGroups map[string]bool // PodGroups with pods that are bound in the last cycle
+	count         map[string]int  // evictions by rule, and other things that happened
 }
 
 // tell begins a story in a random cluster, in which the action shuffle cuts what queues hold beyond their capabilities.
@@ -128,9 +128,9 @@ func (s *story) observe(d *decision.Decisions) {
 	for _, e := range s.evictions {
 		s.count[e.Rule]++
 	}
-	s.takers = map[string]bool{}
+	s.startedGroups = map[string]bool{}
 	for _, b := range d.Binds {
-		s.takers[b.Job.Name] = true
+		s.startedGroups[b.Job.Name] = true
 	}
 	s.count["pods that failed"] += len(d.Fails)
 	s.count["held places"] += len(d.Awaits)
@@ -349,7 +349,7 @@ func (s *story) excuse(before, after map[string]map[string]int, promised map[str
 		}
 	}
 	// Places are taken by pods, or go with their application, before plans are made. When their time is over they are given up after it.
-	isLate := func(group string) bool { return !s.takers[group] && s.judge.isAlive(group) }
+	isLate := func(group string) bool { return !s.startedGroups[group] && s.judge.isAlive(group) }
 	s.bookPlaces(before, of(gone, func(group string) bool { return !isProtected[group] && !isLate(group) }), -1)
 	s.givenUp += was - s.fulfilled(before)
 	is := s.fulfilled(after)

@@ -1,0 +1,238 @@
+package metrics
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"sigs.k8s.io/yaml"
+
+	"hekla.sh/hekla/internal/edge"
+	"hekla.sh/hekla/internal/edge/binder"
+	"hekla.sh/hekla/internal/edge/intake"
+	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// scrape is /metrics of a scheduler that has placed, evicted and refused pods: the families by the names that queries use.
+func scrape(t *testing.T) map[string]*dto.MetricFamily {
+	t.Helper()
+	r := victims(t)
+	r.now = r.now.Add(time.Minute)
+	result := r.scheduler.Cycle(r.now, nil)
+	r.Plans(r.scheduler.Cluster(), result.Decisions.Plans, result.Decisions.Ended)
+	r.Bind(binder.Outcome{Result: binder.Bound, Created: time.Now()})
+	r.Watch(func() intake.Stats { return intake.Stats{} }, func() edge.OutboxStats { return edge.OutboxStats{} })
+	victim := result.Decisions.Plans[0].Evictions[0].Pod.Name
+	r.cycle(cache.Delete{Object: fixture.Pod(victim)}, cache.Set{Object: fixture.Queue("c", fixture.Capped("cpu=9 memory=9Gi"))})
+	server := httptest.NewServer(r.Handler())
+	defer server.Close()
+	response, err := http.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]*dto.MetricFamily{}
+	for name, family := range families {
+		named[name] = family
+		if family.GetType() == dto.MetricType_HISTOGRAM {
+			named[name+"_bucket"], named[name+"_sum"], named[name+"_count"] = family, family, family
+		}
+	}
+	return named
+}
+
+// labelsOf are the labels of a family as a query sees them.
+func labelsOf(name string, family *dto.MetricFamily) (labels []string) {
+	for _, metric := range family.Metric {
+		for _, pair := range metric.Label {
+			labels = append(labels, pair.GetName())
+		}
+	}
+	if strings.HasSuffix(name, "_bucket") {
+		labels = append(labels, "le")
+	}
+	return labels
+}
+
+var (
+	seriesPattern  = regexp.MustCompile(`\b((?:hekla|volcano)_[a-z0-9_]+)(?:\{([^}]*)\})?`)
+	matcherPattern = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"`)
+	byPattern      = regexp.MustCompile(`by \(([^)]*)\)`)
+	legendPattern  = regexp.MustCompile(`\{\{ ?(?:\$labels\.)?([a-z_]+) ?\}\}`)
+)
+
+// problemsOf says what of a query is not in a scrape: a series, or a label that it selects or groups by. legend is the text shown with it.
+func problemsOf(query, legend string, families map[string]*dto.MetricFamily) (problems []string) {
+	var labels []string
+	found := seriesPattern.FindAllStringSubmatch(query, -1)
+	if len(found) == 0 {
+		return []string{"names no series of ours"}
+	}
+	for _, series := range found {
+		family := families[series[1]]
+		if family == nil {
+			problems = append(problems, "there is no series "+series[1])
+			continue
+		}
+		of := labelsOf(series[1], family)
+		labels = append(labels, of...)
+		for _, matcher := range matcherPattern.FindAllStringSubmatch(series[2], -1) {
+			if !slices.Contains(of, matcher[1]) {
+				problems = append(problems, "series "+series[1]+" has no label "+matcher[1])
+			}
+		}
+	}
+	groups := byPattern.FindAllStringSubmatch(query, -1)
+	for _, group := range groups {
+		for _, label := range strings.Split(group[1], ",") {
+			if label = strings.TrimSpace(label); !slices.Contains(labels, label) {
+				problems = append(problems, "it groups by "+label+", which no series has")
+			}
+		}
+	}
+	for _, shown := range legendPattern.FindAllStringSubmatch(legend, -1) {
+		isKept := slices.Contains(labels, shown[1])
+		for _, group := range groups {
+			isKept = isKept && slices.Contains(strings.Split(strings.ReplaceAll(group[1], " ", ""), ","), shown[1])
+		}
+		if !isKept {
+			problems = append(problems, "it shows the label "+shown[1]+", which the result has not")
+		}
+	}
+	if strings.Count(query, "(") != strings.Count(query, ")") || strings.Count(query, "{") != strings.Count(query, "}") {
+		problems = append(problems, "its parentheses do not match")
+	}
+	return problems
+}
+
+const monitoring = "../../installer/monitoring"
+
+func TestEachPanelQueriesWhatTheSchedulerShows(t *testing.T) {
+	families, panels, ids := scrape(t), 0, map[string]string{}
+	files, err := filepath.Glob(monitoring + "/*.json")
+	if err != nil || len(files) != 3 {
+		t.Fatalf("the dashboards are %v: %v", files, err)
+	}
+	for _, file := range files {
+		var dashboard struct {
+			UID, Title string
+			Panels     []struct {
+				Title   string
+				Targets []struct{ Expr, LegendFormat string }
+			}
+			Templating struct {
+				List []struct {
+					Name  string
+					Query any
+				}
+			}
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &dashboard); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if other := ids[dashboard.UID]; other != "" || dashboard.UID == "" {
+			t.Errorf("%s and %s have one uid", file, other)
+		}
+		ids[dashboard.UID] = file
+		for _, panel := range dashboard.Panels {
+			for _, target := range panel.Targets {
+				panels++
+				for _, problem := range problemsOf(target.Expr, target.LegendFormat, families) {
+					t.Errorf("%s, panel %q: %s: %s", filepath.Base(file), panel.Title, target.Expr, problem)
+				}
+			}
+		}
+		for _, variable := range dashboard.Templating.List {
+			query, _ := variable.Query.(string)
+			of, label, isSeries := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(query, "label_values("), ")"), ", ")
+			if isSeries && (families[of] == nil || !slices.Contains(labelsOf(of, families[of]), label)) {
+				t.Errorf("%s: the variable %s has no values: %s", file, variable.Name, query)
+			}
+		}
+	}
+	if panels < 40 {
+		t.Errorf("only %d queries were looked at", panels)
+	}
+}
+
+func TestEachAlertQueriesWhatTheSchedulerShows(t *testing.T) {
+	families := scrape(t)
+	text, err := os.ReadFile(monitoring + "/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Groups []struct {
+			Name  string `json:"name"`
+			Rules []struct {
+				Alert       string            `json:"alert"`
+				Expr        string            `json:"expr"`
+				For         string            `json:"for"`
+				Labels      map[string]string `json:"labels"`
+				Annotations map[string]string `json:"annotations"`
+			} `json:"rules"`
+		} `json:"groups"`
+	}
+	if err := yaml.UnmarshalStrict(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	alerts := map[string]bool{}
+	for _, group := range file.Groups {
+		for _, rule := range group.Rules {
+			for _, problem := range problemsOf(rule.Expr, rule.Annotations["summary"], families) {
+				t.Errorf("alert %s: %s: %s", rule.Alert, rule.Expr, problem)
+			}
+			if alerts[rule.Alert] || rule.Labels["severity"] == "" || rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" {
+				t.Errorf("alert %s is there twice, or lacks its severity, summary or description", rule.Alert)
+			}
+			if _, err := model.ParseDuration(rule.For); rule.For != "" && err != nil {
+				t.Errorf("alert %s: %v", rule.Alert, err)
+			}
+			alerts[rule.Alert] = true
+		}
+	}
+	if len(alerts) < 8 {
+		t.Errorf("only %d alerts were looked at", len(alerts))
+	}
+}
+
+func TestAQueryOfWhatIsNotThereIsFound(t *testing.T) {
+	families := scrape(t)
+	for query, want := range map[string]string{
+		"sum(hekla_no_such_total)":                   "there is no series hekla_no_such_total",
+		`hekla_queue_pending_pods{tenant="a"}`:       "series hekla_queue_pending_pods has no label tenant",
+		"sum by (tenant) (hekla_queue_pending_pods)": "it groups by tenant, which no series has",
+		"up":                     "names no series of ours",
+		"sum(hekla_cycles_total": "its parentheses do not match",
+		"sum by (le) (rate(hekla_cycles_total[5m]))":             "it groups by le, which no series has",
+		"sum by (queue) (max by (queue) (hekla_asks)) {{state}}": "it shows the label state, which the result has not",
+	} {
+		query, legend, _ := strings.Cut(query, " {{")
+		if legend != "" {
+			legend = "{{" + legend
+		}
+		if got := problemsOf(query, legend, families); !slices.Contains(got, want) {
+			t.Errorf("%s: found is %v, want %q", query, got, want)
+		}
+	}
+}

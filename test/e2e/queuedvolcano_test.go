@@ -97,3 +97,30 @@ func TestAVolcanoJobThatNamesALocalQueueIsAWorkload(t *testing.T) {
 	})
 	nothingWasForbidden(t)
 }
+
+func TestUsersAreToldOfKindsThatRunUnmanaged(t *testing.T) {
+	tidyUp(t)
+	manifest := func(name, template string) string {
+		return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %[1]s, namespace: default, labels: {kueue.x-k8s.io/queue-name: all}}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: %[1]s}}
+  template: {metadata: {labels: {app: %[1]s%[2]s}}, spec: {containers: [{name: main, image: busybox}]}}
+---
+`, name, template)
+	}
+	for text, want := range map[string]string{
+		manifest("web", ""): "NotSupported: no Workload is made of the Deployment web, and it runs unmanaged. Put the label kueue.x-k8s.io/queue-name on its pod template",
+		queuedJob("queued", "all", 1, "") + queuedVolcanoJob("volcano", 1, "") + queuedPod("pair-0"): "",
+	} {
+		command := kubectlCommand(t, "apply", "--dry-run=server", "-f", "-")
+		command.Stdin = strings.NewReader(text)
+		said, err := command.CombinedOutput()
+		if err != nil || strings.Contains(string(said), "Warning") != (want != "") || !strings.Contains(string(said), want) {
+			t.Errorf("kubectl says %v, want %q:\n%s", err, want, said)
+		}
+	}
+}

@@ -28,7 +28,8 @@ type attempt struct {
 
 func (f *Search) attempt(scope decision.Scope, j *cluster.Job) *attempt {
 	r := f.rules.For(scope, j)
-	selector, floors := victims.New(r), f.floorsFor(r)
+	selector := victims.New(r)
+	floors := f.floorsFor(selector, scope)
 	return &attempt{search: f, rules: r, victims: selector, floors: floors, candidates: candidates.New(r, selector, floors)}
 }
 

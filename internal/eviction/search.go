@@ -111,11 +111,11 @@ func (f *Search) outranksAny(r *rules.Rules) bool {
 }
 
 // floorsFor returns the lower bounds for a preemptor, nil inside a job.
-func (f *Search) floorsFor(r *rules.Rules) *victims.Floors {
-	if r.Scope == decision.WithinJob || f.triesAll {
+func (f *Search) floorsFor(s *victims.Selector, scope decision.Scope) *victims.Floors {
+	if scope == decision.WithinJob || f.triesAll {
 		return nil
 	}
-	return f.floors.For(r, f.evictableQueues())
+	return f.floors.For(s, f.evictableQueues())
 }
 
 // rightOf returns whether any queue with pods to evict may have to give way.

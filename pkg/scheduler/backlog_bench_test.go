@@ -46,6 +46,7 @@ type crowd struct {
 	budgets        int      // disruption budgets, each of as many jobs, that allow half of their pods to be evicted; 0: none
 	shares         string   // the plugin by which queues have shares, "" is proportion
 	others         []string // queues of which no pod runs
+	othersRun      bool     // one job in fifty is of one of them
 }
 
 // queue is the queue of the i-th job.
@@ -79,7 +80,11 @@ func (c *crowd) fill(tb testing.TB) *loop.Loop {
 		job := i / size
 		name := fmt.Sprintf("runs-%05d", job)
 		if i%size == 0 {
-			group := fixture.Group(name, c.queue(job), c.minimum)
+			queue := c.queue(job)
+			if c.othersRun && job%50 == 0 {
+				queue = c.others[job/50%len(c.others)]
+			}
+			group := fixture.Group(name, queue, c.minimum)
 			group.Spec.PriorityClassName = fmt.Sprintf("p%d", job%max(c.priorities, 1))
 			group.Status.Phase = schedulingv1beta1.PodGroupRunning
 			w.Set(group)

@@ -104,9 +104,14 @@ func BenchmarkPreemptors(b *testing.B) {
 
 // BenchmarkReclaim measures one cycle in which 2,000 jobs of one pod, of 100 kinds, reclaim from queues above their shares.
 func BenchmarkReclaim(b *testing.B) {
-	for _, queues := range []int{1, 10} {
-		b.Run(fmt.Sprintf("%d queues", queues), func(b *testing.B) {
-			c := crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: queues, shares: "capacity"}
+	for _, test := range []struct {
+		name   string
+		queues int
+		run    bool // also pods of the queues that reclaim run
+	}{{"1 queues", 1, false}, {"10 queues", 10, false}, {"40 queues of which pods run", 40, true}} {
+		b.Run(test.name, func(b *testing.B) {
+			queues := test.queues
+			c := crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: queues, shares: "capacity", othersRun: test.run}
 			p := preemptors{jobs: 2000, kinds: 100, size: 1, queue: func(job int) string { return fmt.Sprintf("poor%d", job%queues) }, plans: 2000}
 			for i := range queues {
 				c.others = append(c.others, fmt.Sprintf("poor%d", i))

@@ -45,15 +45,15 @@ type shortage struct {
 	sizes  []int64 // of the offers that may be evicted, the largest first
 }
 
-// shortages returns what must leave for a request. ok is false if all offers together are too small.
-func (o *nodeOffers) shortages(request resources.Vector) (short []shortage, ok bool) {
+// shortages returns what must leave for a request. ok is false if all offers together, their total, are too small.
+func (o *nodeOffers) shortages(request, total resources.Vector) (short []shortage, ok bool) {
 	for i, amount := range request {
 		d := resources.Dim(i)
 		lacks := amount - o.future.At(d)
 		if lacks <= 0 || amount <= 0 {
 			continue
 		}
-		if lacks > o.total.At(d) {
+		if lacks > total.At(d) {
 			return nil, false
 		}
 		short = append(short, shortage{dim: d, amount: lacks})
@@ -77,11 +77,13 @@ const noBound = -2
 // boundsFor works out, for each queue with offers on a node, the lower bound of the cost if a request must fit and the most important victim
 // is of that queue. It reports whether there is any. Offers are added one after the other, the least important first. As soon as
 // all of them together are large enough, the last may be the most important victim. A queue for which the node cannot be opened in this way has noBound.
-func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, request resources.Vector) (found bool) {
+// Queues whose entries are spared count as if they had no pods; spared is nil if none are.
+func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, spared []bool, request resources.Vector) (found bool) {
 	for k := range bounds {
 		bounds[k].offer = noBound
 	}
-	short, ok := o.shortages(request)
+	offers, indexes, total := o.without(spared)
+	short, ok := o.shortages(request, total)
 	if !ok {
 		return false
 	}
@@ -93,31 +95,34 @@ func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, request resources.Ve
 	done = done[:len(bounds)] // further offers of the queue cost more
 	left := len(done)
 	ending := int32(0) // jobs that end if all offers so far leave
-	for first := 0; first < len(o.offers) && left > 0; {
+	for first := 0; first < len(offers) && left > 0; {
 		next := first + 1
-		for next < len(o.offers) && o.offers[next].compare(&o.offers[first]) == 0 {
+		for next < len(offers) && offers[next].compare(&offers[first]) == 0 {
 			next++ // one as important as the other
 		}
 		for i := first; i < next; i++ {
-			ending += int32(btoi(o.offers[i].endsJob))
+			ending += int32(btoi(offers[i].endsJob))
 		}
 		enough := true
 		for i := range short {
-			enough = short[i].add(o.offers[first:next]) && enough
+			enough = short[i].add(offers[first:next]) && enough
 		}
 		for i := first; enough && i < next; i++ {
-			k := o.offers[i].entry
+			k := offers[i].entry
 			if done[k] {
 				continue
 			}
-			b := bound{of: o, offer: int32(i), more: moreBeside(&o.offers[i], short)}
+			b := bound{of: o, offer: int32(i), more: moreBeside(&offers[i], short)}
+			if indexes != nil {
+				b.offer = indexes[i]
+			}
 			b.ended = ending - (int32(next) - 1 - b.more) // each offer that stays may keep one job
 			if bounds[k].offer == noBound || s.compareBounds(b, bounds[k]) < 0 {
 				bounds[k], found = b, true
 			}
 		}
 		for k := range bounds {
-			if best := bounds[k].offer; !done[k] && best != noBound && next < len(o.offers) && o.offers[next].compareRank(&o.offers[best]) > 0 &&
+			if best := bounds[k].offer; !done[k] && best != noBound && next < len(offers) && offers[next].compareRank(&o.offers[best]) > 0 &&
 				o.offers[best].cost.violations == 0 {
 				done[k] = true
 				left--
@@ -126,6 +131,20 @@ func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, request resources.Ve
 		first = next
 	}
 	return found
+}
+
+// without returns the offers of queues whose entries are not spared, their indexes among all if some are, and their total.
+func (o *nodeOffers) without(spared []bool) (offers []offer, indexes []int32, total resources.Vector) {
+	if spared == nil {
+		return o.offers, nil, o.total
+	}
+	for i := range o.offers {
+		if p := &o.offers[i]; !spared[p.entry] {
+			offers, indexes = append(offers, *p), append(indexes, int32(i))
+			total.Add(p.size)
+		}
+	}
+	return offers, indexes, total
 }
 
 // add adds offers to those that may be evicted, and reports whether they are enough.

@@ -17,20 +17,23 @@ import (
 // Each node stands in an order by its cheapest offer, whatever the request. From these orders a [Ranking] finds the cheapest
 // nodes for a class, and looks only at nodes that may be the next.
 //
+// If they are shared, they have the offers of all queues, also of those from which a preemptor may not evict pods. Its rankings leave those
+// out. So the effort and the memory do not grow with the number of queues that preempt.
+//
 // The bounds hold whatever plugins and rules about totals say. They are updated for the plans of one search. After other
 // decisions they are worked out again.
 type Floors struct {
-	bySlot  []*nodeOffers // nil for slots without a node
-	orders  []*order      // of the queues with offers
-	changed []int32       // slots whose offers have changed, in the order of the changes
-	seen    uint64        // how far Cluster.Changes has been followed
-	isMade  bool
-	offers  int // number of offers on all nodes
+	isShared bool
+	bySlot   []*nodeOffers // nil for slots without a node
+	orders   []*order      // of the queues with offers
+	byQueue  map[*quota.Node]*order
+	changed  []int32 // slots whose offers have changed, in the order of the changes
+	seen     uint64  // how far Cluster.Changes has been followed
+	isMade   bool
 	// outdated are the slots whose offers may be others though their nodes have not changed. They were found while a plan was being made,
 	// which may have been undone, or a job has lost pods elsewhere.
 	outdated []int32
 	mixed    int // number of nodes with offers of several queues
-	waiting  int // number of nodes with a gang that cannot be evicted until another plan has sent its evictions
 	kinds    map[rankingKey]*Ranking
 	bounds   int // in these rankings, about
 }
@@ -45,7 +48,8 @@ type nodeOffers struct {
 	total      resources.Vector
 	future     resources.Vector // of the node
 	least      [3]int64         // the smallest sum of priorities of an offer, in each part
-	waits      bool             // as [Selector.Waits]
+	// waiting are the queues of gangs that cannot be evicted until another plan has sent its evictions.
+	waiting []*quota.Node
 }
 
 // offer is an unprotected pod, or all pods of a gang on the node, with the cost if nothing else is evicted.
@@ -77,7 +81,12 @@ func (f *Floors) Keeps(preemptor *cluster.Job) bool { return preemptor.Evictable
 // MayAnyLeave reports whether there is an unprotected pod. It is not for preemptors with a pod that requests nothing.
 func (s *Selector) MayAnyLeave(f *Floors) bool {
 	f.follow(s)
-	return f.offers > 0
+	return slices.ContainsFunc(f.orders, func(o *order) bool { return o.offers > 0 && f.allows(s, o.queue) })
+}
+
+// allows reports whether the preemptor may evict pods of a queue.
+func (f *Floors) allows(s *Selector, queue *quota.Node) bool {
+	return !f.isShared || s.rules.MayEvictFrom(queue)
 }
 
 // follow updates the offers of all nodes.
@@ -107,7 +116,9 @@ func (f *Floors) follow(s *Selector) {
 			}
 		}
 	}
-	s.waits = s.waits || f.waiting > 0
+	for _, o := range f.orders {
+		s.waits = s.waits || o.waiting > 0 && f.allows(s, o.queue)
+	}
 }
 
 // look updates the offers of one node.
@@ -122,7 +133,7 @@ func (f *Floors) look(s *Selector, n *cluster.Node) {
 
 // renew finds the offers of a node.
 func (f *Floors) renew(s *Selector, n *cluster.Node) {
-	f.replace(s, n, s.offersOf(n))
+	f.replace(s, n, f.offersOf(s, n))
 	if s.rules.Session.Cluster.Mark() > 0 {
 		f.outdated = append(f.outdated, int32(n.Slot))
 	}
@@ -131,22 +142,29 @@ func (f *Floors) renew(s *Selector, n *cluster.Node) {
 // replace puts the offers of a node in place of the earlier ones.
 func (f *Floors) replace(s *Selector, n *cluster.Node, now *nodeOffers) {
 	if before := f.bySlot[n.Slot]; before != nil {
-		f.waiting -= btoi(before.waits)
-		f.mixed -= btoi(len(before.entries) > 1)
-		f.offers -= len(before.offers)
 		for _, e := range before.entries {
 			f.orderOf(s, e.offer.queue).nodes.Delete(e)
 		}
+		f.count(s, before, -1)
 	}
-	f.waiting += btoi(now.waits)
-	f.mixed += btoi(len(now.entries) > 1)
-	f.offers += len(now.offers)
 	for _, e := range now.entries {
 		f.orderOf(s, e.offer.queue).nodes.ReplaceOrInsert(e)
 	}
+	f.count(s, now, 1)
 	now.change = len(f.changed)
 	f.bySlot[n.Slot] = now
 	f.changed = append(f.changed, int32(n.Slot))
+}
+
+// count adds a node's offers to the numbers of their queues, or with -1 subtracts them.
+func (f *Floors) count(s *Selector, o *nodeOffers, sign int) {
+	f.mixed += sign * btoi(len(o.entries) > 1)
+	for i := range o.offers {
+		f.orderOf(s, o.offers[i].queue).offers += sign
+	}
+	for _, queue := range o.waiting {
+		f.orderOf(s, queue).waiting += sign
+	}
 }
 
 // isOf reports whether offers are those of the node as it is now. The same pods on it may be evicted as when they were made, and the
@@ -170,10 +188,19 @@ func (o *nodeOffers) isOf(n *cluster.Node) bool {
 	return found == len(o.evictable) && len(o.future) == len(n.Allocatable)
 }
 
+// concerns reports whether no rule protects a pod as long as objects do not change. In shared floors the rules are those for preemptors of
+// any queue.
+func (f *Floors) concerns(s *Selector, t *cluster.Task) bool {
+	if !f.isShared {
+		return s.rules.Concerns(t) && s.rules.Protects(t) == ""
+	}
+	j := t.Job
+	return j != nil && j.Group != nil && j.Queue != nil && s.rules.ProtectsJobFromAll(j) == "" && s.rules.ProtectsPod(t) == ""
+}
+
 // offersOf returns the offers of a node.
-func (s *Selector) offersOf(n *cluster.Node) *nodeOffers {
+func (f *Floors) offersOf(s *Selector, n *cluster.Node) *nodeOffers {
 	waits := s.waits
-	s.waits = false
 	o := &nodeOffers{generation: n.Generation, future: make(resources.Vector, len(n.Allocatable))}
 	for d := range o.future {
 		o.future[d] = n.Future(resources.Dim(d))
@@ -185,10 +212,14 @@ func (s *Selector) offersOf(n *cluster.Node) *nodeOffers {
 			continue
 		}
 		o.evictable = append(o.evictable, t)
-		if s.rules.Concerns(t) && s.rules.Protects(t) == "" {
-			s.offer(o, t, n.Rank)
+		if f.concerns(s, t) {
+			s.waits = false
+			if s.offer(o, t, n.Rank); s.waits {
+				o.waiting = append(o.waiting, t.Job.QuotaNode())
+			}
 		}
 	}
+	s.waits = waits
 	slices.SortFunc(o.offers, func(a, b offer) int { return cmp.Or(a.compare(&b), cmp.Compare(a.task.UID(), b.task.UID())) })
 	for i := range o.offers {
 		o.total.Add(o.offers[i].size)
@@ -208,7 +239,6 @@ func (s *Selector) offersOf(n *cluster.Node) *nodeOffers {
 	if !s.rules.RanksJobs() {
 		o.markEnds()
 	}
-	o.waits, s.waits = s.waits, waits
 	return o
 }
 

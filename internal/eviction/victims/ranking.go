@@ -14,8 +14,11 @@ import (
 // order has the nodes with offers of one queue, the node with the cheapest offer first. How far a queue is above its share counts
 // before the priority of its pods and changes with each plan, but it is the same for all pods of the queue.
 type order struct {
-	queue *quota.Node
-	nodes *btree.BTreeG[entry]
+	queue   *quota.Node
+	nodes   *btree.BTreeG[entry]
+	at      int // index in [Floors.orders]
+	offers  int // of the queue on all nodes
+	waiting int // on how many nodes a gang of the queue cannot be evicted until another plan has sent its evictions
 }
 
 // entry is a node in the order of a queue.
@@ -29,14 +32,16 @@ const branching = 32
 
 // orderOf returns the order of a queue.
 func (f *Floors) orderOf(s *Selector, queue *quota.Node) *order {
-	for _, o := range f.orders {
-		if o.queue == queue {
-			return o
-		}
+	if o := f.byQueue[queue]; o != nil {
+		return o
 	}
 	action := s.rules.EvictionRules
-	o := &order{queue: queue, nodes: btree.NewG(branching, func(a, b entry) bool { return a.compare(b, &action) < 0 })}
+	o := &order{queue: queue, at: len(f.orders), nodes: btree.NewG(branching, func(a, b entry) bool { return a.compare(b, &action) < 0 })}
 	f.orders = append(f.orders, o)
+	if f.byQueue == nil {
+		f.byQueue = map[*quota.Node]*order{}
+	}
+	f.byQueue[queue] = o
 	return o
 }
 
@@ -65,15 +70,18 @@ type Ranking struct {
 // rankingKey holds the properties that pods share if the same nodes may be opened for them.
 type rankingKey struct {
 	class *cluster.Class
+	// spared are the numbers of the queues from which pods may not be evicted, if the floors have offers of all queues.
+	spared string
 	// lackingRight is the queue of the preemptor if it has no right to take from some of the queues, otherwise nil.
 	lackingRight *quota.Node
 }
 
 // rankedQueue has the bounds of nodes whose most important victim would be of one queue.
 type rankedQueue struct {
-	order *order
-	last  entry // in the order; the nodes up to it have bounds
-	heap  *framework.Heap[bound]
+	order    *order
+	isSpared bool  // its pods may not be evicted
+	last     entry // in the order; the nodes up to it have bounds
+	heap     *framework.Heap[bound]
 }
 
 // nodeBounds are the bounds of a node, one for each of its entries, none if it cannot be opened.
@@ -98,18 +106,25 @@ const (
 // not be called for pods that request nothing, since other pods are protected from them.
 func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n *cluster.Node) bool) *Ranking {
 	f.follow(s)
-	key := rankingKey{class: t.Class}
+	key := f.keyFor(s, t)
 	if f.lacksRight(s) {
 		key.lackingRight = s.rules.Preemptor.QuotaNode()
 	}
 	return f.ranking(s, key, isKept, canOpen)
 }
 
+func (f *Floors) keyFor(s *Selector, t *cluster.Task) rankingKey {
+	if f.isShared {
+		return rankingKey{class: t.Class, spared: s.spared}
+	}
+	return rankingKey{class: t.Class}
+}
+
 // MayOpen reports whether evictions may open any node for a pod, if rules about totals and plugins allow all of them. The arguments are those
 // of Rank.
 func (s *Selector) MayOpen(f *Floors, t *cluster.Task, isKept bool, canOpen func(n *cluster.Node) bool) bool {
 	f.follow(s)
-	_, _, ok := f.ranking(s, rankingKey{class: t.Class}, isKept, canOpen).First(s)
+	_, _, ok := f.ranking(s, f.keyFor(s, t), isKept, canOpen).First(s)
 	return ok
 }
 
@@ -137,21 +152,23 @@ func (f *Floors) ranking(s *Selector, key rankingKey, isKept bool, canOpen func(
 // lacksRight reports whether the preemptor's pod has no right at this point of the plan to take from some queues with offers. It does not
 // look at preemptors of several pods, which may gain the right while the plan is made.
 func (f *Floors) lacksRight(s *Selector) bool {
-	return s.rules.Preemptor.Count(cluster.Pending) == 1 && slices.ContainsFunc(f.orders, func(o *order) bool { return s.rules.Queues.NeedsRight(o.queue) }) &&
-		!s.rules.HasRight()
+	return s.rules.Preemptor.Count(cluster.Pending) == 1 && !s.rules.HasRight() &&
+		slices.ContainsFunc(f.orders, func(o *order) bool { return f.allows(s, o.queue) && s.rules.Queues.NeedsRight(o.queue) })
 }
 
 // mayBegin reports whether any pod may be the first to leave a node. Without a right to take from some queues it must be of another queue.
 // The preemptor may gain the right once that pod is gone.
 func (r *Ranking) mayBegin(s *Selector, o *nodeOffers) bool {
-	return r.lackingRight == nil || slices.ContainsFunc(o.entries, func(e entry) bool { return !s.rules.Queues.NeedsRight(e.offer.queue) })
+	return r.lackingRight == nil || slices.ContainsFunc(o.entries, func(e entry) bool {
+		return !r.of(e.offer.queue).isSpared && !s.rules.Queues.NeedsRight(e.offer.queue)
+	})
 }
 
 // follow updates the ranking from the floors.
 func (r *Ranking) follow(s *Selector) {
 	f, c := r.floors, s.rules.Session.Cluster
 	for _, o := range f.orders[len(r.queues):] {
-		r.queues = append(r.queues, &rankedQueue{order: o, heap: framework.NewHeap(nil, s.compareBounds)})
+		r.queues = append(r.queues, &rankedQueue{order: o, isSpared: !f.allows(s, o.queue), heap: framework.NewHeap(nil, s.compareBounds)})
 	}
 	if !r.isMade {
 		r.isMade = true
@@ -167,7 +184,7 @@ func (r *Ranking) follow(s *Selector) {
 			continue // it has changed again since
 		}
 		for _, e := range f.bySlot[n.Slot].entries {
-			if q := r.of(e.offer.queue); q.last.offer != nil && e.compare(q.last, &s.rules.EvictionRules) <= 0 {
+			if q := r.of(e.offer.queue); !q.isSpared && q.last.offer != nil && e.compare(q.last, &s.rules.EvictionRules) <= 0 {
 				r.add(s, q, e)
 			}
 		}
@@ -186,15 +203,8 @@ func (r *Ranking) addRoomy(n *cluster.Node) bool {
 	return true
 }
 
-// of returns the part of the ranking for a queue.
-func (r *Ranking) of(queue *quota.Node) *rankedQueue {
-	for _, q := range r.queues {
-		if q.order.queue == queue {
-			return q
-		}
-	}
-	panic("invariant: offers of a queue without an order")
-}
+// of returns the part of the ranking for a queue with offers.
+func (r *Ranking) of(queue *quota.Node) *rankedQueue { return r.queues[r.floors.byQueue[queue].at] }
 
 // add works out the bound of a node.
 func (r *Ranking) add(s *Selector, q *rankedQueue, e entry) {
@@ -206,7 +216,7 @@ func (r *Ranking) add(s *Selector, q *rankedQueue, e entry) {
 	bounds := one[:]
 	if len(o.entries) > 1 {
 		bounds = r.boundsOf(s, o, e.slot)
-	} else if !s.boundsFor(bounds, o, r.class.Request) || !r.canOpen(s.rules.Session.Cluster.BySlot()[e.slot]) {
+	} else if !s.boundsFor(bounds, o, nil, r.class.Request) || !r.canOpen(s.rules.Session.Cluster.BySlot()[e.slot]) {
 		return
 	}
 	if len(bounds) == 0 || bounds[e.offer.entry].offer == noBound {
@@ -223,16 +233,30 @@ func (r *Ranking) add(s *Selector, q *rankedQueue, e entry) {
 func (r *Ranking) boundsOf(s *Selector, o *nodeOffers, slot int32) []bound {
 	if missing := int(slot) + 1 - len(r.bounds); missing > 0 {
 		r.bounds = append(r.bounds, make([]nodeBounds, missing)...)
+		r.floors.bounds += missing
 	}
 	known := &r.bounds[slot]
 	if known.of != o {
 		known.of, known.bounds = o, nil
 		bounds := make([]bound, len(o.entries))
-		if s.boundsFor(bounds, o, r.class.Request) && r.canOpen(s.rules.Session.Cluster.BySlot()[slot]) {
+		if s.boundsFor(bounds, o, r.sparedOf(o), r.class.Request) && r.canOpen(s.rules.Session.Cluster.BySlot()[slot]) {
 			known.bounds = bounds
 		}
 	}
 	return known.bounds
+}
+
+// sparedOf returns which entries of a node are of queues whose pods may not be evicted, nil if none is.
+func (r *Ranking) sparedOf(o *nodeOffers) (spared []bool) {
+	for i, e := range o.entries {
+		if r.of(e.offer.queue).isSpared {
+			if spared == nil {
+				spared = make([]bool, len(o.entries))
+			}
+			spared[i] = true
+		}
+	}
+	return spared
 }
 
 // least works out as many bounds of a queue as it takes to know the least. ok is false if there is none.
@@ -277,7 +301,7 @@ func (r *Ranking) First(s *Selector) (slot int32, floor Cost, ok bool) {
 		return b.slot, b.cost(), true
 	}
 	for _, q := range r.queues {
-		if r.lackingRight != nil && r.floors.mixed == 0 && s.rules.Queues.NeedsRight(q.order.queue) {
+		if q.isSpared || r.lackingRight != nil && r.floors.mixed == 0 && s.rules.Queues.NeedsRight(q.order.queue) {
 			continue // no node has pods of another queue that could leave first
 		}
 		b, any := r.least(s, q)

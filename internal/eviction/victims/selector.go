@@ -81,6 +81,7 @@ type Selector struct {
 	gangs   map[gangKey]*gang
 	version int
 	waits   bool
+	spared  string // the numbers of the queues from which the preemptor may not evict pods, see [FloorsByRules.For]
 }
 
 // gangKey is a gang, and whether the preemptor's pod requests nothing, because then other pods are protected (rule P3).

@@ -32,13 +32,15 @@ type FloorsByRules struct {
 	floors map[floorsKey]*Floors
 	spared map[sparedKey]string
 	number map[*quota.Node]int // a number for each queue
+	own    map[floorsKey]int   // how many floors are not shared, by the properties that do not tell queues apart
 }
 
 // floorsKey holds the properties that preemptors share if the same lower bounds hold for them.
 type floorsKey struct {
 	scope    decision.Scope
-	spared   string // the numbers of the queues from which they may not evict pods
-	priority int32
+	spared   string // the numbers of the queues from which they may not evict pods, if isShared is not set
+	priority int32  // unless it protects no pods
+	isShared bool   // the offers are those of all queues, see [Floors]
 	// queue and application count by the rules of guaranteed shares only.
 	queue       *quota.Node
 	application types.NamespacedName
@@ -52,37 +54,63 @@ type sparedKey struct {
 	variant uint8
 }
 
-// For returns the lower bounds for a preemptor. The keys of evictable are the queues with evictable pods.
-func (f *FloorsByRules) For(r *rules.Rules, evictable map[*quota.Node]int32) *Floors {
+// maxOwn is for how many sets of queues preemptors inside their queues have bounds of their own: those of one queue are worked out sooner
+// than those of all.
+const maxOwn = 4
+
+// For returns the lower bounds for the preemptor of a selector. The keys of evictable are the queues with evictable pods.
+func (f *FloorsByRules) For(s *Selector, evictable map[*quota.Node]int32) *Floors {
 	if f.floors == nil {
 		f.floors, f.spared, f.number = map[floorsKey]*Floors{}, map[sparedKey]string{}, map[*quota.Node]int{}
+		f.own = map[floorsKey]int{}
 	}
+	r := s.rules
 	of := sparedKey{scope: r.Scope, queue: r.Preemptor.QuotaNode(), variant: r.Variant()}
 	spared, ok := f.spared[of]
 	if !ok {
-		var numbers []int
-		for q := range evictable {
-			if _, isNumbered := f.number[q]; !isNumbered {
-				f.number[q] = len(f.number)
-			}
-			if !r.MayEvictFrom(q) {
-				numbers = append(numbers, f.number[q])
-			}
-		}
-		slices.Sort(numbers)
-		spared = fmt.Sprint(numbers)
+		spared = f.numbersOf(r, evictable)
 		f.spared[of] = spared
 	}
-	key := floorsKey{scope: r.Scope, spared: spared, priority: r.Preemptor.Priority, variant: of.variant}
-	if r.RanksJobs() {
-		key.queue, key.application = of.queue, r.Guarantees.Application()
+	s.spared = spared
+	key := floorsKey{scope: r.Scope, variant: of.variant}
+	if r.Guarantees != nil || r.Scope != decision.BetweenQueues {
+		key.priority = r.Preemptor.Priority
 	}
-	known := f.floors[key]
-	if known == nil {
-		known = &Floors{}
+	own := key
+	own.spared = spared
+	if r.RanksJobs() {
+		own.queue, own.application = of.queue, r.Guarantees.Application()
+	}
+	known := f.floors[own]
+	switch {
+	case known != nil:
+		return known
+	case r.Guarantees != nil || r.Scope == decision.BetweenJobs && f.own[key] < maxOwn:
+		f.own[key]++
+		key = own
+	default:
+		key.isShared = true
+	}
+	if known = f.floors[key]; known == nil {
+		known = &Floors{isShared: key.isShared}
 		f.floors[key] = known
 	}
 	return known
+}
+
+// numbersOf returns the numbers of the queues from which a preemptor may not evict pods.
+func (f *FloorsByRules) numbersOf(r *rules.Rules, evictable map[*quota.Node]int32) string {
+	var numbers []int
+	for q := range evictable {
+		if _, isNumbered := f.number[q]; !isNumbered {
+			f.number[q] = len(f.number)
+		}
+		if !r.MayEvictFrom(q) {
+			numbers = append(numbers, f.number[q])
+		}
+	}
+	slices.Sort(numbers)
+	return fmt.Sprint(numbers)
 }
 
 // Planned takes note of a plan that came into force. The last pods of a job cost more than those before, on nodes that the plan

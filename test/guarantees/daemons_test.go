@@ -2,6 +2,7 @@ package guarantees
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,7 +56,7 @@ func onlyNode(pod *corev1.Pod) string {
 }
 
 // daemonPlan checks rule G10: pods of DaemonSets take room on their nodes, from pods that are not of higher priority, within the
-// capabilities of their queues.
+// capabilities of their queues. Pods on other nodes only leave with others of their job.
 func (j *judge) daemonPlan(placed, victims []*corev1.Pod) error {
 	toQueue, nodes := j.groupOf(placed[0]).Spec.Queue, map[string]bool{}
 	for _, pod := range placed {
@@ -68,7 +69,7 @@ func (j *judge) daemonPlan(placed, victims []*corev1.Pod) error {
 		switch {
 		case isOfDaemonSet(v):
 			return fmt.Errorf("G10: victim %s is of a DaemonSet", v.Name)
-		case !nodes[v.Spec.NodeName] && j.groupOf(v).Spec.MinMember <= 1:
+		case !nodes[v.Spec.NodeName] && !slices.ContainsFunc(victims, func(w *corev1.Pod) bool { return nodes[w.Spec.NodeName] && j.groupOf(w) == j.groupOf(v) }):
 			return fmt.Errorf("G10: victim %s is on node %s", v.Name, v.Spec.NodeName)
 		case j.priority(v) > j.priority(placed[0]):
 			return fmt.Errorf("G10: the priority of victim %s is %d, that of the pod %d", v.Name, j.priority(v), j.priority(placed[0]))

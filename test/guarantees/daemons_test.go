@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 // addDaemon adds the pod of a DaemonSet for a node that has none yet.
@@ -69,7 +71,7 @@ func (j *judge) daemonPlan(placed, victims []*corev1.Pod) error {
 		switch {
 		case isOfDaemonSet(v):
 			return fmt.Errorf("G10: victim %s is of a DaemonSet", v.Name)
-		case !nodes[v.Spec.NodeName] && !slices.ContainsFunc(victims, func(w *corev1.Pod) bool { return nodes[w.Spec.NodeName] && j.groupOf(w) == j.groupOf(v) }):
+		case !j.isOn(nodes, j.groupOf(v), victims):
 			return fmt.Errorf("G10: victim %s is on node %s", v.Name, v.Spec.NodeName)
 		case j.priority(v) > j.priority(placed[0]):
 			return fmt.Errorf("G10: the priority of victim %s is %d, that of the pod %d", v.Name, j.priority(v), j.priority(placed[0]))
@@ -81,4 +83,14 @@ func (j *judge) daemonPlan(placed, victims []*corev1.Pod) error {
 		return err
 	}
 	return j.areNeeded(victims, toQueue)
+}
+
+// isOn reports whether a job has victims, or places for pods that do not exist yet, on any of some nodes.
+func (j *judge) isOn(nodes map[string]bool, group *schedulingv1beta1.PodGroup, victims []*corev1.Pod) bool {
+	for at := range j.places {
+		if at.group == group.Name && nodes[at.node] {
+			return true
+		}
+	}
+	return slices.ContainsFunc(victims, func(v *corev1.Pod) bool { return nodes[v.Spec.NodeName] && j.groupOf(v) == group })
 }

@@ -309,6 +309,10 @@ func (s *story) step() error {
 	if s.isCutOff = s.crashes > crashes; s.isCutOff {
 		return nil // a part of what was decided is not written
 	}
+	holds := map[string]int{}
+	for q, amounts := range after {
+		holds[q] = amounts["cpu"]
+	}
 	s.excuse(before, after, promised, missing(places, held))
 	if err := s.check(before, after); err != nil {
 		return err
@@ -316,10 +320,10 @@ func (s *story) step() error {
 	if was, is := s.fulfilled(before), s.fulfilled(after); is < was {
 		return fmt.Errorf("G11: guarantees were met by %d, and are by %d", was, is)
 	}
-	for q, held := range after {
+	for q, cpu := range holds {
 		object := s.led.Get(&schedulingv1beta1.Queue{}, "", q).(*schedulingv1beta1.Queue)
-		if most, ok := object.Spec.Capability[corev1.ResourceCPU]; ok && held["cpu"] > int(most.Value()) && held["cpu"] > before[q]["cpu"] {
-			return fmt.Errorf("Q4: queue %s may hold cpu %s, held %d and holds %d", q, most.String(), before[q]["cpu"], held["cpu"])
+		if most, ok := object.Spec.Capability[corev1.ResourceCPU]; ok && cpu > int(most.Value()) && cpu > before[q]["cpu"] {
+			return fmt.Errorf("Q4: queue %s may hold cpu %s, held %d and holds %d", q, most.String(), before[q]["cpu"], cpu)
 		}
 	}
 	for _, e := range s.evictions {
@@ -339,11 +343,11 @@ func (s *story) excuse(before, after map[string]map[string]int, promised map[str
 			s.book(before, name, -1)
 		}
 	}
-	// Room for pods of DaemonSets is taken whatever is guaranteed.
-	was, isProtected := s.fulfilled(before), map[string]bool{}
+	// Room for pods of DaemonSets is taken whatever is guaranteed. Other plans of the cycle may come before.
+	was, is, isProtected := s.fulfilled(before), s.fulfilled(after), map[string]bool{}
 	for _, e := range s.evictions {
 		if e.Rule == "G10" {
-			s.book(before, e.Pod.String(), -1)
+			s.book(after, e.Pod.String(), +1)
 		} else {
 			isProtected[e.VictimJob.Name] = true
 		}
@@ -352,7 +356,6 @@ func (s *story) excuse(before, after map[string]map[string]int, promised map[str
 	isLate := func(group string) bool { return !s.startedGroups[group] && s.judge.isAlive(group) }
 	s.bookPlaces(before, of(gone, func(group string) bool { return !isProtected[group] && !isLate(group) }), -1)
 	s.givenUp += was - s.fulfilled(before)
-	is := s.fulfilled(after)
 	s.bookPlaces(after, of(gone, func(group string) bool { return !isProtected[group] && isLate(group) }), +1)
 	s.givenUp += s.fulfilled(after) - is
 }

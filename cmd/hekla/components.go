@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"hekla.sh/hekla"
-	answersapi "hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/answers/publish"
 	"hekla.sh/hekla/internal/localcluster"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -108,10 +108,10 @@ func (c component) run(ctx context.Context, cluster *localcluster.Cluster) error
 		if err != nil {
 			return err
 		}
-		if err := cluster.Apply(ctx, answersObjects()); err != nil {
+		if err := cluster.Apply(ctx, publish.Local(systemNamespace)); err != nil {
 			return err
 		}
-		arguments = append(arguments, "--answers-address="+address, "--answers-service="+systemNamespace+"/"+answersService)
+		arguments = append(arguments, "--answers-address="+address, "--answers-service="+systemNamespace+"/"+publish.Service)
 	}
 	_, err = cluster.Run(ctx, localcluster.Program{
 		Name: c.process(), Path: path, Args: arguments, ReadyURL: "http://" + health + "/readyz",
@@ -144,26 +144,6 @@ func (c component) flags(kubeconfig, health string) ([]string, error) {
 		arguments = append(arguments, "--enable-metrics=true", "--listen-address="+metrics)
 	}
 	return arguments, nil
-}
-
-// answersService is the Service by which the API server passes questions on to the scheduler.
-const answersService = "volcano-scheduler-answers"
-
-// answersObjects let the API server pass questions on to a process on its own host. The scheduler adds its port and its authority.
-func answersObjects() []*unstructured.Unstructured {
-	service := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": answersService, "namespace": systemNamespace},
-		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
-	}}
-	group, version := answersapi.GroupVersion.Group, answersapi.GroupVersion.Version
-	registration := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": version + "." + group},
-		"spec": map[string]any{
-			"group": group, "version": version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-			"service": map[string]any{"name": answersService, "namespace": systemNamespace},
-		},
-	}}
-	return []*unstructured.Unstructured{service, registration}
 }
 
 // checkExpiry refuses a token that would leave the component without rights before a working day is over.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"hekla.sh/hekla/internal/cli/ask"
 	"hekla.sh/hekla/internal/cli/job"
 	"hekla.sh/hekla/internal/cli/quota"
 	"hekla.sh/hekla/internal/cli/session"
@@ -26,6 +27,7 @@ func addVerbs(root *cobra.Command, s *session.Session) {
 		newVersionCommand(s))
 	if !s.IsVolcano {
 		root.AddCommand(quota.NewCommands(s, newListPodsCommand(s))...)
+		root.AddCommand(ask.NewCommands(s)...)
 	}
 }
 

@@ -41,6 +41,8 @@ func BenchmarkAnswers(b *testing.B) {
 	class("high")(preemptor)
 	for name, ask := range map[string]func() error{
 		"job":                      func() error { _, err := m.Job(a.Now, fixture.Key("waits")); return err },
+		"why":                      func() error { _, err := m.Why(a.Now, fixture.Key("waits"), false); return err },
+		"why-with-proposals":       func() error { _, err := m.Why(a.Now, fixture.Key("waits"), true); return err },
 		"pod":                      func() error { _, err := m.Pod(a.Now, fixture.Key("waits-0")); return err },
 		"queue":                    func() error { _, err := m.Queue(a.Now, "default"); return err },
 		"node":                     func() error { _, err := m.Node("node-0000"); return err },

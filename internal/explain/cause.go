@@ -103,6 +103,9 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 	if c.Where == "" && v.Help&(verdict.HelpQueue|verdict.HelpOwnQueue) != 0 {
 		c.Where = j.QueueName
 	}
+	if v.Looked && slices.Contains(full, v.Code) {
+		c.protectedVictims(0)
+	}
 	if len(pending) == 0 || v.Code.Precedes(verdict.TooLargeForQueue) {
 		return c // the queue or the pods come first
 	}
@@ -119,6 +122,29 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 
 // never are the codes of what time does not mend.
 var never = []verdict.Code{verdict.QueueNotFound, verdict.QueueInvalid, verdict.QueueNotLeaf, verdict.TooLargeForQueue, verdict.Quarantined}
+
+// full are the codes of a job that would be admitted if others left.
+var full = []verdict.Code{verdict.OverCluster, verdict.OverCommitted, verdict.OverShare}
+
+// protectedVictims says that victims are there and protected, if no pod may leave and the owners of some could change that.
+func (c *Cause) protectedVictims(leaving int) {
+	optedOut, budgeted := 0, 0
+	for _, p := range c.Protected {
+		switch { // the words of package rules and of plugin pdb
+		case strings.Contains(p.Rule, "marked volcano.sh/preemptable"):
+			optedOut += p.Pods
+		case strings.Contains(p.Rule, "disruption budget"):
+			budgeted += p.Pods
+		}
+	}
+	switch {
+	case leaving > 0:
+	case optedOut > 0 && optedOut >= budgeted:
+		c.Code = VictimsOptedOut
+	case budgeted > 0:
+		c.Code = BudgetSpent
+	}
+}
 
 func sortReasons(reasons []NodeReason) {
 	slices.SortStableFunc(reasons, func(a, b NodeReason) int { return cmp.Compare(b.Nodes, a.Nodes) })
@@ -227,17 +253,13 @@ func (m *Model) refine(s *framework.Session, j *cluster.Job, t *cluster.Task, v 
 		c.Short = state.Refusals[0].Short
 	}
 	c.Promised = m.promisedTo(s, j, t)
-	leaving, optedOut, budgeted := 0, 0, 0
+	leaving, spared := 0, []Protected(nil)
 	for _, found := range state.Candidates {
 		leaving += found.MayLeave
-		for _, p := range found.Protected {
-			switch { // the words of package rules and of plugin pdb
-			case strings.Contains(p.Rule, "marked volcano.sh/preemptable"):
-				optedOut += p.Pods
-			case strings.Contains(p.Rule, "disruption budget"):
-				budgeted += p.Pods
-			}
-		}
+		spared = append(spared, found.Protected...)
+	}
+	if len(spared) > 0 {
+		c.Protected = spared
 	}
 	isRoom := slices.ContainsFunc(c.Nodes, func(r NodeReason) bool { return codeOf(r.Reason) == "" })
 	code, _ := dominant(c.Nodes)
@@ -251,10 +273,8 @@ func (m *Model) refine(s *framework.Session, j *cluster.Job, t *cluster.Task, v 
 	case len(c.Promised) > 0:
 		c.Code = PromisedToOthers
 		c.Message = fmt.Sprintf("%s; but for promises there would be room: %s", c.Message, sentenceOfNodes(c.Promised))
-	case leaving == 0 && optedOut > 0 && optedOut >= budgeted:
-		c.Code = VictimsOptedOut
-	case leaving == 0 && budgeted > 0:
-		c.Code = BudgetSpent
+	default:
+		c.protectedVictims(leaving)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"hekla.sh/hekla"
+	"hekla.sh/hekla/internal/answers/publish"
 	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
 )
@@ -75,6 +76,15 @@ func runAll(m *testing.M) (code int, err error) {
 			return 1, fmt.Errorf("%w\n%s", err, output)
 		}
 	}
+	// The scheduler is a process beside the API server, and no pod behind a Service.
+	for _, object := range []string{"service/" + publish.Service, "apiservice/" + publish.APIService} {
+		if output, err := runKubectl(ctx, "delete", "-n", systemNamespace, object); err != nil {
+			return 1, fmt.Errorf("%w\n%s", err, output)
+		}
+	}
+	if err := cluster.Apply(ctx, publish.Local(systemNamespace)); err != nil {
+		return 1, err
+	}
 	for _, name := range []string{"volcano-controllers", "volcano-scheduler"} {
 		if err := runDeployment(ctx, name); err != nil {
 			return 1, err
@@ -123,6 +133,10 @@ func programOf(ctx context.Context, name string) (localcluster.Program, error) {
 	if err != nil {
 		return failed(err)
 	}
+	questions, err := freeAddress()
+	if err != nil {
+		return failed(err)
+	}
 	arguments := []string{"--kubeconfig=" + kubeconfig}
 	for _, argument := range spec.Containers[0].Args {
 		switch flag, _, _ := strings.Cut(argument, "="); flag {
@@ -130,6 +144,10 @@ func programOf(ctx context.Context, name string) (localcluster.Program, error) {
 			argument = flag + "=" + health
 		case "--listen-address":
 			argument = flag + "=" + metrics
+		case "--answers-address":
+			argument = flag + "=" + questions
+		case "--answers-endpoint":
+			continue // the address of a pod
 		}
 		arguments = append(arguments, argument)
 	}

@@ -10,13 +10,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"hekla.sh/hekla/internal/answers"
-	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/answers/gate"
 	"hekla.sh/hekla/internal/answers/publish"
 )
-
-// apiService is the name of the APIService by which the API server passes questions on.
-var apiService = api.GroupVersion.Version + "." + api.GroupVersion.Group
 
 // serveAnswers serves answers on their address, by HTTPS. What the API server needs to pass questions on is published while this process
 // leads.
@@ -28,7 +24,7 @@ func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface,
 	go asked.Run(ctx)
 	namespace, service, _ := strings.Cut(o.answersService, "/")
 	publication, err := publish.New(client, publish.Options{
-		Namespace: namespace, Service: service, APIService: apiService, Endpoint: o.answersEndpoint, Port: portOf(o.answersAddress), Logger: logger,
+		Namespace: namespace, Service: service, APIService: publish.APIService, Endpoint: o.answersEndpoint, Port: portOf(o.answersAddress), Logger: logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--answers-address: %w", err)

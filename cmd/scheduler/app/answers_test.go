@@ -15,30 +15,21 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
 
 	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/answers/publish"
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/apitest"
 )
 
-const answersName = "volcano-scheduler-answers"
-
 // register makes what the installer makes, for a process beside the API server.
 func (w *testCluster) register() {
 	w.t.Helper()
-	group, version := api.GroupVersion.Group, api.GroupVersion.Version
-	must(w.t, w.cluster.Apply(w.t.Context(), []*unstructured.Unstructured{
-		{Object: map[string]any{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": answersName, "namespace": systemNamespace},
-			"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"}}},
-		{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": version + "." + group},
-			"spec": map[string]any{"group": group, "version": version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
-				"service": map[string]any{"name": answersName, "namespace": systemNamespace}}}},
-	}))
+	must(w.t, w.cluster.Apply(w.t.Context(), publish.Local(systemNamespace)))
 	w.t.Cleanup(func() {
-		err := w.core.Discovery().RESTClient().Delete().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices/" + version + "." + group).
+		err := w.core.Discovery().RESTClient().Delete().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices/" + publish.APIService).
 			Do(context.WithoutCancel(w.t.Context())).Error()
 		if err != nil {
 			w.t.Error(err)
@@ -79,7 +70,7 @@ func TestQuestionsAreAnsweredThroughTheAPIServer(t *testing.T) {
 	w.register()
 	name, other := "asked-"+w.suffix, "other-"+w.suffix
 	scheduler := "answers-" + w.suffix
-	p := w.start("--leader-elect=false", "--scheduler-name="+scheduler, "--answers-address="+freeAddress(t), "--answers-service="+systemNamespace+"/"+answersName)
+	p := w.start("--leader-elect=false", "--scheduler-name="+scheduler, "--answers-address="+freeAddress(t), "--answers-service="+systemNamespace+"/"+publish.Service)
 	w.ready(p)
 	ctx := t.Context()
 	for _, namespace := range []string{name, other} {

@@ -1,0 +1,120 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"hekla.sh/hekla/internal/cli/session"
+)
+
+// NewCommands returns the verbs.
+func NewCommands(s *session.Session) []*cobra.Command {
+	return []*cobra.Command{newWhyCommand(s), newTryCommand(s)}
+}
+
+// asker asks questions of the scheduler that leads.
+type asker struct {
+	session *session.Session
+	api     rest.Interface
+	format  string // json, yaml or empty
+}
+
+// errNotServed says that the API server passes no questions on.
+func (a *asker) notServed(err error) error {
+	return &session.Explained{Sentence: fmt.Sprintf("the scheduler does not answer through this API server: %s; is it installed with answers.enabled, and does one lead? "+
+		"See: kubectl get apiservice v1alpha1.answers.hekla.sh && kubectl -n volcano-system get lease volcano", session.Message(err)), Cause: err}
+}
+
+func newAsker(s *session.Session, format string) (*asker, error) {
+	if format != "" && format != "json" && format != "yaml" {
+		return nil, fmt.Errorf("--output=%s: it must be json or yaml", format)
+	}
+	config, err := s.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, s.Explain(err)
+	}
+	return &asker{session: s, api: client.RESTClient(), format: format}, nil
+}
+
+// ask asks one question. A body makes it a POST. It returns the text of the answer, too.
+func (a *asker) ask(ctx context.Context, path string, body, into any) ([]byte, error) {
+	request := a.api.Get()
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		request = a.api.Post().Body(encoded).SetHeader("Content-Type", "application/json")
+	}
+	text, err := request.AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+	switch {
+	case err == nil:
+		return text, json.Unmarshal(text, into)
+	case apierrors.IsServiceUnavailable(err):
+		return nil, a.notServed(err)
+	case apierrors.IsNotFound(err) && !strings.Contains(string(text), "not known to the scheduler"):
+		return nil, a.notServed(err) // the API server does not know the group
+	case apierrors.IsNotFound(err):
+		return nil, absent{message(text, err)}
+	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsTooManyRequests(err):
+		return nil, &session.Explained{Sentence: message(text, err), Cause: err}
+	}
+	return nil, a.session.Explain(err)
+}
+
+// absent is the error if the scheduler does not know what it was asked about.
+type absent struct{ sentence string }
+
+func (e absent) Error() string { return e.sentence }
+
+func isAbsent(err error) bool { return errors.As(err, new(absent)) }
+
+// message is what the scheduler says of an error.
+func message(text []byte, err error) string {
+	var status struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(text, &status) == nil && status.Message != "" {
+		return status.Message
+	}
+	return session.Message(err)
+}
+
+// print prints an answer in the format that was asked for, or as text.
+func (a *asker) print(answer []byte, text func(w io.Writer)) error {
+	switch a.format {
+	case "json":
+		var indented any
+		if err := json.Unmarshal(answer, &indented); err != nil {
+			return err
+		}
+		encoder := json.NewEncoder(a.session.Out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(indented)
+	case "yaml":
+		converted, err := yaml.JSONToYAML(answer)
+		if err != nil {
+			return err
+		}
+		_, err = a.session.Out.Write(converted)
+		return err
+	}
+	var written strings.Builder
+	text(&written)
+	_, err := io.WriteString(a.session.Out, written.String())
+	return err
+}

@@ -1,0 +1,263 @@
+package ask
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/journal"
+)
+
+// The longest lists in a text; -o json has all.
+const maxNodeLines, maxAheadLines, maxStoryLines = 5, 5, 8
+
+// printer writes answers for people.
+type printer struct{ program, namespace, name string }
+
+// block writes lines with a label before the first.
+func block(w io.Writer, label string, lines ...string) {
+	for i, line := range lines {
+		if i > 0 {
+			label = ""
+		}
+		_, _ = fmt.Fprintf(w, "  %s\t%s\n", label, printers.EscapeTerminal(line))
+	}
+}
+
+func (p *printer) table(w io.Writer, fill func(w io.Writer)) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fill(t)
+	_ = t.Flush()
+}
+
+func (p *printer) job(w io.Writer, a *api.Job) {
+	c := &a.Cause
+	name := p.namespace + "/" + p.name
+	switch {
+	case !c.Waits:
+		fmt.Fprintf(w, "Job %s does not wait: %s\n", name, c.Code)
+	case c.Never:
+		fmt.Fprintf(w, "Job %s cannot start as things are: %s\n", name, c.Code)
+	default:
+		fmt.Fprintf(w, "Job %s waits: %s\n", name, c.Code)
+	}
+	fmt.Fprintf(w, "  %s\n", printers.EscapeTerminal(c.Message))
+	p.table(w, func(w io.Writer) {
+		p.cause(w, c)
+		for _, b := range a.Job.Bounds {
+			block(w, "Limit", fmt.Sprintf("queue %s: %s of %s is %s, it holds %s, the job needs %s: %s too much", b.Queue, b.Limit, b.Resource, b.May, b.Holds, b.Needed, b.Exceeds))
+		}
+		p.place(w, a)
+		for _, found := range a.Job.Candidates {
+			p.candidates(w, &found)
+		}
+		if len(a.Job.Candidates) == 0 {
+			var lines []string
+			for _, protected := range c.Protected {
+				lines = append(lines, fmt.Sprintf("%d protected by %s", protected.Pods, protected.Rule))
+			}
+			block(w, "Evictions", lines...)
+		}
+		if plan := a.Job.Plan; plan != nil {
+			block(w, "Plan", fmt.Sprintf("%s by %s: %d of %d pods have left, the others until %s", plan.ID, plan.Action, plan.Left, plan.Evictions, plan.Deadline.Format("15:04:05")))
+		}
+		for _, b := range a.Job.BackOffs {
+			block(w, "Not before", b.Until.Format("15:04:05")+": "+b.Reason)
+		}
+		for i, proposal := range a.Proposals {
+			block(w, []string{"Helps", ""}[min(i, 1)], proposal.Message+on(proposal.Nodes))
+		}
+		p.story(w, a.Story)
+	})
+	fmt.Fprintf(w, "Next: %s\n", p.next(c, a.Job.Queue))
+}
+
+func on(nodes []string) string {
+	if len(nodes) == 0 {
+		return ""
+	}
+	return " (on " + strings.Join(nodes, ", ") + ")"
+}
+
+// cause writes the details of a cause.
+func (p *printer) cause(w io.Writer, c *explain.Cause) {
+	if c.Where != "" {
+		block(w, "Where", c.Where)
+	}
+	var short []string
+	for _, s := range c.Short {
+		short = append(short, fmt.Sprintf("%s: needs %s, has %s, short by %s", s.Resource, s.Needed, s.Available, s.Missing))
+	}
+	block(w, "Short", short...)
+	var nodes []string
+	for _, r := range append(c.Nodes[:min(len(c.Nodes), maxNodeLines):min(len(c.Nodes), maxNodeLines)], c.Promised...) {
+		nodes = append(nodes, fmt.Sprintf("%d: %s (such as %s)", r.Nodes, r.Reason, r.Example))
+	}
+	if len(nodes) > 0 {
+		nodes = append(nodes, fmt.Sprintf("%d could hold such a pod if they were empty", c.Suitable))
+	}
+	block(w, "Nodes", nodes...)
+}
+
+func (p *printer) place(w io.Writer, a *api.Job) {
+	o := a.Job.Order
+	if o == nil {
+		return
+	}
+	lines := []string{fmt.Sprintf("%s: place %d of %d; the queue is %d of %d", a.Job.Queue, o.Place, o.Of, o.QueuePlace, o.Queues)}
+	for _, before := range a.Ahead[:min(len(a.Ahead), maxAheadLines)] {
+		line := "after " + before.Job + ": " + before.Because
+		if before.Reason != "" {
+			line += "; it waits itself: " + before.Reason
+		}
+		lines = append(lines, line)
+	}
+	block(w, "Queue", lines...)
+}
+
+func (p *printer) candidates(w io.Writer, c *explain.Candidates) {
+	lines := []string{fmt.Sprintf("%s, %s: %d pods may leave, which is not enough", c.Action, c.Scope, c.MayLeave)}
+	if c.MayLeave == 0 {
+		lines[0] = fmt.Sprintf("%s, %s: no pod may leave", c.Action, c.Scope)
+	}
+	if c.NotLookedAt {
+		lines[0] = fmt.Sprintf("%s, %s: too many pods to look at between two cycles", c.Action, c.Scope)
+	}
+	for _, protected := range c.Protected {
+		lines = append(lines, fmt.Sprintf("%d protected by %s", protected.Pods, protected.Rule))
+	}
+	block(w, "Evictions", lines...)
+}
+
+// story writes the latest decisions.
+func (p *printer) story(w io.Writer, entries []journal.Entry) {
+	entries = entries[max(len(entries)-maxStoryLines, 0):]
+	var lines []string
+	for _, e := range entries {
+		text := string(e.Kind)
+		switch e.Kind {
+		case journal.Bound:
+			text = "pod " + e.Pod + " was bound to " + e.Node
+		case journal.Evicted:
+			text = fmt.Sprintf("pod %s was evicted from %s for %s by rule %s (%s): %s", e.Pod, e.Node, cmp.Or(e.For, "no job"), e.Rule, e.Action, e.Message)
+		case journal.VerdictChanged:
+			text = "waits: " + e.Reason
+		case journal.NothingInTheWay:
+			text = "nothing is in its way any more"
+		case journal.PlanBegun, journal.PlanCancelled, journal.PlanFulfilled:
+			text = fmt.Sprintf("%s %s %s", e.Kind, e.Plan, e.Message)
+		}
+		lines = append(lines, e.Time.Format("15:04:05")+" "+strings.TrimSpace(text))
+	}
+	block(w, "Story", lines...)
+}
+
+func (p *printer) pod(w io.Writer, a *api.Pod) {
+	fmt.Fprintf(w, "Pod %s is %s%s\n", a.Pod.Pod, a.Status, at(a.Node))
+	if a.Cause != nil {
+		fmt.Fprintf(w, "  %s: %s\n", a.Cause.Code, printers.EscapeTerminal(a.Cause.Message))
+	}
+	p.table(w, func(w io.Writer) {
+		if a.LeavesFor != "" {
+			block(w, "Leaves for", a.LeavesFor+" (plan "+a.Plan+")")
+		}
+		if a.Refused != "" {
+			block(w, "Refused", a.Refused)
+		}
+		for _, r := range a.Nodes {
+			var lines []string
+			for _, n := range r.Nodes[:min(len(r.Nodes), maxNodeLines)] {
+				lines = append(lines, fmt.Sprintf("%d: %s (such as %s)", n.Nodes, n.Reason, n.Example))
+			}
+			block(w, "Nodes", lines...)
+		}
+		p.story(w, a.Story)
+	})
+	switch {
+	case a.Pod.Job != "":
+		_, job, _ := strings.Cut(a.Pod.Job, "/")
+		fmt.Fprintf(w, "Next: %s why job %s -n %s\n", p.program, job, p.namespace)
+	default:
+		fmt.Fprintf(w, "Next: kubectl -n %s describe pod %s\n", p.namespace, p.name)
+	}
+}
+
+func at(node string) string {
+	if node == "" {
+		return ""
+	}
+	return " on " + node
+}
+
+func (p *printer) queue(w io.Writer, a *api.Queue) {
+	q := &a.Queue
+	fmt.Fprintf(w, "Queue %s is %s: %d jobs pending, %d admitted, %d running\n", q.Queue, q.State, q.Jobs.Pending, q.Jobs.Admitted, q.Jobs.Running)
+	if q.Problem != "" {
+		fmt.Fprintf(w, "  %s\n", printers.EscapeTerminal(q.Problem))
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	names := map[string]bool{}
+	for _, amounts := range []explain.Amounts{q.Guarantee, q.Deserved, q.Capability, q.Holds, q.Requests} {
+		for name := range amounts {
+			names[name] = true
+		}
+	}
+	_, _ = fmt.Fprintln(t, "  Resource\tGuarantee\tDeserved\tCapability\tHolds\tRequests\tKept for admitted")
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		_, _ = fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, cmp.Or(q.Guarantee[name], "-"), cmp.Or(q.Deserved[name], "-"), cmp.Or(q.Capability[name], "-"),
+			cmp.Or(q.Holds[name], "0"), cmp.Or(q.Requests[name], "0"), cmp.Or(q.KeptForAdmitted[name], "0"))
+	}
+	_ = t.Flush()
+	p.table(w, func(w io.Writer) {
+		if q.Share != nil {
+			block(w, "Share", fmt.Sprintf("%.2f of what it deserves, in its most used resource", *q.Share))
+		}
+		block(w, "Settings", fmt.Sprintf("weight %d, priority %d, reclaimable %t", q.Weight, q.Priority, q.Reclaimable))
+		if q.Parent != "" {
+			block(w, "Parent", q.Parent)
+		}
+		p.relations(w, "Takes from", q.TakesFrom)
+		p.relations(w, "Gives to", q.GivesTo)
+		block(w, "Waiting", q.Jobs.Waiting[:min(len(q.Jobs.Waiting), maxAheadLines)]...)
+		p.story(w, a.Story)
+	})
+	switch {
+	case len(q.Jobs.Waiting) > 0:
+		namespace, job, _ := strings.Cut(q.Jobs.Waiting[0], "/")
+		fmt.Fprintf(w, "Next: %s why job %s -n %s\n", p.program, job, namespace)
+	default:
+		fmt.Fprintf(w, "Next: %s queue get %s\n", p.program, q.Queue)
+	}
+}
+
+func (p *printer) relations(w io.Writer, label string, all []explain.Relation) {
+	var lines []string
+	for _, r := range all[:min(len(all), maxAheadLines)] {
+		if r.May {
+			lines = append(lines, r.Queue)
+		} else {
+			lines = append(lines, "not "+r.Queue+": "+r.Rule)
+		}
+	}
+	block(w, label, lines...)
+}
+
+func (p *printer) node(w io.Writer, n *explain.Node) {
+	fmt.Fprintf(w, "Node %s: ready %t, cordoned %t, %d pods\n", n.Node, n.Ready, n.Unschedulable, n.PodCount)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "  Resource\tAllocatable\tUsed\tLeaving\tPromised\tIdle")
+	for _, name := range slices.Sorted(maps.Keys(n.Allocatable)) {
+		_, _ = fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\t%s\n", name, n.Allocatable[name], cmp.Or(n.Used[name], "0"), cmp.Or(n.Leaving[name], "0"), cmp.Or(n.Promised[name], "0"),
+			cmp.Or(n.Idle[name], "0"))
+	}
+	_ = t.Flush()
+	fmt.Fprintf(w, "Next: kubectl describe node %s\n", n.Node)
+}

@@ -1,0 +1,160 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/cli/session"
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
+	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/pkg/apis/batch/builder"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+func newTryCommand(s *session.Session) *cobra.Command {
+	var file, format string
+	command := &cobra.Command{
+		Use: "try", Short: "Say what would happen if a job were submitted now, without submitting it", Args: cobra.NoArgs,
+		Example: "  # Where would it be placed, whom would it evict, what would it wait for?\n  hekla try -f job.yaml",
+		RunE: func(command *cobra.Command, _ []string) error {
+			if file == "" {
+				return fmt.Errorf("which job? Give its file with --filename")
+			}
+			a, err := newAsker(s, format)
+			if err != nil {
+				return err
+			}
+			objects, err := s.ReadObjects(file, batch.SchemeGroupVersion.WithKind("Job"))
+			if err != nil {
+				return err
+			}
+			for _, object := range objects {
+				job := &batch.Job{}
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, job); err != nil {
+					return fmt.Errorf("%s: %w", file, err)
+				}
+				if err := try(command.Context(), a, job); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	command.Flags().StringVarP(&file, "filename", "f", "", "file with Jobs, - for the standard input")
+	command.Flags().StringVarP(&format, "output", "o", "", "format of the whole answer: json, yaml")
+	s.AddNamespaceFlag(command, session.VcctlShorthands)
+	s.AddConnectionFlags(command.Flags())
+	session.AddLogFlags(command)
+	session.AddSynonyms(command)
+	return command
+}
+
+// try asks about one job.
+func try(ctx context.Context, a *asker, job *batch.Job) error {
+	wanted, err := a.submission(ctx, job)
+	if err != nil {
+		return err
+	}
+	var reply api.Reply[explain.Submission]
+	raw, err := a.ask(ctx, api.Submissions.Path(job.Namespace, ""), wanted, &reply)
+	if err != nil {
+		return err
+	}
+	if raw == nil {
+		if raw, err = json.Marshal(reply); err != nil {
+			return err
+		}
+	}
+	p := printer{program: a.session.Program, namespace: job.Namespace, name: job.Name}
+	return a.print(raw, func(w io.Writer) { p.submission(w, &reply.Answer) })
+}
+
+// submission makes the PodGroup and the pods of a job as the API server would store them: it checks the job and one pod of each task, with
+// all defaults and webhooks, and keeps none of them.
+func (a *asker) submission(ctx context.Context, job *batch.Job) (*api.Submission, error) {
+	c, err := a.session.Client()
+	if err != nil {
+		return nil, err
+	}
+	dry := client.NewDryRunClient(c)
+	if err := dry.Create(ctx, job); err != nil {
+		return nil, a.session.Explain(err)
+	}
+	defaulted := lifecycle.Defaulted(job, scheduling.DefaultSchedulerName) // without webhooks the controllers fill in what is left out
+	wanted := &api.Submission{PodGroup: builder.PodGroup(defaulted, func(class string) int32 { return a.priorityOf(ctx, c, class) })}
+	for i := range defaulted.Spec.Tasks {
+		task := &defaulted.Spec.Tasks[i]
+		var checked *corev1.Pod
+		for index := range int(task.Replicas) {
+			pod := builder.Pod(defaulted, task, index)
+			if checked == nil {
+				checked = pod.DeepCopy()
+				if err := dry.Create(ctx, checked); err != nil {
+					return nil, a.session.Explain(fmt.Errorf("pod %s would be refused: %w", pod.Name, err))
+				}
+			}
+			pod.Spec = *checked.Spec.DeepCopy()
+			wanted.Pods = append(wanted.Pods, pod)
+		}
+	}
+	return wanted, nil
+}
+
+// priorityOf returns the value of a PriorityClass, 0 for one that is not there or that the user may not read.
+func (a *asker) priorityOf(ctx context.Context, c client.Client, class string) int32 {
+	found := &schedulingv1.PriorityClass{}
+	if class == "" || c.Get(ctx, client.ObjectKey{Name: class}, found) != nil {
+		return 0
+	}
+	return found.Value
+}
+
+func (p *printer) submission(w io.Writer, a *explain.Submission) {
+	name := p.namespace + "/" + p.name
+	switch a.Outcome {
+	case explain.OutcomeBound:
+		fmt.Fprintf(w, "Job %s would start now\n", name)
+	case explain.OutcomePreempting:
+		fmt.Fprintf(w, "Job %s would start after %d evictions by %s\n", name, len(a.Victims), a.Action)
+	case explain.OutcomeWaiting:
+		fmt.Fprintf(w, "Job %s would wait for nodes\n", name)
+	default:
+		fmt.Fprintf(w, "Job %s would wait for admission\n", name)
+	}
+	p.table(w, func(w io.Writer) {
+		if v := a.Verdict; v != nil {
+			block(w, "Reason", v.Code+": "+v.Message)
+		}
+		var lines []string
+		for _, placed := range a.Placements[:min(len(a.Placements), maxStoryLines)] {
+			lines = append(lines, placed.Pod+" on "+placed.Node)
+		}
+		if left := len(a.Placements) - len(lines); left > 0 {
+			lines = append(lines, fmt.Sprintf("and %d others", left))
+		}
+		block(w, "Places", lines...)
+		lines = nil
+		for _, victim := range a.Victims[:min(len(a.Victims), maxStoryLines)] {
+			lines = append(lines, fmt.Sprintf("%s on %s: %s", victim.Pod, victim.Node, printers.EscapeTerminal(victim.Message)))
+		}
+		block(w, "Evicts", lines...)
+		if a.Unplaced > 0 {
+			block(w, "Unplaced", fmt.Sprintf("%d pods would have no node", a.Unplaced))
+		}
+		if a.Searched > 0 {
+			block(w, "Searched", fmt.Sprintf("only the %d nodes with most pods that may leave", a.Searched))
+		}
+	})
+	fmt.Fprintf(w, "Next: %s job run -f FILE -n %s\n", p.program, p.namespace)
+}

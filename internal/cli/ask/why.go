@@ -1,0 +1,220 @@
+package ask
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/cli/session"
+	"hekla.sh/hekla/internal/explain"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+)
+
+// followPeriod is how often a question is asked again with --watch.
+const followPeriod = 2 * time.Second
+
+// answer is what a question brings: its text as JSON, and as a person reads it.
+type answer struct {
+	raw  []byte
+	text func(w io.Writer)
+	// gist changes when something has changed that is worth a further text.
+	gist string
+}
+
+func newWhyCommand(s *session.Session) *cobra.Command {
+	group := &cobra.Command{
+		Use: "why", Short: "Say why a job, pod, queue, workload or node is as it is", Args: cobra.NoArgs, RunE: session.ShowHelp,
+	}
+	for _, kind := range []struct {
+		use, short string
+		find       func(ctx context.Context, a *asker, namespace, name string) (answer, error)
+	}{
+		{"job", "Say why a job waits, what would make it start, and who evicted it", whyJob},
+		{"pod", "Say why a pod waits or left", whyPod},
+		{"queue", "Say what a queue holds and may hold, and why", whyQueue},
+		{"workload", "Say why a Workload waits", whyWorkload},
+		{"node", "Say what holds a node", whyNode},
+	} {
+		group.AddCommand(newKind(s, kind.use, kind.short, kind.find))
+	}
+	s.AddConnectionFlags(group.PersistentFlags())
+	session.AddLogFlags(group)
+	session.AddSynonyms(group)
+	return group
+}
+
+func newKind(s *session.Session, use, short string, find func(ctx context.Context, a *asker, namespace, name string) (answer, error)) *cobra.Command {
+	var isWatch bool
+	var format string
+	command := &cobra.Command{
+		Use: use + " NAME", Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			a, err := newAsker(s, format)
+			if err != nil {
+				return err
+			}
+			namespace, err := s.Namespace()
+			if err != nil {
+				return err
+			}
+			return follow(command.Context(), a, isWatch, func(ctx context.Context) (answer, error) { return find(ctx, a, namespace, arguments[0]) })
+		},
+	}
+	s.AddNamespaceFlag(command, session.VcctlShorthands)
+	command.Flags().StringVarP(&format, "output", "o", "", "format of the whole answer: json, yaml")
+	session.AddWatchFlag(command, &isWatch)
+	return command
+}
+
+// follow prints an answer and, if it is watched, each further one that says something else, until the context ends.
+func follow(ctx context.Context, a *asker, isWatch bool, find func(ctx context.Context) (answer, error)) error {
+	last := ""
+	for {
+		found, err := find(ctx)
+		if ctx.Err() != nil && isWatch {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if found.gist != last || last == "" {
+			last = found.gist
+			if err := a.print(found.raw, found.text); err != nil {
+				return err
+			}
+		}
+		if !isWatch {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(followPeriod):
+		}
+	}
+}
+
+func whyJob(ctx context.Context, a *asker, namespace, name string) (answer, error) {
+	return why(ctx, a, api.Jobs, namespace, name)
+}
+
+func whyWorkload(ctx context.Context, a *asker, namespace, name string) (answer, error) {
+	return why(ctx, a, api.Workloads, namespace, name)
+}
+
+func why(ctx context.Context, a *asker, resource api.Resource, namespace, name string) (answer, error) {
+	var reply api.Reply[api.Job]
+	raw, err := a.ask(ctx, resource.Path(namespace, name), nil, &reply)
+	switch {
+	case isAbsent(err) && resource == api.Jobs:
+		return a.unknownJob(ctx, namespace, name, err)
+	case err != nil:
+		return answer{}, err
+	}
+	if said := a.controllersSay(ctx, &reply.Answer.Cause, namespace, name); said {
+		if raw, err = json.Marshal(reply); err != nil {
+			return answer{}, err
+		}
+	}
+	p := printer{program: a.session.Program, namespace: namespace, name: name}
+	cause := reply.Answer.Cause
+	return answer{raw: raw, gist: cause.Code + cause.Message, text: func(w io.Writer) { p.job(w, &reply.Answer) }}, nil
+}
+
+// Reasons of the controllers beside those of the scheduler: the pods or the PodGroup of the job are missing.
+var missingPods = map[string]bool{"NotEnoughTasks": true, "NotEnoughPodsOfTask": true, "PodsMissing": true}
+
+// controllersSay replaces the cause by that of the controllers if they could not make the pods: that must be put right first. A user who
+// may not read the Job is told what the scheduler knows.
+func (a *asker) controllersSay(ctx context.Context, cause *explain.Cause, namespace, name string) bool {
+	if !missingPods[cause.Code] {
+		return false
+	}
+	c, err := a.session.Client()
+	if err != nil {
+		return false
+	}
+	job := &batch.Job{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job); err != nil {
+		return false
+	}
+	if state := job.Status.State; state.Reason == "FailedCreate" {
+		cause.Code, cause.Message, cause.Where = state.Reason, state.Message, "Job "+namespace+"/"+name
+		return true
+	}
+	return false
+}
+
+// unknownJob says what the API server knows of a job that the scheduler does not.
+func (a *asker) unknownJob(ctx context.Context, namespace, name string, asked error) (answer, error) {
+	c, err := a.session.Client()
+	if err != nil {
+		return answer{}, err
+	}
+	job := &batch.Job{}
+	err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return answer{}, fmt.Errorf("%w; %q lists the jobs there are", asked, a.session.Program+" job list -n "+namespace)
+	}
+	if err != nil {
+		return answer{}, a.session.Explain(err)
+	}
+	reply := api.Reply[api.Job]{Metadata: api.Metadata{Name: name, Namespace: namespace}}
+	reply.APIVersion, reply.Kind = api.GroupVersion.String(), api.Jobs.Kind
+	state := job.Status.State
+	reply.Answer.Cause = explain.Cause{Code: state.Reason, Message: state.Message, Waits: true, Where: "Job " + namespace + "/" + name}
+	if state.Reason == "" {
+		reply.Answer.Cause.Code = "PodGroupPending"
+		reply.Answer.Cause.Message = fmt.Sprintf("the scheduler does not know it yet: it has no PodGroup, or one of another scheduler than its schedulerName %q", job.Spec.SchedulerName)
+	}
+	reply.Answer.Job.Job, reply.Answer.Job.Queue = namespace+"/"+name, job.Spec.Queue
+	raw, err := json.Marshal(reply)
+	if err != nil {
+		return answer{}, err
+	}
+	p := printer{program: a.session.Program, namespace: namespace, name: name}
+	return answer{raw: raw, gist: state.Reason + state.Message, text: func(w io.Writer) { p.job(w, &reply.Answer) }}, nil
+}
+
+func whyPod(ctx context.Context, a *asker, namespace, name string) (answer, error) {
+	var reply api.Reply[api.Pod]
+	raw, err := a.ask(ctx, api.Pods.Path(namespace, name), nil, &reply)
+	if err != nil {
+		return answer{}, err
+	}
+	p := printer{program: a.session.Program, namespace: namespace, name: name}
+	gist := reply.Answer.Status + reply.Answer.Node
+	if c := reply.Answer.Cause; c != nil {
+		gist += c.Code + c.Message
+	}
+	return answer{raw: raw, gist: gist, text: func(w io.Writer) { p.pod(w, &reply.Answer) }}, nil
+}
+
+func whyQueue(ctx context.Context, a *asker, namespace, name string) (answer, error) {
+	var reply api.Reply[api.Queue]
+	raw, err := a.ask(ctx, api.Queues.Path(namespace, name), nil, &reply)
+	if err != nil {
+		return answer{}, err
+	}
+	p := printer{program: a.session.Program, namespace: namespace, name: name}
+	gist, _ := json.Marshal(reply.Answer.Queue)
+	return answer{raw: raw, gist: string(gist), text: func(w io.Writer) { p.queue(w, &reply.Answer) }}, nil
+}
+
+func whyNode(ctx context.Context, a *asker, namespace, name string) (answer, error) {
+	var reply api.Reply[explain.Node]
+	raw, err := a.ask(ctx, api.Nodes.Path("", name), nil, &reply)
+	if err != nil {
+		return answer{}, err
+	}
+	p := printer{program: a.session.Program, namespace: namespace, name: name}
+	gist, _ := json.Marshal(reply.Answer)
+	return answer{raw: raw, gist: string(gist), text: func(w io.Writer) { p.node(w, &reply.Answer) }}, nil
+}

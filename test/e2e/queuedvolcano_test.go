@@ -83,6 +83,7 @@ func TestAVolcanoJobThatNamesALocalQueueIsAWorkload(t *testing.T) {
 	applyText(t, queuedVolcanoJob("urgent", 2, ", kueue.x-k8s.io/priority-class: urgent"))
 	awaitVolcanoJob(t, "urgent", batchv1alpha1.Running, 3, "")
 	awaitVolcanoJob(t, "first", batchv1alpha1.Pending, 0, "waits in LocalQueue all")
+	awaitCondition(t, "first", v1beta2.QuotaReserved, metav1.ConditionFalse, "insufficient unused quota for cpu in flavor any") // it is back in its queue
 	kubectl(t, "delete", "vcjob", "urgent")
 	awaitVolcanoJob(t, "first", batchv1alpha1.Running, 3, "")
 	kubectl(t, "delete", "vcjob", "first")

@@ -1,7 +1,6 @@
 package cohorts
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -62,16 +61,8 @@ func (w *walk) say(format string, arguments ...any) {
 	w.log = append(w.log, fmt.Sprintf("%d: ", w.step)+fmt.Sprintf(format, arguments...))
 }
 
-func (w *walk) text(kind, name string, spec any) string {
-	text, err := json.Marshal(map[string]any{"kind": kind, "metadata": map[string]any{"name": name}, "spec": spec})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return string(text)
-}
-
 func (w *walk) set(kind, name string, spec map[string]any) {
-	text := w.text(kind, name, spec)
+	text := objectOf(w.t, kind, name, spec)
 	w.say("%s", text)
 	w.Apply(text)
 }

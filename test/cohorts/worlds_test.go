@@ -18,13 +18,7 @@ func apply(t *testing.T, w *world.World, c *theCase) {
 	for i := range 2 {
 		w.Apply(fmt.Sprintf("{kind: ResourceFlavor, metadata: {name: f%d}, spec: {nodeLabels: {flavor-f%d: 'yes'}}}", i, i))
 	}
-	object := func(kind, name string, spec map[string]any) {
-		text, err := json.Marshal(map[string]any{"kind": kind, "metadata": map[string]any{"name": name}, "spec": spec})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Apply(string(text))
-	}
+	object := func(kind, name string, spec map[string]any) { w.Apply(objectOf(t, kind, name, spec)) }
 	// The cases are in the spelling of the API, apart from the names.
 	var raw struct{ Cohorts, ClusterQueues, Pending []map[string]any }
 	if err := json.Unmarshal([]byte(c.Note), &raw); err != nil {
@@ -52,6 +46,12 @@ func apply(t *testing.T, w *world.World, c *theCase) {
 		}
 		w.AddNode(n.Name, requestsOf(n.Allocatable), labels...)
 	}
+	addPending(t, w, c)
+}
+
+// addPending adds the Workloads of a case.
+func addPending(t *testing.T, w *world.World, c *theCase) {
+	t.Helper()
 	for i := range c.Pending {
 		p := &c.Pending[i]
 		var sets []any
@@ -63,8 +63,17 @@ func apply(t *testing.T, w *world.World, c *theCase) {
 			}
 			sets = append(sets, set)
 		}
-		object("Workload", p.Name, map[string]any{"queueName": p.ClusterQueue, "priority": p.Priority, "podSets": sets})
+		w.Apply(objectOf(t, "Workload", p.Name, map[string]any{"queueName": p.ClusterQueue, "priority": p.Priority, "podSets": sets}))
 	}
+}
+
+func objectOf(t *testing.T, kind, name string, spec map[string]any) string {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"kind": kind, "metadata": map[string]any{"name": name}, "spec": spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func argumentsOf(c *theCase) string {

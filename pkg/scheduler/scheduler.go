@@ -187,6 +187,7 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 				}
 			}
 			session.Plans = nil
+			s.cache.Workloads.Repair()
 			s.suspect(session.Subject, cause)
 			// The engines may have been interrupted while they updated their caches. They were made once for this
 			// policy, so they can be made again.

@@ -2,6 +2,8 @@ package cohorts
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +145,96 @@ func TestABrokenQueueStopsNoOther(t *testing.T) { // 13
 	for _, q := range []string{"lost", "round", "nowhere"} {
 		if s := w.Says("in-" + q); s == "" || s == "admitted" {
 			t.Errorf("in-%s says %q", q, s)
+		}
+	}
+}
+
+func TestLawfulPreemptionsComeToAnEnd(t *testing.T) { // 1
+	for name, configuration := range map[string]string{"classic": "", "fair": "{fairSharing: true}"} {
+		t.Run(name, func(t *testing.T) {
+			w := world.New(t, world.Configuration(configuration)).AddNode("n1", "cpu=12").Apply("{kind: ResourceFlavor, metadata: {name: default}}")
+			w.Apply("{kind: Cohort, metadata: {name: all}}")
+			for _, q := range []string{"q", "r", "s"} {
+				w.Apply(fmt.Sprintf(`{kind: ClusterQueue, metadata: {name: %s}, spec: {namespaceSelector: {}, cohortName: all,
+  preemption: {withinClusterQueue: LowerOrNewerEqualPriority, reclaimWithinCohort: Any, borrowWithinCohort: {policy: LowerPriority}},
+  resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 4}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: %s}, spec: {clusterQueue: %s}}`, q, q, q))
+			}
+			for i, q := range []string{"q", "r", "s", "q", "r", "s"} {
+				w.Apply(workloadOf(fmt.Sprintf("w%d", i), q, i%3, 1, fmt.Sprint(5+i%3))).Step()
+			}
+			if w.Rest(200); w.Evictions > 7*7 {
+				t.Errorf("%d evictions of 6 workloads", w.Evictions)
+			}
+		})
+	}
+}
+
+func TestNoQuotaStaysChargedForWorkloadsThatAreGone(t *testing.T) { // 6
+	for writes := range 12 {
+		w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").Apply(one(4, "LowerPriority"))
+		w.CrashAfter(writes)
+		w.Apply(workloadOf("a", "q", 0, 1, "2")).Apply(workloadOf("b", "q", 0, 1, "2")).Rest(30)
+		w.Apply(workloadOf("high", "q", 5, 1, "4")).Step()
+		for _, name := range []string{"a", "high"} {
+			w.Mark(name)
+			w.Step()
+		}
+		w.Rest(60).Expect("b", "admitted")
+		if w.Workload("a") != nil || w.Workload("high") != nil {
+			t.Fatalf("after a crash at write %d what was deleted is still there", writes)
+		}
+		w.Apply(workloadOf("c", "q", 0, 1, "2")).Rest(30).Expect("c", "admitted")
+		if t.Failed() {
+			t.Fatalf("after a crash at write %d", writes)
+		}
+	}
+}
+
+// A borrower that came before it does not get it again when another borrower has ended.
+func TestABlockedHeadGetsItsQuotaBeforeTheNextBorrower(t *testing.T) { // 8
+	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=6").Apply(`
+{kind: ResourceFlavor, metadata: {name: default}}
+---
+{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, cohortName: both, resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 3}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}
+---
+{kind: ClusterQueue, metadata: {name: r}, spec: {namespaceSelector: {}, cohortName: both, resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 3}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: r}, spec: {clusterQueue: r}}`)
+	w.Apply(workloadOf("borrows", "r", 0, 1, "4")).Rest(20).Expect("borrows", "admitted")
+	w.Apply(workloadOf("next", "r", 9, 1, "4")).Rest(20)
+	w.Apply(workloadOf("blocked", "q", 0, 1, "3")).Rest(20)
+	w.Edit("borrows", finishAt(w.Now))
+	w.Rest(20).Expect("blocked", "admitted")
+	if w.Says("next") == "admitted" {
+		t.Error("the next borrower is admitted too")
+	}
+}
+
+func TestSchedulersDecideTheSameWhateverTheOrderOfInput(t *testing.T) { // 10
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for seed := range uint64(20) {
+		var want string
+		for procs := 1; procs <= 8; procs *= 2 {
+			runtime.GOMAXPROCS(procs)
+			r := rand.New(rand.NewPCG(seed, 9))
+			c := random(t, r, true)
+			w := world.New(t, world.Configuration(argumentsOf(c)))
+			apply(t, w, c)
+			w.Restart(rand.New(rand.NewPCG(uint64(procs), 9))) // it sees all objects at once, in another order
+			said := ""
+			for range 25 {
+				w.Step()
+				said += strings.Join(w.Said, "; ") + "\n"
+			}
+			if want == "" {
+				want = said
+			} else if said != want {
+				t.Fatalf("seed %d: with %d processors and another order decided is\n%s\nnot\n%s\n%s", seed, procs, said, want, c.Note)
+			}
 		}
 	}
 }

@@ -101,6 +101,18 @@ func (q *Queues) Release(w *Workload) {
 	}
 }
 
+// Rebook charges each queue what its holders are charged, whatever it was charged before.
+func (q *Queues) Rebook() {
+	for _, queue := range q.list {
+		queue.Node.Release(queue.Used())
+	}
+	for _, queue := range q.list {
+		for _, w := range queue.holders {
+			queue.Node.Charge(w.Charge)
+		}
+	}
+}
+
 // Settle ends a cycle: Workloads whose refusal may be different because others were charged are tried again in the next one.
 func (q *Queues) Settle() {
 	for _, key := range q.charged {

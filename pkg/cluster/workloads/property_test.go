@@ -9,6 +9,10 @@ import (
 
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
+	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
+	"hekla.sh/hekla/pkg/plugins/cohorts/rounds"
 )
 
 // drawn makes random objects of few names, so that they refer to each other and to what is missing.
@@ -188,6 +192,52 @@ func TestWhateverHappensTheReaderIsAsIfItReadEverythingAnew(t *testing.T) {
 			}
 			if t.Failed() {
 				t.Fatalf("seed %d after\n%s", seed, strings.Join(log, "\n"))
+			}
+		}
+	}
+}
+
+// broken runs a cycle that panics after so many nominations are booked, before the last of them is decided.
+func (w *kueue) broken(after int) {
+	w.now = w.now.Add(time.Second)
+	w.reader.Settle(w.now)
+	queues := w.reader.Queues()
+	rules := &preemption.Rules{Queues: queues}
+	cycle := &rounds.Cycle{Queues: queues, Rules: rules, Nodes: room{}, ByPriority: true, Now: w.now}
+	cycle.Assigner = &flavors.Assigner{Index: queues.Index, Oracle: rules, Nodes: room{}}
+	cycle.Decided = func(n *workload.Nomination) {
+		if after--; after < 0 {
+			panic("broken")
+		}
+	}
+	defer func() {
+		if recover() != nil {
+			w.reader.Repair()
+			w.reader.Settle(w.now)
+		}
+	}()
+	cycle.Run()
+	w.reader.Repair()
+	w.reader.Settle(w.now)
+}
+
+func TestAfterAPanicQueuesAreAsIfTheRoundsHadNotBegun(t *testing.T) {
+	for seed := range uint64(100) {
+		d := &drawn{newKueue(t), rand.New(rand.NewPCG(seed, 2))}
+		for range 40 {
+			d.happen()
+			if d.random.IntN(3) == 0 {
+				d.departures()
+				d.run()
+			}
+			if d.random.IntN(4) == 0 {
+				d.broken(d.random.IntN(3))
+				if wrong := d.reader.Queues().Audit(); len(wrong) > 0 {
+					t.Fatalf("seed %d: %v", seed, wrong)
+				}
+				if have, want := dump(d.reader, d.keys()), dump(d.anew(), d.keys()); have != want {
+					t.Fatalf("seed %d: it has\n%s\nand one that reads everything anew\n%s", seed, have, want)
+				}
 			}
 		}
 	}

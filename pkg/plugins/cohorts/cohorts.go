@@ -65,10 +65,12 @@ func (p *plugin) DecideHeads(queues *workload.Queues, nodes framework.WorkloadNo
 		p.cycle = p.newCycle(queues)
 	}
 	c := p.cycle
+	p.cycle = nil // if the rounds do not come to their end, others begin anew
 	c.Nodes, c.Assigner.Nodes, c.Rules.Stays = nodes, nodes, nodes.Stays
 	c.Now, c.Decided = now, decided
 	c.Run()
 	c.Nodes, c.Assigner.Nodes, c.Rules.Stays, c.Decided = nil, nil, nil, nil
+	p.cycle = c
 }
 
 // newCycle begins with all queues as if nothing of them had been refused: what was refused before was by other rules.

@@ -173,7 +173,7 @@ func (n *Node) available(slot int) int64 {
 // Fits reports whether all amounts are available.
 func (n *Node) Fits(v []Amount) bool {
 	for _, a := range v {
-		if a.Value > n.Available(a.FR) {
+		if a.Value > 0 && a.Value > n.Available(a.FR) {
 			return false
 		}
 	}

@@ -90,6 +90,9 @@ func (k *Kinds) Settle() {
 	}
 }
 
+// Regrow has the trees grown again, so that all that was refused is tried again.
+func (k *Kinds) Regrow() { k.isStale = true }
+
 // judge works out whether a ClusterQueue is active.
 func (k *Kinds) judge(c *Cluster) {
 	if c.Settings == nil {

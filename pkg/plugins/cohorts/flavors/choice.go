@@ -113,6 +113,10 @@ func (p *podSet) ask(g int, a *workload.FlavorAssignment) {
 	assumed := p.assumes(a.FR)
 	value := min(a.Value, resources.Unlimited-assumed) + assumed
 	node, f := &p.queue.Node, workload.Reason{Flavor: a.Flavor.Name, Resource: string(p.Index.Name(a.FR)), Group: g}
+	if value == 0 {
+		a.Mode = workload.Fit // whoever asks for nothing waits for nobody
+		return
+	}
 	if most := node.Potential(a.FR); value > most {
 		f.Code, f.Assumed, f.Asked, f.Most = workload.ExceedsMaxQuota, assumed, a.Value, most
 		p.assigned.Reasons = append(p.assigned.Reasons, f)

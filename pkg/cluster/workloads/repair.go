@@ -1,0 +1,34 @@
+package workloads
+
+import (
+	"time"
+
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// Repair brings the queues back to what was decided, after rounds that did not come to their end: quota that was charged or withheld and
+// never decided is free again, and who was taken out of a line waits again. Plans that are not recorded yet end, since their nodes are not
+// promised any more.
+func (r *Reader) Repair() {
+	for e := range r.planned {
+		if !e.plan.isRecorded {
+			r.plans.end(e)
+		}
+	}
+	for _, e := range r.entries {
+		if e.state != holds && e.IsCharged() {
+			r.queues.Release(&e.Workload)
+			e.Planned, e.Reserved = false, time.Time{}
+		}
+		if e.state == waits && !e.IsWaiting() {
+			e.state, e.Queue, e.Cursor = isOut, nil, nil
+			r.later(e)
+		}
+		if e.Evicted && e.evict == nil && !conditions.Is(e.Object, v1beta2.Evicted) {
+			e.Evicted = false
+		}
+	}
+	r.queues.Rebook()
+	r.kinds.Regrow()
+}

@@ -149,7 +149,7 @@ func TestABrokenQueueStopsNoOther(t *testing.T) { // 13
 	}
 }
 
-func TestLawfulPreemptionsComeToAnEnd(t *testing.T) { // 1
+func TestPreemptionsComeToAnEnd(t *testing.T) { // 1
 	for name, configuration := range map[string]string{"classic": "", "fair": "{fairSharing: true}"} {
 		t.Run(name, func(t *testing.T) {
 			w := world.New(t, world.Configuration(configuration)).AddNode("n1", "cpu=12").Apply("{kind: ResourceFlavor, metadata: {name: default}}")

@@ -92,8 +92,8 @@ func (r *Reader) dropWorkload(key types.NamespacedName, uid types.UID) {
 	delete(r.drifting, e)
 }
 
-// placeLater places all Workloads that are to be placed, in the order of their names: those last that have a record of a plan,
-// because it counts on others: all that hold quota must be charged before it is known whether the plan still fits.
+// placeLater places all Workloads that are to be placed, in the order of their names. Those with a record of a plan come last: all that
+// hold quota must be charged before it is known whether the plan still fits.
 func (r *Reader) placeLater(now time.Time) {
 	all := r.toPlace
 	r.toPlace = nil

@@ -7,9 +7,9 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// Repair brings the queues back to what was decided, after rounds that did not come to their end: quota that was charged or withheld and
-// never decided is free again, and who was taken out of a line waits again. Plans that are not recorded yet end, since their nodes are not
-// promised any more.
+// Repair brings the queues back to what was decided, after rounds that did not come to their end. Quota that was charged or withheld
+// without a decision is free again. Workloads that were taken out of a line wait again. Plans that are not recorded yet end, since their
+// nodes are not promised any more.
 func (r *Reader) Repair() {
 	for e := range r.planned {
 		if !e.plan.isRecorded {

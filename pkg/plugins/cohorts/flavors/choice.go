@@ -114,7 +114,7 @@ func (p *podSet) ask(g int, a *workload.FlavorAssignment) {
 	value := min(a.Value, resources.Unlimited-assumed) + assumed
 	node, f := &p.queue.Node, workload.Reason{Flavor: a.Flavor.Name, Resource: string(p.Index.Name(a.FR)), Group: g}
 	if value == 0 {
-		a.Mode = workload.Fit // whoever asks for nothing waits for nobody
+		a.Mode = workload.Fit // a Workload whose pods have all ended requests nothing
 		return
 	}
 	if most := node.Potential(a.FR); value > most {

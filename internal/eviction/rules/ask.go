@@ -83,7 +83,7 @@ func oldestNeeded(j *cluster.Job, byAge []*cluster.Task, lacks int) int {
 	}
 	missing := map[string]int{}
 	for _, r := range j.RoleMinimums {
-		if lack := j.LacksPromisesOf(r.Role); lack > 0 && j.ChecksRoles() {
+		if lack := j.LacksOf(r.Role); lack > 0 {
 			missing[r.Role] = lack
 		}
 	}

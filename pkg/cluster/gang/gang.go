@@ -158,16 +158,6 @@ func (g *Gang) LacksPromises() int {
 	return max(lacks, roles)
 }
 
-// LacksPromisesOf returns how many tasks of a role are neither placed nor pipelined, of those that it needs.
-func (g *Gang) LacksPromisesOf(role string) (lacks int) {
-	for _, r := range g.RoleMinimums {
-		if r.Role == role {
-			lacks = max(r.Minimum-g.rolePromised(role), 0)
-		}
-	}
-	return lacks
-}
-
 // rolePromised is how many tasks of a role are placed or pipelined.
 func (g *Gang) rolePromised(role string) int {
 	if counts := g.roles[role]; counts != nil {

@@ -24,7 +24,7 @@ import (
 // is tested.
 const (
 	clustersEnv   = "HEKLA_LAWS_WORLDS"
-	plainClusters = 10_000
+	plainClusters = 5_000
 	seedEnv       = "HEKLA_LAWS_SEED"
 	plainSeed     = "3"
 )

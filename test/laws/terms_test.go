@@ -140,7 +140,7 @@ func TestTheRulesHoldAmongPodsWithTerms(t *testing.T) {
 }
 
 // plainTermClusters is how many of these clusters are led without clustersEnv.
-const plainTermClusters = 2_500
+const plainTermClusters = 1_200
 
 func termCluster(s setting, choose chooser) *testCluster {
 	w := newTestCluster(s, choose)

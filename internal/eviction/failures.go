@@ -42,7 +42,7 @@ type likeShape struct {
 	constraints    string // of the class
 }
 
-func likenessOf(shape preemptorShape) likeShape {
+func likeShapeOf(shape preemptorShape) likeShape {
 	like := likeShape{preemptorShape: shape, constraints: shape.class.Constraints}
 	like.class = nil
 	return like
@@ -54,7 +54,7 @@ type failedRequest struct {
 	searchFailure
 }
 
-// maxSmallest limits the failures of one likeness that are compared with.
+// maxSmallest limits the failures of one [likeShape] that are compared with.
 const maxSmallest = 16
 
 // knownFailure returns why a preemptor finds no victims, if an earlier failure shows that.
@@ -62,7 +62,7 @@ func (f *Search) knownFailure(shape preemptorShape, lacks int) (why searchFailur
 	if why, ok = f.failures[shape]; ok && lacks >= why.lacks {
 		return why, true
 	}
-	for _, r := range f.smallest[likenessOf(shape)] {
+	for _, r := range f.smallest[likeShapeOf(shape)] {
 		if lacks >= r.lacks && r.request.LessEqual(shape.class.Request) && nameTheSame(r.request, shape.class.Request) {
 			return r.searchFailure, true
 		}
@@ -77,7 +77,7 @@ func (f *Search) noteFailure(shape preemptorShape, a *attempt, why searchFailure
 	if a.rules.Guarantees != nil || rules.IsAnyGuaranteed(why.spared) {
 		return
 	}
-	like := likenessOf(shape)
+	like := likeShapeOf(shape)
 	kept := slices.DeleteFunc(f.smallest[like], func(r failedRequest) bool {
 		return why.lacks <= r.lacks && shape.class.Request.LessEqual(r.request) && nameTheSame(r.request, shape.class.Request) // the new one says all that this does
 	})

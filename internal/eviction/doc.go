@@ -7,6 +7,7 @@
 //   - rules: which pods may be evicted for a preemptor in a scope, and by which rule;
 //   - victims: in which order pods are evicted and given back, and what they cost;
 //   - candidates: the nodes that evictions open, the cheapest first;
+//   - spared: how many pods which rule protects, without trying;
 //   - plans: plans in force, how they are upheld, fulfilled, cancelled, and recovered after a restart.
 //
 // How it searches. Each pod of the preemptor is placed where it fits without evictions, if there is such a node. Otherwise every node

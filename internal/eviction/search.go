@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/internal/eviction/capacity"
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/internal/eviction/spared"
 	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/cluster"
@@ -31,7 +32,7 @@ type Search struct {
 	evictable map[*quota.Node]int32         // the lowest priority of a job of the queue that has pods to evict
 	floors    victims.FloorsByRules
 	protected map[protectionKey][]verdict.Spared // where rules protect all pods: how many by which rule
-	counted   counts
+	counted   spared.Counts
 	triesAll  bool // for tests: no lower bounds
 	// comparesCounts, for tests, gets counts of spared pods that nothing was tried for, and those by trying.
 	comparesCounts func(counted, tried []verdict.Spared)
@@ -61,7 +62,7 @@ func (f *Search) forget() {
 	f.floors = victims.FloorsByRules{}
 	f.promised = nil
 	f.protected = map[protectionKey][]verdict.Spared{}
-	f.counted = counts{}
+	f.counted = spared.Counts{}
 }
 
 // forgetIfDecided calls forget if another action has made a decision.
@@ -78,7 +79,7 @@ func (f *Search) forgetPlanned(p *cluster.Plan) {
 	f.forget()
 	f.evictable, f.floors, f.promised, f.counted = evictable, floors, promised, counted
 	f.floors.Planned(p)
-	f.counted.planned(p)
+	f.counted.Planned(p)
 	if promised != nil {
 		promised[rankOf(p.Job)] = p.Job
 	}
@@ -280,10 +281,10 @@ func (f *Search) mayFindVictims(scope decision.Scope, j *cluster.Job) bool {
 	return scope == decision.Anywhere && own || len(evictable) > btoi(own)
 }
 
-// evictableQueues is [victims.EvictableQueues], worked out once.
+// evictableQueues is [rules.EvictableQueues], worked out once.
 func (f *Search) evictableQueues() map[*quota.Node]int32 {
 	if f.evictable == nil {
-		f.evictable = victims.EvictableQueues(f.session)
+		f.evictable = rules.EvictableQueues(f.session)
 	}
 	return f.evictable
 }
@@ -309,11 +310,11 @@ func helpsOf(j *cluster.Job) verdict.Help {
 
 // refuse notes a verdict that no pods are evicted for a job, and why.
 func (f *Search) refuse(scope decision.Scope, j *cluster.Job, why searchFailure) {
-	spared := why.spared
+	protected := why.spared
 	if scope == decision.BetweenQueues && j.IsLone() && f.session.Policy.Evicts(decision.Anywhere) {
-		spared = nil // another action has reported the same pods
+		protected = nil // another action has reported the same pods
 	}
-	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: spared, Vetoed: why.vetoed, Help: helpsOf(j)}
+	v := &verdict.Verdict{Code: verdict.NotEnoughResources, Looked: true, Spared: protected, Vetoed: why.vetoed, Help: helpsOf(j)}
 	if help := why.help(scope); help != 0 && j.Verdict != nil && f.session.Judged(j) && j.Verdict.Help&(verdict.HelpNode|verdict.HelpRoom|verdict.HelpQueue|verdict.HelpOwnQueue) != 0 {
 		// What room would do for it is known already.
 		v.Help = v.Help&^(verdict.HelpNode|verdict.HelpQueue|verdict.HelpPod) | help

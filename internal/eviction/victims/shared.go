@@ -1,7 +1,6 @@
 package victims
 
 import (
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -9,30 +8,14 @@ import (
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
-	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
 )
-
-// EvictableQueues returns, for each queue with evictable pods, the lowest priority of a job that has any.
-func EvictableQueues(s *framework.Session) map[*quota.Node]int32 {
-	queues := map[*quota.Node]int32{}
-	s.Cluster.EachJob(func(j *cluster.Job) {
-		if j.Queue == nil || j.IsForeign || j.Evictable() == 0 {
-			return
-		}
-		if lowest, ok := queues[j.QuotaNode()]; !ok || j.Priority < lowest {
-			queues[j.QuotaNode()] = j.Priority
-		}
-	})
-	return queues
-}
 
 // FloorsByRules are the lower bounds of one search. Preemptors share them if the same rules protect pods from them.
 type FloorsByRules struct {
 	floors map[floorsKey]*Floors
-	spared map[sparedKey]string
-	number map[*quota.Node]int // a number for each queue
-	own    map[floorsKey]int   // how many floors are not shared, by the properties that do not tell queues apart
+	spared rules.SparedQueues
+	own    map[floorsKey]int // how many floors are not shared, by the properties that do not tell queues apart
 }
 
 // floorsKey holds the properties that preemptors share if the same lower bounds hold for them.
@@ -47,13 +30,6 @@ type floorsKey struct {
 	variant     uint8
 }
 
-// sparedKey holds the properties that decide from which queues a preemptor may not evict pods.
-type sparedKey struct {
-	scope   decision.Scope
-	queue   *quota.Node
-	variant uint8
-}
-
 // maxOwn is for how many sets of queues preemptors inside their queues have bounds of their own: those of one queue are worked out sooner
 // than those of all.
 const maxOwn = 4
@@ -61,25 +37,18 @@ const maxOwn = 4
 // For returns the lower bounds for the preemptor of a selector. The keys of evictable are the queues with evictable pods.
 func (f *FloorsByRules) For(s *Selector, evictable map[*quota.Node]int32) *Floors {
 	if f.floors == nil {
-		f.floors, f.spared, f.number = map[floorsKey]*Floors{}, map[sparedKey]string{}, map[*quota.Node]int{}
-		f.own = map[floorsKey]int{}
+		f.floors, f.own = map[floorsKey]*Floors{}, map[floorsKey]int{}
 	}
 	r := s.rules
-	of := sparedKey{scope: r.Scope, queue: r.Preemptor.QuotaNode(), variant: r.Variant()}
-	spared, ok := f.spared[of]
-	if !ok {
-		spared = f.numbersOf(r, evictable)
-		f.spared[of] = spared
-	}
-	s.spared = spared
-	key := floorsKey{scope: r.Scope, variant: of.variant}
+	s.spared = f.spared.Of(r, evictable)
+	key := floorsKey{scope: r.Scope, variant: r.Variant()}
 	if r.Guarantees != nil || r.Scope != decision.BetweenQueues {
 		key.priority = r.Preemptor.Priority
 	}
 	own := key
-	own.spared = spared
+	own.spared = s.spared
 	if r.RanksJobs() {
-		own.queue, own.application = of.queue, r.Guarantees.Application()
+		own.queue, own.application = r.Preemptor.QuotaNode(), r.Guarantees.Application()
 	}
 	known := f.floors[own]
 	switch {
@@ -96,21 +65,6 @@ func (f *FloorsByRules) For(s *Selector, evictable map[*quota.Node]int32) *Floor
 		f.floors[key] = known
 	}
 	return known
-}
-
-// numbersOf returns the numbers of the queues from which a preemptor may not evict pods.
-func (f *FloorsByRules) numbersOf(r *rules.Rules, evictable map[*quota.Node]int32) string {
-	var numbers []int
-	for q := range evictable {
-		if _, isNumbered := f.number[q]; !isNumbered {
-			f.number[q] = len(f.number)
-		}
-		if !r.MayEvictFrom(q) {
-			numbers = append(numbers, f.number[q])
-		}
-	}
-	slices.Sort(numbers)
-	return fmt.Sprint(numbers)
 }
 
 // Planned takes note of a plan that came into force. The last pods of a job cost more than those before, on nodes that the plan

@@ -1,0 +1,201 @@
+package spared
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/internal/eviction/victims"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Counts are numbers of pods, by queue and by what keeps them from leaving. They tell how many pods each rule spares where no pod may be
+// the first to leave: then nothing has to be tried. They hold for preemptors of all queues.
+type Counts struct {
+	jobs    map[*quota.Node][]*cluster.Job // with pods to evict
+	byQueue map[countsKey]*queueCounts
+}
+
+// countsKey holds the properties of preemptors that decide which pods of a queue rules protect.
+type countsKey struct {
+	queue    *quota.Node
+	scope    decision.Scope
+	priority int32
+}
+
+// queueCounts are the counts of one queue.
+type queueCounts struct {
+	byJob     map[string]int // pods that are protected because of their job, by rule
+	protected map[string]int // other protected pods, by rule
+	units     map[string]*equalUnits
+	loose     int  // pods that may leave neither alone nor with their gang
+	waits     bool // as [victims.Selector.Waits]
+}
+
+// equalUnits are pods that leave in units of one size.
+type equalUnits struct {
+	size resources.Vector
+	pods int
+}
+
+// Planned takes note of a plan of the search itself. Only queues of its victims have other pods to evict than before.
+func (c *Counts) Planned(p *cluster.Plan) {
+	for _, v := range p.Victims {
+		for key := range c.byQueue {
+			if key.queue == v.Job.QuotaNode() {
+				delete(c.byQueue, key)
+			}
+		}
+	}
+}
+
+// Of counts the pods that may not be evicted for a preemptor by rule, if no pod may be the first to leave. Otherwise ok is false. areProtected
+// reports whether rules protect all pods as long as objects do not change. It tells the selector if a gang waits for another plan. No
+// plugin is asked. It is not for the rules of guaranteed shares, nor for pods that request nothing.
+func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdict.Spared, areProtected, ok bool) {
+	if c.jobs == nil {
+		c.jobs, c.byQueue = map[*quota.Node][]*cluster.Job{}, map[countsKey]*queueCounts{}
+		r.Session.Cluster.EachJob(func(j *cluster.Job) {
+			if q := j.QuotaNode(); q != nil && j.Evictable() > 0 {
+				c.jobs[q] = append(c.jobs[q], j)
+			}
+		})
+	}
+	isEntitled := entitledOnce(r)
+	all := map[string]int{}
+	areProtected = true
+	for q := range c.jobs {
+		if isOwn := q == r.Preemptor.QuotaNode(); isOwn && r.Scope == decision.BetweenQueues || !isOwn && r.Scope == decision.BetweenJobs {
+			continue // not concerned
+		}
+		counted := c.of(r, q)
+		add(all, counted.byJob)
+		if why := r.Queues.Forbids(q); why != "" {
+			all[why] += counted.loose
+			for _, pods := range counted.protected {
+				all[why] += pods
+			}
+			for _, u := range counted.units {
+				all[why] += u.pods
+			}
+			continue
+		}
+		if counted.waits {
+			selector.Wait()
+		}
+		add(all, counted.protected)
+		areProtected = areProtected && counted.loose == 0 && len(counted.units) == 0
+		all[rules.AtItsMinimum] += counted.loose
+		for _, u := range counted.units {
+			why := r.Queues.WhyProtected(q, u.size, r.Wanted(), isEntitled)
+			if why == "" {
+				return nil, false, false
+			}
+			all[why] += u.pods
+		}
+	}
+	return MostFirst(all), areProtected, true
+}
+
+// entitledOnce asks once whether the preemptor has a right to more, which is the same as long as nothing is placed.
+func entitledOnce(r *rules.Rules) func() bool {
+	isKnown, is := false, false
+	return func() bool {
+		if !isKnown {
+			isKnown, is = true, r.HasRight()
+		}
+		return is
+	}
+}
+
+func add(sum, counts map[string]int) {
+	for reason, pods := range counts {
+		sum[reason] += pods
+	}
+}
+
+// of returns the counts of one queue.
+func (c *Counts) of(r *rules.Rules, q *quota.Node) *queueCounts {
+	key := countsKey{queue: q, scope: r.Scope}
+	if r.Scope != decision.BetweenQueues {
+		key.priority = r.Preemptor.Priority
+	}
+	if known := c.byQueue[key]; known != nil {
+		return known
+	}
+	counted := &queueCounts{byJob: map[string]int{}, protected: map[string]int{}, units: map[string]*equalUnits{}}
+	selector := victims.New(r)
+	for _, j := range c.jobs[q] {
+		counted.count(r, selector, j)
+	}
+	counted.waits = selector.Waits()
+	c.byQueue[key] = counted
+	return counted
+}
+
+// count adds the pods of a job.
+func (c *queueCounts) count(r *rules.Rules, selector *victims.Selector, j *cluster.Job) {
+	ofJob := r.ProtectsJobFromAll(j)
+	var unprotected []*cluster.Task
+	for _, t := range j.Tasks() {
+		if !t.Status.Yields() {
+			continue
+		}
+		if ofJob != "" {
+			c.byJob[ofJob]++
+		} else if why := r.ProtectsPod(t); why != "" {
+			c.protected[why]++
+		} else {
+			unprotected = append(unprotected, t)
+		}
+	}
+	if len(unprotected) == 0 {
+		return
+	}
+	gang, isGang := selector.WholeGang(j)
+	if isGang {
+		c.addUnit(gang.Requested(), len(unprotected))
+	}
+	for _, t := range unprotected {
+		switch alone := !t.IsStandIn && j.KeepsMinimum(t, cluster.Leaving{}); {
+		case alone && isGang:
+			c.addUnit(t.Request(), 0) // its gang is tried after it, so that the reason of the gang counts
+		case alone:
+			c.addUnit(t.Request(), 1)
+		case !isGang:
+			c.loose++
+		}
+	}
+}
+
+func (c *queueCounts) addUnit(size resources.Vector, pods int) {
+	key := make([]byte, 0, 8*len(size))
+	for _, amount := range size {
+		key = binary.LittleEndian.AppendUint64(key, uint64(amount))
+	}
+	u := c.units[string(key)]
+	if u == nil {
+		u = &equalUnits{size: size}
+		c.units[string(key)] = u
+	}
+	u.pods += pods
+}
+
+// MostFirst lists reasons with the number of pods that each spares, the most frequent first.
+func MostFirst(counts map[string]int) []verdict.Spared {
+	spared := make([]verdict.Spared, 0, len(counts))
+	for reason, pods := range counts {
+		if pods > 0 {
+			spared = append(spared, verdict.Spared{Reason: reason, Pods: pods})
+		}
+	}
+	slices.SortFunc(spared, func(s, t verdict.Spared) int {
+		return cmp.Or(cmp.Compare(t.Pods, s.Pods), cmp.Compare(s.Reason, t.Reason))
+	})
+	return spared
+}

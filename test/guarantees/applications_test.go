@@ -196,8 +196,12 @@ func (j *judge) gangs(d *decision.Decisions, held map[standIn]int) error {
 		if a == nil || !a.isHard {
 			return fmt.Errorf("G13: pod %s fails, and its application does not say Hard", f.Pod)
 		}
-		if first := j.firstOf(a.group); j.now.Before(first.Add(a.timeout)) {
-			return fmt.Errorf("G13: pod %s fails before %s have passed since %s", f.Pod, a.timeout, first)
+		since := j.firstOf(a.group)
+		if record := decision.StandInsOf(j.groups[a.group]); record.Since != nil && record.Since.Time.Before(since) {
+			since = record.Since.Time // its gang had its places, and the pods since then are others
+		}
+		if j.now.Before(since.Add(a.timeout)) {
+			return fmt.Errorf("G13: pod %s fails before %s have passed since %s", f.Pod, a.timeout, since)
 		}
 	}
 	for _, b := range d.Binds {

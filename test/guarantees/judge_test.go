@@ -128,7 +128,7 @@ func (j *judge) cycle(d *decision.Decisions) error {
 	if err := j.gangs(d, j.standIns(cluster.Awaited)); err != nil {
 		return err
 	}
-	given, taken := j.changedPlaces(d)
+	given, taken, started := j.changedPlaces(d)
 	for _, e := range d.Ended {
 		for _, n := range e.Nominations {
 			j.settle(n.UID, "")
@@ -140,6 +140,10 @@ func (j *judge) cycle(d *decision.Decisions) error {
 			if err := j.served(j.pods[b.UID], b.Node); err != nil {
 				return err
 			}
+		}
+		if b.Job.Name != last { // the places of its gang come with its first pod
+			j.put(of(started, func(group string) bool { return group == b.Job.Name }), +1)
+			started = of(started, func(group string) bool { return group != b.Job.Name })
 		}
 		last = b.Job.Name
 		j.settle(b.UID, b.Node)
@@ -161,8 +165,8 @@ func (j *judge) settle(uid types.UID, node string) {
 }
 
 // changedPlaces notes the places that are held from this cycle on, and those that are no more. It returns those that come and go with
-// plans: of the jobs for which they are made, and of victims.
-func (j *judge) changedPlaces(d *decision.Decisions) (given, taken map[standIn]int) {
+// plans: of the jobs for which they are made, and of victims; and those that come with the first pod of a gang.
+func (j *judge) changedPlaces(d *decision.Decisions) (given, taken, started map[standIn]int) {
 	isPreemptor, isVictim := map[string]bool{}, map[string]bool{}
 	for _, p := range d.Plans {
 		if len(p.Evictions) > 0 {
@@ -180,8 +184,9 @@ func (j *judge) changedPlaces(d *decision.Decisions) (given, taken map[standIn]i
 		isBound[b.Job.Name] = true
 	}
 	j.put(of(gone, func(group string) bool { return !isVictim[group] && (isBound[group] || !j.isAlive(group)) }), -1)
-	j.put(of(come, func(group string) bool { return !isPreemptor[group] }), +1)
-	return of(come, func(group string) bool { return isPreemptor[group] }), of(gone, func(group string) bool { return isVictim[group] })
+	j.put(of(come, func(group string) bool { return !isPreemptor[group] && !isBound[group] }), +1)
+	return of(come, func(group string) bool { return isPreemptor[group] }), of(gone, func(group string) bool { return isVictim[group] }),
+		of(come, func(group string) bool { return !isPreemptor[group] && isBound[group] })
 }
 
 // isAlive reports whether a PodGroup has pods that are not being deleted.

@@ -120,7 +120,7 @@ func TestAConfigurationRefusedAtTheStartIsReported(t *testing.T) {
 }
 
 func TestWithoutAUsableConfigurationTheDefaultIsInForceUnlessDisabled(t *testing.T) {
-	const defaultActions = "enqueue allocate backfill"
+	const defaultActions = "enqueue admit allocate backfill"
 	for name, d := range map[string]document{
 		"none given": {}, "missing": {place: "file x", problem: os.ErrNotExist}, "invalid": inAPI(badConfiguration), "empty": inAPI(""),
 	} {
@@ -144,10 +144,10 @@ func TestWithoutAConfigMapTheDefaultIsInForceAndNothingIsWrong(t *testing.T) {
 	absent := document{place: "ConfigMap a/b", problem: errors.New("there is none"), isAbsent: true, object: inAPI("").object}
 	p, r := newPolicies(false)
 	must(t, p.begin(absent))
-	r.expect(t, 1, 0, 0, "enqueue allocate backfill")
+	r.expect(t, 1, 0, 0, "enqueue admit allocate backfill")
 	p.update(inAPI(goodConfiguration))
 	p.update(absent) // as a process that starts now would see it
-	r.expect(t, 3, 0, 0, "enqueue allocate backfill", "allocate", "enqueue allocate backfill")
+	r.expect(t, 3, 0, 0, "enqueue admit allocate backfill", "allocate", "enqueue admit allocate backfill")
 
 	p, r = newPolicies(true)
 	if err := p.begin(absent); err == nil || !strings.Contains(err.Error(), "--disable-default-scheduler-config") {
@@ -164,11 +164,11 @@ func TestAPolicyThatTheLoopCannotUseIsRefusedAndMayComeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.rejected(errors.New("no"), false)
-	r.expect(t, 1, 1, 1, "allocate", "enqueue allocate backfill")
+	r.expect(t, 1, 1, 1, "allocate", "enqueue admit allocate backfill")
 	p.update(inAPI(otherConfiguration))
 	p.rejected(errors.New("no"), true)
 	p.update(inAPI(otherConfiguration))
-	r.expect(t, 3, 2, 2, "allocate", "enqueue allocate backfill", "enqueue allocate", "enqueue allocate")
+	r.expect(t, 3, 2, 2, "allocate", "enqueue admit allocate backfill", "enqueue allocate", "enqueue allocate")
 }
 
 // watchFile starts to watch a file and returns what it tells.

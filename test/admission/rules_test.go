@@ -296,10 +296,14 @@ func TestEveryExampleIsAdmitted(t *testing.T) {
 	}
 }
 
-// manifestsOnly is the examples without the file that is for YuniKorn and no manifest.
+// manifestsOnly is the examples without the files of YuniKorn and Kueue that are no manifests, and without the Job of a missing queue,
+// which is to be refused.
 type manifestsOnly struct{ fs.FS }
 
 func (m manifestsOnly) ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := fs.ReadDir(m.FS, name)
-	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return name == "migrate-from-yunikorn" && e.Name() == "queues.yaml" }), err
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return name == "migrate-from-yunikorn" && e.Name() == "queues.yaml" || name == "migrate-from-kueue" && e.Name() == "kueue-configuration.yaml" ||
+			name == "why" && e.Name() == "01-missing-queue.yaml"
+	}), err
 }

@@ -7,7 +7,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/resources"
 )
 
 // Options say how units are evicted.
@@ -190,7 +189,7 @@ func (r *round) sort(h *jobGroup) {
 	}
 	h.tasks, h.tops = inOrder(h.tasks, h.tops, func(i, j int) int {
 		if r.LargestFirst {
-			if c := part(r.rules, h.tasks[j].Request()).Compare(part(r.rules, h.tasks[i].Request())); c != 0 {
+			if c := rules.Part(r.rules, h.tasks[j].Request()).Compare(rules.Part(r.rules, h.tasks[i].Request())); c != 0 {
 				return c
 			}
 		}
@@ -218,22 +217,11 @@ func inOrder(tasks []*cluster.Task, tops []importance, compare func(i, j int) in
 // compare compares units by the order of eviction in this round.
 func (r *round) compare(u, v *Unit) int {
 	if r.LargestFirst {
-		if c := part(r.rules, v.Requested()).Compare(part(r.rules, u.Requested())); c != 0 {
+		if c := rules.Part(r.rules, v.Requested()).Compare(rules.Part(r.rules, u.Requested())); c != 0 {
 			return c
 		}
 	}
 	return r.Selector.compare(u, v)
-}
-
-// part is the fraction of what is wanted that an amount covers, at most 1, in the resource with the smallest fraction.
-func part(r *rules.Rules, amounts resources.Vector) resources.Ratio {
-	least := resources.Ratio{Num: 1, Den: 1}
-	for i, amount := range r.Wanted() {
-		if ratio := (resources.Ratio{Num: amounts.At(resources.Dim(i)), Den: amount}); amount > 0 && ratio.Compare(least) < 0 {
-			least = ratio
-		}
-	}
-	return least
 }
 
 // advance works out the next unit of a group, and reports whether there is one.
@@ -253,7 +241,7 @@ func (r *round) head(h *jobGroup) (u Unit, ok bool) {
 		}
 		if !t.IsStandIn && h.job.KeepsMinimum(t, cluster.Leaving{}) {
 			u = Unit{Job: h.job, Tasks: h.tasks[h.at : h.at+1 : h.at+1], top: h.tops[h.at]}
-			u.top.endsJob = ends(r.rules, h.job, 1)
+			u.top.endsJob = rules.Ends(r.rules, h.job, 1)
 			return u, true
 		}
 		keeps = true

@@ -32,10 +32,11 @@ type Floors struct {
 	isMade   bool
 	// outdated are the slots whose offers may be others though their nodes have not changed. They were found while a plan was being made,
 	// which may have been undone, or a job has lost pods elsewhere.
-	outdated []int32
-	mixed    int // number of nodes with offers of several queues
-	kinds    map[rankingKey]*Ranking
-	bounds   int // in these rankings, about
+	outdated   []int32
+	isOutdated []bool // by slot
+	mixed      int    // number of nodes with offers of several queues
+	kinds      map[rankingKey]*Ranking
+	bounds     int // in these rankings, about
 }
 
 // nodeOffers are the pods on a node that may be evicted. It does not change: an update makes another.
@@ -43,6 +44,7 @@ type nodeOffers struct {
 	change     int             // position in [Floors.changed], -1 before the first
 	generation uint64          // of the node for which it was last found right
 	evictable  []*cluster.Task // the pods that it was made of
+	staying    []int32         // of each, the pods of its job that stayed then
 	offers     []offer         // the least important first
 	entries    []entry         // in the orders of its queues
 	total      resources.Vector
@@ -54,12 +56,13 @@ type nodeOffers struct {
 
 // offer is an unprotected pod, or all pods of a gang on the node, with the cost if nothing else is evicted.
 type offer struct {
-	task  *cluster.Task
-	class rules.Class
-	queue *quota.Node
-	entry int32            // index of the entry of the queue
-	size  resources.Vector // what leaves the node
-	cost  Cost             // without the share of the queue, which changes with each plan
+	task    *cluster.Task
+	class   rules.Class
+	queue   *quota.Node
+	entry   int32            // index of the entry of the queue
+	size    resources.Vector // what leaves the node
+	cost    Cost             // without the share of the queue, which changes with each plan
+	isAlone bool             // it may be evicted without others of its job
 	// endsJob says that its job would end if this offer and all before it leave.
 	endsJob bool
 }
@@ -95,12 +98,19 @@ func (f *Floors) follow(s *Selector) {
 	changed, next, ok := c.Changes(f.seen)
 	f.seen = next
 	for len(f.bySlot) < len(c.BySlot()) {
-		f.bySlot = append(f.bySlot, nil)
+		f.bySlot, f.isOutdated = append(f.bySlot, nil), append(f.isOutdated, false)
 	}
 	outdated := f.outdated
 	f.outdated = nil
 	for _, slot := range outdated {
-		if n := c.BySlot()[slot]; n != nil {
+		f.isOutdated[slot] = false
+	}
+	for _, slot := range outdated {
+		switch n := c.BySlot()[slot]; {
+		case n == nil:
+		case f.bySlot[slot] != nil && f.bySlot[slot].isCurrent(s, n):
+			f.noteOutdated(s, slot)
+		default:
 			f.renew(s, n)
 		}
 	}
@@ -134,8 +144,20 @@ func (f *Floors) look(s *Selector, n *cluster.Node) {
 // renew finds the offers of a node.
 func (f *Floors) renew(s *Selector, n *cluster.Node) {
 	f.replace(s, n, f.offersOf(s, n))
+	f.noteOutdated(s, int32(n.Slot))
+}
+
+// noteOutdated notes that offers were found right while a plan was being made, which may be undone.
+func (f *Floors) noteOutdated(s *Selector, slot int32) {
 	if s.rules.Session.Cluster.Mark() > 0 {
-		f.outdated = append(f.outdated, int32(n.Slot))
+		f.outdate(slot)
+	}
+}
+
+func (f *Floors) outdate(slot int32) {
+	if int(slot) < len(f.isOutdated) && !f.isOutdated[slot] {
+		f.isOutdated[slot] = true
+		f.outdated = append(f.outdated, slot)
 	}
 }
 
@@ -188,6 +210,25 @@ func (o *nodeOffers) isOf(n *cluster.Node) bool {
 	return found == len(o.evictable) && len(o.future) == len(n.Allocatable)
 }
 
+// isCurrent reports whether offers are those of the node as it is now, also if pods leave it or other nodes, or come back, while a plan
+// is made: the jobs of the pods keep as many elsewhere, and the same disruption budgets are spent.
+func (o *nodeOffers) isCurrent(s *Selector, n *cluster.Node) bool {
+	if len(o.waiting) > 0 || !o.isOf(n) {
+		return false
+	}
+	for i, t := range o.evictable {
+		if t.Job != nil && int(o.staying[i]) != t.Job.Staying() {
+			return false
+		}
+	}
+	for i := range o.offers {
+		if p := &o.offers[i]; s.rules.Budgets && p.isAlone && (p.cost.violations > 0) != rules.IsAnySpent(s.rules.Session.Cluster.Budgets(p.task)) {
+			return false
+		}
+	}
+	return true
+}
+
 // concerns reports whether no rule protects a pod as long as objects do not change. In shared floors the rules are those for preemptors of
 // any queue.
 func (f *Floors) concerns(s *Selector, t *cluster.Task) bool {
@@ -206,12 +247,16 @@ func (f *Floors) offersOf(s *Selector, n *cluster.Node) *nodeOffers {
 		o.future[d] = n.Future(resources.Dim(d))
 	}
 	tasks := n.Tasks()
-	o.evictable, o.offers = make([]*cluster.Task, 0, len(tasks)), make([]offer, 0, len(tasks))
+	o.evictable, o.offers, o.staying = make([]*cluster.Task, 0, len(tasks)), make([]offer, 0, len(tasks)), make([]int32, 0, len(tasks))
 	for _, t := range tasks {
 		if !t.Status.Yields() {
 			continue
 		}
-		o.evictable = append(o.evictable, t)
+		staying := 0
+		if t.Job != nil {
+			staying = t.Job.Staying()
+		}
+		o.evictable, o.staying = append(o.evictable, t), append(o.staying, int32(staying))
 		if f.concerns(s, t) {
 			s.waits = false
 			if s.offer(o, t, n.Rank); s.waits {
@@ -260,13 +305,14 @@ func (o *nodeOffers) markEnds() {
 // offer adds the offer of a pod.
 func (s *Selector) offer(o *nodeOffers, t *cluster.Task, rank int) {
 	made := offer{task: t, queue: t.Job.QuotaNode(), size: t.Request(), cost: Cost{rank: rank}}
-	if mayLeaveAlone(t) {
+	if rules.MayLeaveAlone(t) {
+		made.isAlone = true
 		i := s.importanceOf(t)
 		made.cost.add(&i)
 		made.class = i.class
 		rankOffer(s.rules, &made)
-		made.cost.endedJobs = btoi(ends(s.rules, t.Job, 1))
-		made.cost.violations = btoi(s.rules.Budgets && isAnySpent(s.rules.Session.Cluster.Budgets(t)))
+		made.cost.endedJobs = btoi(rules.Ends(s.rules, t.Job, 1))
+		made.cost.violations = btoi(s.rules.Budgets && rules.IsAnySpent(s.rules.Session.Cluster.Budgets(t)))
 		o.offers = append(o.offers, made)
 		return
 	}
@@ -281,7 +327,7 @@ func (s *Selector) offer(o *nodeOffers, t *cluster.Task, rank int) {
 		return
 	}
 	for i := range o.offers {
-		if other := &o.offers[i]; other.task.Job == t.Job && !mayLeaveAlone(other.task) {
+		if other := &o.offers[i]; other.task.Job == t.Job && !rules.MayLeaveAlone(other.task) {
 			other.size = other.size.Clone()
 			other.size.Add(t.Request())
 			return
@@ -295,7 +341,7 @@ func (s *Selector) offer(o *nodeOffers, t *cluster.Task, rank int) {
 func (o *nodeOffers) addWhole(r *rules.Rules, made *offer, class rules.Class, leaving int) {
 	made.class = class
 	rankOffer(r, made)
-	made.cost.endedJobs = btoi(ends(r, made.task.Job, leaving))
+	made.cost.endedJobs = btoi(rules.Ends(r, made.task.Job, leaving))
 	o.offers = append(o.offers, *made)
 }
 
@@ -313,16 +359,4 @@ func (o *nodeOffers) cheapest(r *rules.Rules, of int) *offer {
 		}
 	}
 	return best
-}
-
-// mayLeaveAlone reports whether a pod may be evicted without all others of its job. If roles or subgroups have minimums, it
-// depends on the other victims, and a lower bound has to assume yes.
-func mayLeaveAlone(t *cluster.Task) bool {
-	j := t.Job
-	return !t.IsStandIn && (j.ChecksRoles() || len(j.Subgroups()) > 0 || j.KeepsMinimum(t, cluster.Leaving{}))
-}
-
-// isAnySpent reports whether one of some disruption budgets allows no more evictions.
-func isAnySpent(budgets []*cluster.Budget) bool {
-	return slices.ContainsFunc(budgets, func(b *cluster.Budget) bool { return b.Left() <= 0 })
 }

@@ -62,9 +62,6 @@ func (s *Selector) importanceOf(t *cluster.Task) importance {
 	return i
 }
 
-// endsJob reports whether a job would have no pods left on nodes, nor pipelined, if so many of them are evicted.
-func endsJob(j *cluster.Job, leaving int) bool { return j.Staying() <= leaving }
-
 // Cost is the cost of the victims on a node, or of all victims of a plan. Less is better (rule K3).
 type Cost struct {
 	// marks is the number of victims that have opted out, in the upper half, and of first pods of applications (rule G8).
@@ -204,7 +201,7 @@ func (s *Selector) LastQueue(units []Unit) (last LastQueue) {
 // nodes.
 func endedJobs(units []Unit) int {
 	if len(units) == 1 {
-		return btoi(endsJob(units[0].Job, len(units[0].Tasks)))
+		return btoi(units[0].Job.Staying() <= len(units[0].Tasks))
 	}
 	leaving := map[*cluster.Job]int{}
 	var jobs []*cluster.Job
@@ -217,7 +214,7 @@ func endedJobs(units []Unit) int {
 	}
 	count := 0
 	for _, j := range jobs {
-		count += btoi(endsJob(j, leaving[j]))
+		count += btoi(j.Staying() <= leaving[j])
 	}
 	return count
 }

@@ -12,7 +12,7 @@ import (
 
 // What differs where victims are compared by rule G8: for a preemptor in a subtree of guaranteed shares.
 
-// rankedImportance adds to an importance what counts by rule G8. The end of a job does not, see ends.
+// rankedImportance adds to an importance what counts by rule G8. The end of a job does not, see [rules.Ends].
 func rankedImportance(r *rules.Rules, i importance, t *cluster.Task) importance {
 	n := t.Job.QuotaNode()
 	i.class, i.size = r.Guarantees.ClassOf(t), r.Guarantees.SizeOf(t)
@@ -22,11 +22,6 @@ func rankedImportance(r *rules.Rules, i importance, t *cluster.Task) importance 
 		i.start = time.Time{}
 	}
 	return i
-}
-
-// ends reports whether it counts that a job would have no pods left if so many of them are evicted.
-func ends(r *rules.Rules, j *cluster.Job, leaving int) bool {
-	return !r.RanksJobs() && endsJob(j, leaving)
 }
 
 // rankOf is the priority of a job's queue in costs, by rule G8 the rank of the job.
@@ -68,6 +63,6 @@ func Marked(units []Unit) (marked int) {
 // fewest of a class leave.
 func SortBySize(r *rules.Rules, units []Unit) {
 	slices.SortStableFunc(units, func(u, v Unit) int {
-		return cmp.Or(cmp.Compare(u.top.class, v.top.class), part(r, v.Requested()).Compare(part(r, u.Requested())))
+		return cmp.Or(cmp.Compare(u.top.class, v.top.class), rules.Part(r, v.Requested()).Compare(rules.Part(r, u.Requested())))
 	})
 }

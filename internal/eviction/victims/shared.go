@@ -1,8 +1,6 @@
 package victims
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/eviction/rules"
@@ -72,21 +70,16 @@ func (f *FloorsByRules) For(s *Selector, evictable map[*quota.Node]int32) *Floor
 func (f *FloorsByRules) Planned(p *cluster.Plan) {
 	var last *cluster.Job
 	for _, v := range p.Victims {
-		if v.Job == last || v.Job.Evictable() == 0 || !isScarce(v.Job) {
+		if v.Job == last || v.Job.Evictable() == 0 || !rules.IsScarce(v.Job) {
 			continue
 		}
 		last = v.Job
 		for _, t := range last.Tasks() {
 			if t.Status.Yields() {
 				for _, floors := range f.floors {
-					floors.outdated = append(floors.outdated, int32(t.Node.Slot))
+					floors.outdate(int32(t.Node.Slot))
 				}
 			}
 		}
 	}
-}
-
-// isScarce reports whether one more pod of a job cannot leave alone, or ends it.
-func isScarce(j *cluster.Job) bool {
-	return endsJob(j, 1) || slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status.Evictable() && !mayLeaveAlone(t) })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -131,14 +132,16 @@ func (j *judge) cycle(d *decision.Decisions) error {
 	given, taken, started := j.changedPlaces(d)
 	for _, e := range d.Ended {
 		for _, n := range e.Nominations {
-			j.settle(n.UID, "")
+			if !slices.ContainsFunc(d.Binds, func(b decision.Bind) bool { return b.UID == n.UID }) { // a pod that is bound keeps what it holds
+				j.settle(n.UID, "")
+			}
 		}
 	}
 	last := ""
 	for _, b := range d.Binds {
 		if b.Job.Name != last && j.at[b.UID] == "" {
 			if err := j.served(j.pods[b.UID], b.Node); err != nil {
-				return err
+				return fmt.Errorf("%w; %s", err, outlineOf(d))
 			}
 		}
 		if b.Job.Name != last { // the places of its gang come with its first pod
@@ -154,6 +157,21 @@ func (j *judge) cycle(d *decision.Decisions) error {
 		}
 	}
 	return nil
+}
+
+// outlineOf lists the decisions of a cycle in their order.
+func outlineOf(d *decision.Decisions) string {
+	var parts []string
+	for _, e := range d.Ended {
+		parts = append(parts, fmt.Sprintf("plan %s for %s ends", e.ID, e.Job.Name))
+	}
+	for _, b := range d.Binds {
+		parts = append(parts, fmt.Sprintf("%s of %s is bound to %s", b.Pod, b.Job.Name, b.Node))
+	}
+	for _, p := range d.Plans {
+		parts = append(parts, fmt.Sprintf("plan %s for %s with %d evictions and %d nominations", p.ID, p.Job.Name, len(p.Evictions), len(p.Nominations)))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // settle notes on which node a pod is from now on, "" for none.

@@ -198,7 +198,7 @@ func TestAnEditOfTheActionsTakesEffectWithoutARestart(t *testing.T) {
 		}
 	}
 	pid := schedulerProcess(t).PID
-	const whole, without = `"enqueue, allocate, backfill"`, `"enqueue, backfill"`
+	const whole, without = `"enqueue, admit, allocate, backfill"`, `"enqueue, admit, backfill"`
 	edit(whole, without)
 	isWhole := false
 	t.Cleanup(func() {

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/client/serving"
 	"hekla.sh/hekla/test/apitest"
 )
 
@@ -56,6 +58,7 @@ func awaitVolcanoJob(t *testing.T, name string, phase batchv1alpha1.JobPhase, ru
 func TestAVolcanoJobThatNamesALocalQueueIsAWorkload(t *testing.T) {
 	haveQuotas(t)
 	haveNodes(t, 2)
+	time.Sleep(serving.Interval + time.Second) // until the controllers know: a Job that has begun without a Workload goes on without
 	applyText(t, oneQueue+queuedVolcanoJob("first", 2, ""))
 	w := awaitCondition(t, "first", v1beta2.Admitted, metav1.ConditionTrue, "The workload is admitted")
 	if len(w.Spec.PodSets) != 2 || w.Spec.PodSets[0].Name != "master" || w.Spec.PodSets[1].Count != 2 {

@@ -210,8 +210,8 @@ func (o *nodeOffers) isOf(n *cluster.Node) bool {
 	return found == len(o.evictable) && len(o.future) == len(n.Allocatable)
 }
 
-// isCurrent reports whether offers are those of the node as it is now, also if pods leave it or other nodes, or come back, while a plan
-// is made: the jobs of the pods keep as many elsewhere, and the same disruption budgets are spent.
+// isCurrent reports whether offers are still those of the node. While a plan is made pods leave the node and others, and come back. Then
+// the jobs of its pods must keep as many pods elsewhere, and the same disruption budgets must be spent.
 func (o *nodeOffers) isCurrent(s *Selector, n *cluster.Node) bool {
 	if len(o.waiting) > 0 || !o.isOf(n) {
 		return false

@@ -149,7 +149,7 @@ func (r *refusedRequest) covers(c *admissionRequest) bool {
 	if r.whatever {
 		return true
 	}
-	if !r.lacks.LessEqual(c.lacks) || !nameTheSame(r.lacks, c.lacks) {
+	if !isNoLarger(r.lacks, c.lacks) {
 		return false
 	}
 	return r.byAmounts || r.namespace == c.namespace && r.class == c.class && r.members <= c.members &&
@@ -170,14 +170,14 @@ func (m *admission) remember(request *admissionRequest, r *refusedRequest) {
 	m.refused[request.shape] = append(known, r)
 }
 
-// nameTheSame reports whether two vectors have amounts of the same resources.
-func nameTheSame(v, w resources.Vector) bool {
-	for i := range max(len(v), len(w)) {
-		if d := resources.Dim(i); (v.At(d) > 0) != (w.At(d) > 0) {
+// isNoLarger reports whether a request has amounts of the same resources as another, none of them larger.
+func isNoLarger(request, other resources.Vector) bool {
+	for i := range max(len(request), len(other)) {
+		if d := resources.Dim(i); (request.At(d) > 0) != (other.At(d) > 0) {
 			return false
 		}
 	}
-	return true
+	return request.LessEqual(other)
 }
 
 // try evicts pods, as rules and votes allow, until the job would be admitted. Then it returns nil, otherwise the refusal.

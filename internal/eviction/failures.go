@@ -63,7 +63,7 @@ func (f *Search) knownFailure(shape preemptorShape, lacks int) (why searchFailur
 		return why, true
 	}
 	for _, r := range f.smallest[likeShapeOf(shape)] {
-		if lacks >= r.lacks && r.request.LessEqual(shape.class.Request) && nameTheSame(r.request, shape.class.Request) {
+		if lacks >= r.lacks && isNoLarger(r.request, shape.class.Request) {
 			return r.searchFailure, true
 		}
 	}
@@ -79,7 +79,7 @@ func (f *Search) noteFailure(shape preemptorShape, a *attempt, why searchFailure
 	}
 	like := likeShapeOf(shape)
 	kept := slices.DeleteFunc(f.smallest[like], func(r failedRequest) bool {
-		return why.lacks <= r.lacks && shape.class.Request.LessEqual(r.request) && nameTheSame(r.request, shape.class.Request) // the new one says all that this does
+		return why.lacks <= r.lacks && isNoLarger(shape.class.Request, r.request) // the new one says all that this does
 	})
 	if len(kept) < maxSmallest {
 		kept = append(kept, failedRequest{request: shape.class.Request, searchFailure: why})

@@ -27,23 +27,27 @@ func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
 	if known, ok := f.protected[key]; ok && isShared {
 		return known
 	}
+	found, areProtected, noneLeaves := f.count(a, isShared)
+	if isShared && (areProtected || noneLeaves && !finds && !rules.IsAnyGuaranteed(found)) {
+		f.protected[key] = found
+	}
+	return found
+}
+
+// count is [attempt.mayLeave] of all pods that the preemptor may want. If preemptors share counts, it first tries to count without evicting
+// the pods in a trial.
+func (f *Search) count(a *attempt, isShared bool) (found []verdict.Spared, areProtected, noneLeaves bool) {
 	if isShared && a.rules.Guarantees == nil {
 		if found, areProtected, ok := f.counted.Of(a.rules, a.victims); ok {
 			if f.comparesCounts != nil {
 				_, tried, _ := a.mayLeave(a.pods())
 				f.comparesCounts(found, tried)
 			}
-			if areProtected || !finds && !rules.IsAnyGuaranteed(found) {
-				f.protected[key] = found
-			}
-			return found
+			return found, areProtected, true
 		}
 	}
 	leaving, found, areProtected := a.mayLeave(a.pods())
-	if isShared && (areProtected || len(leaving) == 0 && !finds && !rules.IsAnyGuaranteed(found)) {
-		f.protected[key] = found
-	}
-	return found
+	return found, areProtected, len(leaving) == 0
 }
 
 func (a *attempt) pods() []*cluster.Task {

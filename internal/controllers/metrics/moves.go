@@ -14,48 +14,55 @@ import (
 
 // moves count Workloads that get quota, are admitted and are preempted, and measure how long they waited, under Kueue's names.
 type moves struct {
-	reserved, admitted                     *prometheus.CounterVec   // by ClusterQueue
-	reservedWait, admittedWait, checksWait *prometheus.HistogramVec // by ClusterQueue
-	localReserved, localAdmitted           *prometheus.CounterVec   // by LocalQueue
-	localReservedWait, localAdmittedWait   *prometheus.HistogramVec // by LocalQueue
-	localChecksWait                        *prometheus.HistogramVec // by LocalQueue
-	preempted                              *prometheus.CounterVec   // by the ClusterQueue of the one that has preempted, and the reason
-	share, cohortShare                     *prometheus.GaugeVec
+	cluster, local     queueMoves             // by ClusterQueue, and by LocalQueue
+	preempted          *prometheus.CounterVec // by the ClusterQueue of the one that has preempted, and the reason
+	share, cohortShare *prometheus.GaugeVec
+}
+
+// queueMoves count and measure by one kind of queue.
+type queueMoves struct {
+	reserved, admitted                     *prometheus.CounterVec
+	reservedWait, admittedWait, checksWait *prometheus.HistogramVec
 }
 
 func newMoves() *moves {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "kueue", Name: name, Help: help}, labels)
-	}
-	wait := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		// From a second to three hours.
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "kueue", Name: name, Help: help, Buckets: append([]float64{1}, prometheus.ExponentialBuckets(2.5, 2, 13)...)}, labels)
-	}
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "kueue", Name: name, Help: help}, labels)
 	}
-	const untilReserved, untilAdmitted, ofChecks = "Time from when the workload was queued until its quota was reserved.",
-		"Time from when the workload was queued until it was admitted.", "Time from the reservation of quota until the workload was admitted."
 	return &moves{
-		reserved:          counter("quota_reserved_workloads_total", "Reservations of quota.", "cluster_queue"),
-		admitted:          counter("admitted_workloads_total", "Admissions.", "cluster_queue"),
-		reservedWait:      wait("quota_reserved_wait_time_seconds", untilReserved, "cluster_queue"),
-		admittedWait:      wait("admission_wait_time_seconds", untilAdmitted, "cluster_queue"),
-		checksWait:        wait("admission_checks_wait_time_seconds", ofChecks, "cluster_queue"),
-		localReserved:     counter("local_queue_quota_reserved_workloads_total", "Reservations of quota.", "name", "namespace"),
-		localAdmitted:     counter("local_queue_admitted_workloads_total", "Admissions.", "name", "namespace"),
-		localReservedWait: wait("local_queue_quota_reserved_wait_time_seconds", untilReserved, "name", "namespace"),
-		localAdmittedWait: wait("local_queue_admission_wait_time_seconds", untilAdmitted, "name", "namespace"),
-		localChecksWait:   wait("local_queue_admission_checks_wait_time_seconds", ofChecks, "name", "namespace"),
-		preempted:         counter("preempted_workloads_total", "Workloads that were preempted.", "preempting_cluster_queue", "reason"),
-		share:             gauge("cluster_queue_weighted_share", "The weighted share of fair sharing, in thousandths.", "cluster_queue", "cohort"),
-		cohortShare:       gauge("cohort_weighted_share", "The weighted share of fair sharing, in thousandths.", "cohort"),
+		cluster:     newQueueMoves("", "cluster_queue"),
+		local:       newQueueMoves("local_queue_", "name", "namespace"),
+		preempted:   newCounter("preempted_workloads_total", "Workloads that were preempted.", "preempting_cluster_queue", "reason"),
+		share:       gauge("cluster_queue_weighted_share", "The weighted share of fair sharing, in thousandths.", "cluster_queue", "cohort"),
+		cohortShare: gauge("cohort_weighted_share", "The weighted share of fair sharing, in thousandths.", "cohort"),
 	}
 }
 
+func newQueueMoves(prefix string, labels ...string) queueMoves {
+	wait := func(name, help string) *prometheus.HistogramVec {
+		// From a second to three hours.
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "kueue", Name: prefix + name, Help: help,
+			Buckets: append([]float64{1}, prometheus.ExponentialBuckets(2.5, 2, 13)...)}, labels)
+	}
+	return queueMoves{
+		reserved:     newCounter(prefix+"quota_reserved_workloads_total", "Reservations of quota.", labels...),
+		admitted:     newCounter(prefix+"admitted_workloads_total", "Admissions.", labels...),
+		reservedWait: wait("quota_reserved_wait_time_seconds", "Time from when the workload was queued until its quota was reserved."),
+		admittedWait: wait("admission_wait_time_seconds", "Time from when the workload was queued until it was admitted."),
+		checksWait:   wait("admission_checks_wait_time_seconds", "Time from the reservation of quota until the workload was admitted."),
+	}
+}
+
+func newCounter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "kueue", Name: name, Help: help}, labels)
+}
+
 func (m *moves) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.reserved, m.admitted, m.reservedWait, m.admittedWait, m.checksWait, m.localReserved, m.localAdmitted,
-		m.localReservedWait, m.localAdmittedWait, m.localChecksWait, m.preempted, m.share, m.cohortShare}
+	all := []prometheus.Collector{m.preempted, m.share, m.cohortShare}
+	for _, q := range []*queueMoves{&m.cluster, &m.local} {
+		all = append(all, q.reserved, q.admitted, q.reservedWait, q.admittedWait, q.checksWait)
+	}
+	return all
 }
 
 // deleter ends series.
@@ -63,24 +70,26 @@ type deleter interface {
 	DeletePartialMatch(prometheus.Labels) int
 }
 
-func (m *moves) clusterQueueGone(name string) {
-	for _, of := range []deleter{m.reserved, m.admitted, m.reservedWait, m.admittedWait, m.checksWait, m.share} {
-		of.DeletePartialMatch(prometheus.Labels{"cluster_queue": name})
+func (m *queueMoves) end(of prometheus.Labels) {
+	for _, series := range []deleter{m.reserved, m.admitted, m.reservedWait, m.admittedWait, m.checksWait} {
+		series.DeletePartialMatch(of)
 	}
+}
+
+func (m *moves) clusterQueueGone(name string) {
+	m.cluster.end(prometheus.Labels{"cluster_queue": name})
+	m.share.DeletePartialMatch(prometheus.Labels{"cluster_queue": name})
 	m.preempted.DeletePartialMatch(prometheus.Labels{"preempting_cluster_queue": name})
 }
 
 func (m *moves) localQueueGone(name types.NamespacedName) {
-	for _, of := range []deleter{m.localReserved, m.localAdmitted, m.localReservedWait, m.localAdmittedWait, m.localChecksWait} {
-		of.DeletePartialMatch(prometheus.Labels{"name": name.Name, "namespace": name.Namespace})
-	}
+	m.local.end(prometheus.Labels{"name": name.Name, "namespace": name.Namespace})
 }
 
 // WorkloadMoved counts what has become of a Workload between two versions of it.
 func (m *Metrics) WorkloadMoved(before, after *v1beta2.Workload) {
 	q := m.quotas.moves
-	becomes := func(kind string) bool { return !conditions.Is(before, kind) && conditions.Is(after, kind) }
-	if becomes(v1beta2.Preempted) {
+	if becomes(before, after, v1beta2.Preempted) {
 		c := conditions.Of(after, v1beta2.Preempted)
 		q.preempted.WithLabelValues(preemptor(c.Message), c.Reason).Inc()
 	}
@@ -88,26 +97,29 @@ func (m *Metrics) WorkloadMoved(before, after *v1beta2.Workload) {
 	if queue == "" {
 		return
 	}
+	q.cluster.count(before, after, queue)
+	q.local.count(before, after, after.Spec.QueueName, after.Namespace)
+}
+
+// count counts what has become of a Workload in one queue, named by the values of its labels.
+func (m *queueMoves) count(before, after *v1beta2.Workload, queue ...string) {
 	queued := queuedAt(before)
-	if becomes(v1beta2.QuotaReserved) {
-		q.reserved.WithLabelValues(queue).Inc()
-		q.localReserved.WithLabelValues(after.Spec.QueueName, after.Namespace).Inc()
-		waited := at(after, v1beta2.QuotaReserved).Sub(queued).Seconds()
-		q.reservedWait.WithLabelValues(queue).Observe(waited)
-		q.localReservedWait.WithLabelValues(after.Spec.QueueName, after.Namespace).Observe(waited)
+	if becomes(before, after, v1beta2.QuotaReserved) {
+		m.reserved.WithLabelValues(queue...).Inc()
+		m.reservedWait.WithLabelValues(queue...).Observe(at(after, v1beta2.QuotaReserved).Sub(queued).Seconds())
 	}
-	if becomes(v1beta2.Admitted) {
-		q.admitted.WithLabelValues(queue).Inc()
-		q.localAdmitted.WithLabelValues(after.Spec.QueueName, after.Namespace).Inc()
+	if becomes(before, after, v1beta2.Admitted) {
+		m.admitted.WithLabelValues(queue...).Inc()
 		admitted := at(after, v1beta2.Admitted)
-		q.admittedWait.WithLabelValues(queue).Observe(admitted.Sub(queued).Seconds())
-		q.localAdmittedWait.WithLabelValues(after.Spec.QueueName, after.Namespace).Observe(admitted.Sub(queued).Seconds())
+		m.admittedWait.WithLabelValues(queue...).Observe(admitted.Sub(queued).Seconds())
 		if len(after.Status.AdmissionChecks) > 0 {
-			checked := admitted.Sub(at(after, v1beta2.QuotaReserved)).Seconds()
-			q.checksWait.WithLabelValues(queue).Observe(checked)
-			q.localChecksWait.WithLabelValues(after.Spec.QueueName, after.Namespace).Observe(checked)
+			m.checksWait.WithLabelValues(queue...).Observe(admitted.Sub(at(after, v1beta2.QuotaReserved)).Seconds())
 		}
 	}
+}
+
+func becomes(before, after *v1beta2.Workload, kind string) bool {
+	return !conditions.Is(before, kind) && conditions.Is(after, kind)
 }
 
 func heldIn(w *v1beta2.Workload) string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -57,33 +56,27 @@ func (r *shares) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		q := &queues.Items[i]
 		share := found[true][q.Name]
 		r.metrics.ClusterQueueShare(q.Name, settings.OfClusterQueue(q).Cohort, share)
-		before := q.DeepCopy()
-		q.Status.FairSharing = shareOf(q.Status.FairSharing, share)
-		if !apiequality.Semantic.DeepEqual(before.Status, q.Status) {
-			problems = append(problems, client.IgnoreNotFound(r.client.Status().Patch(ctx, q, client.MergeFrom(before))))
-		}
+		problems = append(problems, r.write(ctx, q, q.DeepCopy(), &q.Status.FairSharing, share))
 	}
 	for i := range cohorts.Items {
 		c := &cohorts.Items[i]
 		share := found[false][c.Name]
 		r.metrics.CohortShare(c.Name, share)
-		before := c.DeepCopy()
-		c.Status.FairSharing = shareOf(c.Status.FairSharing, share)
-		if !apiequality.Semantic.DeepEqual(before.Status, c.Status) {
-			problems = append(problems, client.IgnoreNotFound(r.client.Status().Patch(ctx, c, client.MergeFrom(before))))
-		}
+		problems = append(problems, r.write(ctx, c, c.DeepCopy(), &c.Status.FairSharing, share))
 	}
 	return reconcile.Result{}, errors.Join(problems...)
 }
 
-// shareOf is a status with a share. One that is zero and was never written is written.
-func shareOf(before *v1beta2.FairSharingStatus, share int64) *v1beta2.FairSharingStatus {
-	after := &v1beta2.FairSharingStatus{}
-	if before != nil {
-		after = before.DeepCopy()
+// write sets the share in a part of an object's status, and patches the status if that changes it. A share of zero that was never written is
+// written.
+func (r *shares) write(ctx context.Context, object, before client.Object, part **v1beta2.FairSharingStatus, share int64) error {
+	isSame := *part != nil && (*part).WeightedShare == share
+	if *part == nil {
+		*part = &v1beta2.FairSharingStatus{}
 	}
-	after.WeightedShare = share
-	return after
+	(*part).WeightedShare = share
+	_, err := write(ctx, r.client, object, before, isSame)
+	return err
 }
 
 // collect adds the shares of a node and all below it.

@@ -104,8 +104,6 @@ func (f *Floors) follow(s *Selector) {
 	f.outdated = nil
 	for _, slot := range outdated {
 		f.isOutdated[slot] = false
-	}
-	for _, slot := range outdated {
 		switch n := c.BySlot()[slot]; {
 		case n == nil:
 		case f.bySlot[slot] != nil && f.bySlot[slot].isCurrent(s, n):

@@ -70,7 +70,7 @@ type Ranking struct {
 // rankingKey holds the properties that pods share if the same nodes may be opened for them.
 type rankingKey struct {
 	class *cluster.Class
-	// spared are the numbers of the queues from which pods may not be evicted, if the floors have offers of all queues.
+	// spared are the numbers of the queues from which pods may not be evicted.
 	spared string
 	// lackingRight is the queue of the preemptor if it has no right to take from some of the queues, otherwise nil.
 	lackingRight *quota.Node
@@ -106,25 +106,18 @@ const (
 // not be called for pods that request nothing, since other pods are protected from them.
 func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n *cluster.Node) bool) *Ranking {
 	f.follow(s)
-	key := f.keyFor(s, t)
+	key := rankingKey{class: t.Class, spared: s.spared}
 	if f.lacksRight(s) {
 		key.lackingRight = s.rules.Preemptor.QuotaNode()
 	}
 	return f.ranking(s, key, isKept, canOpen)
 }
 
-func (f *Floors) keyFor(s *Selector, t *cluster.Task) rankingKey {
-	if f.isShared {
-		return rankingKey{class: t.Class, spared: s.spared}
-	}
-	return rankingKey{class: t.Class}
-}
-
 // MayOpen reports whether evictions may open any node for a pod, if rules about totals and plugins allow all of them. The arguments are those
 // of Rank.
 func (s *Selector) MayOpen(f *Floors, t *cluster.Task, isKept bool, canOpen func(n *cluster.Node) bool) bool {
 	f.follow(s)
-	_, _, ok := f.ranking(s, f.keyFor(s, t), isKept, canOpen).First(s)
+	_, _, ok := f.ranking(s, rankingKey{class: t.Class, spared: s.spared}, isKept, canOpen).First(s)
 	return ok
 }
 

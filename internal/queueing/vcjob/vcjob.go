@@ -73,7 +73,7 @@ func (j Job) PodSets() []v1beta2.PodSet {
 // Run checks that the podsets can get what they are to get. The controller of Jobs gives it to their pods.
 func (j Job) Run(infos []integration.Info) error { return Give(j.DeepCopy(), infos) }
 
-// Give adds what podsets get to the tasks of a defaulted Job. A task runs with as many pods as were admitted.
+// Give adds node selectors, tolerations and labels of the admitted podsets to the tasks of a defaulted Job. It leaves their replicas as they are.
 func Give(job *batch.Job, infos []integration.Info) error {
 	for i := range infos {
 		for t := range job.Spec.Tasks {

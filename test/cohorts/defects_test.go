@@ -11,7 +11,7 @@ import (
 	"hekla.sh/hekla/test/cohorts/world"
 )
 
-// The defects that must not occur, by their numbers in the design; the others are tested on the rules alone.
+// The defects that must not occur, by their numbers in the design.
 
 func TestAVictimDoesNotGetTheRoomBackThatItMade(t *testing.T) { // 2
 	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4")
@@ -212,6 +212,87 @@ func TestABlockedHeadGetsItsQuotaBeforeTheNextBorrower(t *testing.T) { // 8
 	if w.Says("next") == "admitted" {
 		t.Error("the next borrower is admitted too")
 	}
+}
+
+// both are two queues in a cohort, with three CPUs each. The first one has more in its spec.
+func both(spec string) string {
+	return fmt.Sprintf(`
+{kind: ResourceFlavor, metadata: {name: default}}
+---
+{kind: ClusterQueue, metadata: {name: q}, spec: {%s namespaceSelector: {}, cohortName: both, resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 3}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}
+---
+{kind: ClusterQueue, metadata: {name: r}, spec: {namespaceSelector: {}, cohortName: both, resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 3}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: r}, spec: {clusterQueue: r}}`, spec)
+}
+
+// Small borrowers that come one after another would keep the quota of the head for ever.
+func TestTheQuotaOfABlockedStrictHeadIsNotLent(t *testing.T) { // 8
+	begin := func(t *testing.T) *world.World {
+		w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=6").Apply(both("queueingStrategy: StrictFIFO,"))
+		w.Apply(workloadOf("borrows", "r", 0, 1, "4")).Rest(20).Expect("borrows", "admitted")
+		w.Apply(workloadOf("blocked", "q", 0, 1, "3")).Rest(20)
+		w.Apply(workloadOf("next", "r", 9, 1, "1")).Rest(20)
+		return w.Expect("next", "WaitingForQuota: Workload no longer fits after processing another workload")
+	}
+	t.Run("until it is admitted", func(t *testing.T) {
+		w := begin(t)
+		for i := range 5 { // whatever else comes and goes
+			name := fmt.Sprintf("small%d", i)
+			if w.Apply(workloadOf(name, "r", i, 1, "1")).Rest(20); w.Says(name) == "admitted" {
+				t.Fatalf("%s is admitted", name)
+			}
+			w.Mark(name)
+			w.Rest(20)
+		}
+		w.Edit("borrows", finishAt(w.Now))
+		w.Rest(20).Expect("blocked", "admitted").Expect("next", "admitted")
+	})
+	t.Run("until it goes away", func(t *testing.T) {
+		w := begin(t)
+		w.Mark("blocked")
+		w.Rest(20).Expect("next", "admitted")
+	})
+	t.Run("until another is the head", func(t *testing.T) {
+		w := begin(t)
+		w.Apply(workloadOf("first", "q", 1, 1, "2")).Rest(20).Expect("first", "admitted")
+		w.Edit("first", finishAt(w.Now))
+		w.Rest(20)
+		if w.Says("next") == "admitted" {
+			t.Error("the head is blocked again, and the next borrower is admitted")
+		}
+	})
+	t.Run("until its queue is stopped", func(t *testing.T) {
+		w := begin(t)
+		w.Apply(both("queueingStrategy: StrictFIFO, stopPolicy: Hold,")).Rest(20).Expect("next", "admitted")
+	})
+	t.Run("also by another process", func(t *testing.T) {
+		w := begin(t).Restart(nil).Rest(20)
+		if w.Says("next") == "admitted" {
+			t.Error("the next borrower is admitted after a restart")
+		}
+		w.Edit("borrows", finishAt(w.Now))
+		w.Rest(20).Expect("blocked", "admitted").Expect("next", "admitted")
+	})
+}
+
+// Each withholds from the other what it may borrow: the first one in the order of heads must get it.
+func TestTwoBlockedStrictHeadsDoNotWaitForEachOther(t *testing.T) {
+	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=9").Apply("{kind: ResourceFlavor, metadata: {name: default}}")
+	for _, q := range []string{"q", "r", "s"} {
+		w.Apply(fmt.Sprintf(`{kind: ClusterQueue, metadata: {name: %s}, spec: {queueingStrategy: StrictFIFO, namespaceSelector: {}, cohortName: all,
+  resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 3}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: %s}, spec: {clusterQueue: %s}}`, q, q, q))
+	}
+	w.Apply(workloadOf("runs", "s", 0, 1, "6")).Rest(20).Expect("runs", "admitted")
+	w.Apply(workloadOf("a", "q", 1, 1, "7")).Apply(workloadOf("b", "r", 0, 1, "7")).Rest(20)
+	w.Edit("runs", finishAt(w.Now))
+	w.Rest(20).Expect("a", "admitted")
+	w.Edit("a", finishAt(w.Now))
+	w.Rest(20).Expect("b", "admitted")
 }
 
 func TestSchedulersDecideTheSameWhateverTheOrderOfInput(t *testing.T) { // 10

@@ -95,9 +95,14 @@ func (q *Queues) Release(w *Workload) {
 	queue.holders[w.holder-1].holder = w.holder
 	queue.holders[last], queue.holders = nil, queue.holders[:last]
 	w.Charge, w.holder = nil, 0
+	q.Freed(queue, v)
+}
+
+// Freed says that amounts which were kept from the Workloads of a tree are free. Workloads that wait for them are tried again.
+func (q *Queues) Freed(from *Queue, v []cohort.Amount) {
 	for _, a := range v {
-		q.lift(waitKey{queue.Tree(), a.FR, false})
-		q.lift(waitKey{queue.Tree(), a.FR, true})
+		q.lift(waitKey{from.Tree(), a.FR, false})
+		q.lift(waitKey{from.Tree(), a.FR, true})
 	}
 }
 
@@ -161,6 +166,12 @@ func (w *Workload) IsRefused() bool { return w.refusal != nil }
 
 // IsWaiting reports whether the Workload waits in its queue.
 func (w *Workload) IsWaiting() bool { return w.waiting > 0 }
+
+// IsStrictHead reports whether the Workload is the head of a strict queue, admissible or not.
+func (w *Workload) IsStrictHead() bool {
+	q := w.Queue
+	return q != nil && q.Strict && q.Inactive == "" && len(q.line.heap) > 0 && q.line.heap[0] == w
+}
 
 // Waiting is how many Workloads wait in a queue: active ones and inadmissible ones.
 func (q *Queue) Waiting() (active, inadmissible int) {

@@ -8,7 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
 	"hekla.sh/hekla/pkg/plugins/cohorts/heads"
 	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
-	"hekla.sh/hekla/pkg/quota/cohort"
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // Cycle decides about heads until nothing more can be decided.
@@ -26,26 +26,24 @@ type Cycle struct {
 	// Decided is told of each nomination when it has been decided.
 	Decided func(*workload.Nomination)
 
-	withheld []withheld
-	again    []*workload.Workload // refused while quota was withheld from them
-	later    []*workload.Workload // refused while another could not leave; tried again in the next cycle
+	withheld []withheld // to the end of the cycle, or for heads of strict queues to that of the round
+	// blocked are the heads of strict queues that were refused. Until they are admitted or are no heads any more, each takes part in
+	// every round of its tree.
+	blocked map[*workload.Queue]withheld
+	again   []*workload.Workload // refused while quota was withheld from them
+	later   []*workload.Workload // refused while another could not leave; tried again in the next cycle
 	// begun are those whose search has flavors left to try, with what was short at the flavors before.
 	begun map[*workload.Workload]*workload.Nomination
 
 	// Of the round:
-	victims []workload.Victim
-	gone    map[*workload.Workload]bool
-	more    bool // another round may decide more
-}
-
-// withheld is quota that is kept for a blocked head.
-type withheld struct {
-	queue *workload.Queue
-	v     []cohort.Amount
+	standing map[*workload.Nomination]bool // those of blocked heads
+	victims  []workload.Victim
+	gone     map[*workload.Workload]bool
+	more     bool // another round may decide more
 }
 
 // Run runs the rounds of a cycle. Who was refused because quota was withheld for a blocked head is tried again at its end,
-// when it is not withheld any more.
+// when it is not withheld any more. For the head of a strict queue it is withheld until that Workload is admitted or is not the head.
 func (c *Cycle) Run() {
 	later := c.later
 	c.later = nil
@@ -69,8 +67,10 @@ func (c *Cycle) Run() {
 // Round decides about one head of each queue. It reports whether another round may decide more.
 func (c *Cycle) Round() bool {
 	c.victims, c.gone, c.more = nil, nil, false
+	c.review()
 	var order []*workload.Nomination
-	for _, w := range c.Queues.Heads() {
+	heads := c.Queues.Heads()
+	for _, w := range heads {
 		n := c.nominate(w)
 		if n.Assignment.Mode == workload.NoFit {
 			c.refuse(n, workload.RefusedNoFit)
@@ -78,10 +78,11 @@ func (c *Cycle) Round() bool {
 		}
 		order = append(order, n)
 	}
-	next := c.order(order)
+	next := c.order(append(order, c.stand(heads)...))
 	for n := next.Next(); n != nil; n = next.Next() {
 		c.decide(n)
 	}
+	c.freeStrict()
 	return c.more
 }
 
@@ -92,25 +93,14 @@ func (c *Cycle) order(nominations []*workload.Nomination) heads.Order {
 	return heads.Classic(nominations, c.ByPriority)
 }
 
-// freeAll gives back what was withheld. It reports whether a Workload was refused because of that, and is tried again.
-func (c *Cycle) freeAll() bool {
-	for _, h := range c.withheld {
-		h.queue.Release(h.v)
-	}
-	again := c.again
-	c.withheld, c.again = nil, nil
-	for _, w := range again {
-		c.Queues.Retry(w)
-	}
-	return len(again) > 0
-}
-
 // decide decides about one nomination (rule C12).
 func (c *Cycle) decide(n *workload.Nomination) {
-	own := c.free(n.Queue)
+	own := c.own(n.Queue)
 	defer func() { c.keep(own) }()
 	if n.Assignment.Mode < workload.Fit && len(n.Victims) == 0 {
-		c.refuse(n, workload.RefusedNone)
+		if !c.standing[n] {
+			c.refuse(n, workload.RefusedNone)
+		}
 		own = append(own, c.entitled(n)...)
 		return
 	}
@@ -221,6 +211,7 @@ func (c *Cycle) book(n *workload.Nomination, isFit bool) {
 	c.Queues.Remove(w)
 	c.Queues.Charge(w, n.Assignment.Usage)
 	delete(c.begun, w)
+	c.unblock(w)
 	w.Cursor, w.Planned, w.Reserved = nil, !isFit, c.Now
 	for _, v := range n.Victims {
 		v.Evicted = true
@@ -240,11 +231,16 @@ func (c *Cycle) book(n *workload.Nomination, isFit bool) {
 func (c *Cycle) skip(n *workload.Nomination) {
 	n.Outcome = workload.Skipped
 	n.Workload.Cursor = n.Assignment.Cursor
-	if !c.more && c.withholds(n.Queue) {
-		// Only what is withheld can have stood in the way. It does so to the end of the cycle.
+	if toTheEnd, is := c.withholds(n.Queue); is && !c.more {
+		// Only what is withheld can have stood in the way. It does so to the end of the cycle, or as long as a strict head is blocked.
 		n.Assignment.Cursor = nil
+		for _, a := range n.Assignment.Usage { // it waits for all that it would take
+			n.Assignment.Lacks = appendNew(n.Assignment.Lacks, a.FR)
+		}
 		c.Queues.Refuse(n.Workload, n.Assignment)
-		c.again = append(c.again, n.Workload)
+		if toTheEnd {
+			c.again = append(c.again, n.Workload)
+		}
 	}
 	c.tell(n)
 }
@@ -266,7 +262,10 @@ func (c *Cycle) refuse(n *workload.Nomination, outcome workload.Outcome) {
 		c.begun[n.Workload] = n
 	} else {
 		c.Queues.Refuse(n.Workload, n.Assignment)
-		if c.withholds(n.Queue) {
+		if outcome == workload.RefusedNoFit {
+			c.unblock(n.Workload)
+		}
+		if toTheEnd, _ := c.withholds(n.Queue); toTheEnd {
 			c.again = append(c.again, n.Workload)
 		}
 		if n.Held {
@@ -276,61 +275,9 @@ func (c *Cycle) refuse(n *workload.Nomination, outcome workload.Outcome) {
 	c.tell(n)
 }
 
-// withholds reports whether something is withheld from a queue for the head of another one.
-func (c *Cycle) withholds(from *workload.Queue) bool {
-	return slices.ContainsFunc(c.withheld, func(h withheld) bool { return h.queue != from && h.queue.Tree() == from.Tree() })
-}
-
-// entitled returns what is withheld for a blocked head, if its queue cannot get back what others borrow (rule C12).
-func (c *Cycle) entitled(n *workload.Nomination) []withheld {
-	if n.Queue.Preemption.ReclaimWithinCohort == workload.Any || n.Assignment.Cursor != nil {
-		return nil // with flavors left to try it is not blocked yet
+func appendNew(list []resources.Dim, fr resources.Dim) []resources.Dim {
+	if slices.Contains(list, fr) {
+		return list
 	}
-	h := withheld{queue: n.Queue}
-	for _, a := range n.Assignment.Usage {
-		limit := n.Queue.Nominal(a.FR)
-		if n.Assignment.Level > 0 {
-			limit = plus(limit, n.Queue.BorrowingLimit(a.FR))
-		}
-		if value := min(a.Value, minus(limit, n.Queue.Usage(a.FR))); value > 0 {
-			h.v = append(h.v, cohort.Amount{FR: a.FR, Value: value})
-		}
-	}
-	return []withheld{h}
-}
-
-func plus(a, b int64) int64 {
-	if b == cohort.Unlimited || a > cohort.Unlimited-b {
-		return cohort.Unlimited
-	}
-	return a + b
-}
-
-func minus(a, b int64) int64 {
-	if a == cohort.Unlimited {
-		return a
-	}
-	return a - b
-}
-
-// free gives a queue what is withheld for its own heads: it is withheld from other queues only. It must be given to keep.
-func (c *Cycle) free(q *workload.Queue) (own []withheld) {
-	rest := c.withheld[:0]
-	for _, h := range c.withheld {
-		if h.queue == q {
-			q.Release(h.v)
-			own = append(own, h)
-		} else {
-			rest = append(rest, h)
-		}
-	}
-	c.withheld = rest
-	return own
-}
-
-func (c *Cycle) keep(own []withheld) {
-	for _, h := range own {
-		h.queue.Charge(h.v)
-		c.withheld = append(c.withheld, h)
-	}
+	return append(list, fr)
 }

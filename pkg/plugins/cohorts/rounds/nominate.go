@@ -9,7 +9,7 @@ import (
 
 // nominate works out what a head would get now: flavors, the number of pods, and who would be evicted.
 func (c *Cycle) nominate(w *workload.Workload) *workload.Nomination {
-	own := c.free(w.Queue)
+	own := c.own(w.Queue)
 	defer c.keep(own)
 	c.Rules.Stayed = false
 	n, ok := c.try(w, flavors.Counts(w))

@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
 )
 
@@ -149,4 +151,20 @@ func hideSubmission(answer *explain.Submission, sees func(string) bool) {
 		v.text(&victim.Message)
 	}
 	v.verdict(answer.Verdict)
+}
+
+func hideDiagnosis(answer *diagnosis.Diagnosis, sees func(string) bool) {
+	v := veil{sees: sees}
+	for i := range answer.Queues {
+		for _, w := range []*survey.Waiting{answer.Queues[i].Oldest, answer.Queues[i].Head} {
+			if w != nil {
+				v.name(&w.Job)
+				v.text(&w.Message)
+			}
+		}
+	}
+	for i := range answer.Room.Waiting {
+		v.name(&answer.Room.Waiting[i].Like)
+	}
+	v.story(answer.Evictions)
 }

@@ -18,8 +18,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/answers/gate"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
@@ -48,7 +50,14 @@ type Server struct {
 	logger    logr.Logger
 	all       *rate.Limiter
 	trials    *rate.Limiter
+	diagnose  Diagnose // nil: there is no diagnosis
 }
+
+// Diagnose says how the scheduler is, and how many of some gangs could start now.
+type Diagnose func(ctx context.Context, gangs []survey.Gang) (diagnosis.Diagnosis, error)
+
+// Diagnoses has the server answer what a scheduler says of itself. It must be called before [Server.Handler].
+func (s *Server) Diagnoses(by Diagnose) { s.diagnose = by }
 
 // New returns a server of answers to questions.
 func New(questions *scheduler.Questions, guard Guard, logger logr.Logger) *Server {
@@ -70,6 +79,9 @@ func (s *Server) Handler() http.Handler {
 	named(api.Pods, s.pod)
 	named(api.Queues, s.queue)
 	named(api.Nodes, s.node)
+	if s.diagnose != nil {
+		named(api.Diagnoses, s.diagnosis)
+	}
 	mux.HandleFunc("POST "+api.Submissions.Path("{namespace}", ""), s.guarded(api.Submissions, s.submission))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		write(w, nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
@@ -198,6 +210,23 @@ func (s *Server) queue(q *question) (any, error) {
 func (s *Server) node(q *question) (any, error) {
 	found, err := s.questions.Node(q.ctx, q.name)
 	hideNode(&found, q.sees)
+	return found, err
+}
+
+func (s *Server) diagnosis(q *question) (any, error) {
+	var gangs []survey.Gang
+	for _, text := range q.request.URL.Query()[api.GangParameter] {
+		g, err := api.ParseGang(text)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		gangs = append(gangs, g)
+	}
+	if len(gangs) > survey.MaxGangs {
+		return nil, apierrors.NewBadRequest("at most " + strconv.Itoa(survey.MaxGangs) + " gangs are counted at once")
+	}
+	found, err := s.diagnose(q.ctx, gangs)
+	hideDiagnosis(&found, q.sees)
 	return found, err
 }
 

@@ -263,19 +263,19 @@ func (o *Outbox) Wait() {
 
 // OutboxStats are the numbers of an outbox.
 type OutboxStats struct {
-	Waiting  int // bindings that wait, before the first request or a repetition
-	InFlight int // bindings under way
-	Repeated int // repeated requests so far
+	Waiting  int `json:"waiting"`  // bindings that wait, before the first request or a repetition
+	InFlight int `json:"inFlight"` // bindings under way
+	Repeated int `json:"repeated"` // repeated requests so far
 
-	Plans         int // unfinished plans
-	StepsWaiting  int // steps of plans that wait
-	StepsInFlight int
-	StepsRepeated int // so far
+	Plans         int `json:"plans"`        // unfinished plans
+	StepsWaiting  int `json:"stepsWaiting"` // steps of plans that wait
+	StepsInFlight int `json:"stepsInFlight"`
+	StepsRepeated int `json:"stepsRepeated"` // so far
 
-	StatusesWaiting int
-	StatusesWritten uint64
-	StatusesFailed  uint64 // attempts
-	EventsDropped   uint64
+	StatusesWaiting int    `json:"statusesWaiting"`
+	StatusesWritten uint64 `json:"statusesWritten"`
+	StatusesFailed  uint64 `json:"statusesFailed"` // attempts
+	EventsDropped   uint64 `json:"eventsDropped"`
 }
 
 // Stats returns the current numbers.

@@ -66,6 +66,9 @@ func (m *Model) try(now time.Time, answer func(s *framework.Session)) {
 	m.cache.Try(func() { answer(m.open(now)) })
 }
 
+// Session looks at the model in a session of its own, and leaves it unchanged. What is seen must not be kept.
+func (m *Model) Session(now time.Time, look func(s *framework.Session)) { m.try(now, look) }
+
 // open returns a session in the open trial.
 func (m *Model) open(now time.Time) *framework.Session {
 	s := framework.NewTrial(m.cluster, m.policy, m.placer, m.outlook, now)

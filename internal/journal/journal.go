@@ -101,6 +101,43 @@ type Journal struct {
 
 	cycle uint64
 	now   time.Time
+	tally Tally
+}
+
+// Tally counts the entries of one cycle.
+type Tally struct {
+	Bound          int `json:"bound"`
+	Evicted        int `json:"evicted"`
+	PlansBegun     int `json:"plansBegun"`
+	PlansCancelled int `json:"plansCancelled"`
+	Admitted       int `json:"admitted"`
+	SentBack       int `json:"sentBack"`
+	Verdicts       int `json:"verdicts"` // jobs that wait for another reason than before
+}
+
+// Decided reports whether anything was decided. That a job waits for another reason is no decision.
+func (t Tally) Decided() bool {
+	t.Verdicts = 0
+	return t != Tally{}
+}
+
+func (t *Tally) count(kind Kind) {
+	switch kind {
+	case Bound:
+		t.Bound++
+	case Evicted:
+		t.Evicted++
+	case PlanBegun:
+		t.PlansBegun++
+	case PlanCancelled:
+		t.PlansCancelled++
+	case Admitted:
+		t.Admitted++
+	case SentBack:
+		t.SentBack++
+	case VerdictChanged:
+		t.Verdicts++
+	}
 }
 
 // New returns an empty journal. Each limit must be at least 1.
@@ -116,6 +153,7 @@ func (l *Journal) record(at int32) *record { return &l.chunks[at/chunkSize][at%c
 // add appends a record, and drops old ones beyond the limits.
 func (l *Journal) add(r record) {
 	r.cycle, r.time, r.next, r.nextOfJob = l.cycle, l.now, none, none
+	l.tally.count(r.kind)
 	r.bytes = recordBytes + len(r.message) + len(r.plan) + sizeOf(r.verdict)
 	j := l.jobs[r.of]
 	if j == nil {

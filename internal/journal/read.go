@@ -27,6 +27,11 @@ func (l *Journal) OfQueue(queue string, most int) []Entry {
 	return l.find(most, func(r *record) bool { return r.queue == queue })
 }
 
+// Evictions returns the newest evictions, at most as many as most, the oldest first.
+func (l *Journal) Evictions(most int) []Entry {
+	return l.find(most, func(r *record) bool { return r.kind == Evicted })
+}
+
 func (l *Journal) find(most int, matches func(*record) bool) []Entry {
 	var found []int32
 	for at := l.newest; at != none && len(found) < most; at = l.record(at).previous {

@@ -11,9 +11,10 @@ import (
 )
 
 // Cycle enters what a cycle has decided. The model is as the cycle has left it. touched are the jobs that have changed,
-// by name.
-func (l *Journal) Cycle(cycle uint64, now time.Time, c *model.Cluster, d *decision.Decisions, touched []*cluster.Job) {
-	l.cycle, l.now = cycle, now
+// by name. It
+// returns how many entries of each kind there are of it.
+func (l *Journal) Cycle(cycle uint64, now time.Time, c *model.Cluster, d *decision.Decisions, touched []*cluster.Job) Tally {
+	l.cycle, l.now, l.tally = cycle, now, Tally{}
 	for i := range d.Ended {
 		p := &d.Ended[i]
 		if p.Job == (cluster.JobID{}) && len(p.Spared) == 0 {
@@ -35,6 +36,7 @@ func (l *Journal) Cycle(cycle uint64, now time.Time, c *model.Cluster, d *decisi
 	for _, j := range touched {
 		l.noteVerdict(j)
 	}
+	return l.tally
 }
 
 // begin enters a plan and its evictions.

@@ -5,12 +5,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
-	"hekla.sh/hekla/pkg/verdict"
 )
 
 var (
@@ -23,66 +23,31 @@ var (
 	waitingSeries = []*prometheus.Desc{pendingJobs, pendingPods, oldestPending, fairnessError}
 )
 
-// notTried is the reason of jobs that no cycle has looked at yet.
-const notTried = "NotTried"
-
-// line is what waits in a queue.
-type line struct {
-	reasons map[verdict.Code]int
-	pods    int
-	oldest  time.Time // zero if no pod waits
-}
-
 // waiting reads how many jobs of each queue wait, why, and how long its pods do.
 func (r *reader) waiting(c *model.Cluster, now time.Time) {
-	lines := map[string]*line{}
-	for _, j := range c.Waiting() {
-		if j.IsForeign || j.Group == nil || j.QueueName == "" {
-			continue
-		}
-		l := lines[j.QueueName]
-		if l == nil {
-			l = &line{reasons: map[verdict.Code]int{}}
-			lines[j.QueueName] = l
-		}
-		l.add(j)
-	}
+	backlogs := survey.Backlogs(c)
 	for _, q := range c.Queues() {
-		l := lines[q.Name]
-		if delete(lines, q.Name); l == nil {
-			l = &line{}
+		b := backlogs[q.Name]
+		if delete(backlogs, q.Name); b == nil {
+			b = &survey.Backlog{}
 		}
 		if q.Object != nil {
-			r.line(q.Name, l, now)
+			r.backlog(q.Name, b, now)
 		}
 	}
-	for name, l := range lines {
-		r.line(name, l, now) // of queues that do not exist
+	for name, b := range backlogs {
+		r.backlog(name, b, now) // of queues that do not exist
 	}
 }
 
-func (l *line) add(j *cluster.Job) {
-	var code verdict.Code = notTried
-	if j.Verdict != nil {
-		code = j.Verdict.Code
+func (r *reader) backlog(queue string, b *survey.Backlog, now time.Time) {
+	for reason, jobs := range b.Reasons {
+		r.add(pendingJobs, float64(jobs), queue, reason)
 	}
-	l.reasons[code]++
-	l.pods += j.Count(cluster.Pending)
-	for _, t := range j.Tasks() {
-		if at := t.Created(); t.Status == cluster.Pending && !t.IsStandIn && (l.oldest.IsZero() || at.Before(l.oldest)) {
-			l.oldest = at
-		}
-	}
-}
-
-func (r *reader) line(queue string, l *line, now time.Time) {
-	for code, jobs := range l.reasons {
-		r.add(pendingJobs, float64(jobs), queue, string(code))
-	}
-	r.add(pendingPods, float64(l.pods), queue)
+	r.add(pendingPods, float64(b.Pods), queue)
 	age := time.Duration(0)
-	if !l.oldest.IsZero() {
-		age = max(now.Sub(l.oldest), 0)
+	if !b.OldestPod.IsZero() {
+		age = max(now.Sub(b.OldestPod), 0)
 	}
 	r.add(oldestPending, age.Seconds(), queue)
 }

@@ -99,7 +99,11 @@ func (s *Scheduler) Cache() *cache.Cache { return s.cache }
 
 // Result is the result of a cycle.
 type Result struct {
+	// Cycle is its number, from 1 on. The journal names it.
+	Cycle     uint64
 	Decisions decision.Decisions
+	// Tally counts what was decided.
+	Tally journal.Tally
 	// Wake is when the next cycle is due even without events, zero if time alone changes nothing.
 	Wake time.Time
 	// Unplaced is the number of pods of admitted jobs that were tried and have no node.
@@ -112,6 +116,7 @@ type Result struct {
 func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	defer s.observe("cycle", "")()
 	s.cycles++
+	result.Cycle = s.cycles
 	for _, e := range events {
 		// An object that cannot be applied must not prevent all others.
 		contained(&result, func() { s.cache.Apply(e) })
@@ -140,7 +145,9 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	if s.policy.Workloads() != nil && s.policy.Has(admit.Name) {
 		contained(&result, func() { s.cache.Workloads.TakeDecisions(now, &result.Decisions) })
 	}
-	contained(&result, func() { s.journal.Cycle(s.cycles, now, s.cache.Cluster, &result.Decisions, s.reporter.Touched()) })
+	contained(&result, func() {
+		result.Tally = s.journal.Cycle(s.cycles, now, s.cache.Cluster, &result.Decisions, s.reporter.Touched())
+	})
 	result.Wake = s.cache.NextDeadline(now)
 	contained(&result, func() { s.wake = s.policy.WakeAt() })
 	for _, wake := range [...]time.Time{s.wake, s.reporter.WakeAt()} {

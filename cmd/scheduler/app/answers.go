@@ -32,7 +32,9 @@ func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface,
 	if o.answersService != "" {
 		r.publish = publication.Run
 	}
-	return serve(o.answersAddress, answers.New(r.scheduler.Questions(), asked, logger).Handler(), publication.TLS(), logger)
+	server := answers.New(r.scheduler.Questions(), asked, logger)
+	server.Diagnoses(r.diagnose)
+	return serve(o.answersAddress, server.Handler(), publication.TLS(), logger)
 }
 
 // portOf returns the port of HOST:PORT, 0 if it is not one.

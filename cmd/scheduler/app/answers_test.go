@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +19,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/answers/publish"
+	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/apitest"
 )
@@ -58,7 +62,7 @@ func (w *testCluster) user(name, namespace string) kubernetes.Interface {
 }
 
 func askThrough(ctx context.Context, client kubernetes.Interface, path string, into any) error {
-	body, err := client.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+	body, err := client.Discovery().RESTClient().Get().RequestURI(path).SetHeader("Accept", "application/json").DoRaw(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,6 +132,22 @@ func TestQuestionsAreAnsweredThroughTheAPIServer(t *testing.T) {
 	}
 	if list, err := w.core.Discovery().ServerResourcesForGroupVersion(api.GroupVersion.String()); err != nil || len(list.APIResources) != len(api.Resources) {
 		t.Errorf("discovery: %v, %v", list, err)
+	}
+	var state api.Reply[diagnosis.Diagnosis]
+	must(t, askThrough(ctx, w.core, api.Diagnoses.Path("", "scheduler")+"?gang=2xcpu=1", &state))
+	d := &state.Answer
+	if line := d.Queues[slices.IndexFunc(d.Queues, func(l survey.Line) bool { return l.Queue == name })]; line.Jobs != 2 || line.Oldest.Job != other+"/secret" {
+		t.Errorf("the diagnosis says of the queue %+v", line)
+	}
+	if len(d.Room.Asked) != 1 || d.Cycles.Count == 0 || d.Configuration.Text == "" || d.Scheduler.Names[0] != scheduler || d.Health.RightsUnknown != "" ||
+		!slices.ContainsFunc(d.Requests, func(l apiserver.Latency) bool { return strings.HasPrefix(l.Request, "patch podgroups") }) {
+		t.Errorf("the diagnosis is %+v", d)
+	}
+	if err := askThrough(ctx, user, api.Diagnoses.Path("", "scheduler"), &state); !apierrors.IsForbidden(err) {
+		t.Errorf("a diagnosis: %v, want Forbidden", err)
+	}
+	if err := askThrough(ctx, w.core, api.Diagnoses.Path("", "scheduler")+"?gang=cpu", &state); !apierrors.IsBadRequest(err) {
+		t.Errorf("a gang that cannot be read: %v, want a bad request", err)
 	}
 	if _, err := get(ctx, "http://"+p.numbers+api.Jobs.Path(name, "mine")); err == nil {
 		t.Error("the server of metrics answers questions, too")

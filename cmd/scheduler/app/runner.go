@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
+	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/edge"
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/edge/intake"
@@ -53,11 +54,13 @@ type runner struct {
 	outbox    *edge.Outbox
 	scheduler *scheduler.Scheduler
 	meter     *load.Meter
+	recorder  *diagnosis.Recorder
 	publish   func(context.Context) // tells the API server where questions are answered; nil if it passes none on
 
 	policy    atomic.Pointer[framework.Policy] // offered and not taken
 	isLeading atomic.Bool
 	isSynced  atomic.Bool
+	since     atomic.Int64 // when it began to lead, in nanoseconds since 1970
 	lastCycle atomic.Int64 // in nanoseconds since 1970, 0 before the loop
 
 	lastTotals, lastAudit time.Time
@@ -65,7 +68,7 @@ type runner struct {
 
 // newRunner puts the parts together. Nothing runs yet.
 func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, m *metrics.Metrics, logger logr.Logger) (*runner, error) {
-	r := &runner{options: o, clients: clients, source: src, policies: p, metrics: m, logger: logger}
+	r := &runner{options: o, clients: clients, source: src, policies: p, metrics: m, logger: logger, recorder: diagnosis.NewRecorder()}
 	var err error
 	r.inbox, err = intake.New(clients, intake.Options{
 		NodeSelector: o.nodeSelector, IgnorePriorityClasses: !o.usePriorityClasses, Observe: r.watched,
@@ -84,12 +87,22 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 	})
 	r.scheduler = scheduler.New(scheduler.Options{
 		Cluster: cache.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue,
-			OpensQueueGates: o.featureGates[process.QueueAdmissionGates]}, Observe: m.Observe,
+			OpensQueueGates: o.featureGates[process.QueueAdmissionGates]},
+		Observe: r.observe,
 	})
 	r.meter = load.New(clients.API(), r.inbox.Measure, logger.WithName("load"))
 	p.offer, p.show = r.offer, func(n decision.Notice) { r.outbox.Show(n) }
 	m.Watch(r.inbox.Stats, r.outbox.Stats)
 	return r, nil
+}
+
+// observe times a part of a cycle.
+func (r *runner) observe(part, name string) (end func()) {
+	measured, recorded := r.metrics.Observe(part, name), r.recorder.Observe(part, name)
+	return func() {
+		measured()
+		recorded()
+	}
 }
 
 // watched times a pod that has come and is to be scheduled here.
@@ -108,6 +121,7 @@ func (r *runner) offer(policy *framework.Policy) {
 // lead runs the scheduler until the context ends, then finishes what was begun; or until leadership is lost, then ends at
 // once.
 func (r *runner) lead(ctx, leading context.Context) error {
+	r.since.Store(time.Now().UnixNano())
 	r.isLeading.Store(true)
 	r.metrics.Leading(true)
 	defer r.metrics.Leading(false)
@@ -221,6 +235,7 @@ func (r reporter) Report(result scheduler.Result, refused error) {
 	now := time.Now()
 	r.lastCycle.Store(now.UnixNano())
 	r.metrics.Cycle(result.Panic != "", result.Unplaced)
+	r.recorder.Cycle(&result, now)
 	if refused != nil {
 		r.policies.rejected(refused, r.scheduler.Policy() != nil)
 	}

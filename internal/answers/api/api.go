@@ -1,7 +1,7 @@
 // Package api has the forms in which questions and answers go over the wire: the group answers.hekla.sh of the API.
 //
 // Main types: a [Reply] wraps every answer, so that it reads as an object of the API. [Job], [Pod] and [Queue] are answers with their story from
-// the journal. Answers of package explain are used as they are.
+// the journal. Answers of the packages explain and diagnosis are used as they are.
 //
 // Invariant: fields are only added within a version.
 //
@@ -9,11 +9,17 @@
 package api
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -92,4 +98,35 @@ type Queue struct {
 type Submission struct {
 	PodGroup *schedulingv1beta1.PodGroup `json:"podGroup"`
 	Pods     []*corev1.Pod               `json:"pods"`
+}
+
+// GangParameter is the query parameter of a diagnosis that asks how many gangs could start now. It may be repeated; see [ParseGang].
+const GangParameter = "gang"
+
+// ParseGang reads a gang such as "8xnvidia.com/gpu=8,cpu=4": how many pods, and what each requests.
+func ParseGang(text string) (survey.Gang, error) {
+	wrong := func(why string) (survey.Gang, error) {
+		return survey.Gang{}, fmt.Errorf("gang %q: %s; it must be like 8xcpu=4,memory=8Gi", text, why)
+	}
+	number, requests, ok := strings.Cut(text, "x")
+	pods, err := strconv.Atoi(number)
+	if !ok || err != nil || pods < 1 {
+		return wrong("the number of pods before the x is missing")
+	}
+	g := survey.Gang{Pods: pods, Request: corev1.ResourceList{}}
+	for _, pair := range strings.Split(requests, ",") {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return wrong(strconv.Quote(pair) + " is no request")
+		}
+		quantity, err := resource.ParseQuantity(value)
+		if err != nil || quantity.Sign() < 0 {
+			return wrong(strconv.Quote(value) + " is no quantity")
+		}
+		if _, isTwice := g.Request[corev1.ResourceName(name)]; isTwice {
+			return wrong(name + " is requested twice")
+		}
+		g.Request[corev1.ResourceName(name)] = quantity
+	}
+	return g, nil
 }

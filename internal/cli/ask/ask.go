@@ -14,12 +14,13 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/cli/session"
 )
 
 // NewCommands returns the verbs.
 func NewCommands(s *session.Session) []*cobra.Command {
-	return []*cobra.Command{newWhyCommand(s), newTryCommand(s)}
+	return []*cobra.Command{newWhyCommand(s), newTryCommand(s), newDiagCommand(s)}
 }
 
 // asker asks questions of the scheduler that leads.
@@ -50,7 +51,31 @@ func newAsker(s *session.Session, format string) (*asker, error) {
 	return &asker{session: s, api: client.RESTClient(), format: format}, nil
 }
 
-// ask asks one question. A body makes it a POST. It returns the text of the answer, too.
+// answer is what a question brings: its text as JSON, and as a person reads it.
+type answer struct {
+	raw  []byte
+	text func(w io.Writer)
+	// gist changes when something has changed that is worth a further text.
+	gist string
+}
+
+// asked asks a question whose answer is a T. write writes it for a person; the text is worth printing again when its gist has changed.
+func asked[T any](ctx context.Context, a *asker, path string, gist func(*T) string, write func(io.Writer, *T)) (answer, error) {
+	var reply api.Reply[T]
+	raw, err := a.ask(ctx, path, nil, &reply)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{raw: raw, gist: gist(&reply.Answer), text: func(w io.Writer) { write(w, &reply.Answer) }}, nil
+}
+
+// whole is the gist of an answer that is worth printing again whatever has changed in it.
+func whole[T any](of *T) string {
+	text, _ := json.Marshal(of) // it was read from JSON
+	return string(text)
+}
+
+// ask asks one question at a path with its parameters. A body makes it a POST. It returns the text of the answer, too.
 func (a *asker) ask(ctx context.Context, path string, body, into any) ([]byte, error) {
 	request := a.api.Get()
 	if body != nil {
@@ -60,7 +85,7 @@ func (a *asker) ask(ctx context.Context, path string, body, into any) ([]byte, e
 		}
 		request = a.api.Post().Body(encoded).SetHeader("Content-Type", "application/json")
 	}
-	text, err := request.AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+	text, err := request.RequestURI(path).SetHeader("Accept", "application/json").DoRaw(ctx)
 	switch {
 	case err == nil:
 		return text, json.Unmarshal(text, into)

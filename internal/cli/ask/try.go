@@ -2,7 +2,6 @@ package ask
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -70,11 +69,6 @@ func try(ctx context.Context, a *asker, job *batch.Job) error {
 	raw, err := a.ask(ctx, api.Submissions.Path(job.Namespace, ""), wanted, &reply)
 	if err != nil {
 		return err
-	}
-	if raw == nil {
-		if raw, err = json.Marshal(reply); err != nil {
-			return err
-		}
 	}
 	p := printer{program: a.session.Program, namespace: job.Namespace, name: job.Name}
 	return a.print(raw, func(w io.Writer) { p.submission(w, &reply.Answer) })

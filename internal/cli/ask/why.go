@@ -20,14 +20,6 @@ import (
 // followPeriod is how often a question is asked again with --watch.
 const followPeriod = 2 * time.Second
 
-// answer is what a question brings: its text as JSON, and as a person reads it.
-type answer struct {
-	raw  []byte
-	text func(w io.Writer)
-	// gist changes when something has changed that is worth a further text.
-	gist string
-}
-
 func newWhyCommand(s *session.Session) *cobra.Command {
 	group := &cobra.Command{
 		Use: "why", Short: "Say why a job, pod, queue, workload or node is as it is", Args: cobra.NoArgs, RunE: session.ShowHelp,
@@ -184,37 +176,22 @@ func (a *asker) unknownJob(ctx context.Context, namespace, name string, asked er
 }
 
 func whyPod(ctx context.Context, a *asker, namespace, name string) (answer, error) {
-	var reply api.Reply[api.Pod]
-	raw, err := a.ask(ctx, api.Pods.Path(namespace, name), nil, &reply)
-	if err != nil {
-		return answer{}, err
-	}
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
-	gist := reply.Answer.Status + reply.Answer.Node
-	if c := reply.Answer.Cause; c != nil {
-		gist += c.Code + c.Message
+	gist := func(pod *api.Pod) string {
+		if c := pod.Cause; c != nil {
+			return pod.Status + pod.Node + c.Code + c.Message
+		}
+		return pod.Status + pod.Node
 	}
-	return answer{raw: raw, gist: gist, text: func(w io.Writer) { p.pod(w, &reply.Answer) }}, nil
+	return asked(ctx, a, api.Pods.Path(namespace, name), gist, p.pod)
 }
 
 func whyQueue(ctx context.Context, a *asker, namespace, name string) (answer, error) {
-	var reply api.Reply[api.Queue]
-	raw, err := a.ask(ctx, api.Queues.Path(namespace, name), nil, &reply)
-	if err != nil {
-		return answer{}, err
-	}
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
-	gist, _ := json.Marshal(reply.Answer.Queue)
-	return answer{raw: raw, gist: string(gist), text: func(w io.Writer) { p.queue(w, &reply.Answer) }}, nil
+	return asked(ctx, a, api.Queues.Path(namespace, name), func(q *api.Queue) string { return whole(&q.Queue) }, p.queue)
 }
 
 func whyNode(ctx context.Context, a *asker, namespace, name string) (answer, error) {
-	var reply api.Reply[explain.Node]
-	raw, err := a.ask(ctx, api.Nodes.Path("", name), nil, &reply)
-	if err != nil {
-		return answer{}, err
-	}
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
-	gist, _ := json.Marshal(reply.Answer)
-	return answer{raw: raw, gist: string(gist), text: func(w io.Writer) { p.node(w, &reply.Answer) }}, nil
+	return asked(ctx, a, api.Nodes.Path("", name), whole, p.node)
 }

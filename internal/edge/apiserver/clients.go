@@ -18,8 +18,9 @@ type Clients struct {
 	// Batch is for Hekla's own kinds, which exist only as JSON.
 	Batch versioned.Interface
 
-	qps    float32
-	config *rest.Config
+	qps       float32
+	config    *rest.Config
+	latencies *latencies
 }
 
 // Share returns a limiter with one in n of the allowed requests, but at least one a second.
@@ -44,6 +45,8 @@ func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
+	measured := measure(transport.Transport)
+	transport.Transport = measured
 	batch, err := newQuickClients(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("API client for our own kinds: %w", err)
@@ -54,5 +57,5 @@ func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	return &Clients{Core: core, Batch: batch, qps: qps, config: given}, nil
+	return &Clients{Core: core, Batch: batch, qps: qps, config: given, latencies: measured}, nil
 }

@@ -2,7 +2,7 @@
 // and the meaning of errors.
 //
 // Main types: [Clients] are the connections, which [Connect] makes. [PatchStatus], [ReadPod] and [OpenGate] are requests of
-// several writers. [IsFinal], [PauseAfter] and [ExplainRefusal] interpret errors.
+// several writers. [IsFinal], [PauseAfter] and [ExplainRefusal] interpret errors. [Clients.Latencies] says how long requests take.
 //
 // Invariants:
 //

@@ -396,9 +396,9 @@ func (i *Inbox) Measure(measured ...cache.Measured) {
 // Stats are the numbers of an inbox.
 type Stats struct {
 	// Waiting is the number of objects with events to take.
-	Waiting int
+	Waiting int `json:"waiting"`
 	// Coalesced is the number of events that have replaced another before it was taken.
-	Coalesced uint64
+	Coalesced uint64 `json:"coalesced"`
 }
 
 // Stats returns the current numbers.

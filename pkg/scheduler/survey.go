@@ -1,0 +1,29 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/survey"
+	"hekla.sh/hekla/internal/journal"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// SurveyStory is the state of the cluster, and the latest evictions.
+type SurveyStory struct {
+	Survey    survey.Survey
+	Evictions []journal.Entry
+}
+
+// maxEvictions is the number of evictions in a survey.
+const maxEvictions = 20
+
+// Survey describes the whole cluster, and says how many of some gangs could start now.
+func (q *Questions) Survey(ctx context.Context, gangs []survey.Gang) (SurveyStory, error) {
+	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (SurveyStory, error) {
+		answer := SurveyStory{Evictions: s.journal.Evictions(maxEvictions)}
+		m.Session(now, func(session *framework.Session) { answer.Survey = survey.Of(session, gangs) })
+		return answer, nil
+	})
+}

@@ -22,7 +22,7 @@ type applications struct{ *simulation }
 // YuniKorn's users count: the pods of one application share a PodGroup, in which each has the role of its task group.
 func (s applications) grouped(pod *corev1.Pod) *corev1.Pod {
 	if !slices.Contains(s.options.SchedulerNames, pod.Spec.SchedulerName) ||
-		pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] != "" {
+		pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] != "" || s.queued.IsOfWorkload(pod) {
 		return pod
 	}
 	around := schedulingbuilder.Surroundings{Owner: s.ownerOf(pod)}

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,6 +65,9 @@ func (s *simulation) returns(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return false
 	}
+	if s.queued.IsOfWorkload(pod) && !s.queued.IsQueued(pod) {
+		return false // it is made anew when its Workload is admitted again
+	}
 	group := cluster.JobID{Namespace: pod.Namespace, Name: pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]}
 	return metav1.GetControllerOfNoCopy(pod) != nil || s.managed[group]
 }
@@ -74,7 +78,7 @@ func (s *simulation) comeBack(pod *corev1.Pod) {
 	s.returned[key]++
 	made := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels, Annotations: pod.Annotations,
+			Namespace: pod.Namespace, Name: pod.Name, Labels: maps.Clone(pod.Labels), Annotations: maps.Clone(pod.Annotations),
 			OwnerReferences:   pod.OwnerReferences,
 			UID:               types.UID(fmt.Sprintf("Pod %s, made anew %d", key, s.returned[key])),
 			CreationTimestamp: metav1.NewTime(s.now),
@@ -83,6 +87,7 @@ func (s *simulation) comeBack(pod *corev1.Pod) {
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
 	made.Spec.NodeName = ""
+	s.queued.Renew(made)
 	s.setPod(made)
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/simulator/manifests"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -86,6 +87,7 @@ func (l *Led) Set(o runtime.Object) error {
 	}
 	s.shown.write(o, true)
 	s.events = append(s.events, cache.Set{Object: o})
+	s.queued.Set(o.(client.Object))
 	switch o := o.(type) {
 	case *corev1.Pod:
 		s.pods[keyOf(o)] = o
@@ -118,6 +120,7 @@ func (l *Led) Set(o runtime.Object) error {
 // Delete removes an object at once, whatever its grace period. A pod that has a controller comes back.
 func (l *Led) Delete(o runtime.Object) {
 	s := l.s
+	s.queued.Unset(o.(client.Object))
 	switch o := o.(type) {
 	case *corev1.Pod:
 		s.remove(o)

@@ -313,7 +313,7 @@ func TestEvictionsAreToldToAPerson(t *testing.T) {
 		}
 	}
 	noPreemptor := Eviction{Action: "shuffle"}
-	if got := noPreemptor.authority(); got != "by shuffle" {
+	if got := noPreemptor.Authority(); got != "by shuffle" {
 		t.Errorf("an eviction for no preemptor is %q", got)
 	}
 }

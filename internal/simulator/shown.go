@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/simulator/manifests"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -100,6 +101,8 @@ func wishedFor(o runtime.Object) any {
 	case *schedulingv1beta1.PodGroup:
 		return o.Spec
 	case *schedulingv1beta1.Queue:
+		return o.Spec
+	case *v1beta2.Workload:
 		return o.Spec
 	case *topologyv1alpha1.HyperNode:
 		return o.Spec

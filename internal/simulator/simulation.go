@@ -11,8 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/simulator/manifests"
+	"hekla.sh/hekla/internal/simulator/report"
+	"hekla.sh/hekla/internal/simulator/workloads"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/batch/validation"
@@ -52,6 +55,10 @@ type Options struct {
 // ErrNotStable says that the most cycles passed without two in a row that decide nothing.
 var ErrNotStable = errors.New("not stable")
 
+// maxPasses bounds how often the scheduler runs within one cycle, because what it has decided is known at once. Pods of what it has
+// admitted take one, and the victims of a plan another.
+const maxPasses = 10
+
 // quiet is how many cycles in a row without a decision are a rest.
 const quiet = 2
 
@@ -76,6 +83,7 @@ type simulation struct {
 	managed  map[cluster.JobID]bool       // PodGroups of Jobs of the input, whose pods come back
 	returned map[types.NamespacedName]int // how often a pod came back
 	supplies *provisioner
+	queued   *workloads.Controllers
 	overdue  map[types.UID]time.Duration // how much longer than their time evicted pods stay
 	crash    *crash                      // nil if none is to come
 	loads    []cache.Measured            // of nodes, as they were measured last; told before every cycle
@@ -98,9 +106,9 @@ func Run(input *manifests.Input, policy *framework.Policy, options Options) (*Re
 		}
 	}
 	s.report.Stable = resting >= quiet
-	s.report.finish(s)
+	teller{s}.finish()
 	if options.Explain {
-		if err := s.report.explain(s); err != nil {
+		if err := (teller{s}).explain(); err != nil {
 			return nil, err
 		}
 	}
@@ -121,13 +129,14 @@ func newSimulation(input *manifests.Input, policy *framework.Policy, options Opt
 		groups:    map[cluster.JobID]*schedulingv1beta1.PodGroup{},
 		jobs:      map[cluster.JobID]*batchv1alpha1.Job{},
 		names:     map[cluster.JobID]string{},
-		report:    newReport(),
+		report:    report.New(),
 		shown:     shown{objects: map[shownKey]runtime.Object{}},
 		managed:   map[cluster.JobID]bool{},
 		returned:  map[types.NamespacedName]int{},
 		overdue:   map[types.UID]time.Duration{},
 	}
 	s.supplies = newProvisioner(s)
+	s.queued = newControllers(s, policy)
 	if s.now.IsZero() {
 		s.now = input.Newest
 	}
@@ -155,6 +164,9 @@ func (s *simulation) begin() error {
 		s.set(object)
 	}
 	s.supplies.begin(s.input.Supplies)
+	for _, o := range s.input.Queueing {
+		queueing{s}.show(o.DeepCopyObject().(client.Object))
+	}
 	for _, g := range s.input.Groups {
 		s.setGroup(g.DeepCopy())
 	}
@@ -165,13 +177,16 @@ func (s *simulation) begin() error {
 	}
 	pods := slices.Concat(s.input.Pods, s.podsOfJobs())
 	for _, pod := range slices.SortedFunc(slices.Values(pods), schedulingbuilder.CompareMembers) {
-		s.setPod(applications{s}.grouped(pod.DeepCopy()))
+		pod = pod.DeepCopy()
+		s.queued.HoldPod(pod)
+		s.setPod(applications{s}.grouped(pod))
 	}
 	for _, q := range s.input.Quotas {
 		controllers{s}.addQuota(q)
 	}
 	s.count()
-	return nil
+	_, _, err := s.queued.Step()
+	return err
 }
 
 // beginJob makes the PodGroup of a Job, unless it is given too, as after `kubectl get -o yaml`. A Job that is over makes
@@ -190,6 +205,9 @@ func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 		return nil
 	}
 	if !slices.Contains(s.options.SchedulerNames, j.Spec.SchedulerName) {
+		return nil
+	}
+	if s.queued.HoldVolcanoJob(j) {
 		return nil
 	}
 	group := builder.PodGroup(j, s.priorityOf)
@@ -214,8 +232,11 @@ func (s *simulation) priorityOf(class string) int32 {
 // set shows an object that no other code holds, whose spec is as it was.
 func (s *simulation) set(o runtime.Object) {
 	s.shown.write(o, false)
-	s.events = append(s.events, cache.Set{Object: o})
+	s.tell(o)
 }
+
+// tell has the scheduler hear of an object.
+func (s *simulation) tell(o runtime.Object) { s.events = append(s.events, cache.Set{Object: o}) }
 
 // drop shows that an object is gone.
 func (s *simulation) drop(o runtime.Object) {
@@ -255,11 +276,11 @@ func (s *simulation) cycle() (bool, error) {
 			return false, err
 		}
 	}
-	decided, before := s.leaving(), s.report.rows()
+	decided, before := s.leaving(), s.report.Rows()
 	for _, load := range s.loads {
 		s.events = append(s.events, load)
 	}
-	for again := true; again; {
+	for passes := 1; passes > 0; {
 		result := s.scheduler.Cycle(s.now, s.events)
 		if result.Panic != "" {
 			return false, fmt.Errorf("the scheduler failed in cycle %d, please report this: %s", s.report.Cycles, result.Panic)
@@ -272,13 +293,24 @@ func (s *simulation) cycle() (bool, error) {
 		if err := s.survive(); err != nil {
 			return false, err
 		}
-		again = s.makePods()
+		starts, moved, err := s.queued.Step()
+		if err != nil {
+			return false, err
+		}
+		decided = decided || moved || !result.Decisions.IsEmpty() && len(result.Decisions.Workloads)+len(result.Decisions.WorkloadPlans) > 0
+		// A plan is recorded before its victims are told to leave.
+		if passes++; !s.makePods() && !starts && len(result.Decisions.WorkloadPlans) == 0 || passes > maxPasses {
+			passes = 0
+		}
 		s.count()
 	}
 	s.now = s.now.Add(time.Second)
 	s.clearAway()
 	s.count()
-	return decided || s.report.rows() > before || s.awaitsTime(), nil
+	if _, _, err := s.queued.Step(); err != nil {
+		return false, err
+	}
+	return decided || s.report.Rows() > before || s.awaitsTime(), nil
 }
 
 // awaitsTime reports whether time alone may help a job that waits, or makes a queue give what it holds beyond its capability.
@@ -286,7 +318,7 @@ func (s *simulation) awaitsTime() bool {
 	if subtrees := s.scheduler.Policy().Subtrees(); subtrees != nil && s.scheduler.Policy().Has("shuffle") && !subtrees.NextCut.IsZero() {
 		return true
 	}
-	return slices.ContainsFunc(s.scheduler.Cluster().Attended(), func(j *cluster.Job) bool {
+	return s.queued.AwaitsTime() || slices.ContainsFunc(s.scheduler.Cluster().Attended(), func(j *cluster.Job) bool {
 		return j.Verdict != nil && !j.Verdict.RetryAt.IsZero()
 	})
 }
@@ -316,6 +348,7 @@ func (s *simulation) carryOut(d *decision.Decisions) {
 	for i := range d.Fails {
 		s.failPod(&d.Fails[i])
 	}
+	s.events = append(s.events, s.queued.Carry(d, s.mayWrite)...)
 }
 
 // count brings up to date what controllers count of the pods.

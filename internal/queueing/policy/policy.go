@@ -45,10 +45,11 @@ func Read(text []byte) (Policy, error) {
 	if err != nil {
 		return Policy{}, fmt.Errorf("reading the arguments of the plugin cohorts: %w", err)
 	}
-	return policyOf(&a), nil
+	return Of(&a), nil
 }
 
-func policyOf(a *arguments.Arguments) Policy {
+// Of is the policy by the arguments of the plugin cohorts, of a scheduler that admits workloads.
+func Of(a *arguments.Arguments) Policy {
 	p := Policy{IsOn: true, FairSharing: a.FairSharing}
 	if w := &a.WaitForPodsReady; w.Enable {
 		r := &w.RequeuingStrategy

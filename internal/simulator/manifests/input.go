@@ -17,8 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/apis/kueue/validation"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster/supplies"
@@ -38,7 +42,9 @@ type Input struct {
 	Jobs   []*batchv1alpha1.Job
 	// BatchJobs are those of Kubernetes itself.
 	BatchJobs []*batchv1.Job
-	Others    []runtime.Object // what is given to the model as it is: nodes, queues, HyperNodes, priority classes, namespaces
+	// Queueing are the objects of kueue.x-k8s.io.
+	Queueing []client.Object
+	Others   []runtime.Object // what is given to the model as it is: nodes, queues, HyperNodes, priority classes, namespaces
 
 	Budgets []*Budget
 	Quotas  []*corev1.ResourceQuota
@@ -121,6 +127,40 @@ func (in *Input) complete() {
 	for _, pod := range in.Pods {
 		in.CompletePod(pod)
 	}
+	in.nameNamespaces()
+}
+
+// nameNamespaces gives namespaces the label of their name, and adds those of LocalQueues: ClusterQueues choose namespaces by labels.
+func (in *Input) nameNamespaces() {
+	if len(in.Queueing) == 0 {
+		return
+	}
+	for _, o := range in.Queueing {
+		if name := o.GetNamespace(); name != "" && in.Namespaces[name] == nil {
+			in.Namespaces[name] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("Namespace /" + name)}}
+			in.Others = append(in.Others, in.Namespaces[name])
+		}
+	}
+	for name, namespace := range in.Namespaces {
+		metav1.SetMetaDataLabel(&namespace.ObjectMeta, corev1.LabelMetadataName, name)
+	}
+}
+
+// problemsOf are what webhooks say is wrong with an object of kueue.x-k8s.io.
+func problemsOf(o runtime.Object) field.ErrorList {
+	switch o := o.(type) {
+	case *v1beta2.ClusterQueue:
+		return validation.ClusterQueue(o)
+	case *v1beta2.Cohort:
+		return validation.Cohort(o)
+	case *v1beta2.LocalQueue:
+		return validation.LocalQueue(o)
+	case *v1beta2.ResourceFlavor:
+		return validation.ResourceFlavor(o)
+	case *v1beta2.Workload:
+		return validation.Workload(o)
+	}
+	return nil
 }
 
 // systemPriorities are the classes that every cluster has.
@@ -187,6 +227,12 @@ func (in *Input) add(o object) error {
 	case *corev1.Namespace:
 		in.Namespaces[decoded.Name] = decoded
 		in.Others = append(in.Others, decoded)
+	case *v1beta2.ClusterQueue, *v1beta2.Cohort, *v1beta2.LocalQueue, *v1beta2.ResourceFlavor, *v1beta2.Workload, *v1beta2.WorkloadPriorityClass,
+		*v1beta2.AdmissionCheck:
+		if problems := problemsOf(decoded); len(problems) > 0 {
+			return problems.ToAggregate()
+		}
+		in.Queueing = append(in.Queueing, decoded.(client.Object))
 	case *resourcev1.ResourceClaimTemplate:
 		in.Templates[types.NamespacedName{Namespace: decoded.Namespace, Name: decoded.Name}] = decoded
 	case supplies.Object:
@@ -230,7 +276,7 @@ func (in *Input) CompletePod(pod *corev1.Pod) {
 	}
 	class := in.Priorities[pod.Spec.PriorityClassName]
 	if class == nil && pod.Spec.PriorityClassName == "" {
-		class = in.defaultPriority()
+		class = in.DefaultPriority()
 	}
 	var value int32
 	if class != nil {
@@ -260,7 +306,8 @@ func completeContainer(c *corev1.Container, hostNetwork bool) {
 	}
 }
 
-func (in *Input) defaultPriority() *schedulingv1.PriorityClass {
+// DefaultPriority returns the class of pods that name none, nil if there is none.
+func (in *Input) DefaultPriority() *schedulingv1.PriorityClass {
 	var found *schedulingv1.PriorityClass
 	for _, class := range in.Priorities {
 		if class.GlobalDefault && (found == nil || class.Value < found.Value) {

@@ -31,6 +31,8 @@ import (
 
 	"hekla.sh/hekla/pkg/apis"
 	"hekla.sh/hekla/pkg/apis/bounds"
+	kueuev1beta1 "hekla.sh/hekla/pkg/apis/kueue/v1beta1"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
 // ConfigurationKey is the key of the ConfigMap under which the scheduler's configuration stands.
@@ -61,7 +63,7 @@ func newReader(stdin io.Reader) *reader {
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme, schedulingv1.AddToScheme,
-		storagev1.AddToScheme, resourcev1.AddToScheme, resourcev1beta2.AddToScheme, apis.AddToScheme} {
+		storagev1.AddToScheme, resourcev1.AddToScheme, resourcev1beta2.AddToScheme, apis.AddToScheme, kueuev1beta1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic("invariant: the API types can be registered: " + err.Error())
 		}
@@ -80,6 +82,14 @@ var kinds = map[string]bool{
 	"scheduling.k8s.io/v1 PriorityClass":      true, "policy/v1 PodDisruptionBudget": true,
 	"scheduling.volcano.sh/v1beta1 Queue": true, "scheduling.volcano.sh/v1beta1 PodGroup": true,
 	"batch.volcano.sh/v1alpha1 Job": true, "batch/v1 Job": true, "topology.volcano.sh/v1alpha1 HyperNode": true,
+}
+
+func init() {
+	for _, kind := range []string{"ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Workload", "WorkloadPriorityClass", "AdmissionCheck"} {
+		for _, version := range []schema.GroupVersion{kueuev1beta1.GroupVersion, v1beta2.GroupVersion} {
+			kinds[version.String()+" "+kind] = true
+		}
+	}
 }
 
 // readPath reads a file, all YAML and JSON files below a folder, or with "-" the standard input.
@@ -227,4 +237,4 @@ func (r *reader) add(place string, decoded runtime.Object) error {
 
 var clusterScoped = map[string]bool{"Node": true, "Namespace": true, "PersistentVolume": true, "StorageClass": true,
 	"PriorityClass": true, "Queue": true, "CSINode": true, "CSIDriver": true, "VolumeAttachment": true, "ResourceSlice": true, "DeviceClass": true,
-	"DeviceTaintRule": true}
+	"DeviceTaintRule": true, "ClusterQueue": true, "Cohort": true, "ResourceFlavor": true, "WorkloadPriorityClass": true, "AdmissionCheck": true}

@@ -35,6 +35,8 @@ type WorkloadEviction struct {
 	Reason, Message string // of the condition Evicted
 	// Preempted is the reason of the condition Preempted, "" if the Workload is not evicted for another.
 	Preempted string
+	// By is the Workload for which it is evicted, empty if it is evicted for none.
+	By types.NamespacedName
 }
 
 // WorkloadRefusal is why a Workload holds no quota: the reason and the message of the condition QuotaReserved.

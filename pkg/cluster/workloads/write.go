@@ -132,6 +132,9 @@ func (r *writing) decide(e *Entry, now time.Time, to *decision.Decisions) {
 	status := decision.WorkloadStatus{Workload: e.ID(), UID: e.Object.UID, Read: e.Object, At: now, Reserve: want.reserve, Admit: want.admits}
 	if v := want.evict; v != nil {
 		status.Evict = &decision.WorkloadEviction{Reason: v.reason, Message: v.message, Preempted: v.preempted}
+		if v.by != nil {
+			status.Evict.By = v.by.ID()
+		}
 	}
 	if want.pend != (condition{}) {
 		status.Pend = &decision.WorkloadRefusal{Reason: want.pend.reason, Message: want.pend.message}

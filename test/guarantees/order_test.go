@@ -190,8 +190,12 @@ func (j *judge) asksByItself(pod *corev1.Pod) bool {
 		if node == "" || j.groupOf(j.pods[uid]) != group {
 			continue
 		}
-		if held++; j.pods[uid].Spec.NodeName == "" {
+		pod := j.pods[uid]
+		if held++; pod.Spec.NodeName == "" {
 			return false // a plan of the job is in force, which comes first
+		}
+		if pod.Annotations[schedulingv1beta1.EvictionRecordKey] != "" {
+			return false // a scheduler before has decided to evict it, and whether that stands is known only when its plan ends
 		}
 	}
 	return held+1 >= int(group.Spec.MinMember)

@@ -29,18 +29,20 @@ func waitsFor(text string) string { return "waits: " + text }
 // admitted, and what others wait for.
 var quotaExamples = map[string]struct {
 	config string
+	after  string // the example whose queue it uses, with what that ends in
 	want   map[string]string
 	counts map[string]int // how many Workloads of a LocalQueue are admitted, where it is open which
 }{
-	"01-one-queue.yaml": {want: map[string]string{"job-sample-job": "default-flavor 3", "job-sample-job-in-part": "default-flavor 6"}},
+	"01-one-queue.yaml": {want: map[string]string{"job-sample-job": "default-flavor 3"}},
 	"02-cohort.yaml":    {want: map[string]string{}},
 	"03-pods.yaml":      {want: map[string]string{"sample-group": "default-flavor 2"}},
 	"04-several-cluster-queues.yaml": {want: map[string]string{"job-own": "any 4", "job-borrowed": "any 2",
 		"job-too-much": waitsFor("insufficient unused quota for cpu in flavor any, 1 more needed")}},
-	"05-cohort-tree.yaml":  {want: map[string]string{"job-build": "any 8", "job-fold": waitsFor("insufficient unused quota for cpu in flavor any, 1 more needed")}},
-	"06-fungibility.yaml":  {want: map[string]string{"job-steady-job": "reserved 3", "job-thrifty-job": "on-demand 3"}},
-	"07-fair-sharing.yaml": {config: withFairSharing, counts: map[string]int{"heavy": 4, "light": 2}},
-	"08-priorities.yaml":   {want: map[string]string{"job-urgent": "any 2", "job-patient": waitsFor("insufficient unused quota for cpu in flavor any, 2 more needed")}},
+	"05-cohort-tree.yaml":       {want: map[string]string{"job-build": "any 8", "job-fold": waitsFor("insufficient unused quota for cpu in flavor any, 1 more needed")}},
+	"06-fungibility.yaml":       {want: map[string]string{"job-steady-job": "reserved 3", "job-thrifty-job": "on-demand 3"}},
+	"07-fair-sharing.yaml":      {config: withFairSharing, counts: map[string]int{"heavy": 4, "light": 2}},
+	"08-priorities.yaml":        {want: map[string]string{"job-urgent": "any 2", "job-patient": waitsFor("insufficient unused quota for cpu in flavor any, 2 more needed")}},
+	"09-partial-admission.yaml": {after: "01-one-queue.yaml", want: map[string]string{"job-sample-job": "default-flavor 3", "job-sample-job-in-part": "default-flavor 6"}},
 }
 
 func TestTheExamplesOfQuotasEndAsKueueDescribes(t *testing.T) {
@@ -59,6 +61,10 @@ func TestTheExamplesOfQuotasEndAsKueueDescribes(t *testing.T) {
 			}
 			if name == "03-pods.yaml" { // it says to which queue it belongs
 				applyWithoutJobs(t, "01-one-queue.yaml")
+			}
+			if before := quotaExamples[example.after]; example.after != "" {
+				kubectl(t, "apply", "-f", filepath.Join(root, "example/quotas", example.after))
+				apitest.Eventually(t, func(ctx context.Context) error { return endsIn(ctx, before.want, before.counts) })
 			}
 			kubectl(t, "apply", "-f", filepath.Join(root, "example/quotas", name))
 			apitest.Eventually(t, func(ctx context.Context) error { return endsIn(ctx, example.want, example.counts) })

@@ -226,11 +226,14 @@ type Hierarchical interface {
 // SubtreeDeclarer says below which queues the rules of guaranteed shares hold (rule G0), which Volcano does not have. It has no
 // switch. The first one decides. Inside a subtree the share of a queue is its guarantee.
 type SubtreeDeclarer interface {
-	// Subtrees are those of this session, nil if there are none.
+	// Subtrees are those of this session, nil if there are none. They are known before other plugins open the session.
 	Subtrees() *guarantee.Subtrees
+	// HasAll reports whether the root is the top of a subtree, so that no other plugin may give queues a share.
+	HasAll() bool
 }
 
-// QueueShares is implemented by plugins that work out shares of queues. The first one decides. It has no switch.
+// QueueShares is implemented by plugins that work out shares of queues. The first one decides. It has no switch. In subtrees of guaranteed
+// shares ([SubtreeDeclarer]) it abstains: its view sees each of them as one queue.
 type QueueShares interface {
 	// Shares are the bounds of all queues in this session: what each deserves, and what it may hold.
 	Shares() *quota.View

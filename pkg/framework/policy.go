@@ -115,12 +115,24 @@ func (p *Policy) Subtrees() *guarantee.Subtrees {
 	return nil
 }
 
-// checkShares returns an error if two plugins give queues a share.
+// checkShares returns an error if two plugins give the same queues a share.
 func (p *Policy) checkShares() error {
 	for _, plugin := range p.subtrees {
 		for _, other := range p.queueShares {
-			return fmt.Errorf("plugins %q and %q both give queues a share: leave one of them out", plugin.(Plugin).Name(), other.(Plugin).Name())
+			if plugin.HasAll() {
+				return fmt.Errorf("plugins %q and %q both give queues a share: leave one of them out, or name the queues of %q in its argument subtrees",
+					plugin.(Plugin).Name(), other.(Plugin).Name(), plugin.(Plugin).Name())
+			}
 		}
+	}
+	return nil
+}
+
+// Whole returns the top of the subtree of guaranteed shares in which a queue is, for the view of a plugin that gives other queues shares. It
+// is nil if there are no subtrees.
+func (p *Policy) Whole() func(*quota.Node) *quota.Node {
+	if subtrees := p.Subtrees(); subtrees != nil {
+		return subtrees.Top
 	}
 	return nil
 }
@@ -147,7 +159,11 @@ func (p *Policy) WakeAt() time.Time {
 // collect adds a plugin to the list of each question that it answers and whose switch is on.
 func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	if o, ok := plugin.(SessionOpener); ok {
-		p.openers = append(p.openers, opener{o, plugin.Name()})
+		at := len(p.openers)
+		if _, isFirst := plugin.(SubtreeDeclarer); isFirst {
+			at = 0
+		}
+		p.openers = slices.Insert(p.openers, at, opener{o, plugin.Name()})
 	}
 	if d, ok := plugin.(KeyDeclarer); ok {
 		p.Keys = p.Keys.With(d.DeclareKeys())

@@ -13,8 +13,12 @@ type Questions struct{ Policy *Policy }
 // CompareQueues compares queues by the order in which they are served.
 func (q Questions) CompareQueues(a, b *cluster.Queue) int {
 	order := q.Policy.queueOrder
-	if subtrees := q.Policy.Subtrees(); subtrees != nil && subtrees.Contains(guarantee.Common(a.QuotaNode(), b.QuotaNode())) {
-		order = q.Policy.subtreeQueueOrder
+	if subtrees := q.Policy.Subtrees(); subtrees != nil {
+		if subtrees.Contains(guarantee.Common(a.QuotaNode(), b.QuotaNode())) {
+			order = q.Policy.subtreeQueueOrder
+		} else { // the queues of a subtree stay together, so that the two orders do not contradict each other
+			a, b = outermost(subtrees, a), outermost(subtrees, b)
+		}
 	}
 	for _, plugin := range order {
 		if c := plugin.CompareQueues(a, b); c != 0 {
@@ -22,6 +26,17 @@ func (q Questions) CompareQueues(a, b *cluster.Queue) int {
 		}
 	}
 	return cluster.CompareQueues(a, b)
+}
+
+// outermost returns the top of the subtree in which a queue is, or the queue itself.
+func outermost(subtrees *guarantee.Subtrees, q *cluster.Queue) *cluster.Queue {
+	top := subtrees.Top(q.QuotaNode())
+	for p := q; top != nil && p != nil; p = p.Parent {
+		if p.QuotaNode() == top {
+			return p
+		}
+	}
+	return q
 }
 
 // CompareJobs compares jobs of a queue by the order in which they are served.

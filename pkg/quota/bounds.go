@@ -45,12 +45,31 @@ func (b *bounding) vector() resources.Vector {
 
 func (b *bounding) boundFlat(t *Tree) {
 	guarantees := make(resources.Vector, b.dims)
-	for n := range t.Nodes {
+	for n := range b.seen(t) {
 		guarantees.Add(b.guarantee(n, nil))
 	}
-	for n := range t.Nodes {
+	for n := range b.seen(t) {
 		b.bound(n, b.total, guarantees)
 	}
+}
+
+// seen yields the nodes of the tree that the view sees.
+func (b *bounding) seen(t *Tree) func(yield func(*Node) bool) {
+	return func(yield func(*Node) bool) {
+		for n := range t.Nodes {
+			if b.Seen(n) == n && !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// below returns the children of a node that the view sees.
+func (b *bounding) below(n *Node) []*Node {
+	if b.isWhole(n) {
+		return nil
+	}
+	return n.children
 }
 
 func (b *bounding) boundTree(t *Tree) {
@@ -69,7 +88,7 @@ func (b *bounding) boundTree(t *Tree) {
 // guaranteeAll works out the guarantees of a node and of all below it, children first.
 func (b *bounding) guaranteeAll(n *Node) resources.Vector {
 	var below resources.Vector
-	for _, child := range n.children {
+	for _, child := range b.below(n) {
 		below.Add(b.guaranteeAll(child))
 	}
 	return b.guarantee(n, below)
@@ -88,18 +107,19 @@ func (b *bounding) guarantee(n *Node, below resources.Vector) resources.Vector {
 
 // boundChildren sets the bounds of all nodes below n, which has its bounds already.
 func (b *bounding) boundChildren(n *Node) {
-	if len(n.children) == 0 {
+	children := b.below(n)
+	if len(children) == 0 {
 		return
 	}
 	room, guarantees := make(resources.Vector, b.dims), make(resources.Vector, b.dims)
 	for d := range room {
 		dim := resources.Dim(d)
 		room[d] = b.Of(n).Ceiling.Value(dim)
-		for _, child := range n.children {
+		for _, child := range children {
 			guarantees[d] += b.guaranteed(child, dim)
 		}
 	}
-	for _, child := range n.children {
+	for _, child := range children {
 		b.bound(child, room, guarantees)
 		b.boundChildren(child)
 	}

@@ -77,6 +77,7 @@ func (v *View) Fits(n *Node, c Claim) bool {
 // Full returns the highest and the lowest node whose ceilings leave no room for a claim, nil if it fits everywhere. As
 // long as the highest is full, room in the nodes below it does not help.
 func (v *View) Full(n *Node, c Claim) (highest, lowest *Node) {
+	n = v.Seen(n)
 	for i := range c.whole {
 		d := resources.Dim(i)
 		need, isOver := c.need(d), false
@@ -132,6 +133,7 @@ func (v *View) Shortages(index *resources.Index, n *Node, c Claim) []verdict.Sho
 
 // Refusal returns the verdict for a claim that does not fit under the ceiling of a node.
 func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdict {
+	n = v.Seen(n)
 	ceiling := v.Of(n).Ceiling.Value
 	refusal := &verdict.Verdict{Code: verdict.OverCapability, Subject: n.Name, Help: n.help()}
 	alone := ToPlace(c.whole)

@@ -38,6 +38,7 @@
 //  8. Of two queues at most one may take resources of the other that are within shares. No queue takes by its share
 //     what another holds within its own share. So what a queue took by right is not taken back.
 //  9. No answer depends on the order in which nodes were added.
+//  10. A view that sees a subtree as one queue ([Policy.Whole]) answers as if a single queue held all of it.
 //
 // This package must not know pods, jobs or nodes of the cluster, Kubernetes objects, plugins, actions, or the clock.
 package quota

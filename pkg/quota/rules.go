@@ -51,8 +51,11 @@ type Between struct {
 	OrderOnly bool
 	// SurplusOnly says that among queues of equal priority only what lies above a share may be reclaimed.
 	SurplusOnly bool
+	// Whole is as in [Policy]: the priority of a subtree that counts as one queue is that of its top.
+	Whole func(n *Node) *Node
 
 	written  *View
+	outside  *View // sees such subtrees as one queue
 	before   Held
 	hasLower bool
 }
@@ -60,12 +63,12 @@ type Between struct {
 // NewBetween returns the rules for a preemptor. The ledger of this moment is the state before the plan. acrossQueues
 // says that pods of other queues may be evicted.
 func NewBetween(t *Tree, b Between, acrossQueues bool) *Between {
-	b.written = Written(Policy{OrderOnly: b.OrderOnly})
+	b.written, b.outside = Written(Policy{}), Written(Policy{OrderOnly: b.OrderOnly, Whole: b.Whole})
 	b.before = Held{}
 	b.before.Note(b.Preemptor)
 	if acrossQueues {
 		for n := range t.Nodes {
-			if b.hasLower = n.Jobs > 0 && b.written.rank(b.Preemptor, n) > 0; b.hasLower {
+			if b.hasLower = n.Jobs > 0 && b.outside.rank(b.Preemptor, n) > 0; b.hasLower {
 				break
 			}
 		}
@@ -78,7 +81,7 @@ func (b *Between) Forbids(victim *Node) string {
 	switch {
 	case victim == b.Preemptor:
 		return ""
-	case b.written.rank(b.Preemptor, victim) < 0:
+	case b.outside.rank(b.Preemptor, victim) < 0:
 		return HigherPriority
 	case !b.isReclaimable(victim):
 		return NotReclaimable
@@ -118,7 +121,7 @@ func (b *Between) WhyProtected(victim *Node, leaving, wanted resources.Vector, i
 
 // NeedsRight implements [Rules]. Against queues of lower priority the preemptor needs no right (rule Q4).
 func (b *Between) NeedsRight(victim *Node) bool {
-	return victim != b.Preemptor && b.written.rank(b.Preemptor, victim) == 0
+	return victim != b.Preemptor && b.outside.rank(b.Preemptor, victim) == 0
 }
 
 // IsEntitled implements [Rules]. The amount must be within the share, and the share must name some of it.
@@ -126,14 +129,15 @@ func (b *Between) IsEntitled(amount resources.Vector) bool {
 	if b.Shares == nil {
 		return false
 	}
-	share, speaks := b.Shares.Of(b.Preemptor).Share, false
+	n, speaks := b.Shares.Seen(b.Preemptor), false
+	share := b.Shares.Of(n).Share
 	for i, need := range amount {
 		d := resources.Dim(i)
 		limit, counts := share.At(d)
 		if need <= 0 || !counts {
 			continue
 		}
-		if b.Preemptor.Subtree.Allocated.At(d)+need > limit {
+		if n.Subtree.Allocated.At(d)+need > limit {
 			return false
 		}
 		speaks = speaks || limit > 0
@@ -148,16 +152,18 @@ func (b *Between) MayExceed(amount resources.Vector) bool {
 		return true
 	}
 	var share resources.Limits
+	n := b.Preemptor
 	if b.Shares != nil {
-		share = b.Shares.Of(b.Preemptor).Share
+		n = b.Shares.Seen(n)
+		share = b.Shares.Of(n).Share
 	}
 	for i, need := range amount {
 		d := resources.Dim(i)
 		if d == resources.Pods {
 			continue // one large pod may be replaced by two small ones
 		}
-		after := b.Preemptor.Subtree.Allocated.At(d) + need
-		if need > 0 && after > b.before[b.Preemptor].At(d) && after > share.Value(d) {
+		after := n.Subtree.Allocated.At(d) + need
+		if need > 0 && after > b.before[n].At(d) && after > share.Value(d) {
 			return false
 		}
 	}
@@ -167,19 +173,20 @@ func (b *Between) MayExceed(amount resources.Vector) bool {
 // Compare implements [Rules]. The lowest priority comes first, then the queue furthest above its share at this point of
 // the plan.
 func (b *Between) Compare(p, q *Node) int {
-	if c := cmp.Compare(p.Priority, q.Priority); c != 0 || b.Shares == nil {
+	if c := cmp.Compare(b.Priority(p), b.Priority(q)); c != 0 || b.Shares == nil {
 		return c
 	}
 	return b.Shares.Ratio(q).Compare(b.Shares.Ratio(p))
 }
 
 // Priority implements [Rules].
-func (b *Between) Priority(n *Node) int64 { return int64(n.Priority) }
+func (b *Between) Priority(n *Node) int64 { return int64(b.outside.Seen(n).Priority) }
 
 // Standing implements [Rules].
 func (b *Between) Standing(n *Node) Standing {
 	s := Standing{Held: n.Subtree.Allocated}
 	if b.Shares != nil {
+		s.Held = b.Shares.Seen(n).Subtree.Allocated
 		s.Ratio, s.Deserved = b.Shares.Ratio(n), b.Shares.Of(n).Share
 	}
 	return s

@@ -157,7 +157,8 @@ func (v *View) ShareShortages(index *resources.Index, n *Node, c Claim) []verdic
 
 // MayGive says why an amount may not be reclaimed from a node for another node, "" if it may. No queue falls below its
 // guarantee (rule Q2). Against a preemptor of higher priority only the guarantee is protected. Otherwise the victim's
-// queue, and the queues above that protect it, must hold more than their shares (rule Q1).
+// queue, and the queues above that protect it, must hold more than their shares (rule Q1). The nodes must not be of one subtree that the view
+// sees as one queue.
 func (v *View) MayGive(victim, preemptor *Node, leaving resources.Vector) string {
 	switch {
 	case v.breaksGuarantee(victim, leaving, preemptor, nil, nil):
@@ -189,7 +190,7 @@ func (v *View) MayGive(victim, preemptor *Node, leaving resources.Vector) string
 // (rule Q2). A node that contains the preemptor also gets what is wanted. It may be below its guarantee, but not
 // further than before. If before is nil, such nodes are not checked.
 func (v *View) breaksGuarantee(victim *Node, leaving resources.Vector, preemptor *Node, wanted resources.Vector, before Held) bool {
-	for n := victim; n != nil; n = v.above(n) {
+	for n := v.Seen(victim); n != nil; n = v.above(n) {
 		guarantee := v.Of(n).Guarantee
 		if guarantee.Len() == 0 {
 			continue

@@ -20,7 +20,29 @@ type Policy struct {
 	AnyExcess bool
 	// EmptyIsReached says that a queue that deserves nothing has the ratio 1, like a queue that holds what it deserves.
 	EmptyIsReached bool
+	// Whole returns the node whose subtree the view sees as one queue, if a node is in such a subtree, otherwise nil. What is asked about
+	// any node of the subtree is answered about that node, which counts what all of them hold. Nil has no such subtrees.
+	Whole func(n *Node) *Node
 }
+
+// Seen returns the node about which a question about n is answered.
+func (p *Policy) Seen(n *Node) *Node {
+	if p.Whole != nil {
+		if whole := p.Whole(n); whole != nil {
+			return whole
+		}
+	}
+	return n
+}
+
+// IsPart reports whether a node is in a subtree that the view sees as one queue.
+func (p *Policy) IsPart(n *Node) bool { return p.Whole != nil && p.Whole(n) != nil }
+
+// AreOne reports whether two nodes are of the same such subtree.
+func (p *Policy) AreOne(n, m *Node) bool { return p.IsPart(n) && p.Seen(n) == p.Seen(m) }
+
+// isWhole reports whether the view sees the subtree of a node as one queue.
+func (p *Policy) isWhole(n *Node) bool { return p.Whole != nil && p.Whole(n) == n }
 
 // Bounds are the limits and the share of a node in a view.
 type Bounds struct {
@@ -57,6 +79,7 @@ func (v *View) Bound(n *Node) *Bounds {
 
 // Of returns the bounds of a node. The caller must not change them.
 func (v *View) Of(n *Node) *Bounds {
+	n = v.Seen(n)
 	if v.bounds == nil {
 		return &n.written
 	}
@@ -68,7 +91,8 @@ func (v *View) Of(n *Node) *Bounds {
 
 // Held returns the usage that counts for a node: its own with a flat policy, otherwise that of its subtree.
 func (v *View) Held(n *Node) *Usage {
-	if v.Flat {
+	n = v.Seen(n)
+	if v.Flat && !v.isWhole(n) {
 		return &n.Own
 	}
 	return &n.Subtree
@@ -79,14 +103,15 @@ func (v *View) above(n *Node) *Node {
 	if v.Flat {
 		return nil
 	}
-	return n.parent
+	return v.Seen(n).parent
 }
 
 // used returns what a node uses of a resource, and what it deserves of it and does not lend.
 func (v *View) used(n *Node, d resources.Dim) (used, withheld int64) {
 	if v.Flat {
-		return n.Own.Allocated.At(d), 0
+		return v.Held(n).Allocated.At(d), 0
 	}
+	n = v.Seen(n)
 	return n.Used(d), n.Withheld(d)
 }
 
@@ -106,6 +131,7 @@ func (v *View) ancestors(n *Node) func(yield func(*Node) bool) {
 
 // rank compares the priorities of two queues. It is positive if the preemptor's queue may take what the other deserves.
 func (v *View) rank(preemptor, victim *Node) int {
+	preemptor, victim = v.Seen(preemptor), v.Seen(victim)
 	switch {
 	case v.OrderOnly || preemptor.Priority == victim.Priority:
 		return 0

@@ -59,7 +59,7 @@ func (a *Action) LowestTaskPriority(j *cluster.Job) int64 {
 func betweenQueues(s *framework.Session, scope decision.Scope, preemptor *cluster.Job) quota.Rules {
 	orderOnly := s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder
 	return quota.NewBetween(s.Cluster.Quota(), quota.Between{Preemptor: preemptor.QuotaNode(), Shares: s.Policy.Shares(),
-		OrderOnly: orderOnly, SurplusOnly: scope == decision.BetweenQueues}, scope.CrossesQueues())
+		OrderOnly: orderOnly, SurplusOnly: scope == decision.BetweenQueues, Whole: s.Policy.Whole()}, scope.CrossesQueues())
 }
 
 // QueueProtection names the rule that protects all that a queue holds from reclaiming by another queue. It is "" if

@@ -69,7 +69,7 @@ func (p *plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 // OpenSession works out the bounds of all queues.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster = s.Cluster
-	policy := quota.Policy{Flat: !p.hierarchical, Levels: p.levels, EmptyIsReached: true,
+	policy := quota.Policy{Flat: !p.hierarchical, Levels: p.levels, EmptyIsReached: true, Whole: s.Policy.Whole(),
 		OrderOnly: s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder}
 	p.attainable = p.bounded(policy, true)
 	p.view = p.attainable
@@ -100,6 +100,9 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	}
 	if v := p.refusal(view, j.Queue, quota.ToAdmit(j.MinResources, j)); v != nil {
 		return framework.Reject, v
+	}
+	if view.IsPart(&j.Queue.Node) {
+		return framework.Abstain, nil
 	}
 	return framework.Permit, nil
 }

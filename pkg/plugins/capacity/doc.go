@@ -32,6 +32,7 @@
 //     fall below its guarantee in what the pod requests (rule Q2). Nor is it if it requests nothing that the preemptor
 //     requests. Against queues of higher priority nothing else is protected (rule Q1), unless the configuration says
 //     that priority only orders queues.
+//  9. A subtree of guaranteed shares counts as one queue, its top. Within it the plugin abstains.
 //
 // The session checks whether a queue is open, and places no jobs of a closed one. This plugin checks only whether a
 // queue may reclaim, also for jobs that were accepted before the queue was closed.

@@ -24,7 +24,7 @@ func (p *plugin) MayReclaim(q *cluster.Queue, t *cluster.Task) *verdict.Verdict 
 
 // overShare returns by how much a task exceeds the share.
 func (p *plugin) overShare(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	v := &verdict.Verdict{Code: verdict.OverShare, Subject: q.Name, Help: verdict.HelpOwnQueue,
+	v := &verdict.Verdict{Code: verdict.OverShare, Subject: p.view.Seen(&q.Node).Name, Help: verdict.HelpOwnQueue,
 		Shortages: p.view.ShareShortages(p.cluster.Resources, &q.Node, quota.ToPlace(t.Request()))}
 	if v.Shortages == nil {
 		v.Detail = "it deserves nothing of what is requested"
@@ -34,6 +34,9 @@ func (p *plugin) overShare(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 
 // VoteReclaim permits evicting pods that hold something wanted, if their queue is above its share.
 func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
+	if p.view.AreOne(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node) {
+		return framework.Abstain, ""
+	}
 	leaving := d.Leaving()
 	if !isWanted(d.Preemptor, leaving) {
 		return framework.Reject, notWanted

@@ -121,6 +121,9 @@ func (p *plugin) OpenSession(s *framework.Session) {
 // Subtrees are those of this session.
 func (p *plugin) Subtrees() *guarantee.Subtrees { return p.subtrees }
 
+// HasAll reports whether the rules hold between all queues.
+func (p *plugin) HasAll() bool { return slices.Contains(p.names, schedulingv1beta1.RootQueue) }
+
 // ValidateJob refuses jobs in queues that have queues below them.
 func (p *plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 	if j.Queue.IsLeaf() || !p.subtrees.Contains(j.QuotaNode()) {

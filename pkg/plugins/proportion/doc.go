@@ -20,6 +20,7 @@
 //     some resource. The other queue may reclaim up to what it deserves (rules Q1, Q4). Against a queue of higher
 //     priority the share is not protected, unless the configuration says that priority only orders queues. The eviction
 //     engine decides how much is evicted, and applies the other rules.
+//  7. A subtree of guaranteed shares counts as one queue, its top. Within it the plugin abstains.
 //
 // The session checks whether a queue is open, and places no jobs of a closed one. This plugin checks only whether a
 // queue may reclaim, also for jobs that were accepted before the queue was closed.

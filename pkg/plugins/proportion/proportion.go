@@ -40,14 +40,17 @@ func (*plugin) Name() string { return Name }
 // OpenSession works out the share of every queue with jobs or a guarantee.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster = s.Cluster
-	policy := quota.Policy{Flat: true, Strict: true, AnyExcess: true,
+	policy := quota.Policy{Flat: true, Strict: true, AnyExcess: true, Whole: s.Policy.Whole(),
 		OrderOnly: s.Policy.Configuration.Compatibility.QueuePriority == conf.QueuePriorityOrder}
 	p.written = quota.Written(policy)
 	var guarantees resources.Vector
 	queues := slices.DeleteFunc(p.cluster.Queues(), func(q *cluster.Queue) bool {
+		if p.written.Seen(&q.Node) != &q.Node {
+			return true // a part of a subtree that counts as one queue
+		}
 		guarantee := q.Guarantee.Vector()
 		guarantees.Add(guarantee)
-		return q.Jobs == 0 && guarantee.IsZero()
+		return q.Jobs == 0 && guarantee.IsZero() && !p.written.IsPart(&q.Node)
 	})
 	slices.SortFunc(queues, cluster.CompareQueues)
 	before, total := p.view, p.cluster.Shared(false)
@@ -63,7 +66,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 		if before != nil {
 			was = before.Of(&q.Node).Deserved
 		}
-		moved = moved || moves(q, was, p.view.Of(&q.Node).Deserved)
+		moved = moved || p.moves(q, was, p.view.Of(&q.Node).Deserved)
 	}
 	if moved {
 		p.cluster.Note(wake.ShareChanged)
@@ -106,7 +109,7 @@ func (p *plugin) share(queues []*cluster.Queue, total resources.Vector) {
 		counts[d] = total.At(d) > 0
 		for n, q := range queues {
 			floor := q.Guarantee.Amount(d)
-			top := max(min(wanted(q).At(d), p.view.Of(&q.Node).Ceiling.Value(d)), floor)
+			top := max(min(p.wanted(q).At(d), p.view.Of(&q.Node).Ceiling.Value(d)), floor)
 			portions[n] = portion{weight: q.Weight, floor: floor, top: top}
 		}
 		p.divider.divide(total.At(d))
@@ -118,12 +121,12 @@ func (p *plugin) share(queues []*cluster.Queue, total resources.Vector) {
 
 // moves reports whether a new share may help jobs of a queue: the queue requests more and now deserves more, or it no
 // longer holds what it deserves. The requests of other queues change a share too, and no event says so.
-func moves(q *cluster.Queue, before, now resources.Vector) bool {
+func (p *plugin) moves(q *cluster.Queue, before, now resources.Vector) bool {
 	for i, deserved := range now {
 		d := resources.Dim(i)
-		held := q.Own.Allocated.At(d)
+		held := p.view.Held(&q.Node).Allocated.At(d)
 		switch was := before.At(d); {
-		case deserved > was && wanted(q).At(d) > held, deserved < was && held > deserved:
+		case deserved > was && p.wanted(q).At(d) > held, deserved < was && held > deserved:
 			return true
 		}
 	}
@@ -131,11 +134,12 @@ func moves(q *cluster.Queue, before, now resources.Vector) bool {
 }
 
 // wanted is what a queue requests.
-func wanted(q *cluster.Queue) resources.Vector {
+func (p *plugin) wanted(q *cluster.Queue) resources.Vector {
+	held := p.written.Held(&q.Node)
 	if q.Problem != "" || !q.Open() {
-		return q.Own.Allocated
+		return held.Allocated
 	}
-	return q.Own.Request
+	return held.Request
 }
 
 // CompareQueues puts higher priority first, then the smaller ratio of what is held to the share.
@@ -202,6 +206,9 @@ func (p *plugin) overShare(q *cluster.Queue, claim quota.Claim) *verdict.Verdict
 // VoteReclaim permits evicting pods if their queue holds more than it deserves of some resource. Against a preemptor of
 // higher queue priority it always does (rule Q1).
 func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
+	if p.view.AreOne(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node) {
+		return framework.Abstain, ""
+	}
 	if why := p.view.MayGive(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node, d.Leaving()); why != "" {
 		return framework.Reject, why
 	}
@@ -209,7 +216,7 @@ func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, strin
 }
 
 func (p *plugin) refusal(q *cluster.Queue, shortages []verdict.Shortage) *verdict.Verdict {
-	return &verdict.Verdict{Code: verdict.OverShare, Subject: q.Name, Help: verdict.HelpOwnQueue,
+	return &verdict.Verdict{Code: verdict.OverShare, Subject: p.view.Seen(&q.Node).Name, Help: verdict.HelpOwnQueue,
 		Shortages: shortages, Detail: p.deserves(q, shortages)}
 }
 
@@ -236,8 +243,11 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	if j.AwaitsPods() {
 		view = p.attainable
 	}
-	if view.Fits(&j.Queue.Node, claim) {
-		return framework.Permit, nil
+	switch {
+	case !view.Fits(&j.Queue.Node, claim):
+		return framework.Reject, view.Refusal(p.cluster.Resources, &j.Queue.Node, claim)
+	case view.IsPart(&j.Queue.Node):
+		return framework.Abstain, nil
 	}
-	return framework.Reject, view.Refusal(p.cluster.Resources, &j.Queue.Node, claim)
+	return framework.Permit, nil
 }

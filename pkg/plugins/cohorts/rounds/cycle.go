@@ -1,6 +1,7 @@
 package rounds
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -50,6 +51,7 @@ func (c *Cycle) Run() {
 	for _, w := range later {
 		c.Queues.Retry(w)
 	}
+	c.ask()
 	for round := 1; ; {
 		for c.Round() && (c.MaxRounds == 0 || round < c.MaxRounds) {
 			round++
@@ -58,9 +60,7 @@ func (c *Cycle) Run() {
 			break
 		}
 	}
-	if c.MaxRounds == 0 {
-		clear(c.begun) // all searches have come to their end
-	}
+	maps.DeleteFunc(c.begun, func(w *workload.Workload, _ *workload.Nomination) bool { return !w.IsWaiting() || w.IsRefused() })
 	c.Queues.Settle()
 }
 
@@ -71,7 +71,7 @@ func (c *Cycle) Round() bool {
 	var order []*workload.Nomination
 	heads := c.Queues.Heads()
 	for _, w := range heads {
-		n := c.nominate(w)
+		n := c.nominateAll(w)
 		if n.Assignment.Mode == workload.NoFit {
 			c.refuse(n, workload.RefusedNoFit)
 			continue
@@ -231,12 +231,17 @@ func (c *Cycle) book(n *workload.Nomination, isFit bool) {
 func (c *Cycle) skip(n *workload.Nomination) {
 	n.Outcome = workload.Skipped
 	n.Workload.Cursor = n.Assignment.Cursor
-	if toTheEnd, is := c.withholds(n.Queue); is && !c.more {
+	for _, a := range n.Assignment.Usage { // it waits for all that it would have taken
+		n.Assignment.Lacks = appendNew(n.Assignment.Lacks, a.FR)
+	}
+	c.join(n)
+	toTheEnd, isWithheld := c.withholds(n.Queue)
+	switch {
+	case n.Assignment.Cursor != nil: // the next try is with other flavors
+		c.begin(n)
+		c.more = c.more || isWithheld
+	case isWithheld && !c.more:
 		// Only what is withheld can have stood in the way. It does so to the end of the cycle, or as long as a strict head is blocked.
-		n.Assignment.Cursor = nil
-		for _, a := range n.Assignment.Usage { // it waits for all that it would take
-			n.Assignment.Lacks = appendNew(n.Assignment.Lacks, a.FR)
-		}
 		c.Queues.Refuse(n.Workload, n.Assignment)
 		if toTheEnd {
 			c.again = append(c.again, n.Workload)
@@ -245,21 +250,30 @@ func (c *Cycle) skip(n *workload.Nomination) {
 	c.tell(n)
 }
 
-// refuse notes that a Workload is inadmissible until something changes, or that it has flavors left to try.
-func (c *Cycle) refuse(n *workload.Nomination, outcome workload.Outcome) {
-	n.Outcome = outcome
-	n.Workload.Cursor = n.Assignment.Cursor
-	c.more = true // its queue has another head, or there are flavors left to try
+// begin keeps what was short at the flavors that a search has tried, and join adds it to what was short at the others.
+func (c *Cycle) begin(n *workload.Nomination) {
+	if c.begun == nil {
+		c.begun = map[*workload.Workload]*workload.Nomination{}
+	}
+	c.begun[n.Workload] = n
+}
+
+func (c *Cycle) join(n *workload.Nomination) {
 	if before := c.begun[n.Workload]; before != nil {
 		n.Assignment.Join(before.Assignment)
 		n.Held = n.Held || before.Held
 		delete(c.begun, n.Workload)
 	}
+}
+
+// refuse notes that a Workload is inadmissible until something changes, or that it has flavors left to try.
+func (c *Cycle) refuse(n *workload.Nomination, outcome workload.Outcome) {
+	n.Outcome = outcome
+	n.Workload.Cursor = n.Assignment.Cursor
+	c.more = true // its queue has another head, or there are flavors left to try
+	c.join(n)
 	if n.Assignment.Cursor != nil {
-		if c.begun == nil {
-			c.begun = map[*workload.Workload]*workload.Nomination{}
-		}
-		c.begun[n.Workload] = n
+		c.begin(n)
 	} else {
 		c.Queues.Refuse(n.Workload, n.Assignment)
 		if outcome == workload.RefusedNoFit {

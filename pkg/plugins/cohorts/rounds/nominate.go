@@ -7,6 +7,20 @@ import (
 	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
 )
 
+// nominateAll is nominate. The head of a strict queue tries all flavors at once until one fits or may be made to: while it tried one in each
+// round, others could take what it is entitled to.
+func (c *Cycle) nominateAll(w *workload.Workload) *workload.Nomination {
+	n := c.nominate(w)
+	for w.Queue.Strict && n.Assignment.Cursor != nil && n.Assignment.Mode < workload.Fit && len(n.Victims) == 0 {
+		w.Cursor = n.Assignment.Cursor
+		next := c.nominate(w)
+		next.Assignment.Join(n.Assignment)
+		next.Held = next.Held || n.Held
+		n = next
+	}
+	return n
+}
+
 // nominate works out what a head would get now: flavors, the number of pods, and who would be evicted.
 func (c *Cycle) nominate(w *workload.Workload) *workload.Nomination {
 	own := c.own(w.Queue)

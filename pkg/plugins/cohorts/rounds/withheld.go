@@ -144,6 +144,28 @@ func (c *Cycle) review() {
 	}
 }
 
+// ask has blocked heads tried again where others of their trees are tried: whose turn it is may be different by now.
+func (c *Cycle) ask() {
+	if len(c.blocked) == 0 {
+		return
+	}
+	c.review()
+	trees := treesOf(c.Queues.Heads())
+	for q, h := range c.blocked {
+		if trees[q.Tree()] {
+			c.Queues.Retry(h.head)
+		}
+	}
+}
+
+func treesOf(heads []*workload.Workload) map[*cohort.Tree]bool {
+	trees := map[*cohort.Tree]bool{}
+	for _, w := range heads {
+		trees[w.Queue.Tree()] = true
+	}
+	return trees
+}
+
 // unblock ends what is withheld for the head of a strict queue about which another decision was made.
 func (c *Cycle) unblock(w *workload.Workload) {
 	if h, is := c.blocked[w.Queue]; is && h.head == w {
@@ -159,10 +181,7 @@ func (c *Cycle) stand(heads []*workload.Workload) (nominations []*workload.Nomin
 	if len(c.blocked) == 0 || len(heads) == 0 {
 		return nil
 	}
-	trees := map[*cohort.Tree]bool{}
-	for _, w := range heads {
-		trees[w.Queue.Tree()] = true
-	}
+	trees := treesOf(heads)
 	c.standing = map[*workload.Nomination]bool{}
 	byName := func(a, b *workload.Queue) int { return cmp.Compare(a.Name, b.Name) }
 	for _, q := range slices.SortedFunc(maps.Keys(c.blocked), byName) {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"hekla.sh/hekla/internal/queueing/lifecycle"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/test/cohorts/world"
 )
 
@@ -53,4 +55,44 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("%d evictions; of high run %v", w.Evictions, w.Running("high"))
 		}
 	})
+}
+
+func TestRestorePlan(t *testing.T) {
+	begin := func(t *testing.T) *world.World {
+		w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").Apply(one(4, "LowerPriority")).Apply(workloadOf("low", "q", 0, 1, "4")).Rest(20)
+		w.Grace = 6
+		w.Apply(workloadOf("high", "q", 5, 1, "4"))
+		for w.Evictions == 0 {
+			w.Step()
+		}
+		return w
+	}
+	t.Run("nodes that were promised are promised again", func(t *testing.T) {
+		w := begin(t).Restart(nil)
+		w.Step()
+		plans := w.Plans().InOrder()
+		if len(plans) != 1 || len(plans[0].Promised()) != 1 || plans[0].Promised()[0].Node.Name != "n1" {
+			t.Fatalf("the plans are %v", plans)
+		}
+		if w.Rest(40).Expect("high", "admitted"); w.Evictions != 1 {
+			t.Errorf("%d evictions", w.Evictions)
+		}
+	})
+	t.Run("a plan whose node is gone ends, and another is used", func(t *testing.T) {
+		w := begin(t)
+		w.RemoveNode("n1")
+		w.AddNode("n2", "cpu=4").Restart(nil).Rest(40).Expect("high", "admitted")
+		if len(w.Plans().InOrder()) != 0 || w.Running("high")["n2"] != 1 {
+			t.Errorf("%d plans, and it runs on %v", len(w.Plans().InOrder()), w.Running("high"))
+		}
+	})
+}
+
+func TestNothingIsAdmittedWhilePodsAreNotReady(t *testing.T) {
+	w := world.New(t, world.Configuration("{waitForPodsReady: {enable: true, blockAdmission: true}}")).AddNode("n1", "cpu=4").Apply(one(4, "Never"))
+	w.Apply(workloadOf("a", "q", 0, 1, "1")).Rest(20).Expect("a", "admitted")
+	w.Apply(workloadOf("b", "q", 0, 1, "1")).Rest(20)
+	w.Expect("b", "WaitingForPodsReady: waiting for all admitted workloads to be in PodsReady condition")
+	w.Edit("a", func(o *v1beta2.Workload) { lifecycle.Observe(o, true, w.Now) })
+	w.Rest(20).Expect("b", "admitted")
 }

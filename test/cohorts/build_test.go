@@ -234,7 +234,7 @@ func (m *model) state() string {
 			for _, fr := range tree.FRs() {
 				said = append(said, fmt.Sprintf("%s %d: %d of %d, %d left", n.Path(), fr, n.Usage(fr), n.Subtree(fr), n.Available(fr)))
 			}
-			for _, child := range slices.Concat(n.Queues(), n.Cohorts()) {
+			for _, child := range n.Children() {
 				visit(child)
 			}
 		}

@@ -295,6 +295,39 @@ func TestTwoBlockedStrictHeadsDoNotWaitForEachOther(t *testing.T) {
 	w.Rest(20).Expect("b", "admitted")
 }
 
+// The own Workload is taken first, since the own queue has the highest share, and frees no node that helps. When the node of another queue
+// is free it is not needed any more. But with it back the share would be too high to take the other: both leave.
+func TestVictimsThatGivingBackWouldMakeUnlawfulAllLeave(t *testing.T) { // 9
+	w := world.New(t, world.Configuration("{fairSharing: true}")).AddNode("n1", "cpu=5").AddNode("n2", "cpu=4", "zone", "b").AddNode("n3", "cpu=4")
+	w.Apply(`{kind: ResourceFlavor, metadata: {name: default}}
+---
+{kind: Cohort, metadata: {name: all}, spec: {resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 13}]}]}]}}`)
+	for _, q := range []string{"q", "r"} {
+		w.Apply(fmt.Sprintf(`{kind: ClusterQueue, metadata: {name: %s}, spec: {namespaceSelector: {}, cohortName: all, preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any},
+  resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 0}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: %s}, spec: {clusterQueue: %s}}`, q, q, q))
+	}
+	inZone := func(text string) string {
+		return strings.Replace(text, "{spec: {containers", "{spec: {nodeSelector: {zone: b}, containers", 1)
+	}
+	w.Apply(workloadOf("own", "q", 0, 1, "5")).Apply(inZone(workloadOf("there", "r", 0, 1, "4"))).Apply(workloadOf("other", "r", 0, 1, "4")).Rest(20)
+	w.Expect("own", "admitted").Expect("there", "admitted").Expect("other", "admitted")
+	w.Apply(inZone(workloadOf("taker", "q", 5, 1, "4")))
+	evicted := map[string]string{}
+	for range 20 {
+		w.Step()
+		for _, said := range w.Said {
+			if words := strings.Fields(said); words[0] == "evict" {
+				evicted[words[1]] = words[2]
+			}
+		}
+	}
+	if w.Expect("taker", "admitted"); len(evicted) != 2 || evicted["own"] != "InClusterQueue" || evicted["there"] != "InCohortFairSharing" {
+		t.Errorf("evicted are %v", evicted)
+	}
+}
+
 func TestSchedulersDecideTheSameWhateverTheOrderOfInput(t *testing.T) { // 10
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for seed := range uint64(20) {

@@ -96,10 +96,8 @@ func (t *table) show(n *cohort.Node, name string, depth int) {
 		t.add(n, depth)
 		name, depth = "", depth+1
 	}
-	for _, below := range [][]*cohort.Node{n.Cohorts(), n.Queues()} {
-		for _, m := range below {
-			t.show(m, name, depth)
-		}
+	for _, m := range n.Children() {
+		t.show(m, name, depth)
 	}
 }
 
@@ -111,11 +109,9 @@ func sum(n *cohort.Node, fr resources.Dim) sums {
 	if n.IsQueue {
 		s.used = n.Usage(fr)
 	}
-	for _, below := range [][]*cohort.Node{n.Cohorts(), n.Queues()} {
-		for _, m := range below {
-			of := sum(m, fr)
-			s.quota, s.used = s.quota+of.quota, s.used+of.used
-		}
+	for _, m := range n.Children() {
+		of := sum(m, fr)
+		s.quota, s.used = s.quota+of.quota, s.used+of.used
 	}
 	return s
 }
@@ -165,10 +161,8 @@ func (t *table) waiting(n *cohort.Node) int64 {
 		return t.pending[n.Name]
 	}
 	count := int64(0)
-	for _, below := range [][]*cohort.Node{n.Cohorts(), n.Queues()} {
-		for _, m := range below {
-			count += t.waiting(m)
-		}
+	for _, m := range n.Children() {
+		count += t.waiting(m)
 	}
 	return count
 }

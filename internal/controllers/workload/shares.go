@@ -82,9 +82,7 @@ func (r *shares) write(ctx context.Context, object, before client.Object, part *
 // collect adds the shares of a node and all below it.
 func collect(n *cohort.Node, into map[bool]map[string]int64) {
 	into[n.IsQueue][n.Name] = n.Share().Weighted()
-	for _, below := range [][]*cohort.Node{n.Cohorts(), n.Queues()} {
-		for _, m := range below {
-			collect(m, into)
-		}
+	for _, m := range n.Children() {
+		collect(m, into)
 	}
 }

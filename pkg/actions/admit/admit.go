@@ -37,10 +37,13 @@ func (a *action) Execute(s *framework.Session) {
 	s.Workloads.AreKept = true
 	k := &keeper{Session: s, forms: &a.forms}
 	k.keep()
+	queues := s.Workloads.Queues()
 	if policy.BlocksAdmission() && k.awaitsReady() {
+		for _, w := range queues.Heads() {
+			s.Workloads.AwaitReady(w)
+		}
 		return
 	}
-	queues := s.Workloads.Queues()
 	if s.Workloads.HaveNodesChanged() {
 		queues.NodesChanged()
 	}

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"fmt"
-	"slices"
 
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
@@ -37,7 +36,7 @@ func (q *Queues) auditBelow(n *cohort.Node, fr resources.Dim, found *[]string) (
 			}
 		}
 	}
-	for _, child := range slices.Concat(n.Queues(), n.Cohorts()) {
+	for _, child := range n.Children() {
 		kept := int64(0)
 		if limit := child.LendingLimit(fr); limit != cohort.Unlimited {
 			kept = max(0, child.Subtree(fr)-limit)

@@ -77,6 +77,13 @@ func (r *Reader) refused(e *Entry, n *workload.Nomination) {
 	}
 }
 
+// AwaitReady says to a Workload whose turn it is that nothing is admitted while the pods of others are not ready.
+func (r *Reader) AwaitReady(w *workload.Workload) {
+	if e := r.Of(w); e != nil {
+		r.say(e, condition{v1beta2.ReasonWaitingForPodsReady, "waiting for all admitted workloads to be in PodsReady condition"})
+	}
+}
+
 // Evict ends the admission of a Workload for another reason than preemption, which the condition Evicted then has. It holds
 // quota and nodes until its pods are gone. Nothing happens to one that holds nothing, or is evicted already.
 func (r *Reader) Evict(w *workload.Workload, reason, message string) {

@@ -2,6 +2,7 @@ package cohort
 
 import (
 	"math"
+	"slices"
 
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -77,6 +78,9 @@ func (n *Node) Queues() []*Node { return n.children[:n.queues] }
 
 // Cohorts returns the Cohorts directly below, by name.
 func (n *Node) Cohorts() []*Node { return n.children[n.queues:] }
+
+// Children returns the nodes directly below: the Cohorts by name, then the ClusterQueues by name.
+func (n *Node) Children() []*Node { return slices.Concat(n.Cohorts(), n.Queues()) }
 
 // Height is 0 for a ClusterQueue and for a Cohort without members. Otherwise it is one more than the largest height of the
 // Cohorts below.

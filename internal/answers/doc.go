@@ -7,7 +7,7 @@
 //	get    jobs pods queues workloads   of a namespace: why does it wait, what does the queue hold
 //	create submissions                  of a namespace: what would happen if this were submitted
 //	get    nodes diagnoses              of the cluster
-//	create configurations               of the cluster: what would another configuration decide
+//	get    snapshots                    of the cluster: all that the scheduler knows, for replays
 //
 // Main types: a [Server] is the handler. Its questions are asked of a [hekla.sh/hekla/pkg/scheduler.Questions], which answers
 // between cycles. Who asks and what they may is found out by package gate. Package api has what goes over the wire. Package publish tells
@@ -19,7 +19,7 @@
 //     the API server, and refused if it cannot be asked.
 //  2. Nothing is changed. A question that is answered leaves model, journal and cluster as they were.
 //  3. Names of jobs and pods of namespaces in which the client may not get jobs are left out of every answer, also from
-//     sentences; their sums stay.
+//     sentences; their sums stay. A snapshot is whole, and the right to it is one of its own.
 //  4. Questions take at most a bounded part of the scheduler's time ([Share]). Those beyond wait, and those that wait too long
 //     fail with 429 and the time to wait. A request of more than [MaxBody] bytes is refused.
 //  5. What is wrong with a request is answered as a Status of the API, and names the object or the field.

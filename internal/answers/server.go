@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"net/http"
 	"strconv"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -22,6 +24,7 @@ import (
 	"hekla.sh/hekla/internal/answers/gate"
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/survey"
+	"hekla.sh/hekla/internal/snapshot"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
@@ -51,17 +54,25 @@ type Server struct {
 	all       *rate.Limiter
 	trials    *rate.Limiter
 	diagnose  Diagnose // nil: there is no diagnosis
+	snap      Snap     // nil: there are no snapshots
+	snapping  chan struct{}
 }
 
 // Diagnose says how the scheduler is, and how many of some gangs could start now.
 type Diagnose func(ctx context.Context, gangs []survey.Gang) (diagnosis.Diagnosis, error)
+
+// Snap returns what the scheduler knows.
+type Snap func(ctx context.Context) (*snapshot.Header, iter.Seq[runtime.Object], error)
+
+// Snapshots has the server write snapshots. It must be called before [Server.Handler].
+func (s *Server) Snapshots(by Snap) { s.snap = by }
 
 // Diagnoses has the server answer what a scheduler says of itself. It must be called before [Server.Handler].
 func (s *Server) Diagnoses(by Diagnose) { s.diagnose = by }
 
 // New returns a server of answers to questions.
 func New(questions *scheduler.Questions, guard Guard, logger logr.Logger) *Server {
-	return &Server{questions: questions, guard: guard, logger: logger, all: rate.NewLimiter(Share, Burst), trials: rate.NewLimiter(TrialShare, TrialBurst)}
+	return &Server{snapping: make(chan struct{}, 1), questions: questions, guard: guard, logger: logger, all: rate.NewLimiter(Share, Burst), trials: rate.NewLimiter(TrialShare, TrialBurst)}
 }
 
 // Handler serves the group of the API.
@@ -81,6 +92,9 @@ func (s *Server) Handler() http.Handler {
 	named(api.Nodes, s.node)
 	if s.diagnose != nil {
 		named(api.Diagnoses, s.diagnosis)
+	}
+	if s.snap != nil {
+		mux.HandleFunc("GET "+api.Snapshots.Path("", "{name}"), s.snapshot)
 	}
 	mux.HandleFunc("POST "+api.Submissions.Path("{namespace}", ""), s.guarded(api.Submissions, s.submission))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

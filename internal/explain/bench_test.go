@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/internal/explain/survey"
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -82,6 +84,52 @@ func BenchmarkCycleBesideQuestions(b *testing.B) {
 				a.Now = a.Now.Add(time.Second)
 				a.Scheduler.Cycle(a.Now, nil)
 			}
+		})
+	}
+}
+
+// backlogged is a cluster of 5,000 nodes without room, in which 10,000 jobs of ten queues wait.
+func backlogged(b *testing.B) *asker {
+	const nodes, jobs, queues = 5000, 10_000, 10
+	a := newAsker(b, evicting)
+	for i := range queues {
+		a.Set(fixture.Queue(fmt.Sprintf("queue-%d", i)))
+	}
+	a.Set(fixture.Group("full", "queue-0", 1))
+	for i := range nodes {
+		name := fmt.Sprintf("node-%04d", i)
+		a.Set(fixture.Node(name, "cpu=4"), fixture.Pod("full-"+name, fixture.In("full"), fixture.Asks("cpu=3"), fixture.On(name)))
+	}
+	for i := range jobs {
+		name := fmt.Sprintf("job-%05d", i)
+		a.Set(fixture.Group(name, fmt.Sprintf("queue-%d", i%queues), 1), fixture.Pod(name+"-0", fixture.In(name), fixture.Asks("cpu=2")))
+	}
+	a.Rest()
+	return a
+}
+
+// BenchmarkAnswersInABacklog is what an answer costs the loop while 10,000 jobs wait, and how much of its time fifty of them take each second.
+func BenchmarkAnswersInABacklog(b *testing.B) {
+	a := backlogged(b)
+	m := a.model()
+	for name, ask := range map[string]func() error{
+		"why-of-the-last":  func() error { _, err := m.Why(a.Now, fixture.Key("job-09999"), false); return err },
+		"why-of-the-first": func() error { _, err := m.Why(a.Now, fixture.Key("job-00000"), false); return err },
+		"pod":              func() error { _, err := m.Pod(a.Now, fixture.Key("job-09999-0")); return err },
+		"queue":            func() error { _, err := m.Queue(a.Now, "queue-9"); return err },
+		"survey": func() error {
+			m.Session(a.Now, func(s *framework.Session) { survey.Of(s, nil) })
+			return nil
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if err := ask(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			const questions = 50
+			b.ReportMetric(questions*100*b.Elapsed().Seconds()/float64(b.N), "%-of-the-loop-at-50/s")
 		})
 	}
 }

@@ -307,8 +307,7 @@ func (m *Model) promisedTo(s *framework.Session, j *cluster.Job, t *cluster.Task
 // fitsBesidePromises reports whether a request is free on a node now, or will be once leaving pods are gone, without promises.
 func fitsBesidePromises(n *cluster.Node, request resources.Vector) bool {
 	for d, need := range request {
-		idle := n.Allocatable.At(dim(d)) - n.Used.At(dim(d)) + n.Releasing.At(dim(d))
-		if need > 0 && need > idle {
+		if need > 0 && need > n.Future(dim(d))+n.Promised.At(dim(d)) {
 			return false
 		}
 	}

@@ -17,7 +17,14 @@ func (m *Model) Job(now time.Time, id cluster.JobID) (Job, error) {
 	if j == nil || j.Group == nil {
 		return Job{}, NotFound{"PodGroup", id.String()}
 	}
-	answer := Job{Job: id.String(), Workload: j.Name(), Queue: j.QueueName, Phase: string(j.Phase), Admitted: !j.IsPendingAdmission(), Priority: j.Priority,
+	answer := m.state(now, j)
+	m.try(now, func(s *framework.Session) { m.explore(s, j, &answer) })
+	return answer, nil
+}
+
+// state is what is known of a job without a session.
+func (m *Model) state(now time.Time, j *cluster.Job) Job {
+	answer := Job{Job: j.ID.String(), Workload: j.Name(), Queue: j.QueueName, Phase: string(j.Phase), Admitted: !j.IsPendingAdmission(), Priority: j.Priority,
 		MinAvailable: j.MinMember, Lacks: j.Lacks(), Pods: map[string]int{}, Holds: m.amounts(j.Usage.Allocated),
 		Requests: m.amounts(j.Usage.Request), Created: j.Created(), Attempts: j.Refusals, NotAsked: m.notAsked}
 	for status := cluster.Pending; status <= cluster.Unknown; status++ {
@@ -30,18 +37,20 @@ func (m *Model) Job(now time.Time, id cluster.JobID) (Job, error) {
 	}
 	answer.BackOffs = m.backOffs(now, j)
 	answer.Plan = planOf(j.Plan)
+	return answer
+}
+
+// explore adds what a session shows of a job that waits.
+func (m *Model) explore(s *framework.Session, j *cluster.Job, answer *Job) {
 	if !isWaiting(j) {
-		return answer, nil
+		return
 	}
-	m.try(now, func(s *framework.Session) {
-		answer.Bounds = m.bounds(s, j)
-		answer.Order = order(s, j)
-		if pending := s.Pending(j); len(pending) > 0 && j.Plan == nil {
-			answer.Refusals = m.refusals(s, pending)
-			answer.Candidates = m.candidates(s, j)
-		}
-	})
-	return answer, nil
+	answer.Bounds = m.bounds(s, j)
+	answer.Order = order(s, j)
+	if pending := s.Pending(j); len(pending) > 0 && j.Plan == nil {
+		answer.Refusals = m.refusals(s, pending)
+		answer.Candidates = m.candidates(s, j)
+	}
 }
 
 // isWaiting reports whether a job is pending admission or waits for nodes.
@@ -130,6 +139,11 @@ func planOf(p *cluster.Plan) *Plan {
 	return answer
 }
 
+// waitsLike reports whether another job waits in the queue of a job, for admission or for nodes like it.
+func waitsLike(other, j *cluster.Job) bool {
+	return other.Queue == j.Queue && isWaiting(other) && other.IsPendingAdmission() == j.IsPendingAdmission()
+}
+
 // order finds the place of a job among the waiting jobs.
 func order(s *framework.Session, j *cluster.Job) *Order {
 	answer := &Order{Place: 1, QueuePlace: 1}
@@ -140,7 +154,7 @@ func order(s *framework.Session, j *cluster.Job) *Order {
 			continue
 		}
 		queues[other.Queue] = true
-		if other.Queue != j.Queue || other.IsPendingAdmission() != j.IsPendingAdmission() {
+		if !waitsLike(other, j) {
 			continue
 		}
 		answer.Of++

@@ -77,7 +77,7 @@ func (m *Model) jobsOf(q *cluster.Queue) JobList {
 	})
 	slices.SortFunc(waiting, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
 	for _, j := range waiting[:min(len(waiting), MaxListed)] {
-		list.Waiting = append(list.Waiting, j.ID.String())
+		list.Waiting = append(list.Waiting, j.Name())
 	}
 	return list
 }

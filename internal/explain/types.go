@@ -214,7 +214,7 @@ type Queue struct {
 	GivesTo   []Relation `json:"givesTo,omitempty"`
 }
 
-// JobList counts the queue's own jobs, and lists the first by namespace and name.
+// JobList counts the queue's own jobs, and lists the first, each by namespace and the name that users know.
 type JobList struct {
 	// Pending are pending admission, Admitted wait for nodes or pods, Running have what they need to start.
 	Pending  int      `json:"pending"`

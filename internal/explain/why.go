@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
@@ -19,6 +21,8 @@ type Why struct {
 	Ahead []Ahead `json:"ahead,omitempty"`
 	// Proposals are changes with which the job would start now. Each was tried by the code that places.
 	Proposals []Proposal `json:"proposals,omitempty"`
+	// Returns says whether pods of it that are evicted come back.
+	Returns string `json:"returns"`
 	// NoProposals says why none were looked for, "" if they were.
 	NoProposals string `json:"noProposals,omitempty"`
 }
@@ -41,13 +45,10 @@ func (m *Model) Why(now time.Time, id cluster.JobID, wantsProposals bool) (Why, 
 	if j == nil || j.Group == nil {
 		return Why{}, NotFound{"PodGroup", id.String()}
 	}
-	state, err := m.Job(now, id)
-	if err != nil {
-		return Why{}, err
-	}
-	answer := Why{Job: state}
+	answer := Why{Job: m.state(now, j), Returns: returns(j)}
 	m.try(now, func(s *framework.Session) {
-		answer.Cause = m.cause(s, j, &state)
+		m.explore(s, j, &answer.Job)
+		answer.Cause = m.cause(s, j, &answer.Job)
 		if isWaiting(j) {
 			answer.Ahead = ahead(s, j)
 		}
@@ -88,18 +89,33 @@ func (m *Model) Cause(now time.Time, id cluster.JobID) *Cause {
 	if j == nil || j.Group == nil {
 		return nil
 	}
-	why, err := m.Why(now, id, false)
-	if err != nil {
-		return nil
+	state := m.state(now, j)
+	var c Cause
+	m.try(now, func(s *framework.Session) {
+		m.explore(s, j, &state)
+		c = m.cause(s, j, &state)
+	})
+	return &c
+}
+
+// returns says whether pods of a job that are evicted come back: if they have a controller, which makes them again.
+func returns(j *cluster.Job) string {
+	for _, t := range j.Tasks() {
+		if owner := metav1.GetControllerOfNoCopy(t.Pod); owner != nil {
+			return fmt.Sprintf("yes: %s %s makes pods again that were evicted, and they wait in queue %s", owner.Kind, owner.Name, j.QueueName)
+		}
 	}
-	return &why.Cause
+	if owner := metav1.GetControllerOfNoCopy(j.Group); owner != nil && owner.Kind != "Pod" {
+		return fmt.Sprintf("yes: %s %s makes pods again that were evicted, and they wait in queue %s", owner.Kind, owner.Name, j.QueueName)
+	}
+	return "no: no controller makes pods of it again"
 }
 
 // ahead lists the jobs of the queue that are tried before a job.
 func ahead(s *framework.Session, j *cluster.Job) []Ahead {
 	var before []*cluster.Job
 	for _, other := range s.Cluster.Waiting() {
-		if other != j && other.Queue == j.Queue && isWaiting(other) && other.IsPendingAdmission() == j.IsPendingAdmission() && s.CompareJobs(other, j) < 0 {
+		if other != j && waitsLike(other, j) && s.CompareJobs(other, j) < 0 {
 			before = append(before, other)
 		}
 	}

@@ -68,5 +68,5 @@ func (s *simulation) restart(policy *framework.Policy) error {
 }
 
 func newScheduler(options Options) *scheduler.Scheduler {
-	return scheduler.New(scheduler.Options{Cluster: cache.Options{SchedulerNames: options.SchedulerNames, Overlook: options.Overlook}})
+	return scheduler.New(scheduler.Options{Cluster: cache.Options{SchedulerNames: options.SchedulerNames, DefaultQueue: options.DefaultQueue, Overlook: options.Overlook}})
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/internal/simulator/report"
 	"hekla.sh/hekla/internal/simulator/workloads"
@@ -37,6 +38,8 @@ type Options struct {
 	UntilStable    bool      // until two cycles in a row decide nothing
 	MinCycles      int       // the fewest cycles with UntilStable
 	MaxCycles      int       // the most cycles with UntilStable
+	Journal        bool      // add to the report what was decided, and how verdicts changed
+	DefaultQueue   string    // for jobs that name none; that of [cache.Options] if it is empty
 	Explain        bool      // add to the report why jobs wait at the end, and what was decided of them
 	Grace          bool      // pods that are being deleted live out their grace period
 
@@ -107,6 +110,9 @@ func Run(input *manifests.Input, policy *framework.Policy, options Options) (*Re
 	}
 	s.report.Stable = resting >= quiet
 	teller{s}.finish()
+	if options.Journal {
+		s.report.Journal = s.scheduler.Journal().All(journal.DefaultLimits.Entries)
+	}
 	if options.Explain {
 		if err := (teller{s}).explain(); err != nil {
 			return nil, err

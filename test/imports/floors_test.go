@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"internal/eviction"},
 	{"pkg/plugins"},
 	{"pkg/actions"},
-	{"internal/explain", "internal/statuses", "internal/queueing"},
+	{"internal/explain", "internal/statuses", "internal/queueing", "internal/snapshot"},
 	{"pkg/scheduler"},
 	{"internal/simulator", "internal/metrics", "internal/controllers", "internal/answers"},
 	{"internal/demo", "internal/cli", "internal/benchmark", "internal/importer"},

@@ -14,8 +14,8 @@ import (
 	"hekla.sh/hekla/internal/answers/publish"
 )
 
-// serveAnswers serves answers on their address, by HTTPS. What the API server needs to pass questions on is published while this process
-// leads.
+// serveAnswers serves answers on their address, by HTTPS, and publishes what the API server needs to pass questions on. A process that does not
+// lead answers that it cannot answer, if no other answers at all.
 func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface, r *runner, logger logr.Logger) (*server, error) {
 	asked, err := gate.New(client)
 	if err != nil {
@@ -24,16 +24,19 @@ func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface,
 	go asked.Run(ctx)
 	namespace, service, _ := strings.Cut(o.answersService, "/")
 	publication, err := publish.New(client, publish.Options{
-		Namespace: namespace, Service: service, APIService: publish.APIService, Endpoint: o.answersEndpoint, Port: portOf(o.answersAddress), Logger: logger,
+		Namespace: namespace, Service: service, APIService: publish.APIService, Endpoint: o.answersEndpoint, Port: portOf(o.answersAddress), Leads: r.isSynced.Load,
+		Logger: logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--answers-address: %w", err)
 	}
 	if o.answersService != "" {
-		r.publish = publication.Run
+		r.announce = publication.Poke
+		go publication.Run(ctx)
 	}
 	server := answers.New(r.scheduler.Questions(), asked, logger)
 	server.Diagnoses(r.diagnose)
+	server.Snapshots(r.snapshot)
 	return serve(o.answersAddress, server.Handler(), publication.TLS(), logger)
 }
 

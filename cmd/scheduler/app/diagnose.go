@@ -2,12 +2,18 @@ package app
 
 import (
 	"context"
+	"iter"
 	"os"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/explain/survey"
+	"hekla.sh/hekla/internal/process"
+	"hekla.sh/hekla/internal/snapshot"
 	"hekla.sh/hekla/internal/version"
+	"hekla.sh/hekla/pkg/cluster"
 )
 
 // diagnose says how this scheduler is. The loop is asked once; the rest is read beside it.
@@ -33,6 +39,31 @@ func (r *runner) diagnose(ctx context.Context, gangs []survey.Gang) (diagnosis.D
 	}
 	d.Complain()
 	return d, nil
+}
+
+// snapshot returns what this scheduler knows: the objects as the next cycle sees them, with the nodes that were decided and are not written yet.
+func (r *runner) snapshot(ctx context.Context) (*snapshot.Header, iter.Seq[runtime.Object], error) {
+	var objects []runtime.Object
+	state, err := r.scheduler.Questions().State(ctx, func() { objects = r.inbox.Objects() })
+	if err != nil {
+		return nil, nil, err
+	}
+	header := &snapshot.Header{Taken: state.Now, Cycle: state.Cycle, Version: version.Version, SchedulerNames: r.options.schedulerNames, DefaultQueue: r.options.defaultQueue,
+		OpensQueueGates: r.options.featureGates[process.QueueAdmissionGates], Configuration: string(state.Configuration.YAML()), Journal: state.Journal}
+	return header, func(yield func(runtime.Object) bool) {
+		for _, o := range objects {
+			if pod, ok := o.(*cluster.Pod); ok {
+				whole := pod.Object()
+				if node, isAssumed := state.Assumed[whole.UID]; isAssumed && whole.Spec.NodeName == "" {
+					whole.Spec.NodeName = node
+				}
+				o = whole
+			}
+			if !yield(o) {
+				return
+			}
+		}
+	}, nil
 }
 
 // diagnosis says what is in force, and what of it has no effect, beside flags that have none.

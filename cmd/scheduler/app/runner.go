@@ -55,7 +55,7 @@ type runner struct {
 	scheduler *scheduler.Scheduler
 	meter     *load.Meter
 	recorder  *diagnosis.Recorder
-	publish   func(context.Context) // tells the API server where questions are answered; nil if it passes none on
+	announce  func() // tells the API server at once that this process answers questions
 
 	policy    atomic.Pointer[framework.Policy] // offered and not taken
 	isLeading atomic.Bool
@@ -68,7 +68,7 @@ type runner struct {
 
 // newRunner puts the parts together. Nothing runs yet.
 func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, m *metrics.Metrics, logger logr.Logger) (*runner, error) {
-	r := &runner{options: o, clients: clients, source: src, policies: p, metrics: m, logger: logger, recorder: diagnosis.NewRecorder()}
+	r := &runner{options: o, clients: clients, source: src, policies: p, metrics: m, logger: logger, recorder: diagnosis.NewRecorder(), announce: func() {}}
 	var err error
 	r.inbox, err = intake.New(clients, intake.Options{
 		NodeSelector: o.nodeSelector, IgnorePriorityClasses: !o.usePriorityClasses, Observe: r.watched,
@@ -153,9 +153,7 @@ func (r *runner) lead(ctx, leading context.Context) error {
 		}
 		return err
 	}
-	if r.publish != nil {
-		watchers.Go(func() { r.publish(running) })
-	}
+	r.announce()
 	pace := scheduler.Pace{Coalesce: coalesce, Burst: cyclesAtOnce, Period: r.options.schedulePeriod}
 	r.scheduler.Run(running, clock.RealClock{}, eventSource{r}, reporter{r}, pace)
 	if leading.Err() != nil {

@@ -1,4 +1,4 @@
-// Package publish tells the API server where the scheduler that leads answers questions, and which authority signed its
+// Package publish tells the API server where a scheduler answers questions, and which authority signed its
 // certificate.
 //
 // Main type: a [Publication]. It has a certificate of its own making, whose key never leaves the process. The installer has made an APIService and, in a
@@ -6,7 +6,8 @@
 //
 // Invariants:
 //
-//  1. Only the leader writes, and it writes again what another client has overwritten.
+//  1. The leader writes, and writes again what another client has overwritten. A process that does not lead writes only while nothing answers
+//     where the API server passes questions on to. So the API server can discover the group while none leads.
 //  2. Objects that are not installed are not made. Then the API server passes no questions on, and a message says so once.
 //
 // It must not know questions and answers.
@@ -15,6 +16,7 @@ package publish
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,8 +35,10 @@ import (
 )
 
 const (
-	// period is how often it is looked whether another client has overwritten what is published.
+	// period is how often it is looked whether another client has overwritten what is published, and whether anything answers there.
 	period = 15 * time.Second
+	// dialPatience is how long an answer may take until it counts as none.
+	dialPatience = 2 * time.Second
 	// retry is how soon a write that failed is tried again.
 	retry = time.Second
 	// renewal is how old a certificate becomes. It is valid for a year.
@@ -50,6 +54,8 @@ type Publication struct {
 	group              string // the name of the APIService
 	address            string // of this process for the API server: IP:PORT, or "" if it is on the same host
 	port               int    // where this process listens
+	leads              func() bool
+	poked              chan struct{}
 	logger             logr.Logger
 	certificate        atomic.Pointer[tls.Certificate]
 	bundle             []byte
@@ -65,19 +71,25 @@ type Options struct {
 	// found at its port of the host that the Service names.
 	Endpoint string
 	// Port is where this process listens.
-	Port   int
+	Port int
+	// Leads reports whether this process answers questions; nil: it does.
+	Leads  func() bool
 	Logger logr.Logger
 }
 
 // New returns a publication with a certificate. Nothing is written before [Publication.Run].
 func New(client kubernetes.Interface, o Options) (*Publication, error) {
-	p := &Publication{client: client, namespace: o.Namespace, service: o.Service, group: o.APIService, address: o.Endpoint, port: o.Port, logger: o.Logger}
+	p := &Publication{client: client, namespace: o.Namespace, service: o.Service, group: o.APIService, address: o.Endpoint, port: o.Port, logger: o.Logger,
+		leads: o.Leads, poked: make(chan struct{}, 1)}
+	if p.leads == nil {
+		p.leads = func() bool { return true }
+	}
 	return p, p.renew(time.Now())
 }
 
 // renew makes a certificate for the name by which the API server calls the Service.
 func (p *Publication) renew(now time.Time) error {
-	host := p.service + "." + p.namespace + ".svc"
+	host := p.host()
 	certificate, key, err := cert.GenerateSelfSignedCertKey(host, nil, []string{host, "localhost"})
 	if err != nil {
 		return fmt.Errorf("make a certificate for %s: %w", host, err)
@@ -114,8 +126,17 @@ func (p *Publication) Run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
+		case <-p.poked:
 		case <-time.After(wait):
 		}
+	}
+}
+
+// Poke has [Publication.Run] look at once, when this process begins to lead.
+func (p *Publication) Poke() {
+	select {
+	case p.poked <- struct{}{}:
+	default:
 	}
 }
 
@@ -127,6 +148,9 @@ func (p *Publication) step(ctx context.Context) error {
 			return err
 		}
 	}
+	if !p.leads() && p.isAnswered(ctx) {
+		return nil
+	}
 	if p.address != "" {
 		if err := p.writeEndpoint(ctx); err != nil {
 			return fmt.Errorf("EndpointSlice %s/%s: %w", p.namespace, p.service, err)
@@ -137,6 +161,39 @@ func (p *Publication) step(ctx context.Context) error {
 	}
 	return nil
 }
+
+// isAnswered reports whether a process answers where the API server passes questions on to, with a certificate that the API server trusts.
+func (p *Publication) isAnswered(ctx context.Context) bool {
+	known, err := p.readAuthority(ctx)
+	if err != nil {
+		return false // the writes say what is wrong
+	}
+	address := "localhost:443"
+	if p.address != "" {
+		slice, err := p.client.DiscoveryV1().EndpointSlices(p.namespace).Get(ctx, p.service, metav1.GetOptions{})
+		if err != nil || len(slice.Endpoints) == 0 || len(slice.Endpoints[0].Addresses) == 0 || len(slice.Ports) == 0 || slice.Ports[0].Port == nil {
+			return false
+		}
+		address = net.JoinHostPort(slice.Endpoints[0].Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port)))
+	} else if known.Spec.Service != nil && known.Spec.Service.Port != nil {
+		address = net.JoinHostPort("localhost", strconv.Itoa(*known.Spec.Service.Port))
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(known.Spec.CABundle) {
+		return false
+	}
+	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialPatience},
+		Config: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities, ServerName: p.host()}}
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	_ = connection.Close()
+	return true
+}
+
+// host is the name by which the API server calls the Service.
+func (p *Publication) host() string { return p.service + "." + p.namespace + ".svc" }
 
 // writeEndpoint makes this process the only endpoint of the Service.
 func (p *Publication) writeEndpoint(ctx context.Context) error {
@@ -174,16 +231,21 @@ type apiService struct {
 	} `json:"spec"`
 }
 
+// path is that of the APIService.
+func (p *Publication) path() string { return "/apis/apiregistration.k8s.io/v1/apiservices/" + p.group }
+
+func (p *Publication) readAuthority(ctx context.Context) (now apiService, err error) {
+	body, err := p.client.Discovery().RESTClient().Get().AbsPath(p.path()).SetHeader("Accept", "application/json").DoRaw(ctx)
+	if err == nil {
+		err = json.Unmarshal(body, &now)
+	}
+	return now, err
+}
+
 // writeAuthority makes the API server trust the certificate.
 func (p *Publication) writeAuthority(ctx context.Context) error {
-	path := "/apis/apiregistration.k8s.io/v1/apiservices/" + p.group
-	api := p.client.Discovery().RESTClient()
-	body, err := api.Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+	now, err := p.readAuthority(ctx)
 	if err != nil {
-		return err
-	}
-	var now apiService
-	if err := json.Unmarshal(body, &now); err != nil {
 		return err
 	}
 	wanted := map[string]any{"caBundle": p.bundle}
@@ -199,5 +261,5 @@ func (p *Publication) writeAuthority(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return api.Patch(types.MergePatchType).AbsPath(path).Body(patch).SetHeader("Accept", "application/json").Do(ctx).Error()
+	return p.client.Discovery().RESTClient().Patch(types.MergePatchType).AbsPath(p.path()).Body(patch).SetHeader("Accept", "application/json").Do(ctx).Error()
 }

@@ -20,7 +20,7 @@ import (
 
 // NewCommands returns the verbs.
 func NewCommands(s *session.Session) []*cobra.Command {
-	return []*cobra.Command{newWhyCommand(s), newTryCommand(s), newDiagCommand(s)}
+	return []*cobra.Command{newWhyCommand(s), newTryCommand(s), newDiagCommand(s), newSnapshotCommand(s), newReplayCommand(s)}
 }
 
 // asker asks questions of the scheduler that leads.
@@ -36,9 +36,18 @@ func (a *asker) notServed(err error) error {
 		"See: kubectl get apiservice v1alpha1.answers.hekla.sh && kubectl -n volcano-system get lease volcano", session.Message(err)), Cause: err}
 }
 
+// checkFormat is an error if answers cannot be printed like this.
+func (a *asker) checkFormat() error {
+	if a.format != "" && a.format != "json" && a.format != "yaml" {
+		return fmt.Errorf("--output=%s: it must be json or yaml", a.format)
+	}
+	return nil
+}
+
 func newAsker(s *session.Session, format string) (*asker, error) {
-	if format != "" && format != "json" && format != "yaml" {
-		return nil, fmt.Errorf("--output=%s: it must be json or yaml", format)
+	a := &asker{session: s, format: format}
+	if err := a.checkFormat(); err != nil {
+		return nil, err
 	}
 	config, err := s.RESTConfig()
 	if err != nil {
@@ -48,7 +57,8 @@ func newAsker(s *session.Session, format string) (*asker, error) {
 	if err != nil {
 		return nil, s.Explain(err)
 	}
-	return &asker{session: s, api: client.RESTClient(), format: format}, nil
+	a.api = client.RESTClient()
+	return a, nil
 }
 
 // answer is what a question brings: its text as JSON, and as a person reads it.
@@ -86,19 +96,25 @@ func (a *asker) ask(ctx context.Context, path string, body, into any) ([]byte, e
 		request = a.api.Post().Body(encoded).SetHeader("Content-Type", "application/json")
 	}
 	text, err := request.RequestURI(path).SetHeader("Accept", "application/json").DoRaw(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		return text, json.Unmarshal(text, into)
-	case apierrors.IsServiceUnavailable(err):
-		return nil, a.notServed(err)
-	case apierrors.IsNotFound(err) && !strings.Contains(string(text), "not known to the scheduler"):
-		return nil, a.notServed(err) // the API server does not know the group
-	case apierrors.IsNotFound(err):
-		return nil, absent{message(text, err)}
-	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsTooManyRequests(err):
-		return nil, &session.Explained{Sentence: message(text, err), Cause: err}
 	}
-	return nil, a.session.Explain(err)
+	return nil, a.explain(text, err)
+}
+
+// explain says what an error of a question means. text is what came with it.
+func (a *asker) explain(text []byte, err error) error {
+	switch {
+	case apierrors.IsServiceUnavailable(err):
+		return a.notServed(err)
+	case apierrors.IsNotFound(err) && !strings.Contains(string(text), "not known to the scheduler"):
+		return a.notServed(err) // the API server does not know the group
+	case apierrors.IsNotFound(err):
+		return absent{message(text, err)}
+	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsTooManyRequests(err):
+		return &session.Explained{Sentence: message(text, err), Cause: err}
+	}
+	return a.session.Explain(err)
 }
 
 // absent is the error if the scheduler does not know what it was asked about.

@@ -1,5 +1,5 @@
-// Package ask has the verbs that ask the scheduler: why, try and diag. It reaches the scheduler by way of the API server, with the rights of
-// its user.
+// Package ask has the verbs that ask the scheduler: why, try, diag and snapshot, and replay, which runs a snapshot. It reaches the scheduler by way
+// of the API server, with the rights of its user.
 //
 // Invariants:
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -72,6 +73,9 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 		for _, b := range a.Job.BackOffs {
 			block(w, "Not before", b.Until.Format("15:04:05")+": "+b.Reason)
 		}
+		if a.Returns != "" && slices.ContainsFunc(a.Story, func(e journal.Entry) bool { return e.Kind == journal.Evicted && e.Job == a.Job.Job }) {
+			block(w, "Comes back", a.Returns)
+		}
 		for i, proposal := range a.Proposals {
 			block(w, []string{"Helps", ""}[min(i, 1)], proposal.Message+on(proposal.Nodes))
 		}
@@ -137,17 +141,23 @@ func (p *printer) candidates(w io.Writer, c *explain.Candidates) {
 	block(w, "Evictions", lines...)
 }
 
+// madeFor ends the name of a PodGroup that a controller made: the UID of the object that users know.
+var madeFor = regexp.MustCompile(`-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// jobOf returns what users call the job of a PodGroup.
+func jobOf(group string) string { return madeFor.ReplaceAllString(group, "") }
+
 // story writes the latest decisions.
 func (p *printer) story(w io.Writer, entries []journal.Entry) {
-	entries = entries[max(len(entries)-maxStoryLines, 0):]
 	var lines []string
+	last := ""
 	for _, e := range entries {
 		text := string(e.Kind)
 		switch e.Kind {
 		case journal.Bound:
 			text = "pod " + e.Pod + " was bound to " + e.Node
 		case journal.Evicted:
-			text = fmt.Sprintf("pod %s was evicted from %s for %s by rule %s (%s): %s", e.Pod, e.Node, cmp.Or(e.For, "no job"), e.Rule, e.Action, e.Message)
+			text = fmt.Sprintf("pod %s was evicted from %s for %s by rule %s (%s): %s", e.Pod, e.Node, cmp.Or(jobOf(e.For), "no job"), e.Rule, e.Action, e.Message)
 		case journal.VerdictChanged:
 			text = "waits: " + e.Reason
 		case journal.NothingInTheWay:
@@ -155,9 +165,13 @@ func (p *printer) story(w io.Writer, entries []journal.Entry) {
 		case journal.PlanBegun, journal.PlanCancelled, journal.PlanFulfilled:
 			text = fmt.Sprintf("%s %s %s", e.Kind, e.Plan, e.Message)
 		}
+		if text == last {
+			continue
+		}
+		last = text
 		lines = append(lines, e.Time.Format("15:04:05")+" "+strings.TrimSpace(text))
 	}
-	block(w, "Story", lines...)
+	block(w, "Story", lines[max(len(lines)-maxStoryLines, 0):]...)
 }
 
 func (p *printer) pod(w io.Writer, a *api.Pod) {
@@ -167,7 +181,7 @@ func (p *printer) pod(w io.Writer, a *api.Pod) {
 	}
 	p.table(w, func(w io.Writer) {
 		if a.LeavesFor != "" {
-			block(w, "Leaves for", a.LeavesFor+" (plan "+a.Plan+")")
+			block(w, "Leaves for", jobOf(a.LeavesFor)+" (plan "+a.Plan+")")
 		}
 		if a.Refused != "" {
 			block(w, "Refused", a.Refused)
@@ -183,7 +197,7 @@ func (p *printer) pod(w io.Writer, a *api.Pod) {
 	})
 	switch {
 	case a.Pod.Job != "":
-		_, job, _ := strings.Cut(a.Pod.Job, "/")
+		_, job, _ := strings.Cut(jobOf(a.Pod.Job), "/")
 		fmt.Fprintf(w, "Next: %s why job %s -n %s\n", p.program, job, p.namespace)
 	default:
 		fmt.Fprintf(w, "Next: kubectl -n %s describe pod %s\n", p.namespace, p.name)

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,27 +18,40 @@ import (
 	"hekla.sh/hekla/internal/cli/session"
 	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/simulator/replay"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 func newTryCommand(s *session.Session) *cobra.Command {
-	var file, format string
+	var file string
+	f := &replayFlags{}
 	command := &cobra.Command{
-		Use: "try", Short: "Say what would happen if a job were submitted now, without submitting it", Args: cobra.NoArgs,
-		Example: "  # Where would it be placed, whom would it evict, what would it wait for?\n  hekla try -f job.yaml",
+		Use: "try", Short: "Say what would happen if a job were submitted, or a queue or the configuration changed, without changing anything", Args: cobra.NoArgs,
+		Long: `With a file of Jobs: where each would be placed, whom it would evict, what it would wait for, if it were submitted now.
+
+With a file of Queues, or with --config: which decisions would differ. A snapshot of the scheduler is run twice on this machine, as it is and with the
+change. The scheduler only writes the snapshot. Plugins that are compiled into a scheduler of your own are not known here.`,
+		Example: "  # Where would it be placed, whom would it evict, what would it wait for?\n  hekla try -f job.yaml\n" +
+			"  # Which decisions would differ?\n  hekla try --config new.yaml\n  hekla try -f queue.yaml",
 		RunE: func(command *cobra.Command, _ []string) error {
-			if file == "" {
-				return fmt.Errorf("which job? Give its file with --filename")
+			if file == "" && f.config == "" {
+				return fmt.Errorf("try what? Give a file with Jobs or Queues with --filename, or another configuration with --config")
 			}
-			a, err := newAsker(s, format)
+			a, err := newAsker(s, f.format)
 			if err != nil {
 				return err
 			}
-			objects, err := s.ReadObjects(file, batch.SchemeGroupVersion.WithKind("Job"))
-			if err != nil {
-				return err
+			var objects []*unstructured.Unstructured
+			if file != "" {
+				if objects, err = s.ReadObjects(file, session.JobKind, session.QueueKind); err != nil {
+					return err
+				}
+			}
+			isQueue := func(o *unstructured.Unstructured) bool { return o.GroupVersionKind() == session.QueueKind }
+			if f.config != "" || slices.ContainsFunc(objects, isQueue) {
+				return a.tryChange(command.Context(), f, file, objects)
 			}
 			for _, object := range objects {
 				job := &batch.Job{}
@@ -50,13 +65,34 @@ func newTryCommand(s *session.Session) *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().StringVarP(&file, "filename", "f", "", "file with Jobs, - for the standard input")
-	command.Flags().StringVarP(&format, "output", "o", "", "format of the whole answer: json, yaml")
+	command.Flags().StringVarP(&file, "filename", "f", "", "file with Jobs, or with Queues as they would be, - for the standard input")
+	command.Flags().StringVar(&f.config, "config", "", "file with another configuration")
+	command.Flags().IntVar(&f.cycles, "cycles", replay.DefaultCycles, "the most cycles of a changed queue or configuration; it ends when two in a row decide nothing")
+	command.Flags().StringVarP(&f.format, "output", "o", "", "format of the whole answer: json, yaml")
 	s.AddNamespaceFlag(command, session.VcctlShorthands)
 	s.AddConnectionFlags(command.Flags())
 	session.AddLogFlags(command)
 	session.AddSynonyms(command)
 	return command
+}
+
+// tryChange says which decisions would differ with other queues or another configuration.
+func (a *asker) tryChange(ctx context.Context, f *replayFlags, file string, objects []*unstructured.Unstructured) error {
+	if slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return o.GroupVersionKind() != session.QueueKind }) {
+		return fmt.Errorf("%s has Jobs, which are tried by themselves, without Queues and --config", file)
+	}
+	options, err := f.options()
+	if err != nil {
+		return err
+	}
+	if options.Queues, err = queuesOf(objects); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	snap, err := a.live(ctx)
+	if err != nil {
+		return err
+	}
+	return a.shadow(snap, options)
 }
 
 // try asks about one job.

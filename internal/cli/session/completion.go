@@ -5,17 +5,19 @@ import (
 	"strings"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 // JobKind is the kind of the Jobs of Volcano.
 var JobKind = batch.SchemeGroupVersion.WithKind("Job")
+
+// QueueKind is the kind of the Queues of Volcano.
+var QueueKind = scheduling.SchemeGroupVersion.WithKind("Queue")
 
 // CompleteJobs completes names of Jobs.
 func (s *Session) CompleteJobs(command *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {

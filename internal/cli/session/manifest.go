@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,8 +26,8 @@ func (s *Session) CreateAll(ctx context.Context, objects []*unstructured.Unstruc
 	return errors.Join(problems...)
 }
 
-// ReadObjects reads a file of objects of one kind, and puts those that name no namespace into the one that is meant.
-func (s *Session) ReadObjects(path string, kind schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
+// ReadObjects reads a file of objects of a kind, or of one of several. Those of namespaces that name none are put into the one that is meant.
+func (s *Session) ReadObjects(path string, kinds ...schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
 	file := s.In
 	if path != "-" {
 		opened, err := os.Open(path)
@@ -46,7 +47,7 @@ func (s *Session) ReadObjects(path string, kind schema.GroupVersionKind) ([]*uns
 		if err != nil {
 			return nil, fmt.Errorf("%s, document %d: %w", path, number, err)
 		}
-		object, err := s.readObject(document, kind)
+		object, err := s.readObject(document, kinds)
 		if err != nil {
 			return nil, fmt.Errorf("%s, document %d: %w", path, number, err)
 		}
@@ -55,13 +56,13 @@ func (s *Session) ReadObjects(path string, kind schema.GroupVersionKind) ([]*uns
 		}
 	}
 	if len(objects) == 0 {
-		return nil, fmt.Errorf("%s has no %s", path, kind.Kind)
+		return nil, fmt.Errorf("%s has no %s", path, kinds[0].Kind)
 	}
 	return objects, nil
 }
 
 // readObject reads one document, nil if it holds nothing.
-func (s *Session) readObject(document []byte, kind schema.GroupVersionKind) (*unstructured.Unstructured, error) {
+func (s *Session) readObject(document []byte, kinds []schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	text, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
 		return nil, err
@@ -74,14 +75,18 @@ func (s *Session) readObject(document []byte, kind schema.GroupVersionKind) (*un
 		return nil, nil
 	}
 	object := &unstructured.Unstructured{Object: fields}
-	return object, s.adopt(object, kind)
+	return object, s.adopt(object, kinds)
 }
 
-// adopt checks that an object of a file is of the kind that is meant, and has the namespace that is meant.
-func (s *Session) adopt(object *unstructured.Unstructured, kind schema.GroupVersionKind) error {
-	if found := object.GroupVersionKind(); found != kind {
+// adopt checks that an object of a file is of a kind that is meant, and has the namespace that is meant.
+func (s *Session) adopt(object *unstructured.Unstructured, kinds []schema.GroupVersionKind) error {
+	found, kind := object.GroupVersionKind(), kinds[0]
+	if !slices.Contains(kinds, found) {
 		return fmt.Errorf("this is a %s of %s, and a %s of %s is needed; kubectl apply -f takes any kind",
 			cmp.Or(found.Kind, "kind without a name"), cmp.Or(found.GroupVersion().String(), "no group"), kind.Kind, kind.GroupVersion())
+	}
+	if found.Kind == QueueKind.Kind {
+		return nil // it is of no namespace
 	}
 	switch written := object.GetNamespace(); {
 	case written == "":
@@ -91,7 +96,7 @@ func (s *Session) adopt(object *unstructured.Unstructured, kind schema.GroupVers
 		}
 		object.SetNamespace(namespace)
 	case s.namespaceFlag != "" && s.namespaceFlag != written:
-		return fmt.Errorf("%s %q is of namespace %s, and --namespace is %s; leave out one of them", kind.Kind, object.GetName(), written, s.namespaceFlag)
+		return fmt.Errorf("%s %q is of namespace %s, and --namespace is %s; leave out one of them", found.Kind, object.GetName(), written, s.namespaceFlag)
 	}
 	return nil
 }

@@ -73,6 +73,7 @@ type label struct{ key, value string }
 // watchedKind is the state of the cache of a kind.
 type watchedKind struct {
 	name         string
+	store        toolscache.Store
 	registration toolscache.ResourceEventHandlerRegistration
 
 	mutex   sync.Mutex
@@ -151,7 +152,7 @@ func readThrough(options *metav1.ListOptions) {
 }
 
 func (i *Inbox) watch(name string, informer toolscache.SharedIndexInformer) error {
-	w := &watchedKind{name: name}
+	w := &watchedKind{name: name, store: informer.GetStore()}
 	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *toolscache.Reflector, err error) {
 		w.mutex.Lock()
 		w.problem = err

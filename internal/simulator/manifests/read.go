@@ -14,13 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,7 +23,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"hekla.sh/hekla/pkg/apis"
+	"hekla.sh/hekla/internal/snapshot"
 	"hekla.sh/hekla/pkg/apis/bounds"
 	kueuev1beta1 "hekla.sh/hekla/pkg/apis/kueue/v1beta1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -60,16 +54,7 @@ func newReader(stdin io.Reader) *reader {
 }
 
 // NewScheme returns the kinds of a virtual cluster.
-func NewScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme, schedulingv1.AddToScheme,
-		storagev1.AddToScheme, resourcev1.AddToScheme, resourcev1beta2.AddToScheme, apis.AddToScheme, kueuev1beta1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			panic("invariant: the API types can be registered: " + err.Error())
-		}
-	}
-	return scheme
-}
+func NewScheme() *runtime.Scheme { return snapshot.NewScheme() }
 
 // kinds are those that a simulation understands, as "group/version Kind".
 var kinds = map[string]bool{

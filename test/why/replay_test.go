@@ -1,0 +1,203 @@
+package why
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/answers/diagnosis"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/apitest"
+)
+
+// says waits until a command says something.
+func says(t *testing.T, line, want string) string {
+	t.Helper()
+	var last string
+	apitest.Eventually(t, func(ctx context.Context) error {
+		var err error
+		if last, err = said(ctx, line); err == nil && !strings.Contains(last, want) {
+			err = fmt.Errorf("%s: no %q in\n%s", line, want, last)
+		}
+		return err
+	})
+	return last
+}
+
+func TestASnapshotIsReplayedToTheSameDecision(t *testing.T) {
+	apply(t, "10-promised.yaml")
+	says(t, "hekla why job stuck -n default", "PromisedToOthers")
+	before, hidden, after := filepath.Join(t.TempDir(), "before.json.gz"), filepath.Join(t.TempDir(), "hidden.json"), filepath.Join(t.TempDir(), "after.json.gz")
+	for _, line := range []string{"hekla snapshot -f " + before, "hekla snapshot --hide-names -f " + hidden} {
+		if text, err := said(t.Context(), line); err != nil {
+			t.Fatal(text, err)
+		}
+	}
+	// The victim leaves, and the job gets its node.
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "first-worker-0"}}
+	if err := kube.Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	says(t, "hekla why job urgent -n default", "pod default/urgent-worker-0 was bound to why-1")
+	says(t, "hekla why job first -n default", "Comes back  yes: Job first makes pods again that were evicted")
+	if text, err := said(t.Context(), "hekla snapshot -f "+after); err != nil {
+		t.Fatal(text, err)
+	}
+	text, err := run(t.Context(), "hekla", "replay", before, "--expect", after)
+	if err != nil || !strings.HasPrefix(text, "2 decisions of the cluster are those of the replay, 0 are not; the replay has 0 further ones") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if text, err = run(t.Context(), "hekla", "replay", before); err != nil || !strings.Contains(text, ": bind pod default/urgent-worker-0 to why-1") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	// Without names it is the same decision.
+	content, err := os.ReadFile(hidden)
+	for _, name := range []string{"urgent", "why-1"} {
+		if at := strings.Index(string(content), name); err != nil || at >= 0 {
+			t.Errorf("a name is in the file: %v, …%s…", err, string(content)[max(at-200, 0):max(at, 0)+60])
+		}
+	}
+	if text, err = run(t.Context(), "hekla", "replay", hidden); err != nil || strings.Count(text, ": bind pod ") != 1 {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+func TestAChangedConfigurationIsTriedOnTheLiveModel(t *testing.T) {
+	apply(t, "12-victims-opted-out.yaml")
+	says(t, "hekla why job stuck -n default", "VictimsOptedOut")
+	in, err := os.ReadFile(filepath.Join(folder, "configuration.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config corev1.ConfigMap
+	if err := yaml.Unmarshal(in, &config); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "new.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(config.Data["volcano-scheduler.conf"])
+	text, err := said(t.Context(), "hekla try --config "+file)
+	if err != nil || !strings.HasPrefix(text, "Nothing differs") {
+		t.Errorf("the same configuration: %v\n%s", err, text)
+	}
+	write(config.Data["volcano-scheduler.conf"] + "compatibility:\n  preemptableByDefault: true\n")
+	text, err = said(t.Context(), "hekla try --config "+file)
+	if err != nil || !strings.Contains(text, ": evict pod default/first-worker-0 from why-1 for default/stuck by rule J1") || !strings.Contains(text, "\nNext: ") {
+		t.Errorf("all pods may be evicted: %v\n%s", err, text)
+	}
+	write("actions: nonsense")
+	if text, err = said(t.Context(), "hekla try --config "+file); err == nil {
+		t.Errorf("a configuration that cannot be used: %s", text)
+	}
+	says(t, "hekla why job stuck -n default", "VictimsOptedOut")
+}
+
+func TestAChangedQueueIsTriedOnTheLiveModel(t *testing.T) {
+	apply(t, "04-over-capability.yaml")
+	says(t, "hekla why job stuck -n default", "OverCapability")
+	file := filepath.Join(t.TempDir(), "queue.yaml")
+	queue := "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: why}\nspec: {weight: 1, capability: {cpu: 8}}\n"
+	if err := os.WriteFile(file, []byte(queue), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := said(t.Context(), "hekla try -f "+file)
+	if err != nil || !strings.Contains(text, "+ cycle 1: admit job default/stuck in queue why") || !strings.Contains(text, ": bind pod default/stuck-worker-0 to why-1") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	says(t, "hekla why job stuck -n default", "OverCapability")
+
+	// It is so indeed, and who watches is told.
+	watching, stop := context.WithCancel(t.Context())
+	defer stop()
+	watched := make(chan string, 1)
+	go func() {
+		text, _ := said(watching, "hekla why job stuck -n default -w")
+		watched <- text
+	}()
+	time.Sleep(time.Second) // it asks first
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"capability":{"cpu":"8"}}}`))
+	if err := kube.Patch(t.Context(), &scheduling.Queue{ObjectMeta: metav1.ObjectMeta{Name: "why"}}, patch); err != nil {
+		t.Fatal(err)
+	}
+	says(t, "hekla why job stuck -n default", "pod default/stuck-worker-0 was bound to why-1")
+	time.Sleep(3 * time.Second) // it asks every two
+	stop()
+	if text := <-watched; strings.Count(text, "Job default/stuck ") < 2 || !strings.Contains(text, "waits: OverCapability\n") || !strings.Contains(text, "does not wait: Running\n") {
+		t.Errorf("watching said\n%s", text)
+	}
+}
+
+func TestTheSchedulerIsDiagnosed(t *testing.T) {
+	apply(t, "01-missing-queue.yaml")
+	says(t, "hekla why job stuck -n default", "QueueNotFound")
+	text := says(t, "hekla diag --gang 2xcpu=1", "jobs name queue nowhere, which does not exist")
+	for _, want := range []string{"hekla queue create nowhere", "  nowhere  Missing  1 ", "default/stuck  QueueNotFound", "gangs of 2 pods could start now, at most (cpu=1;", "Cycles: ", "  patch podgroups/status ",
+		`actions: "enqueue, allocate, preempt, reclaim, backfill"`, "\nNext: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	var reply api.Reply[diagnosis.Diagnosis]
+	raw, err := said(t.Context(), "hekla diag -o json")
+	if err == nil {
+		err = json.Unmarshal([]byte(raw), &reply)
+	}
+	if err != nil || reply.Kind != "Diagnosis" || len(reply.Answer.Cycles.Recent) == 0 || len(reply.Answer.Health.MissingRights) > 0 || reply.Answer.Health.RightsUnknown != "" {
+		t.Errorf("%v\n%+v", err, reply.Answer.Health)
+	}
+	if text, err := said(t.Context(), "hekla diag --gang eight"); err == nil {
+		t.Errorf("a gang that cannot be read: %s", text)
+	}
+	t.Log("\n" + text)
+}
+
+func TestPodsQueuesAndNodesAreExplained(t *testing.T) {
+	apply(t, "05-gang-short-by-one.yaml")
+	says(t, "hekla why job stuck -n default", "GangShort")
+	for line, want := range map[string][]string{
+		"hekla why pod stuck-worker-0 -n default": {"Pod default/stuck-worker-0 is Pending", "GangShort", "Next: hekla why job "},
+		"hekla why queue default":                 {"Queue default is Open", "default/stuck", "Next: hekla why job stuck -n default"},
+		"hekla why node why-1":                    {"Node why-1: ready true", "cpu", "Next: kubectl describe node why-1"},
+	} {
+		text, err := said(t.Context(), line)
+		for _, part := range want {
+			if err != nil || !strings.Contains(text, part) {
+				t.Errorf("%s: no %q, %v in\n%s", line, part, err, text)
+			}
+		}
+		for _, format := range []string{"json", "yaml"} {
+			var reply map[string]any
+			raw, err := said(t.Context(), line+" -o "+format)
+			if err == nil {
+				err = yaml.Unmarshal([]byte(raw), &reply) // which reads JSON, too
+			}
+			if answer, _ := reply["answer"].(map[string]any); err != nil || len(answer) == 0 || reply["apiVersion"] != "answers.hekla.sh/v1alpha1" {
+				t.Errorf("%s -o %s: %v\n%s", line, format, err, raw)
+			}
+		}
+	}
+	for _, line := range []string{"hekla why pod nothing -n default", "hekla why queue nothing", "hekla why node nothing", "hekla why workload nothing -n default"} {
+		if text, err := said(t.Context(), line); err == nil || !strings.Contains(err.Error(), "is not known to the scheduler") {
+			t.Errorf("%s: %v\n%s", line, err, text)
+		}
+	}
+	if text, err := said(t.Context(), "hekla why job stuck -n default -o xml"); err == nil {
+		t.Errorf("-o xml: %s", text)
+	}
+}

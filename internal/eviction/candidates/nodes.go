@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -257,7 +258,7 @@ func (c *Nodes) open(x framework.Transaction, t *cluster.Task, n, local *cluster
 		}
 		// Small units may have used up what a queue may lose, before the unit that is large enough was tried.
 		y.Undo()
-		evicted = c.victims.Evict(x, n.Tasks(), victims.Options{Local: local, LargestFirst: true})
+		evicted = c.victims.Evict(x, n.Tasks(), victims.Options{Local: local, LargestFirst: true, Lacking: lacking(t, n)})
 		evicted.WasRefused = true
 		if !fits() {
 			return nil, false, result{wasRefused: true}
@@ -270,6 +271,17 @@ func (c *Nodes) open(x framework.Transaction, t *cluster.Task, n, local *cluster
 		units = c.withFewerMarked(x, y, n, local, units, fits)
 	}
 	return units, isLocal, result{opens: true, wasRefused: evicted.WasRefused}
+}
+
+// lacking is what a node lacks for a pod, nil if it lacks no resource.
+func lacking(t *cluster.Task, n *cluster.Node) (lacks resources.Vector) {
+	for i, amount := range t.Request() {
+		d := resources.Dim(i)
+		if short := amount - n.Future(d); amount > 0 && short > 0 {
+			lacks.Set(d, min(short, amount))
+		}
+	}
+	return lacks
 }
 
 // withFewerMarked returns the cheaper of two sets of units that open a node, and evicts it. One set is evicted now. The other is left if of

@@ -25,9 +25,9 @@ func IsScarce(j *cluster.Job) bool {
 }
 
 // Part is the fraction of what is wanted that an amount covers, at most 1, in the resource with the smallest fraction.
-func Part(r *Rules, amounts resources.Vector) resources.Ratio {
+func Part(wanted, amounts resources.Vector) resources.Ratio {
 	least := resources.Ratio{Num: 1, Den: 1}
-	for i, amount := range r.Wanted() {
+	for i, amount := range wanted {
 		if ratio := (resources.Ratio{Num: amounts.At(resources.Dim(i)), Den: amount}); amount > 0 && ratio.Compare(least) < 0 {
 			least = ratio
 		}

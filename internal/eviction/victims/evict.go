@@ -7,14 +7,17 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // Options say how units are evicted.
 type Options struct {
 	// Local, unless nil, is the only node that matters. Of a whole gang only the pods on it are evicted for the moment.
 	Local *cluster.Node
-	// LargestFirst evicts those units first that hold most of what is wanted.
+	// LargestFirst evicts those units first that hold most of what is lacking.
 	LargestFirst bool
+	// Lacking is what is lacking on the local node, nil if all that is wanted is.
+	Lacking resources.Vector
 	// Enough ends the eviction as soon as it returns true. Nil evicts all units that may be evicted.
 	Enough func() bool
 	// Fits, unless nil, says that what is wanted fits now. Then the eviction ends, if [Selector.GiveBack] would give back all further
@@ -189,7 +192,7 @@ func (r *round) sort(h *jobGroup) {
 	}
 	h.tasks, h.tops = inOrder(h.tasks, h.tops, func(i, j int) int {
 		if r.LargestFirst {
-			if c := rules.Part(r.rules, h.tasks[j].Request()).Compare(rules.Part(r.rules, h.tasks[i].Request())); c != 0 {
+			if c := r.part(h.tasks[j].Request()).Compare(r.part(h.tasks[i].Request())); c != 0 {
 				return c
 			}
 		}
@@ -214,10 +217,18 @@ func inOrder(tasks []*cluster.Task, tops []importance, compare func(i, j int) in
 	return sorted, sortedTops
 }
 
+// part is the fraction of what is lacking that an amount covers.
+func (r *round) part(amounts resources.Vector) resources.Ratio {
+	if r.Lacking != nil {
+		return rules.Part(r.Lacking, amounts)
+	}
+	return rules.Part(r.rules.Wanted(), amounts)
+}
+
 // compare compares units by the order of eviction in this round.
 func (r *round) compare(u, v *Unit) int {
 	if r.LargestFirst {
-		if c := rules.Part(r.rules, v.Requested()).Compare(rules.Part(r.rules, u.Requested())); c != 0 {
+		if c := r.part(v.Requested()).Compare(r.part(u.Requested())); c != 0 {
 			return c
 		}
 	}

@@ -63,6 +63,6 @@ func Marked(units []Unit) (marked int) {
 // fewest of a class leave.
 func SortBySize(r *rules.Rules, units []Unit) {
 	slices.SortStableFunc(units, func(u, v Unit) int {
-		return cmp.Or(cmp.Compare(u.top.class, v.top.class), rules.Part(r, v.Requested()).Compare(rules.Part(r, u.Requested())))
+		return cmp.Or(cmp.Compare(u.top.class, v.top.class), rules.Part(r.Wanted(), v.Requested()).Compare(rules.Part(r.Wanted(), u.Requested())))
 	})
 }

@@ -37,6 +37,7 @@
 // Role in the namespace of the Service (volcano-system):
 //
 //	discovery.k8s.io        endpointslices named volcano-scheduler-answers          get update
+//	                        and, for an address of IPv6, volcano-scheduler-answers-ipv6
 //
 // And the Role extension-apiserver-authentication-reader of Kubernetes in the namespace kube-system.
 package answers

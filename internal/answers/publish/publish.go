@@ -2,7 +2,7 @@
 // certificate.
 //
 // Main type: a [Publication]. It has a certificate of its own making, whose key never leaves the process. The installer has made an APIService and, in a
-// cluster, a Service without a selector and its EndpointSlice; the leader writes its address and authority into them.
+// cluster, a Service without a selector and its EndpointSlices, one for IPv4 and one for IPv6; the leader writes its address and authority into them.
 //
 // Invariants:
 //
@@ -153,7 +153,7 @@ func (p *Publication) step(ctx context.Context) error {
 	}
 	if p.address != "" {
 		if err := p.writeEndpoint(ctx); err != nil {
-			return fmt.Errorf("EndpointSlice %s/%s: %w", p.namespace, p.service, err)
+			return fmt.Errorf("EndpointSlice %s/%s: %w", p.namespace, p.slice(), err)
 		}
 	}
 	if err := p.writeAuthority(ctx); err != nil {
@@ -170,7 +170,7 @@ func (p *Publication) isAnswered(ctx context.Context) bool {
 	}
 	address := "localhost:443"
 	if p.address != "" {
-		slice, err := p.client.DiscoveryV1().EndpointSlices(p.namespace).Get(ctx, p.service, metav1.GetOptions{})
+		slice, err := p.client.DiscoveryV1().EndpointSlices(p.namespace).Get(ctx, p.slice(), metav1.GetOptions{})
 		if err != nil || len(slice.Endpoints) == 0 || len(slice.Endpoints[0].Addresses) == 0 || len(slice.Ports) == 0 || slice.Ports[0].Port == nil {
 			return false
 		}
@@ -195,6 +195,15 @@ func (p *Publication) isAnswered(ctx context.Context) bool {
 // host is the name by which the API server calls the Service.
 func (p *Publication) host() string { return p.service + "." + p.namespace + ".svc" }
 
+// slice is the name of the EndpointSlice for addresses like that of this process. The type of a slice cannot be changed.
+func (p *Publication) slice() string {
+	host, _, _ := net.SplitHostPort(p.address)
+	if ip := net.ParseIP(host); ip != nil && ip.To4() == nil {
+		return p.service + "-ipv6"
+	}
+	return p.service
+}
+
 // writeEndpoint makes this process the only endpoint of the Service.
 func (p *Publication) writeEndpoint(ctx context.Context) error {
 	host, portText, err := net.SplitHostPort(p.address)
@@ -206,7 +215,7 @@ func (p *Publication) writeEndpoint(ctx context.Context) error {
 		return err
 	}
 	slices := p.client.DiscoveryV1().EndpointSlices(p.namespace)
-	slice, err := slices.Get(ctx, p.service, metav1.GetOptions{})
+	slice, err := slices.Get(ctx, p.slice(), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

@@ -4,15 +4,14 @@ import (
 	"slices"
 	"time"
 
-	"hekla.sh/hekla/pkg/cluster"
-	"k8s.io/apimachinery/pkg/types"
-
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ledger keeps the totals: a change of a task's status or node changes the totals of its node, job, queue and the cluster.
@@ -232,13 +231,7 @@ func (l *ledger) forgetEmpty(n *cluster.Node) {
 		return
 	}
 	delete(l.nodes, n.Name)
-	for i := range l.byRank {
-		if l.byRank[i] == n {
-			l.byRank[i] = l.byRank[len(l.byRank)-1]
-			l.byRank = l.byRank[:len(l.byRank)-1]
-			break
-		}
-	}
+	l.byRank = slices.DeleteFunc(l.byRank, func(m *cluster.Node) bool { return m == n })
 	l.bySlot[n.Slot] = nil
 	l.freeSlots = append(l.freeSlots, n.Slot)
 	l.ranksAreStale = true

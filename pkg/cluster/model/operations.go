@@ -57,7 +57,14 @@ func (c *Cluster) Undo(mark int) {
 
 // Keep empties the undo log, so that all operations stay. The caller must commit placed tasks before. Otherwise they stay
 // placed for ever.
-func (c *Cluster) Keep() { c.log = c.log[:0] }
+func (c *Cluster) Keep() {
+	for i := range c.log {
+		if n := c.log[i].node; n != nil { // a stand-in may have been the last one on a node that is gone
+			c.forgetEmpty(n)
+		}
+	}
+	c.log = c.log[:0]
+}
 
 // Place puts a waiting task on a node. The caller checks whether it fits.
 func (c *Cluster) Place(t *cluster.Task, n *cluster.Node) {

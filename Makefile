@@ -76,6 +76,15 @@ check-generated: generate ## Fail if what is generated is stale.
 	git diff --exit-code -- pkg/apis pkg/client installer
 	@test -z "$$(git status --porcelain -- pkg/apis pkg/client installer)" || { git status --short -- pkg/apis pkg/client installer; exit 1; }
 
+.PHONY: web
+web: ## Make the web page anew, after a change of web. Needs Node 20 or newer.
+	cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent build
+
+.PHONY: check-web
+check-web: web ## Fail if the web page in internal/web/dist is stale.
+	git diff --exit-code --stat -- internal/web/dist
+	@test -z "$$(git status --porcelain -- internal/web/dist)" || { git status --short -- internal/web/dist; exit 1; }
+
 .PHONY: bench
 bench: build ## Run the benchmarks: decisions in process; bindings, waits, and pods of Jobs on a local cluster.
 	go test -run '^$$' -bench . -benchmem ./pkg/... ./internal/... ./test/guarantees

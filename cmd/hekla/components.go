@@ -111,7 +111,11 @@ func (c component) run(ctx context.Context, cluster *localcluster.Cluster) error
 		if err := cluster.Apply(ctx, publish.Local(systemNamespace)); err != nil {
 			return err
 		}
-		arguments = append(arguments, "--answers-address="+address, "--answers-service="+systemNamespace+"/"+publish.Service)
+		page, err := preparePage(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		arguments = append(arguments, "--answers-address="+address, "--answers-service="+systemNamespace+"/"+publish.Service, page)
 	}
 	_, err = cluster.Run(ctx, localcluster.Program{
 		Name: c.process(), Path: path, Args: arguments, ReadyURL: "http://" + health + "/readyz",

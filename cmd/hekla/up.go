@@ -329,6 +329,13 @@ func (u *upCommand) report(ctx context.Context, cluster *localcluster.Cluster) e
 	if cluster.Kubectl() != "" {
 		line("kubectl", cluster.Kubectl())
 	}
+	page, err := pageAddress(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	if page != "" {
+		line("Web page", page)
+	}
 	line("Use it", "export KUBECONFIG="+cluster.KubeconfigPath())
 	line("Stop it", "hekla down"+u.arguments())
 	return table.Flush()

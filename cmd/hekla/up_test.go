@@ -48,7 +48,7 @@ func standIn() error {
 	for _, name := range []string{"leader-elect", "enable-healthz", "enable-metrics"} {
 		flags.Bool(name, false, "")
 	}
-	for _, name := range []string{"listen-address", "scheduler-configmap", "port", "webhook-url", "answers-address", "answers-service", "answers-endpoint"} {
+	for _, name := range []string{"listen-address", "scheduler-configmap", "port", "webhook-url", "answers-address", "answers-service", "answers-endpoint", "web-address"} {
 		flags.String(name, "", "")
 	}
 	arguments := os.Args[1:]

@@ -6,8 +6,12 @@
 //
 //	get    jobs pods queues workloads   of a namespace: why does it wait, what does the queue hold
 //	create submissions                  of a namespace: what would happen if this were submitted
-//	get    nodes diagnoses              of the cluster
+//	get    nodes diagnoses overviews    of the cluster
 //	get    snapshots                    of the cluster: all that the scheduler knows, for replays
+//
+// An overview is the cluster at a glance: lists of jobs, queues, nodes, evictions and cycles, for the web page. A client that asks this server
+// itself, and not by way of the API server, needs no right to overviews if it may get jobs in some namespace. It sees the rows of those
+// namespaces, and the sums of the others.
 //
 // Main types: a [Server] is the handler. Its questions are asked of a [hekla.sh/hekla/pkg/scheduler.Questions], which answers
 // between cycles. Who asks and what they may is found out by package gate. Package api has what goes over the wire. Package publish tells
@@ -22,7 +26,8 @@
 //     sentences; their sums stay. A snapshot is whole, and the right to it is one of its own.
 //  4. Questions take at most a bounded part of the scheduler's time ([Share]). Those beyond wait, and those that wait too long
 //     fail with 429 and the time to wait. A request of more than [MaxBody] bytes is refused.
-//  5. What is wrong with a request is answered as a Status of the API, and names the object or the field.
+//  5. Overviews are made at most once a second ([Freshness]), however many clients read them, and only while one does.
+//  6. What is wrong with a request is answered as a Status of the API, and names the object or the field.
 //
 // It must not know how answers are found, plugins, or actions.
 //

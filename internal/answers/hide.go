@@ -93,6 +93,7 @@ func (v *veil) story(entries []journal.Entry) {
 		v.name(&e.Job)
 		v.name(&e.Pod)
 		v.name(&e.For)
+		v.name(&e.Subject)
 		v.text(&e.Message)
 	}
 }

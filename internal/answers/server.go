@@ -56,6 +56,7 @@ type Server struct {
 	diagnose  Diagnose // nil: there is no diagnosis
 	snap      Snap     // nil: there are no snapshots
 	snapping  chan struct{}
+	overview  *overview
 }
 
 // Diagnose says how the scheduler is, and how many of some gangs could start now.
@@ -72,7 +73,8 @@ func (s *Server) Diagnoses(by Diagnose) { s.diagnose = by }
 
 // New returns a server of answers to questions.
 func New(questions *scheduler.Questions, guard Guard, logger logr.Logger) *Server {
-	return &Server{snapping: make(chan struct{}, 1), questions: questions, guard: guard, logger: logger, all: rate.NewLimiter(Share, Burst), trials: rate.NewLimiter(TrialShare, TrialBurst)}
+	return &Server{snapping: make(chan struct{}, 1), questions: questions, guard: guard, logger: logger, all: rate.NewLimiter(Share, Burst), trials: rate.NewLimiter(TrialShare, TrialBurst),
+		overview: newOverview(questions)}
 }
 
 // Handler serves the group of the API.
@@ -97,6 +99,8 @@ func (s *Server) Handler() http.Handler {
 		mux.HandleFunc("GET "+api.Snapshots.Path("", "{name}"), s.snapshot)
 	}
 	mux.HandleFunc("POST "+api.Submissions.Path("{namespace}", ""), s.guarded(api.Submissions, s.submission))
+	mux.HandleFunc("GET "+api.Overviews.Path("", ""), s.watchOverview)
+	mux.HandleFunc("GET "+api.Overviews.Path("", "{name}"), s.getOverview)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		write(w, nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 			Message: "there is no such question: " + r.Method + " " + r.URL.Path}})
@@ -142,8 +146,8 @@ func (s *Server) guarded(resource api.Resource, answer func(*question) (any, err
 	}
 }
 
-// admit is an error if the client is not known or may not ask.
-func (s *Server) admit(q *question, resource api.Resource) error {
+// know finds out who asks. It is an error if the client is not known.
+func (s *Server) know(q *question) error {
 	who, ok, err := s.guard.User(q.request)
 	switch {
 	case err != nil:
@@ -153,6 +157,15 @@ func (s *Server) admit(q *question, resource api.Resource) error {
 		return apierrors.NewUnauthorized("no credentials that the API server knows")
 	}
 	q.who = who
+	return nil
+}
+
+// admit is an error if the client is not known or may not ask.
+func (s *Server) admit(q *question, resource api.Resource) error {
+	if err := s.know(q); err != nil {
+		return err
+	}
+	who := q.who
 	allowed, err := s.guard.May(q.ctx, who, access(resource, q.namespace, q.name, q.request.URL.Path))
 	if err != nil {
 		return apierrors.NewServiceUnavailable("the API server could not be asked what " + who.GetName() + " may do: " + err.Error())

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/internal/explain/rows"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/test/fixture"
@@ -38,6 +39,7 @@ func large(b *testing.B) *asker {
 func BenchmarkAnswers(b *testing.B) {
 	a := large(b)
 	m := a.model()
+	var maker rows.Maker
 	small, few := gang("new", "default", 4, "cpu=1")
 	preemptor, many := gang("preemptor", "default", 8, "cpu=4")
 	class("high")(preemptor)
@@ -47,6 +49,7 @@ func BenchmarkAnswers(b *testing.B) {
 		"why-with-proposals":       func() error { _, err := m.Why(a.Now, fixture.Key("waits"), true); return err },
 		"pod":                      func() error { _, err := m.Pod(a.Now, fixture.Key("waits-0")); return err },
 		"queue":                    func() error { _, err := m.Queue(a.Now, "default"); return err },
+		"board":                    func() error { maker.Board(m, a.Now); return nil },
 		"node":                     func() error { _, err := m.Node("node-0000"); return err },
 		"submission/nobody-leaves": func() error { _, err := m.Submit(a.Now, small, few); return err },
 		"submission/others-leave": func() error {

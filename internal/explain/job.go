@@ -32,6 +32,7 @@ func (m *Model) state(now time.Time, j *cluster.Job) Job {
 			answer.Pods[status.String()] = count
 		}
 	}
+	answer.Tasks = m.jobPods(j)
 	if v := j.Verdict; v != nil && !j.Over() && (j.IsPendingAdmission() || j.Lacks() > 0 || j.Count(cluster.Pending) > 0) {
 		answer.Verdict = VerdictOf(v)
 	}
@@ -51,6 +52,21 @@ func (m *Model) explore(s *framework.Session, j *cluster.Job, answer *Job) {
 		answer.Refusals = m.refusals(s, pending)
 		answer.Candidates = m.candidates(s, j)
 	}
+}
+
+// jobPods lists the first pods of a job.
+func (m *Model) jobPods(j *cluster.Job) []JobPod {
+	tasks := slices.Clone(j.Tasks())
+	slices.SortFunc(tasks, func(t, u *cluster.Task) int { return cluster.CompareNames(t.Key(), u.Key()) })
+	var all []JobPod
+	for _, t := range tasks[:min(len(tasks), MaxListed)] {
+		pod := JobPod{Pod: t.Key().String(), Status: t.Status.String(), Requests: m.amounts(t.Request())}
+		if t.Node != nil {
+			pod.Node = t.Node.Name
+		}
+		all = append(all, pod)
+	}
+	return all
 }
 
 // isWaiting reports whether a job is pending admission or waits for nodes.

@@ -141,6 +141,8 @@ type Job struct {
 	Lacks        int `json:"lacks"`
 	// Pods counts its pods by status, in Volcano's spelling.
 	Pods map[string]int `json:"pods"`
+	// Tasks are the first of its pods, by name.
+	Tasks []JobPod `json:"tasks,omitempty"`
 	// Holds is the sum of its pods with a node or nominated node, Requests of all its pods.
 	Holds    Amounts   `json:"holds"`
 	Requests Amounts   `json:"requests"`
@@ -157,6 +159,14 @@ type Job struct {
 	BackOffs   []BackOff    `json:"backOffs,omitempty"`
 	// NotAsked names plugins that were left out because they ask another process.
 	NotAsked []string `json:"notAsked,omitempty"`
+}
+
+// JobPod is a pod in the list of a job.
+type JobPod struct {
+	Pod      string  `json:"pod"`
+	Status   string  `json:"status"`
+	Node     string  `json:"node,omitempty"` // or its nominated node (status Pipelined)
+	Requests Amounts `json:"requests"`
 }
 
 // Pod is the state of a pod.

@@ -43,6 +43,8 @@ type Entry struct {
 	// evicted.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Subject is the queue, task, pod or other job that is the cause of a verdict; empty if it is the job itself.
+	Subject string `json:"subject,omitempty"`
 }
 
 // Limits limit a journal.

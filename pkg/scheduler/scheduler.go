@@ -7,6 +7,7 @@ import (
 
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/rows"
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placer"
@@ -43,6 +44,7 @@ type Scheduler struct {
 	cycles         uint64
 	journal        *journal.Journal
 	questions      *Questions
+	rows           rows.Maker
 	reader         *explain.Model // answers questions under the policy, nil until it is needed
 	// suspects counts the panics by job.
 	suspects map[cluster.JobID]int

@@ -25,7 +25,7 @@ var floors = [][]string{
 	{"internal/explain", "internal/statuses", "internal/queueing", "internal/snapshot"},
 	{"pkg/scheduler"},
 	{"internal/simulator", "internal/metrics", "internal/controllers", "internal/answers"},
-	{"internal/demo", "internal/cli", "internal/benchmark", "internal/importer"},
+	{"internal/demo", "internal/cli", "internal/benchmark", "internal/importer", "internal/web"},
 	{"cmd/scheduler", "cmd/controllers", "cmd/hekla", "test", "docs"},
 }
 

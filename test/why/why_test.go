@@ -28,6 +28,7 @@ import (
 	"hekla.sh/hekla/internal/localcluster"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/test/apitest"
+	"hekla.sh/hekla/test/browser"
 )
 
 const folder, systemNamespace = "../../example/why", apitest.SystemNamespace
@@ -89,7 +90,10 @@ func runAll(m *testing.M) (code int, err error) {
 		go func() { _ = command.ExecuteContext(ctx) }()
 	}
 	start(controllers.NewCommand())
-	start(scheduler.NewCommand(), fmt.Sprintf("--answers-address=127.0.0.1:%d", port), "--answers-service="+systemNamespace+"/"+publish.Service,
+	if pageAddress, pageToken, err = page(ctx); err != nil {
+		return 1, err
+	}
+	start(scheduler.NewCommand(), "--web-address="+pageAddress, fmt.Sprintf("--answers-address=127.0.0.1:%d", port), "--answers-service="+systemNamespace+"/"+publish.Service,
 		"--scheduler-configmap="+systemNamespace+"/volcano-scheduler-configmap")
 	return m.Run(), nil
 }
@@ -135,6 +139,8 @@ func TestEachStuckJobIsExplainedByOneCommand(t *testing.T) {
 	if err != nil || len(files) != len(stuck) {
 		t.Fatalf("%d examples and %d expectations: %v", len(files), len(stuck), err)
 	}
+	reader := browser.StartIfThere(t, "../../web")
+	openPage(t, reader)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			want, ok := stuck[filepath.Base(file)]
@@ -164,6 +170,7 @@ func TestEachStuckJobIsExplainedByOneCommand(t *testing.T) {
 				return nil
 			})
 			t.Log("\n" + last)
+			findInPage(t, reader, named[1])
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -12,16 +13,25 @@ import (
 	"hekla.sh/hekla/internal/answers"
 	"hekla.sh/hekla/internal/answers/gate"
 	"hekla.sh/hekla/internal/answers/publish"
+	"hekla.sh/hekla/internal/web"
 )
+
+// answerer returns what answers questions, for all addresses on which they are asked.
+func (o *options) answerer(ctx context.Context, client kubernetes.Interface, r *runner, logger logr.Logger) (*answers.Server, error) {
+	asked, err := gate.New(client)
+	if err != nil {
+		return nil, fmt.Errorf("--answers-address, --web-address: %w", err)
+	}
+	go asked.Run(ctx)
+	server := answers.New(r.scheduler.Questions(), asked, logger)
+	server.Diagnoses(r.diagnose)
+	server.Snapshots(r.snapshot)
+	return server, nil
+}
 
 // serveAnswers serves answers on their address, by HTTPS, and publishes what the API server needs to pass questions on. A process that does not
 // lead answers that it cannot answer, if no other answers at all.
-func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface, r *runner, logger logr.Logger) (*server, error) {
-	asked, err := gate.New(client)
-	if err != nil {
-		return nil, fmt.Errorf("--answers-address: %w", err)
-	}
-	go asked.Run(ctx)
+func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface, r *runner, handler http.Handler, logger logr.Logger) (*server, error) {
 	namespace, service, _ := strings.Cut(o.answersService, "/")
 	publication, err := publish.New(client, publish.Options{
 		Namespace: namespace, Service: service, APIService: publish.APIService, Endpoint: o.answersEndpoint, Port: portOf(o.answersAddress), Leads: r.isSynced.Load,
@@ -34,10 +44,43 @@ func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface,
 		r.announce = publication.Poke
 		go publication.Run(ctx)
 	}
-	server := answers.New(r.scheduler.Questions(), asked, logger)
-	server.Diagnoses(r.diagnose)
-	server.Snapshots(r.snapshot)
-	return serve(o.answersAddress, server.Handler(), publication.TLS(), logger)
+	return serve(o.answersAddress, handler, publication.TLS(), logger)
+}
+
+// serveQuestions serves answers and the web page, each on its address if it has one. The caller closes what is served.
+func (o *options) serveQuestions(ctx context.Context, client kubernetes.Interface, r *runner, logger logr.Logger) (served []*server, err error) {
+	if o.answersAddress == "" && o.webAddress == "" {
+		return nil, nil
+	}
+	answerer, err := o.answerer(ctx, client, r, logger)
+	if err != nil {
+		return nil, err
+	}
+	if o.answersAddress != "" {
+		s, err := o.serveAnswers(ctx, client, r, answerer.Handler(), logger)
+		if err != nil {
+			return served, err
+		}
+		served = append(served, s)
+	}
+	if o.webAddress != "" {
+		s, err := o.serve(o.webAddress, web.Handler(answerer.Handler()), logger.WithName("web"))
+		if err != nil {
+			return served, fmt.Errorf("--web-address: %w", err)
+		}
+		served = append(served, s)
+	}
+	return served, nil
+}
+
+// isLoopback reports whether an address can be reached from this host only.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // portOf returns the port of HOST:PORT, 0 if it is not one.
@@ -51,13 +94,16 @@ func portOf(address string) int {
 
 // validateAnswers says what cannot be meant.
 func (o *options) validateAnswers(invalid func(flag string, value any, why string)) {
-	for flag, address := range map[string]string{"answers-address": o.answersAddress, "answers-endpoint": o.answersEndpoint} {
+	for flag, address := range map[string]string{"answers-address": o.answersAddress, "answers-endpoint": o.answersEndpoint, "web-address": o.webAddress} {
 		if _, _, err := net.SplitHostPort(address); address != "" && (err != nil || portOf(address) == 0) {
 			invalid(flag, address, "must be HOST:PORT or :PORT")
 		}
 	}
 	if namespace, name, ok := strings.Cut(o.answersService, "/"); o.answersService != "" && (!ok || namespace == "" || name == "" || strings.Contains(name, "/")) {
 		invalid("answers-service", o.answersService, "must be NAMESPACE/NAME")
+	}
+	if o.webAddress != "" && o.certFile == "" && !isLoopback(o.webAddress) {
+		invalid("web-address", o.webAddress, "must be on the loopback interface, such as 127.0.0.1:8090, or come with --tls-cert-file: the page is sent tokens")
 	}
 	if o.answersAddress == "" && (o.answersService != "" || o.answersEndpoint != "") {
 		invalid("answers-address", "", "must be set with --answers-service and --answers-endpoint")

@@ -150,12 +150,12 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 		}
 		defer s.close()
 	}
-	if o.answersAddress != "" {
-		s, err := o.serveAnswers(ctx, clients.Core, r, logger.WithName("answers"))
-		if err != nil {
-			return err
-		}
+	served, err := o.serveQuestions(ctx, clients.Core, r, logger.WithName("answers"))
+	for _, s := range served {
 		defer s.close()
+	}
+	if err != nil {
+		return err
 	}
 	if o.enableHealthz {
 		s, err := o.serve(o.healthzAddress, healthHandler(isAlive, r.isReady, chosen.warning), logger)

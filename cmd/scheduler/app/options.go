@@ -42,6 +42,7 @@ type options struct {
 	answersAddress      string
 	answersService      string
 	answersEndpoint     string
+	webAddress          string
 	featureGates        process.FeatureGates
 	verbosity           int
 	showVersion         bool
@@ -92,6 +93,9 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"NAMESPACE/NAME of the Service by which the API server passes questions on. Empty leaves the API server alone.")
 	flags.StringVar(&o.answersEndpoint, "answers-endpoint", "",
 		"IP:PORT at which the Service finds this process. Empty: the Service names a host, and the port is that of --answers-address.")
+	flags.StringVar(&o.webAddress, "web-address", "",
+		"Address of the web page. It shows what the API server permits the reader, by the token that the reader gives. Without --tls-cert-file the "+
+			"address must be on the loopback interface. Empty serves no page.")
 	flags.StringVar(&o.healthzAddress, "healthz-address", ":11251", "Address of /healthz and /readyz.")
 	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")
 	flags.StringVar(&o.certFile, "tls-cert-file", "", "Certificate with which to serve all these by HTTPS.")

@@ -108,6 +108,8 @@ func TestAFlagThatCannotBeMeantIsNamedWithItsValue(t *testing.T) {
 		{"--answers-address=8080", "--answers-address=8080: must be HOST:PORT"},
 		{"--answers-service=a/b", "--answers-address=: must be set with --answers-service"},
 		{"--answers-endpoint=1.2.3.4:5", "--answers-endpoint=1.2.3.4:5: has no meaning without --answers-service"},
+		{"--web-address=:8090", "--web-address=:8090: must be on the loopback interface"},
+		{"--web-address=8090", "--web-address=8090: must be HOST:PORT"},
 		{"--v=11", "--v=11: must be from 0 to 10"},
 		{"--leader-elect-lease-duration=10s", "--leader-elect-lease-duration=10s: must be longer than the renew deadline, 10s"},
 		{"--leader-elect-renew-deadline=2s", "--leader-elect-renew-deadline=2s: must be longer than 1.2 retry periods of 2s"},

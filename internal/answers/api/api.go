@@ -42,11 +42,12 @@ var (
 	Submissions = Resource{"submissions", "submission", "SubmissionAnswer", "create", true}
 	Nodes       = Resource{"nodes", "node", "NodeAnswer", "get", false}
 	Diagnoses   = Resource{"diagnoses", "diagnosis", "Diagnosis", "get", false}
+	Overviews   = Resource{"overviews", "overview", "Overview", "get", false}
 	Snapshots   = Resource{"snapshots", "snapshot", "Snapshot", "get", false}
 )
 
 // Resources are all of them.
-var Resources = []Resource{Jobs, Pods, Queues, Workloads, Submissions, Nodes, Diagnoses, Snapshots}
+var Resources = []Resource{Jobs, Pods, Queues, Workloads, Submissions, Nodes, Diagnoses, Snapshots, Overviews}
 
 // Path is where an object of the resource is asked about. The namespace is ignored if the resource has none.
 func (r Resource) Path(namespace, name string) string {

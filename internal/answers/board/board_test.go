@@ -1,0 +1,120 @@
+package board
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"hekla.sh/hekla/internal/explain/rows"
+	"hekla.sh/hekla/internal/journal"
+	"hekla.sh/hekla/pkg/scheduler"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// seen is an overview with some jobs, NAMESPACE/NAME and a state.
+func seen(cycle uint64, jobs ...string) scheduler.Overview {
+	b := &rows.Board{Resources: []string{"cpu"}, Nodes: []rows.Node{
+		{Node: "n", Ready: true, Allocatable: []int64{4000}, Used: []int64{1000}, Idle: []int64{3000}}, {Node: "gone", Allocatable: []int64{4000}},
+	}}
+	for i := 0; i < len(jobs); i += 2 {
+		b.Jobs = append(b.Jobs, rows.Job{Job: jobs[i], State: jobs[i+1], Created: noon})
+	}
+	return scheduler.Overview{Cycle: cycle, Time: noon, Board: b}
+}
+
+func names(list []rows.Job) (all []string) {
+	for _, r := range list {
+		all = append(all, r.Job)
+	}
+	return all
+}
+
+func TestAReaderIsSentWhatHasChanged(t *testing.T) {
+	all := &View{Everything: true}
+	s := New(7)
+	s.Update(seen(1, "a/x", "Pending", "b/y", "Running"))
+	first := s.Jobs(all, "")
+	if !first.Whole || !reflect.DeepEqual(names(first.Rows), []string{"a/x", "b/y"}) {
+		t.Fatalf("the first list is %+v", first)
+	}
+	if again := s.Jobs(all, first.Token); again.Whole || len(again.Rows)+len(again.Gone) != 0 || again.Token != first.Token {
+		t.Errorf("without a change the list is %+v", again)
+	}
+	s.Update(seen(2, "a/x", "Running", "c/z", "Pending"))
+	next := s.Jobs(all, first.Token)
+	if next.Whole || !reflect.DeepEqual(names(next.Rows), []string{"a/x", "c/z"}) || !reflect.DeepEqual(next.Gone, []string{"b/y"}) {
+		t.Errorf("what has changed is %+v", next)
+	}
+	s.Update(seen(3, "a/x", "Running", "b/y", "Running", "c/z", "Pending"))
+	if back := s.Jobs(all, first.Token); len(back.Gone) != 0 || len(back.Rows) != 3 {
+		t.Errorf("a job that came back is %+v", back)
+	}
+	for name, token := range map[string]string{
+		"of another process": New(8).token(all).String(), "of another view": s.token(&View{Namespaces: []string{"a"}}).String(), "nonsense": "x",
+		"of the future": token{process: 7, view: all.hash(), version: 99}.String(),
+	} {
+		if got := s.Jobs(all, token); !got.Whole || len(got.Rows) != 3 {
+			t.Errorf("with a token %s the list is %+v", name, got)
+		}
+	}
+}
+
+func TestOtherNamespacesAreSums(t *testing.T) {
+	s := New(7)
+	first := seen(1, "a/x", "Pending", "b/secret", "Running", "c/secret", "Pending", "c/other", "Finished")
+	for i, names := range [][2]string{{"a/v", "c/secret"}, {"b/v", "c/secret"}, {"b/v", "a/x"}} {
+		first.Entries = append(first.Entries, journal.Entry{Cycle: 1, Time: noon.Add(time.Duration(i) * time.Minute), Kind: journal.Evicted, Job: names[0],
+			Pod: names[0] + "-0", For: names[1]})
+	}
+	s.Update(first)
+	mine := &View{Namespaces: []string{"a"}}
+	jobs := s.Jobs(mine, "")
+	if !reflect.DeepEqual(names(jobs.Rows), []string{"a/x"}) || jobs.Others != (JobCounts{Pending: 1, Running: 1, Finished: 1}) || jobs.OtherNamespaces != 2 {
+		t.Errorf("the jobs are %+v", jobs)
+	}
+	if nodes := s.Nodes(mine, ""); len(nodes.Rows) != 0 || !nodes.Hidden || nodes.Totals.Nodes != 2 || nodes.Totals.NotReady != 1 || nodes.Totals.Idle[0] != 3000 {
+		t.Errorf("the nodes are %+v", nodes)
+	}
+	if evictions := s.Evictions(mine); len(evictions.Rows) != 2 || evictions.Others != 1 {
+		t.Errorf("the evictions are %+v", evictions)
+	}
+	cycles := s.Cycles(mine)
+	if len(cycles.Rows) != 1 || cycles.Rows[0].Evicted != 3 || len(cycles.Rows[0].Decisions) != 2 || cycles.Rows[0].More != 1 {
+		t.Errorf("the cycles are %+v", cycles)
+	}
+	if all := s.Cycles(&View{Everything: true}); len(all.Rows[0].Decisions) != 3 {
+		t.Errorf("a narrow view has changed what is stored: %+v", all)
+	}
+	summary := s.Summary(mine)
+	if summary.Jobs != (JobCounts{Pending: 2, Running: 1, Finished: 1}) || summary.Evictions != 3 || len(summary.Decisions) != 3 {
+		t.Errorf("the summary is %+v", summary)
+	}
+	s.Update(seen(2, "a/x", "Pending"))
+	if next := s.Jobs(mine, jobs.Token); len(next.Gone) != 0 || len(next.Rows) != 0 {
+		t.Errorf("of hidden jobs that are gone is said %+v", next)
+	}
+}
+
+func TestOldDecisionsAreDropped(t *testing.T) {
+	s := New(7)
+	for cycle := range uint64(3 * maxCycles) {
+		o := seen(cycle + 1)
+		for i := range maxDecisions + 1 {
+			o.Entries = append(o.Entries, journal.Entry{Cycle: cycle + 1, Time: noon.Add(time.Duration(cycle) * time.Minute), Kind: journal.Evicted, Job: "a/x", Pod: fmt.Sprint("a/", i)})
+		}
+		s.Update(o)
+	}
+	all := &View{Everything: true}
+	cycles := s.Cycles(all)
+	if len(cycles.Rows) != maxCycles || len(s.cycles) > 2*maxCycles || cycles.Rows[0].Cycle != 3*maxCycles || len(cycles.Rows[0].Decisions) != maxDecisions || cycles.Rows[0].More != 1 {
+		t.Errorf("%d cycles, the newest is %d with %d decisions", len(cycles.Rows), cycles.Rows[0].Cycle, len(cycles.Rows[0].Decisions))
+	}
+	if found := s.Evictions(all); len(found.Rows) != maxEvictions || len(s.evictions) > 2*maxEvictions {
+		t.Errorf("%d evictions, %d stored", len(found.Rows), len(s.evictions))
+	}
+	if minutes := s.Summary(all).Decisions; len(minutes) != maxMinutes {
+		t.Errorf("%d minutes", len(minutes))
+	}
+}

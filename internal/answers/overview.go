@@ -1,0 +1,299 @@
+package answers
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/answers/board"
+	"hekla.sh/hekla/pkg/scheduler"
+)
+
+const (
+	// Freshness is how old an overview may be. That is how often the scheduler is asked for one, while a client reads it.
+	Freshness = time.Second
+	// MaxWatches is how many clients may follow overviews at a time.
+	MaxWatches = 256
+	// viewLife is how long what a client may see is used again.
+	viewLife = 30 * time.Second
+	// maxViewed is about how many namespaces the API server is asked whether a client may see them, and reviewers how many such requests run
+	// at once.
+	maxViewed, reviewers = 1000, 16
+	// maxViews bounds how many views are stored.
+	maxViews = 1000
+	// heartbeat is how long a client that follows overviews hears nothing at most.
+	heartbeat = 15 * time.Second
+	// worthPacking is from how many bytes on an answer is compressed.
+	worthPacking = 32 << 10
+)
+
+// overview is the latest overview, and who may see what of it.
+type overview struct {
+	questions *scheduler.Questions
+	store     *board.Store
+
+	refreshing sync.Mutex // held while the scheduler is asked
+	asked      time.Time  // when it answered last
+
+	mutex   sync.Mutex
+	views   map[string]storedView
+	watches int
+}
+
+type storedView struct {
+	view  *board.View
+	until time.Time
+}
+
+func newOverview(questions *scheduler.Questions) *overview {
+	return &overview{questions: questions, store: board.New(rand.Uint64()), views: map[string]storedView{}}
+}
+
+// refresh asks the scheduler, unless the last answer is fresh.
+func (o *overview) refresh(ctx context.Context) error {
+	o.refreshing.Lock()
+	defer o.refreshing.Unlock()
+	if time.Since(o.asked) < Freshness {
+		return nil
+	}
+	found, err := o.questions.Overview(ctx, o.store.Known())
+	if err != nil {
+		return err
+	}
+	o.store.Update(found)
+	o.asked = time.Now()
+	return nil
+}
+
+// parts are what an overview consists of: each is read alone. since is the token of the list that the client has.
+var parts = map[string]func(o *board.Store, v *board.View, since string) any{
+	"summary": func(o *board.Store, v *board.View, _ string) any { return o.Summary(v) },
+	"queues":  func(o *board.Store, v *board.View, since string) any { return o.Queues(v, since) },
+	"nodes":   func(o *board.Store, v *board.View, since string) any { return o.Nodes(v, since) },
+	"jobs": func(o *board.Store, v *board.View, since string) any {
+		answer := o.Jobs(v, since)
+		for i := range answer.Rows {
+			veil := veil{sees: v.Sees}
+			veil.name(&answer.Rows[i].Subject)
+			veil.text(&answer.Rows[i].Message)
+		}
+		return answer
+	},
+	"evictions": func(o *board.Store, v *board.View, _ string) any {
+		answer := o.Evictions(v)
+		(&veil{sees: v.Sees}).story(answer.Rows)
+		return answer
+	},
+	"cycles": func(o *board.Store, v *board.View, _ string) any {
+		answer := o.Cycles(v)
+		for i := range answer.Rows {
+			(&veil{sees: v.Sees}).story(answer.Rows[i].Decisions)
+		}
+		return answer
+	},
+}
+
+// getOverview answers with one part.
+func (s *Server) getOverview(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	q := &question{ctx: ctx, request: r, name: r.PathValue("name")}
+	part, ok := parts[q.name]
+	view, err := s.look(q)
+	switch {
+	case err != nil:
+		write(w, nil, err)
+		return
+	case !ok:
+		write(w, nil, apierrors.NewNotFound(schema.GroupResource{Group: api.GroupVersion.Group, Resource: api.Overviews.Name}, q.name))
+		return
+	}
+	answer := api.Reply[any]{Metadata: api.Metadata{Name: q.name}, Answer: part(s.overview.store, view, r.URL.Query().Get("since"))}
+	answer.APIVersion, answer.Kind = api.GroupVersion.String(), api.Overviews.Kind
+	writePacked(w, r, answer)
+}
+
+// look finds out what a client may see, and has the overview be fresh.
+func (s *Server) look(q *question) (*board.View, error) {
+	if err := s.know(q); err != nil {
+		return nil, err
+	}
+	if err := s.overview.refresh(q.ctx); err != nil {
+		return nil, s.statusOf(err, api.Overviews, q)
+	}
+	view := s.viewOf(q)
+	if view.SeesNothing() {
+		return nil, apierrors.NewForbidden(schema.GroupResource{Group: api.GroupVersion.Group, Resource: api.Overviews.Name}, q.name,
+			fmt.Errorf("user %q may get %s of %s neither in the cluster nor in a namespace with jobs", q.who.GetName(), api.Jobs.Name, api.GroupVersion.Group))
+	}
+	return view, nil
+}
+
+// watchOverview sends an event whenever something has changed, until the client goes: server-sent events. What has changed the client asks for.
+func (s *Server) watchOverview(w http.ResponseWriter, r *http.Request) {
+	q := &question{ctx: r.Context(), request: r}
+	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") && r.URL.Query().Get("watch") == "" {
+		q.name = "summary"
+		r.SetPathValue("name", q.name)
+		s.getOverview(w, r)
+		return
+	}
+	if _, err := s.look(q); err != nil {
+		write(w, nil, err)
+		return
+	}
+	if !s.overview.enter() {
+		write(w, nil, tooMany())
+		return
+	}
+	defer s.overview.leave()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	out := http.NewResponseController(w)
+	sent, said := uint64(0), time.Now()
+	ticker := time.NewTicker(Freshness)
+	defer ticker.Stop()
+	for first := true; ; first = false {
+		version := s.overview.store.Version()
+		var text string
+		switch {
+		case first || version != sent:
+			text = fmt.Sprintf("event: change\ndata: {\"version\":%d,\"cycle\":%d}\n\n", version, s.overview.store.Known())
+		case time.Since(said) >= heartbeat:
+			if s.know(q) != nil {
+				return // its token is no longer good
+			}
+			text = ": nothing new\n\n"
+		}
+		if text != "" {
+			if _, err := w.Write([]byte(text)); err != nil || out.Flush() != nil {
+				return
+			}
+			sent, said = version, time.Now()
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-ticker.C:
+		}
+		if err := s.overview.refresh(r.Context()); err != nil {
+			_, _ = fmt.Fprintf(w, "event: error\ndata: %q\n\n", err.Error())
+			_ = out.Flush()
+			return
+		}
+	}
+}
+
+func (o *overview) enter() bool {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.watches >= MaxWatches {
+		return false
+	}
+	o.watches++
+	return true
+}
+
+func (o *overview) leave() {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.watches--
+}
+
+// viewOf returns what a client may see: all, or the namespaces with jobs in which it may get jobs. What the API server cannot be asked about
+// is not seen.
+func (s *Server) viewOf(q *question) *board.View {
+	key := keyOf(q.who)
+	s.overview.mutex.Lock()
+	known, ok := s.overview.views[key]
+	s.overview.mutex.Unlock()
+	if ok && time.Now().Before(known.until) {
+		return known.view
+	}
+	may := func(resource api.Resource, namespace string) bool {
+		ok, err := s.guard.May(q.ctx, q.who, access(resource, namespace, "", resource.Path(namespace, "")))
+		return ok && err == nil
+	}
+	view := &board.View{Everything: may(api.Jobs, ""), Nodes: may(api.Nodes, "")}
+	if !view.Everything {
+		view.Namespaces = visible(s.overview.store.Namespaces(), func(namespace string) bool { return may(api.Jobs, namespace) })
+	}
+	if q.ctx.Err() == nil {
+		s.overview.keep(key, view)
+	}
+	return view
+}
+
+func (o *overview) keep(key string, view *board.View) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	now := time.Now()
+	if len(o.views) >= maxViews {
+		for other, stored := range o.views {
+			if now.After(stored.until) || len(o.views) >= maxViews {
+				delete(o.views, other)
+			}
+		}
+	}
+	o.views[key] = storedView{view, now.Add(viewLife)}
+}
+
+// visible returns the namespaces that may be seen, sorted. It asks about several at a time.
+func visible(namespaces []string, may func(string) bool) []string {
+	slices.Sort(namespaces)
+	namespaces = namespaces[:min(len(namespaces), maxViewed)]
+	seen := make([]bool, len(namespaces))
+	var group sync.WaitGroup
+	for first := range min(reviewers, len(namespaces)) {
+		group.Go(func() {
+			for i := first; i < len(namespaces); i += reviewers {
+				seen[i] = may(namespaces[i])
+			}
+		})
+	}
+	group.Wait()
+	var found []string
+	for i, namespace := range namespaces {
+		if seen[i] {
+			found = append(found, namespace)
+		}
+	}
+	return found
+}
+
+// keyOf tells users apart by all that the API server decides by.
+func keyOf(who user.Info) string {
+	key, _ := json.Marshal([]any{who.GetName(), who.GetUID(), who.GetGroups(), who.GetExtra()})
+	return string(key)
+}
+
+// writePacked writes an answer as JSON, compressed if it is long and the client can read that.
+func writePacked(w http.ResponseWriter, r *http.Request, answer any) {
+	body, err := json.Marshal(answer)
+	if err != nil {
+		write(w, nil, apierrors.NewInternalError(err))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if len(body) < worthPacking || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		_, _ = w.Write(body) // a client that has gone
+		return
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	packed, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	_, _ = packed.Write(body)
+	_ = packed.Close()
+}

@@ -1,0 +1,37 @@
+package scheduler
+
+import (
+	"context"
+	"time"
+
+	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/rows"
+	"hekla.sh/hekla/internal/journal"
+)
+
+// Overview is the cluster at a glance, and what was decided lately.
+type Overview struct {
+	// Cycle is the number of the last cycle, Time when it was asked.
+	Cycle uint64
+	Time  time.Time
+	// Board is nil if there was no cycle since the one that the asker knows: nothing has changed.
+	Board *rows.Board
+	// Entries are those of the cycles since, the oldest first.
+	Entries []journal.Entry
+}
+
+// Overview returns the board, unless no cycle came after one that is known, and the decisions since.
+func (q *Questions) Overview(ctx context.Context, since uint64) (Overview, error) {
+	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (Overview, error) {
+		answer := Overview{Cycle: s.cycles, Time: now}
+		if s.cycles == since {
+			return answer, nil
+		}
+		board := s.rows.Board(m, now)
+		answer.Board, answer.Entries = &board, s.journal.Since(since, maxOverviewEntries)
+		return answer, nil
+	})
+}
+
+// maxOverviewEntries is the largest number of journal entries in an overview. Between two of one reader there are fewer, but for storms.
+const maxOverviewEntries = 5000

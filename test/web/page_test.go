@@ -1,0 +1,303 @@
+package web
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hekla.sh/hekla/test/apitest"
+	"hekla.sh/hekla/test/browser"
+)
+
+var pictures = flag.Bool("pictures", false, "make the pictures of docs/web.md anew")
+
+// album is where the pictures are.
+const album = "../../docs/web"
+
+// arguments are those of a step.
+type arguments = browser.Arguments
+
+type table struct {
+	All, Drawn int
+	First      string
+}
+
+// open opens the page in a new window, and checks when the test ends that the browser has nothing to complain about.
+func (w *site) open(t *testing.T, b *browser.Browser, token string, more arguments) {
+	t.Helper()
+	with := arguments{"address": "http://" + w.address, "token": token}
+	for name, value := range more {
+		with[name] = value
+	}
+	apitest.Eventually(t, func(context.Context) error { return b.Do("open", with, nil) })
+	t.Cleanup(func() {
+		for _, problem := range browser.Must[[]string](t, b, "trouble", nil) {
+			t.Error(problem)
+		}
+	})
+}
+
+// settle waits until the scheduler has nothing left to place.
+func (w *site) settle(t *testing.T, b *browser.Browser) {
+	t.Helper()
+	apitest.Eventually(t, func(context.Context) error {
+		var text string
+		if err := b.Do("go", arguments{"path": "#/jobs", "wait": "[role=grid]"}, &text); err != nil {
+			return err
+		}
+		if !strings.Contains(text, "QueueNotFound") || !strings.Contains(text, "NotEnoughResources") {
+			return fmt.Errorf("the jobs are %s", text)
+		}
+		return nil
+	})
+}
+
+func TestThePageInABrowser(t *testing.T) {
+	b := browser.Start(t, source)
+	w := onSite(t)
+	t.Run("without a token it asks for one", func(t *testing.T) { w.login(t, b) })
+	t.Run("the token leaves the address at once", func(t *testing.T) {
+		w.open(t, b, w.operator, nil)
+		opened := browser.Must[struct{ URL, Title string }](t, b, "open", arguments{"address": "http://" + w.address, "token": w.operator})
+		if strings.Contains(opened.URL, "token") || opened.Title != "Overview · Hekla" {
+			t.Errorf("the page is %+v", opened)
+		}
+	})
+	t.Run("an operator sees everything", func(t *testing.T) { w.everything(t, b) })
+	t.Run("a user sees the own namespace, and sums", func(t *testing.T) { w.ownNamespace(t, b) })
+	t.Run("everything is done with the keyboard", func(t *testing.T) { w.keyboard(t, b) })
+	t.Run("the queue tree and the nodes", func(t *testing.T) { w.details(t, b) })
+	for _, look := range []struct {
+		name  string
+		dark  bool
+		width int
+	}{{"light", false, 1280}, {"dark", true, 1280}, {"on a phone", false, 390}} {
+		t.Run("every reader can use it, "+look.name, func(t *testing.T) { w.accessible(t, b, look.dark, look.width) })
+	}
+	t.Run("pictures", func(t *testing.T) { w.pictures(t, b) })
+	t.Run("ten thousand jobs", func(t *testing.T) { w.tenThousand(t, b) })
+}
+
+func (w *site) login(t *testing.T, b *browser.Browser) {
+	w.open(t, b, "", nil)
+	if said := browser.Must[string](t, b, "login", arguments{"token": "nonsense"}); !strings.Contains(said, "refused") {
+		t.Errorf("a wrong token: %q", said)
+	}
+	if text := browser.Must[string](t, b, "text", nil); strings.Contains(text, "Waiting jobs") {
+		t.Errorf("a wrong token shows %s", text)
+	}
+	if said := browser.Must[string](t, b, "login", arguments{"token": w.operator}); said != "live" {
+		t.Errorf("a good token: %q", said)
+	}
+}
+
+// want is an error for each part that a text lacks.
+func want(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("no %q in\n%s", part, text)
+		}
+	}
+}
+
+func (w *site) everything(t *testing.T, b *browser.Browser) {
+	w.open(t, b, w.operator, nil)
+	w.settle(t, b)
+	all := browser.Must[table](t, b, "rows", nil)
+	if all.All != w.jobs {
+		t.Errorf("%d jobs, want %d", all.All, w.jobs)
+	}
+	text := browser.Must[string](t, b, "fill", arguments{"label": "Filter", "value": "too-large"})
+	want(t, text, fmt.Sprintf("1 job of %d", w.jobs), "research/too-large")
+	text = browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/too-large", "wait": "[data-cause]"})
+	want(t, text, "TooLargeForAnyNode", "It cannot start as things are", "32", "What would make it start now", "What happened", "too-large-worker-0")
+	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/", "wait": ".tile"}), "Waiting jobs", "QueueNotFound", "Room", "pods bound")
+	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/cycles", "wait": ".cycles li"}), "bound", "Cycle ")
+	apitest.Eventually(t, func(context.Context) error {
+		var text string
+		if err := b.Do("go", arguments{"path": "#/evictions", "wait": "h1"}, &text); err != nil {
+			return err
+		}
+		if !strings.Contains(text, "train-llm-") || !strings.Contains(text, "production/confidential") {
+			return fmt.Errorf("the evictions are %s", text)
+		}
+		return nil
+	})
+}
+
+func (w *site) ownNamespace(t *testing.T, b *browser.Browser) {
+	w.open(t, b, w.user, nil)
+	w.settle(t, b)
+	rows := browser.Must[table](t, b, "rows", nil)
+	text := browser.Must[string](t, b, "text", nil)
+	want(t, text, "namespace that you may not see", "research/too-large")
+	if rows.All != w.ofUser {
+		t.Errorf("the user sees %d jobs", rows.All)
+	}
+	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/", "wait": ".tile"}), "You see the jobs of 1 namespace: research")
+	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/nodes", "wait": ".note"}), "You may not see single nodes")
+	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs/production/serve-01", "wait": ".problem"}), "may not get it in namespace")
+	for _, path := range []string{"#/", "#/jobs", "#/queues", "#/queues/ai-inference", "#/evictions", "#/cycles", "#/jobs/research/train-llm-00"} {
+		text := browser.Must[string](t, b, "go", arguments{"path": path, "wait": "h1"})
+		if strings.Contains(text, "confidential") || strings.Contains(text, "serve-0") {
+			t.Errorf("%s shows a job of another namespace:\n%s", path, text)
+		}
+	}
+}
+
+type pressed struct{ Hash, Focused, Active string }
+
+func (w *site) keyboard(t *testing.T, b *browser.Browser) {
+	w.open(t, b, w.operator, nil)
+	w.settle(t, b)
+	press := func(keys ...string) pressed { return browser.Must[pressed](t, b, "press", arguments{"keys": keys}) }
+	if got := press("g", "n"); got.Hash != "#/nodes" {
+		t.Errorf("g n leads to %+v", got)
+	}
+	press("g", "j")
+	browser.Must[string](t, b, "go", arguments{"path": "#/jobs", "wait": "[role=grid]"})
+	if got := press("/"); got.Focused != "INPUT" {
+		t.Errorf("/ leads to %+v", got)
+	}
+	browser.Must[string](t, b, "fill", arguments{"label": "Filter", "value": "etl"})
+	// Tab through the filters and the head of the table, then move and open.
+	for range 25 {
+		if got := press("Tab"); got.Focused == "Jobs" {
+			break
+		}
+	}
+	if got := press("ArrowDown", "ArrowDown"); got.Focused != "Jobs" || !strings.Contains(got.Active, "etl-") {
+		t.Fatalf("in the table the arrows lead to %+v", got)
+	}
+	if got := press("Enter"); !strings.HasPrefix(got.Hash, "#/jobs/research/etl-") {
+		t.Errorf("Enter opens %+v", got)
+	}
+	if got := press("?"); got.Focused == "" {
+		t.Errorf("the help is %+v", got)
+	}
+	press("Escape")
+}
+
+func (w *site) details(t *testing.T, b *browser.Browser) {
+	w.open(t, b, w.operator, nil)
+	text := browser.Must[string](t, b, "go", arguments{"path": "#/queues", "wait": ".tree li"})
+	want(t, text, "ai-training", "analytics", "borrowed", "guarantee", "ceiling")
+	text = browser.Must[string](t, b, "click", arguments{"role": "button", "name": "Queues below ai"})
+	if strings.Contains(text, "ai-training") {
+		t.Error("a queue that is folded shows those below it")
+	}
+	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/queues/analytics", "wait": ".card details"}), "It may take from", "Priority")
+	browser.Must[string](t, b, "go", arguments{"path": "#/nodes", "wait": ".cell"})
+	text = browser.Must[string](t, b, "fill", arguments{"label": "gpu of a pod", "value": "8"})
+	want(t, text, "32 nodes", "would have room now", "Stranded")
+	nodes, err := w.cluster.Nodes(t.Context())
+	must(t, err)
+	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/nodes/" + nodes[3], "wait": ".card table"}), "Allocatable", nodes[3])
+}
+
+// views are the parts of the page, and what shows that they are there.
+var views = []struct{ path, wait string }{
+	{"#/", ".tile"}, {"#/jobs", "[role=grid] .body [role=row]"}, {"#/jobs/research/too-large", "[data-cause]"}, {"#/queues", ".tree li"},
+	{"#/queues/ai-training", ".card"}, {"#/nodes", ".cell"}, {"#/evictions", "table"}, {"#/cycles", ".cycles li"},
+}
+
+func (w *site) accessible(t *testing.T, b *browser.Browser, isDark bool, width int) {
+	look := arguments{"dark": isDark, "width": width}
+	w.open(t, b, "", look)
+	check := func(path string) {
+		t.Helper()
+		for _, v := range browser.Must[[]string](t, b, "violations", nil) {
+			t.Errorf("%s: %s", path, v)
+		}
+		if beyond := browser.Must[int](t, b, "overflow", nil); beyond > 0 {
+			t.Errorf("%s is wider than the window by %d pixels", path, beyond)
+		}
+	}
+	check("the login")
+	w.open(t, b, w.operator, look)
+	for _, view := range views {
+		browser.Must[string](t, b, "go", arguments{"path": view.path, "wait": view.wait})
+		check(view.path)
+	}
+}
+
+// shots are the pictures, by name.
+var shots = map[string]struct {
+	path, wait string
+	dark       bool
+	width      int
+}{
+	"overview": {"#/", ".tile", false, 1280}, "jobs": {"#/jobs", "[role=grid] .body [role=row]", false, 1280}, "job": {"#/jobs/research/too-large", "[data-cause]", false, 1280},
+	"queues": {"#/queues", ".tree li", false, 1280}, "nodes": {"#/nodes", ".cell", true, 1280}, "phone": {"#/jobs", "[role=grid] .body [role=row]", true, 390},
+}
+
+func (w *site) pictures(t *testing.T, b *browser.Browser) {
+	folder := t.TempDir()
+	if *pictures {
+		folder = album
+	}
+	for name, shot := range shots {
+		w.open(t, b, w.operator, arguments{"dark": shot.dark, "width": shot.width, "height": 760})
+		browser.Must[string](t, b, "go", arguments{"path": shot.path, "wait": shot.wait})
+		if name == "nodes" {
+			browser.Must[string](t, b, "fill", arguments{"label": "gpu of a pod", "value": "4"})
+		}
+		file, err := filepath.Abs(filepath.Join(folder, name+".png"))
+		must(t, err)
+		must(t, b.Do("screenshot", arguments{"file": file}, nil))
+		if info, err := os.Stat(filepath.Join(album, name+".png")); err != nil || info.Size() == 0 {
+			t.Errorf("docs/web.md has no picture %s: make it with go test ./test/web -pictures: %v", name, err)
+		}
+	}
+}
+
+func (w *site) tenThousand(t *testing.T, b *browser.Browser) {
+	const jobs = 10_000
+	w.many(t, jobs-w.jobs)
+	w.open(t, b, w.operator, nil)
+	var rows table
+	apitest.Eventually(t, func(context.Context) error {
+		if err := b.Do("go", arguments{"path": "#/jobs", "wait": "[role=grid]"}, nil); err != nil {
+			return err
+		}
+		if err := b.Do("rows", nil, &rows); err != nil {
+			return err
+		}
+		if rows.All != jobs {
+			return fmt.Errorf("%d jobs", rows.All)
+		}
+		return nil
+	})
+	// However many there are, only those in sight are drawn.
+	const mostDrawn = 60
+	if rows.Drawn == 0 || rows.Drawn > mostDrawn {
+		t.Errorf("%d rows are drawn", rows.Drawn)
+	}
+	scrolled := browser.Must[struct {
+		Median, Slowest float64
+		Late, Empty     int
+		End             bool
+	}](t, b, "scroll", nil)
+	t.Logf("scrolling through %d jobs in 240 frames: half of the frames within %.0f ms, the slowest %.0f ms, %d above 50 ms, %d blank", jobs, scrolled.Median, scrolled.Slowest, scrolled.Late, scrolled.Empty)
+	if !scrolled.End {
+		t.Error("the end of the table is not reached")
+	}
+	filtered := browser.Must[struct {
+		table
+		Times []float64
+	}](t, b, "filter", arguments{"text": "trial-0123"})
+	slices.Sort(filtered.Times)
+	t.Logf("filtering them, for each letter: %.0f ms", filtered.Times)
+	if filtered.All != 10 || !strings.Contains(filtered.First, "sweep/trial-0123") {
+		t.Errorf("the filter finds %+v", filtered.table)
+	}
+	if last := browser.Must[pressed](t, b, "press", arguments{"keys": []string{"Escape"}}); last.Hash == "" {
+		t.Errorf("the filter is not in the address: %+v", last)
+	}
+}

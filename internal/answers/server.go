@@ -32,9 +32,9 @@ const (
 	// MaxBody is the largest request in bytes: some thousand pods.
 	MaxBody = 16 << 20
 	// Share is how many questions a second are answered at most, with Burst at once. A question takes the scheduler about a millisecond at 5,000
-	// nodes, so that cycles lose at most some per cent.
-	Share, Burst = 100, 100
-	// TrialShare is how many trials a second: searches for proposals, and submissions. Each may take tens of milliseconds.
+	// nodes, and about seven while 10,000 jobs wait (BenchmarkAnswersInABacklog): up to a third of its time.
+	Share, Burst = 50, 50
+	// TrialShare is how many trials a second: searches for proposals, submissions, and diagnoses. Each may take tens of milliseconds.
 	TrialShare, TrialBurst = 2, 10
 	// patience is how long a question may take, with the wait for its turn.
 	patience = 20 * time.Second
@@ -251,6 +251,9 @@ func (s *Server) diagnosis(q *question) (any, error) {
 	}
 	if len(gangs) > survey.MaxGangs {
 		return nil, apierrors.NewBadRequest("at most " + strconv.Itoa(survey.MaxGangs) + " gangs are counted at once")
+	}
+	if err := s.trials.Wait(q.ctx); err != nil { // it is a pass over all jobs and nodes
+		return nil, tooMany()
 	}
 	found, err := s.diagnose(q.ctx, gangs)
 	hideDiagnosis(&found, q.sees)

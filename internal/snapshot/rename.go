@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 // kept are names with a meaning of their own.
@@ -16,7 +18,7 @@ var kept = map[string]bool{"": true, "default": true, "root": true, "kube-system
 // Rename reads a snapshot and writes it with other names of namespaces, pods, jobs, queues, nodes and all other objects. The same name becomes
 // the same other name everywhere: in references, labels, annotations and sentences. Their order stays. Keys of labels and names of resources are
 // not names in this sense.
-func Rename(from io.Reader, to io.Writer) error {
+func Rename(from io.Reader, to io.Writer) (err error) {
 	decoder := json.NewDecoder(from)
 	decoder.UseNumber()
 	var all map[string]any
@@ -35,6 +37,13 @@ func Rename(from io.Reader, to io.Writer) error {
 	for _, e := range entries {
 		r.walk(e, "")
 	}
+	if queue, ok := all["defaultQueue"].(string); ok {
+		all["defaultQueue"] = r.text(queue)
+	}
+	configuration, _ := all["configuration"].(string)
+	if all["configuration"], err = r.configuration(configuration); err != nil {
+		return err
+	}
 	all["namesHidden"] = true
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -42,8 +51,36 @@ func Rename(from io.Reader, to io.Writer) error {
 	if err := encoder.Encode(all); err != nil {
 		return err
 	}
-	_, err := to.Write(text.Bytes())
+	_, err = to.Write(text.Bytes())
 	return err
+}
+
+// configuration replaces names in arguments of plugins and actions. Names of plugins are not names in this sense.
+func (r *renamer) configuration(text string) (string, error) {
+	var all map[string]any
+	if err := yaml.Unmarshal([]byte(text), &all); err != nil {
+		return "", fmt.Errorf("configuration: %w", err)
+	}
+	r.arguments(all)
+	renamed, err := yaml.Marshal(all)
+	return string(renamed), err
+}
+
+func (r *renamer) arguments(part any) {
+	switch part := part.(type) {
+	case []any:
+		for _, element := range part {
+			r.arguments(element)
+		}
+	case map[string]any:
+		for key, value := range part {
+			if key == "arguments" {
+				part[key] = r.walk(value, key)
+				continue
+			}
+			r.arguments(value)
+		}
+	}
 }
 
 // renamer replaces names.

@@ -301,7 +301,7 @@ func queuesOf(objects []*unstructured.Unstructured) ([]*scheduling.Queue, error)
 	for _, object := range objects {
 		q := &scheduling.Queue{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, q); err != nil {
-			return nil, fmt.Errorf("Queue %s: %w", object.GetName(), err)
+			return nil, fmt.Errorf("queue %s: %w", object.GetName(), err)
 		}
 		all = append(all, q)
 	}

@@ -17,8 +17,9 @@ import (
 const (
 	// MaxListed is the number of nodes that a list names.
 	MaxListed = 20
-	// MaxGangs is the number of gangs for which room is counted.
-	MaxGangs = 16
+	// MaxGangs is the number of gangs for which room is counted, half of them like jobs that wait. These are looked for among the
+	// oldest MaxOldest.
+	MaxGangs, MaxOldest = 16, 200
 )
 
 // Survey describes a cluster.
@@ -254,7 +255,10 @@ func roomForWaiting(s *framework.Session) []GangRoom {
 	}
 	seen := map[shape]bool{}
 	var all []GangRoom
-	for _, j := range jobs {
+	for _, j := range jobs[:min(len(jobs), MaxOldest)] {
+		if len(all) == MaxGangs/2 {
+			break
+		}
 		for _, t := range cluster.OnePerClass(s.Pending(j)) {
 			k := shape{t.Class, j.Lacks()}
 			if seen[k] || len(all) == MaxGangs/2 {

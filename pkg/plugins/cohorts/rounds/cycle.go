@@ -231,7 +231,8 @@ func (c *Cycle) book(n *workload.Nomination, isFit bool) {
 func (c *Cycle) skip(n *workload.Nomination) {
 	n.Outcome = workload.Skipped
 	n.Workload.Cursor = n.Assignment.Cursor
-	for _, a := range n.Assignment.Usage { // it waits for all that it would have taken
+	n.Assignment.NodesLacked = true
+	for _, a := range n.Assignment.Usage { // it waits for all that it would have taken, quota and nodes
 		n.Assignment.Lacks = appendNew(n.Assignment.Lacks, a.FR)
 	}
 	c.join(n)

@@ -29,6 +29,7 @@ type filling struct {
 	ended    int
 	onNode   map[string]int32
 	used     map[int]bool // indices of stand-ins
+	isMoved  bool         // stand-ins got other nodes than the admission says
 }
 
 // count looks at what there is of the pod set.
@@ -107,7 +108,7 @@ func (f *filling) restore() bool {
 		f.Workloads.Evict(&f.e.Workload, v1beta2.ReasonNodeFailures, noReplacement(lost))
 		return false
 	}
-	f.standIns = append(f.standIns, left...)
+	f.standIns, f.isMoved = append(f.standIns, left...), len(lost) > 0
 	x.Commit()
 	return true
 }

@@ -275,12 +275,17 @@ func (k *keeper) expire(e *workloads.Entry, j *cluster.Job) {
 // fill gives each pod of a Workload a node, or a stand-in one. Pods that wait take the places of stand-ins. Pods that are gone get a
 // stand-in again, and stand-ins that are too many go.
 func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
+	isMoved := false
 	for i := range e.Held.PodSets {
 		f := filling{keeper: k, e: e, j: j, i: i, name: e.Held.PodSets[i].Name}
 		f.count()
 		if !f.restore() || !f.take() {
 			return
 		}
+		isMoved = isMoved || f.isMoved
+	}
+	if isMoved {
+		k.Workloads.Move(e, k.nodesOf(&e.Workload)) // what is not written yet names the nodes that it has now
 	}
 	j.MinMember = 0
 	k.expire(e, j)

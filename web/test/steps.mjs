@@ -58,7 +58,8 @@ export class World {
     await click(this.page.getByRole("navigation").getByRole("link", { name: "Jobs" }));
     await click(this.page.getByRole("grid").getByRole("row").filter({ has: this.page.getByRole("link", { name: job, exact: true }) }).first());
     const cause = this.page.locator("[data-cause]");
-    await cause.waitFor();
+    await cause.or(this.page.locator("main .problem")).first().waitFor({ timeout: 10_000 }).catch((e) => { throw new Error(`${e}\n${this.problems.join("\n")}`); });
+    if (!await cause.count()) throw new Error(`${this.page.url()} says ${await this.text()}`);
     return { clicks, code: await cause.getAttribute("data-cause"), text: await this.text() };
   }
 

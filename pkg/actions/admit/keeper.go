@@ -8,6 +8,7 @@ import (
 
 	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/wake"
@@ -284,11 +285,28 @@ func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
 		}
 		isMoved = isMoved || f.isMoved
 	}
-	if isMoved {
-		k.Workloads.Move(e, k.nodesOf(&e.Workload)) // what is not written yet names the nodes that it has now
+	if nodes := k.nodesOf(&e.Workload); isMoved && isWhole(e.Held, nodes) {
+		k.Workloads.Move(e, nodes) // what is not written yet names the nodes that it has now
 	}
 	j.MinMember = 0
 	k.expire(e, j)
+}
+
+// isWhole reports whether stand-ins hold all that is held: no pod has taken the place of one.
+func isWhole(held *workloads.Held, nodes [][]settings.NodeCount) bool {
+	if len(nodes) != len(held.PodSets) {
+		return false
+	}
+	for i := range held.PodSets {
+		count := held.PodSets[i].Count
+		for _, n := range nodes[i] {
+			count -= n.Count
+		}
+		if count != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // byIndex sorts stand-ins by their index.

@@ -185,11 +185,9 @@ func (j *judge) settle(uid types.UID, node string) {
 // changedPlaces notes the places that are held from this cycle on, and those that are no more. It returns those that come and go with
 // plans: of the jobs for which they are made, and of victims; and those that come with the first pod of a gang.
 func (j *judge) changedPlaces(d *decision.Decisions) (given, taken, started map[standIn]int) {
-	isPreemptor, isVictim := map[string]bool{}, map[string]bool{}
+	isPlanned, isVictim := map[string]bool{}, map[string]bool{}
 	for _, p := range d.Plans {
-		if len(p.Evictions) > 0 {
-			isPreemptor[p.Job.Name] = true
-		}
+		isPlanned[p.Job.Name] = true // with evictions, or for room that others leave
 		for _, e := range p.Evictions {
 			isVictim[e.VictimJob.Name] = true
 		}
@@ -202,9 +200,9 @@ func (j *judge) changedPlaces(d *decision.Decisions) (given, taken, started map[
 		isBound[b.Job.Name] = true
 	}
 	j.put(of(gone, func(group string) bool { return !isVictim[group] && (isBound[group] || !j.isAlive(group)) }), -1)
-	j.put(of(come, func(group string) bool { return !isPreemptor[group] && !isBound[group] }), +1)
-	return of(come, func(group string) bool { return isPreemptor[group] }), of(gone, func(group string) bool { return isVictim[group] }),
-		of(come, func(group string) bool { return !isPreemptor[group] && isBound[group] })
+	j.put(of(come, func(group string) bool { return !isPlanned[group] && !isBound[group] }), +1)
+	return of(come, func(group string) bool { return isPlanned[group] }), of(gone, func(group string) bool { return isVictim[group] }),
+		of(come, func(group string) bool { return !isPlanned[group] && isBound[group] })
 }
 
 // isAlive reports whether a PodGroup has pods that are not being deleted.

@@ -30,6 +30,8 @@ type jobStatus struct {
 	group   *schedulingv1beta1.PodGroupStatus // nil before the first
 	place   *string                           // the HyperNode that holds its pods, nil before the first
 	arrival arrival
+	// evictions are those that this process has decided, the newest first.
+	evictions []evicted
 
 	standIns *string // the record of nodes that are held for pods to come, nil before the first
 }
@@ -63,7 +65,7 @@ func (m *memory) forget(c *cache.Cache) {
 		case s.arrival == arrival{} || c.Job(j.ID) != j:
 			delete(m.jobs, j)
 		default:
-			s.group, s.place, s.standIns = nil, nil, nil
+			s.group, s.place, s.standIns, s.evictions = nil, nil, nil, nil
 		}
 	}
 	for _, q := range forgotten.Queues {

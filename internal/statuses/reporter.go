@@ -180,7 +180,7 @@ func (r *Reporter) writePlace(j *cluster.Job, d *decision.Decisions) {
 }
 
 // conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once it
-// is placed, and Nominated while room is being made for it. A condition that does not change keeps its time. The condition
+// is placed, Nominated while room is being made for it, and Evicted once pods of it were. A condition that does not change keeps its time. The condition
 // about missing pods does not change while pods are being created.
 func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
 	var conditions []schedulingv1beta1.PodGroupCondition
@@ -215,6 +215,10 @@ func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupNominatedType, TransitionID: p.ID,
 			Reason: p.Action, Message: nominated(p)})
 	}
+	if message := r.evictionsOf(j, last); message != "" {
+		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupEvictedType, TransitionID: transition,
+			Reason: evictedReason, Message: message})
+	}
 	return conditions
 }
 
@@ -229,10 +233,10 @@ func nominated(p *cluster.Plan) string {
 	return fmt.Sprintf("nominated to nodes; %d pods are evicted from them (rule %s)", p.Evictions, p.Rule)
 }
 
-// announce makes an Event when the reason of a job's condition changes, not with every number.
+// announce makes an Event when the reason of a job's condition changes, not with every number. Evictions have Events of the pods.
 func (r *Reporter) announce(j *cluster.Job, last, next []schedulingv1beta1.PodGroupCondition, d *decision.Decisions) {
 	for _, c := range next {
-		if !slices.ContainsFunc(last, func(old schedulingv1beta1.PodGroupCondition) bool {
+		if c.Type != schedulingv1beta1.PodGroupEvictedType && !slices.ContainsFunc(last, func(old schedulingv1beta1.PodGroupCondition) bool {
 			return old.Type == c.Type && old.Reason == c.Reason
 		}) {
 			d.Events = append(d.Events, noticeOf(j, c))

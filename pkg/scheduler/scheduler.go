@@ -142,6 +142,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	} else {
 		result.Panic = problem
 	}
+	contained(&result, func() { s.reporter.NoteEvictions(s.cache.Cluster, session.Plans) })
 	contained(&result, func() { s.reporter.Statuses(s.cache, now, &result.Decisions) })
 	contained(&result, func() { s.reporter.Plans(s.cache.Cluster, session.Plans, &result.Decisions) })
 	if s.policy.Workloads() != nil && s.policy.Has(admit.Name) {

@@ -259,6 +259,9 @@ const (
 
 	// PodGroupScheduledType: the gang is placed.
 	PodGroupScheduledType PodGroupConditionType = "Scheduled"
+	// PodGroupEvictedType: pods of the group have been evicted for others. The message has the last three evictions, one in
+	// each line, the newest first: when, which pod, for which job and by which rule.
+	PodGroupEvictedType PodGroupConditionType = "Evicted"
 )
 
 // Reasons of PodGroup conditions.

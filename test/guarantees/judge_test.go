@@ -137,6 +137,13 @@ func (j *judge) cycle(d *decision.Decisions) error {
 			}
 		}
 	}
+	for i := range d.Plans {
+		if p := &d.Plans[i]; j.goesOn(p) {
+			for _, e := range p.Evictions {
+				j.settle(e.UID, "") // the plan is in force from the beginning of the cycle
+			}
+		}
+	}
 	last := ""
 	for _, b := range d.Binds {
 		if b.Job.Name != last && j.at[b.UID] == "" {
@@ -157,6 +164,11 @@ func (j *judge) cycle(d *decision.Decisions) error {
 		}
 	}
 	return nil
+}
+
+// goesOn reports whether a plan is that of a scheduler before, which has nominated its pods already.
+func (j *judge) goesOn(p *decision.PlanStart) bool {
+	return !slices.ContainsFunc(p.Nominations, func(n decision.Nomination) bool { return j.at[n.UID] != n.Node })
 }
 
 // outlineOf lists the decisions of a cycle in their order.

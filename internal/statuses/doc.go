@@ -15,7 +15,6 @@
 //     may hold, including pods whose gates were removed before.
 //  5. If a gang does not fit, those of its pods that fit get the reason Schedulable, unless the plugin gang is configured
 //     otherwise. A pod without a PodGroup gets a condition that says so after some time.
-//
 //  6. The condition Evicted names the last three evictions of a job's pods, also those that an earlier process has decided, and none
 //     that was cancelled.
 //

@@ -73,5 +73,7 @@ func (r *Reporter) evictionsOf(j *cluster.Job, last []schedulingv1beta1.PodGroup
 
 // stays reports whether a pod of a job has a node and is not leaving it.
 func stays(j *cluster.Job, pod types.UID) bool {
-	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.UID() == pod && t.Node != nil && !t.Status.Leaves() && t.Status != cluster.Lingering })
+	return slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool {
+		return t.UID() == pod && t.Node != nil && !t.Status.Leaves() && t.Status != cluster.Lingering
+	})
 }

@@ -138,7 +138,7 @@ func (j *judge) cycle(d *decision.Decisions) error {
 		}
 	}
 	for i := range d.Plans {
-		if p := &d.Plans[i]; j.goesOn(p) {
+		if p := &d.Plans[i]; j.wasMade(p) {
 			for _, e := range p.Evictions {
 				j.settle(e.UID, "") // the plan is in force from the beginning of the cycle
 			}
@@ -166,8 +166,8 @@ func (j *judge) cycle(d *decision.Decisions) error {
 	return nil
 }
 
-// goesOn reports whether a plan is that of a scheduler before, which has nominated its pods already.
-func (j *judge) goesOn(p *decision.PlanStart) bool {
+// wasMade reports whether a plan is that of a scheduler before, which has nominated its pods already.
+func (j *judge) wasMade(p *decision.PlanStart) bool {
 	return !slices.ContainsFunc(p.Nominations, func(n decision.Nomination) bool { return j.at[n.UID] != n.Node })
 }
 

@@ -41,6 +41,9 @@ type Evicted struct {
 // Evict evicts all pods that may be evicted, one unit after the other.
 func (s *Selector) Evict(x framework.Transaction, pods []*cluster.Task, o Options) Evicted {
 	r := round{Selector: s, Options: o}
+	if o.Lacking == nil {
+		r.Lacking = s.rules.Wanted()
+	}
 	groups := r.groupByJob(pods)
 	r.NoneUnprotected = len(groups) == 0
 	r.evict(x, groups)
@@ -192,7 +195,7 @@ func (r *round) sort(h *jobGroup) {
 	}
 	h.tasks, h.tops = inOrder(h.tasks, h.tops, func(i, j int) int {
 		if r.LargestFirst {
-			if c := r.part(h.tasks[j].Request()).Compare(r.part(h.tasks[i].Request())); c != 0 {
+			if c := rules.Part(r.Lacking, h.tasks[j].Request()).Compare(rules.Part(r.Lacking, h.tasks[i].Request())); c != 0 {
 				return c
 			}
 		}
@@ -217,18 +220,10 @@ func inOrder(tasks []*cluster.Task, tops []importance, compare func(i, j int) in
 	return sorted, sortedTops
 }
 
-// part is the fraction of what is lacking that an amount covers.
-func (r *round) part(amounts resources.Vector) resources.Ratio {
-	if r.Lacking != nil {
-		return rules.Part(r.Lacking, amounts)
-	}
-	return rules.Part(r.rules.Wanted(), amounts)
-}
-
 // compare compares units by the order of eviction in this round.
 func (r *round) compare(u, v *Unit) int {
 	if r.LargestFirst {
-		if c := r.part(v.Requested()).Compare(r.part(u.Requested())); c != 0 {
+		if c := rules.Part(r.Lacking, v.Requested()).Compare(rules.Part(r.Lacking, u.Requested())); c != 0 {
 			return c
 		}
 	}

@@ -78,6 +78,11 @@ func (k *keeper) newPlan(n *workload.Nomination) *cluster.Plan {
 
 // nodesOf are the nodes that the stand-ins of a Workload have, by pod set.
 func (k *keeper) nodesOf(w *workload.Workload) [][]settings.NodeCount {
+	return k.nodesWhere(w, func(t *cluster.Task) bool { return t.IsStandIn })
+}
+
+// nodesWhere returns the nodes of some tasks of a Workload, by pod set.
+func (k *keeper) nodesWhere(w *workload.Workload, isCounted func(*cluster.Task) bool) [][]settings.NodeCount {
 	nodes := make([][]settings.NodeCount, len(w.PodSets))
 	j := k.jobOf(w.Namespace, w.Name)
 	if j == nil {
@@ -86,7 +91,7 @@ func (k *keeper) nodesOf(w *workload.Workload) [][]settings.NodeCount {
 	for i := range w.PodSets {
 		counts := map[string]int32{}
 		for _, t := range j.Tasks() {
-			if t.IsStandIn && t.Node != nil && t.Role == w.PodSets[i].Name {
+			if isCounted(t) && t.Node != nil && t.Role == w.PodSets[i].Name {
 				counts[t.Node.Name]++
 			}
 		}

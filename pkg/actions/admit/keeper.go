@@ -225,7 +225,7 @@ func (k *keeper) start(e *workloads.Entry, j *cluster.Job) {
 	k.Cluster.Plans().Fulfil(p)
 	if isMoved || len(promised) < pods(e.Held) { // a node that is gone has taken its promises along
 		k.fill(e, j)
-		k.Workloads.Move(e, k.nodesOf(&e.Workload))
+		k.move(e)
 	}
 	k.revisit(&e.Workload)
 }
@@ -285,14 +285,22 @@ func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
 		}
 		isMoved = isMoved || f.isMoved
 	}
-	if nodes := k.nodesOf(&e.Workload); isMoved && isWhole(e.Held, nodes) {
-		k.Workloads.Move(e, nodes) // what is not written yet names the nodes that it has now
+	if isMoved {
+		k.move(e)
 	}
 	j.MinMember = 0
 	k.expire(e, j)
 }
 
-// isWhole reports whether stand-ins hold all that is held: no pod has taken the place of one.
+// move has what is not written yet of an admission name the nodes that the Workload has now.
+func (k *keeper) move(e *workloads.Entry) {
+	nodes := k.nodesWhere(&e.Workload, func(t *cluster.Task) bool { return t.IsStandIn || t.Status.Counts() })
+	if e.Held != nil && isWhole(e.Held, nodes) {
+		k.Workloads.Move(e, nodes)
+	}
+}
+
+// isWhole reports whether nodes are those of all that is held.
 func isWhole(held *workloads.Held, nodes [][]settings.NodeCount) bool {
 	if len(nodes) != len(held.PodSets) {
 		return false

@@ -85,7 +85,8 @@ func (r *Reader) AwaitReady(w *workload.Workload) {
 }
 
 // Evict ends the admission of a Workload for another reason than preemption, which the condition Evicted then has. It holds
-// quota and nodes until its pods are gone. Nothing happens to one that holds nothing, or is evicted already.
+// quota and nodes until its pods are gone. Nothing happens to one that holds nothing, or is evicted already. A Workload whose admission is
+// not written yet waits again instead.
 func (r *Reader) Evict(w *workload.Workload, reason, message string) {
 	e := r.Of(w)
 	if e == nil || e.state != holds || e.Evicted {
@@ -93,6 +94,11 @@ func (r *Reader) Evict(w *workload.Workload, reason, message string) {
 	}
 	if e.plan != nil {
 		r.plans.end(e)
+		return
+	}
+	if e.isAssumed && e.write.wanted.reserve != e.given {
+		r.held.drop(e)
+		r.later(e)
 		return
 	}
 	e.evict, e.Evicted = &eviction{reason: reason, message: message}, true

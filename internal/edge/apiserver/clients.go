@@ -1,7 +1,9 @@
 package apiserver
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -41,12 +43,13 @@ func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(qps, burst)
 	// Lists are large and the API server is near, so decompressing them costs more than receiving them.
 	config.DisableCompression = true
-	transport, err := rest.HTTPClientFor(config)
+	shared, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	measured := measure(transport.Transport)
-	transport.Transport = measured
+	// Without credentials it is the client that all of the process shares.
+	measured := measure(cmp.Or(shared.Transport, http.DefaultTransport))
+	transport := &http.Client{Transport: measured, Timeout: shared.Timeout}
 	batch, err := newQuickClients(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("API client for our own kinds: %w", err)

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
 )
 
 type answering func(*http.Request) (*http.Response, error)
@@ -64,5 +66,14 @@ func TestRequestsAreTimedByKind(t *testing.T) {
 		if ahead, _ := c.ClockAhead(); (ahead - skew).Abs() > 2*time.Second {
 			t.Errorf("the clock is ahead by %s, want %s", ahead, skew)
 		}
+	}
+}
+
+func TestTheClientOfTheProcessIsLeftAlone(t *testing.T) {
+	if _, err := Connect(&rest.Config{Host: "http://127.0.0.1:1"}, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, isMeasured := http.DefaultClient.Transport.(*latencies); isMeasured {
+		t.Error("requests to others are timed, too")
 	}
 }

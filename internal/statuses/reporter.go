@@ -180,8 +180,8 @@ func (r *Reporter) writePlace(j *cluster.Job, d *decision.Decisions) {
 }
 
 // conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once it
-// is placed, Nominated while room is being made for it, and Evicted once pods of it were. A condition that does not change keeps its time. The condition
-// about missing pods does not change while pods are being created.
+// is placed, and Nominated while room is being made for it. Evicted names the pods that it lost last. A condition that does
+// not change keeps its time. The condition about missing pods does not change while pods are being created.
 func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
 	var conditions []schedulingv1beta1.PodGroupCondition
 	state := func(c schedulingv1beta1.PodGroupCondition) {

@@ -69,13 +69,13 @@ func (b *bench) measure(ctx context.Context, number int, s Shape, c contender,
 			return m, err
 		}
 	}
-	after, err := b.Writes(ctx)
+	done, err := b.WritesOfBindings(ctx, before, l.Pods())
 	if err != nil {
 		return m, err
 	}
 	seen := o.Seen()
 	m = w.measurement(&seen)
-	m.Process, m.APIWrites = process, after.Since(before)
+	m.Process, m.APIWrites = process, done
 	b.Say("%s: %.0f pods/s.", about, m.PodsPerSecond)
 	problems, err := b.Check(ctx, l, seen, m.APIWrites)
 	if err != nil {

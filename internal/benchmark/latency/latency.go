@@ -174,7 +174,7 @@ func (b *bench) measure(ctx context.Context, rate int) error {
 	if err != nil {
 		return err
 	}
-	now, err := b.Writes(ctx)
+	done, err := b.WritesOfBindings(ctx, writes, l.Pods())
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (b *bench) measure(ctx context.Context, rate int) error {
 		PodsPerSecond: rate, Pods: l.Pods(), CreatedPerSecond: float64(l.Pods()) / created.Seconds(), WaitMillis: waitsOf(seen.Waits),
 		ProcessCPUMillisPerPod: 1000 * (after.Process - before.Process) / float64(l.Pods()), PeakMemoryBytes: after.PeakMemory,
 		ControlPlaneCPUs: (after.ControlPlane - before.ControlPlane) / took, OtherCPUs: max(after.Other-before.Other, 0) / took,
-		APIWrites: now.Since(writes),
+		APIWrites: done,
 	}
 	b.Say("%d pods/s: half of the pods waited for %.0f ms or less.", rate, m.WaitMillis.P50)
 	problems, err := b.Check(ctx, l, seen, m.APIWrites)

@@ -130,14 +130,14 @@ func (b *bench) start(ctx context.Context, l *testbed.Load) (m *Measurement, err
 	if err != nil {
 		return nil, err
 	}
-	now, err := b.Writes(ctx)
+	done, err := b.WritesOfBindings(ctx, writes, l.Pods())
 	if err != nil {
 		return nil, err
 	}
 	seen := o.Seen()
 	m.FirstSeconds, m.LastSeconds = seen.First.Sub(began).Seconds(), seen.Last.Sub(began).Seconds()
 	m.CPUSeconds, m.PeakMemoryBytes = used.Process, used.PeakMemory
-	problems, err := b.Check(ctx, l, seen, now.Since(writes))
+	problems, err := b.Check(ctx, l, seen, done)
 	b.report.Violations = append(b.report.Violations, problems...)
 	return m, err
 }

@@ -22,6 +22,9 @@ const (
 	restTime = 3 * time.Second
 	// restPatience bounds the wait for it.
 	restPatience = 3 * time.Minute
+
+	// countPatience bounds the wait until the API server has counted the requests that it has answered.
+	countPatience = 5 * time.Second
 )
 
 // Usage is what was used up to a moment: CPU in seconds, memory in bytes.
@@ -148,6 +151,25 @@ func (t *Testbed) Writes(ctx context.Context) (Writes, error) {
 		return nil, fmt.Errorf("read the metrics of the API server: %w", err)
 	}
 	return parseWrites(string(text))
+}
+
+// WritesOfBindings returns what came after an earlier reading, so many bindings among it. The API server counts a request after
+// it has answered it, and a watch may show a pod's node before: it waits for the count up to countPatience.
+func (t *Testbed) WritesOfBindings(ctx context.Context, earlier Writes, bindings int) (Writes, error) {
+	for deadline := time.Now().Add(countPatience); ; {
+		now, err := t.Writes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if since := now.Since(earlier); since[BindingRequest] >= bindings || time.Now().After(deadline) {
+			return since, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(countPatience / 20):
+		}
+	}
 }
 
 // requestMetric is the API server's own count of the requests it has answered.

@@ -33,7 +33,7 @@ const (
 	reasonFinishedWorkload = "FinishedWorkload"
 	reasonStarted          = "Started"
 	reasonStopped          = "Stopped"
-	reasonFailedToStart    = "FailedToStart"
+	reasonFailedToStart    = builder.FailedToStart
 	reasonNotSupported     = "NotSupported"
 	reasonError            = "ErrorWorkloadCompose"
 )
@@ -323,7 +323,7 @@ func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 	}
 	if cannot, is := errors.AsType[builder.Contradiction](err); is {
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailedToStart, "Start", "%.1000s", cannot.Error())
-		return r.end(ctx, w, v1beta2.ReasonFailed, cannot.Error())
+		return r.end(ctx, w, reasonFailedToStart, cannot.Error())
 	}
 	if err != nil {
 		return err

@@ -12,6 +12,9 @@ import (
 // Contradiction is what makes it impossible to start a job as it was admitted. Trying again does not help.
 type Contradiction struct{ error }
 
+// FailedToStart is the reason of the condition Finished of such a Workload.
+const FailedToStart = "FailedToStart"
+
 // Contradict says why a job cannot start as it was admitted.
 func Contradict(why error) Contradiction { return Contradiction{why} }
 
@@ -49,7 +52,7 @@ func Infos(w *v1beta2.Workload, schedulers []string, of Lookup) ([]integration.I
 					continue
 				}
 				if err := info.Add(&check.PodSetUpdates[k]); err != nil {
-					return nil, Contradiction{fmt.Errorf("podset %s, check %s: %w", p.Name, check.Name, err)}
+					return nil, Contradiction{fmt.Errorf("in admission check %q: %w", check.Name, err)}
 				}
 			}
 		}

@@ -61,9 +61,9 @@ func (i *Info) Add(update *v1beta2.PodSetUpdate) error {
 		into *map[string]string
 		from map[string]string
 	}{
-		{"label", &i.Labels, update.Labels},
-		{"annotation", &i.Annotations, update.Annotations},
-		{"node selector", &i.NodeSelector, update.NodeSelector},
+		{"labels", &i.Labels, update.Labels},
+		{"annotations", &i.Annotations, update.Annotations},
+		{"nodeSelector", &i.NodeSelector, update.NodeSelector},
 	} {
 		if err := merge(part.into, part.from, part.name); err != nil {
 			return err
@@ -81,7 +81,7 @@ func Apply(template *corev1.PodTemplateSpec, info *Info) error {
 		into *map[string]string
 		from map[string]string
 	}{
-		{"label", &labels, info.Labels}, {"annotation", &annotations, info.Annotations}, {"node selector", &selector, info.NodeSelector},
+		{"labels", &labels, info.Labels}, {"annotations", &annotations, info.Annotations}, {"nodeSelector", &selector, info.NodeSelector},
 	} {
 		if err := merge(part.into, part.from, part.name); err != nil {
 			return err
@@ -104,11 +104,11 @@ func Restore(template, queued *corev1.PodTemplateSpec) {
 	template.Spec.Affinity = queued.Spec.Affinity
 }
 
-// merge adds pairs, and fails at the first key, in order, that has another value.
+// merge adds pairs, and fails at the first key, in order, that has another value. The words are Kueue's.
 func merge(into *map[string]string, from map[string]string, what string) error {
 	for _, key := range slices.Sorted(maps.Keys(from)) {
 		if value, is := (*into)[key]; is && value != from[key] {
-			return fmt.Errorf("the %s %s cannot be %q: it is %q", what, key, from[key], value)
+			return fmt.Errorf("invalid admission check PodSetUpdate: conflict for %s: conflict for key=%s, value1=%s, value2=%s", what, key, value, from[key])
 		}
 	}
 	if len(from) > 0 && *into == nil {

@@ -159,7 +159,7 @@ func (c *Controllers) step(w *v1beta2.Workload, g *group) (starts, changed bool)
 		}
 		if cannot, is := errors.AsType[builder.Contradiction](err); is {
 			next := w.DeepCopy()
-			conditions.Finish(next, v1beta2.ReasonFailed, cannot.Error(), now)
+			conditions.Finish(next, builder.FailedToStart, cannot.Error(), now)
 			c.Update(next)
 			return false, true
 		} // otherwise a flavor is missing, and the job waits for it

@@ -40,6 +40,14 @@ spec:
 `, name, labels, workers)
 }
 
+const usualClass = `
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: WorkloadPriorityClass
+metadata: {name: usual}
+value: 50
+---
+`
+
 // awaitVolcanoJob waits until a Job is in a phase with so many running pods, and its message contains a text.
 func awaitVolcanoJob(t *testing.T, name string, phase batchv1alpha1.JobPhase, running int32, text string) {
 	t.Helper()
@@ -59,7 +67,8 @@ func TestAVolcanoJobThatNamesALocalQueueIsAWorkload(t *testing.T) {
 	haveQuotas(t)
 	haveNodes(t, 2)
 	time.Sleep(serving.Interval + time.Second) // until the controllers know: a Job that has begun without a Workload goes on without
-	applyText(t, oneQueue+queuedVolcanoJob("first", 2, ""))
+	// Workloads of one second have no order of their own, so a class says which Job comes first.
+	applyText(t, oneQueue+usualClass+queuedVolcanoJob("first", 2, ", kueue.x-k8s.io/priority-class: usual"))
 	w := awaitCondition(t, "first", v1beta2.Admitted, metav1.ConditionTrue, "The workload is admitted")
 	if len(w.Spec.PodSets) != 2 || w.Spec.PodSets[0].Name != "master" || w.Spec.PodSets[1].Count != 2 {
 		t.Errorf("the podsets are %+v", w.Spec.PodSets)

@@ -17,10 +17,10 @@ func (o *Outbox) writeWorkload(d *decision.WorkloadStatus) {
 	change.Done = func(version string, err error) {
 		if err != nil {
 			o.failWorkload(d.Workload.String(), err)
-			o.options.Workload(cache.WorkloadFailed{Workload: d.Workload, UID: d.UID, At: time.Now()})
+			o.options.Workload(cache.WorkloadFailed{Workload: d.Workload, UID: d.UID, Number: d.Number, At: time.Now()})
 			return
 		}
-		o.options.Workload(cache.WorkloadWritten{Workload: d.Workload, UID: d.UID, Version: version})
+		o.options.Workload(cache.WorkloadWritten{Workload: d.Workload, UID: d.UID, Number: d.Number, Version: version})
 		for _, n := range d.Events {
 			o.Show(n)
 		}

@@ -12,6 +12,7 @@ import (
 	"hekla.sh/hekla/internal/edge/binder"
 	"hekla.sh/hekla/internal/edge/intake"
 	"hekla.sh/hekla/internal/edge/plans"
+	"hekla.sh/hekla/pkg/actions/admit"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
@@ -44,6 +45,8 @@ type Metrics struct {
 	evictionsByRule              *prometheus.CounterVec
 	evictionToStart              prometheus.Observer
 	promises                     promises // touched by the owner of the model only
+
+	admissions admissions // touched by the owner of the model only
 
 	cycles, cyclePanics, audits, auditMismatches prometheus.Counter
 	configurationFailures                        prometheus.Counter
@@ -93,6 +96,7 @@ func New() *Metrics {
 		Help: "Time from the plan that evicts pods for a job until its pods have nodes.", Buckets: prometheus.ExponentialBuckets(0.5, 2, 12)})
 	m.registry.MustRegister(toStart)
 	m.evictionToStart, m.promises = toStart, promises{}
+	m.admissions = m.newAdmissions()
 	m.plansStarted = m.counter(hekla, "plans_started_total", "Plans that began.").With(nil)
 	m.plansCancelled = m.counter(hekla, "plans_cancelled_total",
 		"Plans that were cancelled, those of an earlier process included.").With(nil)
@@ -149,7 +153,12 @@ func (m *Metrics) Observe(part, name string) (end func()) {
 		return func() {}
 	}
 	begin := time.Now()
-	return func() { observer.Observe(inMilliseconds(time.Since(begin))) }
+	return func() {
+		took := time.Since(begin)
+		if observer.Observe(inMilliseconds(took)); part == "action" && name == admit.Name {
+			m.admissions.lasted = took
+		}
+	}
 }
 
 func inMilliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

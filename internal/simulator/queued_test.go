@@ -78,7 +78,7 @@ func TestJobsInLocalQueuesGetFlavorsAndNodesAtOnce(t *testing.T) {
 	r := mustSimulate(t, teams+queuedJob("first", "a", 2, "2", "")+queuedJob("second", "b", 2, "2", "")+queuedJob("third", "b", 1, "1", ""), untilStable)
 	want := `work/job-first-5f657 in a true {"main":{"n1":2}}
 work/job-second-e2f93 in b true {"main":{"n2":2}}
-work/job-third-b4003 in b waits: WaitingForQuota: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor fast, 1 more needed, insufficient unused quota for cpu in flavor slow, 1 more needed, no room on the nodes of flavor fast for 1 pod(s), no room on the nodes of flavor slow for 1 pod(s)`
+work/job-third-b4003 in b waits: WaitingForQuota: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor fast, 1 more needed, insufficient unused quota for cpu in flavor slow, 1 more needed, no room on the nodes of flavor fast for 1 of 1 pod(s): 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector, no room on the nodes of flavor slow for 1 of 1 pod(s): 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector`
 	if diff := cmp.Diff(want, stands(r)); diff != "" {
 		t.Errorf("the Workloads stand otherwise (-want +got):\n%s", diff)
 	}

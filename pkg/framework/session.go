@@ -84,6 +84,9 @@ type Session struct {
 	// Observe is called when a plugin begins to open, and the function that it returns when that ends. It may be nil.
 	Observe func(part, name string) (end func())
 
+	// IsOver reports whether the cycle has lasted so long that what can wait for the next one must; nil is never.
+	IsOver func() bool
+
 	// Plans are the plans of the session, in the order of the decisions.
 	Plans []*Planned
 

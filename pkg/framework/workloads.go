@@ -15,8 +15,9 @@ type WorkloadPolicy interface {
 	// BlocksAdmission reports whether no Workload is admitted while the pods of an admitted one are not ready.
 	BlocksAdmission() bool
 	// DecideHeads decides about the heads of all queues until nothing more can be decided (rule C12). It calls decided with each
-	// decision, when quota and nodes are taken and before the next one is made.
-	DecideHeads(queues *workload.Queues, nodes WorkloadNodes, now time.Time, decided func(*workload.Nomination))
+	// decision, when quota and nodes are taken and before the next one is made. When isOver says so, which may be nil, the
+	// rest is left to the next cycle.
+	DecideHeads(queues *workload.Queues, nodes WorkloadNodes, now time.Time, isOver func() bool, decided func(*workload.Nomination)) workload.Rounds
 }
 
 // WorkloadNodes is what a [WorkloadPolicy] asks of the nodes.

@@ -17,6 +17,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
+	"hekla.sh/hekla/pkg/cluster/workloads"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -27,6 +28,9 @@ type Options struct {
 	// Observe is called when a part of a cycle begins, and the function that it returns when that part ends. The parts
 	// are "cycle", "open", "close", and "plugin" or "action" with its name. It may be nil.
 	Observe func(part, name string) (end func())
+	// Begin is called when a cycle begins. What it returns reports whether the cycle has lasted so long that what can wait is left to
+	// the next one. It may be nil: then the same input always gives the same decisions.
+	Begin func() (isOver func() bool)
 }
 
 // Scheduler is the state machine. Only one goroutine may use it.
@@ -40,6 +44,7 @@ type Scheduler struct {
 	renewed, begun bool
 	wake           time.Time // when the answer of a plugin changes with time
 	observe        func(part, name string) func()
+	begin          func() (isOver func() bool)
 	reporter       *statuses.Reporter
 	cycles         uint64
 	journal        *journal.Journal
@@ -56,7 +61,7 @@ func New(options Options) *Scheduler {
 	if observe == nil {
 		observe = func(string, string) func() { return func() {} }
 	}
-	return &Scheduler{cache: cache.New(options.Cluster), opensGates: options.Cluster.OpensQueueGates, observe: observe, reporter: statuses.New(),
+	return &Scheduler{cache: cache.New(options.Cluster), opensGates: options.Cluster.OpensQueueGates, observe: observe, begin: options.Begin, reporter: statuses.New(),
 		suspects: map[cluster.JobID]int{}, journal: journal.New(journal.DefaultLimits), questions: newQuestions()}
 }
 
@@ -110,6 +115,8 @@ type Result struct {
 	Wake time.Time
 	// Unplaced is the number of pods of admitted jobs that were tried and have no node.
 	Unplaced int
+	// Workloads counts what was decided about Workloads whose turn it was.
+	Workloads workloads.Tally
 	// Panic is the message and stack of a panic, "" if there was none.
 	Panic string
 }
@@ -147,6 +154,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	contained(&result, func() { s.reporter.Plans(s.cache.Cluster, session.Plans, &result.Decisions) })
 	if s.policy.Workloads() != nil && s.policy.Has(admit.Name) {
 		contained(&result, func() { s.cache.Workloads.TakeDecisions(now, &result.Decisions) })
+		result.Workloads = s.cache.Workloads.Tally.Take()
 	}
 	contained(&result, func() {
 		result.Tally = s.journal.Cycle(s.cycles, now, s.cache.Cluster, &result.Decisions, s.reporter.Touched())
@@ -186,6 +194,9 @@ const maxPanics = 3
 func (s *Scheduler) run(now time.Time) (session *framework.Session, problem string) {
 	session = framework.NewSession(s.cache.Cluster, s.policy, s.engine, now)
 	session.Observe = s.observe
+	if s.begin != nil {
+		session.IsOver = s.begin()
+	}
 	defer func() {
 		if cause := recover(); cause != nil {
 			problem = fmt.Sprintf("%v\n%s", cause, debug.Stack())

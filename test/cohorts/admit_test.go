@@ -2,7 +2,9 @@ package cohorts
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -40,7 +42,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("a gang that nodes do not hold is not admitted", func(t *testing.T) {
 		w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=3").AddNode("n2", "cpu=3")
 		w.Apply(one(10, "Never")).Apply(workloadOf("a", "q", 0, 3, "2")).Apply(workloadOf("b", "q", 0, 2, "2")).Rest(20)
-		w.Expect("a", "TopologyPlacementFailed: couldn't assign flavors to pod set main: no room on the nodes of flavor default for 3 pod(s)")
+		w.Expect("a", "TopologyPlacementFailed: couldn't assign flavors to pod set main: no room on the nodes of flavor default for 1 of 3 pod(s): 2 Insufficient cpu")
 		w.Expect("b", "admitted")
 		w.AddNode("n3", "cpu=6").Rest(20)
 		w.Expect("a", "admitted")
@@ -95,4 +97,28 @@ func TestNothingIsAdmittedWhilePodsAreNotReady(t *testing.T) {
 	w.Expect("b", "WaitingForPodsReady: waiting for all admitted workloads to be in PodsReady condition")
 	w.Edit("a", func(o *v1beta2.Workload) { lifecycle.Observe(o, true, w.Now) })
 	w.Rest(20).Expect("b", "admitted")
+}
+
+func TestRoundsThatAreCutShortGoOnAtOnce(t *testing.T) {
+	w := world.New(t, world.Configuration("{maxRounds: 1}")).AddNode("n1", "cpu=4")
+	w.Apply(one(4, "Never"))
+	for _, name := range []string{"a", "b", "c", "d"} {
+		w.Apply(workloadOf(name, "q", 0, 1, "1"))
+	}
+	for i, name := range []string{"a", "b", "c", "d"} {
+		w.Step()
+		if said := strings.Join(w.Said, " "); said != "admit "+name {
+			t.Errorf("cycle %d: %s", i, said)
+		}
+		if next := w.Result.Wake.Sub(w.Now); i < 3 && (next <= 0 || next > 100*time.Millisecond) {
+			t.Errorf("after cycle %d the next one is due after %s", i, next)
+		}
+	}
+	if tally := w.Result.Workloads; tally.Rounds != 1 || tally.Reserved != 1 {
+		t.Errorf("of the last cycle is counted %+v", tally)
+	}
+	w.Rest(10)
+	if wake := w.Result.Wake; !wake.IsZero() && wake.Before(w.Now.Add(time.Second)) {
+		t.Errorf("at rest the next cycle is due at %s, now is %s", wake, w.Now)
+	}
 }

@@ -36,7 +36,7 @@ func wide(nominal int64, fair bool) *model {
 			parents[&q.Node] = c
 		}
 	}
-	m.queues.Grow(queues, cohorts, func(n *cohort.Node) *cohort.Node { return parents[n] })
+	m.queues.Grow(queues, cohorts, nil, func(n *cohort.Node) *cohort.Node { return parents[n] })
 	m.rules = &preemption.Rules{Queues: m.queues, FairSharing: fair, Strategies: []preemption.Strategy{preemption.LessThanOrEqualToFinalShare, preemption.LessThanInitialShare}}
 	assigner := &flavors.Assigner{Index: m.index, Oracle: m.rules, Nodes: room{}, FairSharing: fair}
 	m.cycle = &rounds.Cycle{Queues: m.queues, Rules: m.rules, Assigner: assigner, Nodes: room{}, ByPriority: true, Now: after(1000)}

@@ -200,7 +200,7 @@ func (m *model) grow(t *testing.T, c *theCase) {
 			add(name, "", cohort.Terms{Weight: cohort.DefaultWeight})
 		}
 	}
-	m.queues.Grow(queues, cohorts, func(n *cohort.Node) *cohort.Node {
+	m.queues.Grow(queues, cohorts, nil, func(n *cohort.Node) *cohort.Node {
 		if parents[n] == "" {
 			return nil
 		}

@@ -209,7 +209,7 @@ func TestAJobThatFitsNoNodeWaits(t *testing.T) {
 	haveQuotas(t)
 	haveNodes(t, 0)
 	applyText(t, oneQueue+queuedJob("roomless", "all", 2, ""))
-	awaitCondition(t, "roomless", v1beta2.QuotaReserved, metav1.ConditionFalse, "no room on the nodes of flavor any for 2 pod(s)")
+	awaitCondition(t, "roomless", v1beta2.QuotaReserved, metav1.ConditionFalse, "no room on the nodes of flavor any for 2 of 2 pod(s): there are no nodes")
 	if _, err := cluster.AddNodes(t.Context(), 1, localcluster.NodeTemplate{}); err != nil {
 		t.Fatal(err)
 	}

@@ -88,12 +88,21 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 	r.scheduler = scheduler.New(scheduler.Options{
 		Cluster: cache.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue,
 			OpensQueueGates: o.featureGates[process.QueueAdmissionGates]},
-		Observe: r.observe,
+		Observe: r.observe, Begin: begin,
 	})
 	r.meter = load.New(clients.API(), r.inbox.Measure, logger.WithName("load"))
 	p.offer, p.show = r.offer, func(n decision.Notice) { r.outbox.Show(n) }
 	m.Watch(r.inbox.Stats, r.outbox.Stats)
 	return r, nil
+}
+
+// cycleBudget is how long a cycle may last until Workloads whose turn comes late in it are left to the next one. Events of the cluster are not
+// taken in meanwhile.
+const cycleBudget = time.Second
+
+func begin() (isOver func() bool) {
+	begun := time.Now()
+	return func() bool { return time.Since(begun) >= cycleBudget }
 }
 
 // observe times a part of a cycle.
@@ -233,6 +242,7 @@ func (r reporter) Report(result scheduler.Result, refused error) {
 	now := time.Now()
 	r.lastCycle.Store(now.UnixNano())
 	r.metrics.Cycle(result.Panic != "", result.Unplaced)
+	r.metrics.Workloads(&result.Workloads)
 	r.recorder.Cycle(&result, now)
 	if refused != nil {
 		r.policies.rejected(refused, r.scheduler.Policy() != nil)

@@ -380,7 +380,11 @@ func (i *Inbox) Workload(e cache.Event) {
 	case cache.WorkloadWritten:
 		i.queue.add(objectKey{workloadResultKind, e.Workload.Namespace, e.Workload.Name}, e, false)
 	case cache.WorkloadFailed:
-		i.queue.add(objectKey{workloadResultKind, e.Workload.Namespace, e.Workload.Name}, e, false)
+		kind := workloadResultKind
+		if e.Number == 0 { // that of a status must not take its place
+			kind = workloadPlanKind
+		}
+		i.queue.add(objectKey{kind, e.Workload.Namespace, e.Workload.Name}, e, false)
 	}
 }
 

@@ -35,6 +35,7 @@ const (
 	planKind
 	loadKind
 	workloadResultKind
+	workloadPlanKind
 	clusterQueueKind
 	cohortKind
 	localQueueKind

@@ -154,12 +154,12 @@ func stopped(w *v1beta2.Workload, in Surroundings) bool {
 	return false
 }
 
-// checked keeps the list of checks that the Workload needs, and acts on those that ask for a retry or reject it.
+// checked keeps the list of checks that the Workload needs, and acts on those that ask for a retry or reject it. The list stays as it is
+// when the ClusterQueue is gone.
 func checked(w *v1beta2.Workload, in Surroundings) bool {
-	if in.ClusterQueue == nil {
-		return false
+	if in.ClusterQueue != nil {
+		listChecks(w, required(in.ClusterQueue, w.Status.Admission), in.Now)
 	}
-	listChecks(w, required(in.ClusterQueue, w.Status.Admission), in.Now)
 	var retries, rejections []string
 	wait := int32(0)
 	for i := range w.Status.AdmissionChecks {

@@ -2,6 +2,7 @@ package trees
 
 import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
@@ -49,11 +50,11 @@ func reserved(index *resources.Index, status *v1beta2.ClusterQueueStatus) []coho
 // alone is told what changes, and has no Workloads to tell.
 type alone struct{}
 
-func (alone) Changed(*kinds.Local)          {}
-func (alone) ChangedCluster(*kinds.Cluster) {}
-func (alone) Leave(*kinds.Cluster, bool)    {}
-func (alone) Regrown()                      {}
-func (alone) IsNamed(*kinds.Local) bool     { return false }
-func (alone) HoldsIn(*kinds.Cluster) bool   { return false }
+func (alone) Changed(*kinds.Local)               {}
+func (alone) ChangedCluster(*kinds.Cluster)      {}
+func (alone) Leave(*kinds.Cluster, bool)         {}
+func (alone) Regrown(func(*workload.Queue) bool) {}
+func (alone) IsNamed(*kinds.Local) bool          { return false }
+func (alone) HoldsIn(*kinds.Cluster) bool        { return false }
 
 var _ kinds.Listener = alone{}

@@ -31,11 +31,11 @@ func (c *Controllers) Carry(d *decision.Decisions, mayWrite func(forPlan bool) b
 		}
 		w = w.DeepCopy()
 		if !s.Apply(w) {
-			events = append(events, cache.WorkloadFailed{Workload: s.Workload, UID: s.UID, At: c.Cluster.Now()})
+			events = append(events, cache.WorkloadFailed{Workload: s.Workload, UID: s.UID, Number: s.Number, At: c.Cluster.Now()})
 			continue
 		}
 		c.Update(w)
-		events = append(events, cache.WorkloadWritten{Workload: s.Workload, UID: s.UID, Version: w.ResourceVersion})
+		events = append(events, cache.WorkloadWritten{Workload: s.Workload, UID: s.UID, Number: s.Number, Version: w.ResourceVersion})
 		if s.Evict != nil && c.Evicted != nil {
 			c.Evicted(w, s.Evict.By)
 		}

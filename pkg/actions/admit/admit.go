@@ -48,7 +48,7 @@ func (a *action) Execute(s *framework.Session) {
 		queues.NodesChanged()
 	}
 	nodes := places.New(s, &a.forms)
-	policy.DecideHeads(queues, nodes, s.Now, func(n *workload.Nomination) { k.decided(nodes, n) })
+	s.Workloads.Decided(policy.DecideHeads(queues, nodes, s.Now, s.IsOver, func(n *workload.Nomination) { k.decided(nodes, n) }))
 	nodes.End()
 }
 
@@ -61,6 +61,7 @@ func (k *keeper) decided(nodes *places.Places, n *workload.Nomination) {
 	case workload.Preempting, workload.Deferred:
 		nodes.Plan(k.newPlan(n), n.Victims)
 	default:
+		nodes.Explain(n)
 		k.Workloads.Decide(n, nil, k.Now)
 		return
 	}

@@ -13,6 +13,8 @@ import (
 type WorkloadStatus struct {
 	Workload types.NamespacedName
 	UID      types.UID
+	// Number tells decisions about one Workload apart. What becomes of this one is reported with it.
+	Number int64
 	// Read is the Workload that was decided on. It must not be changed.
 	Read *v1beta2.Workload
 	At   time.Time

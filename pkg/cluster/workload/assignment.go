@@ -168,3 +168,11 @@ type Nomination struct {
 	// WaitsFor are those who must have left before the Workload starts: its victims, and those of others that it counts on.
 	WaitsFor []*Workload
 }
+
+// Rounds is what became of the rounds of a cycle.
+type Rounds struct {
+	// Count is how many of them had heads.
+	Count int
+	// AreCut says that there was no time for more: there are heads that no round has decided about.
+	AreCut bool
+}

@@ -39,12 +39,20 @@ func New(index *resources.Index) *Queues {
 	return &Queues{Index: index, refusals: map[waitKey][]*refusal{}}
 }
 
-// Grow takes in all ClusterQueues and Cohorts. It is called again when one of them has changed. Every refusal is lifted then,
-// and every cursor of a search is dropped. parent returns the Cohort above a node, nil if there is none.
-func (q *Queues) Grow(queues []*Queue, cohorts []*cohort.Node, parent func(*cohort.Node) *cohort.Node) {
-	for _, queue := range q.list {
-		q.liftAll(queue)
+// Grow takes in all ClusterQueues and Cohorts. It is called again when some of them have changed, which it is given; nil says that any
+// may have. In the trees that these are in, and were in before, every refusal is lifted, and every cursor of a search is dropped. In
+// other trees nothing has changed that could help. parent returns the Cohort above a node, nil if there is none. It returns what reports
+// whether a queue is in one of these trees.
+func (q *Queues) Grow(queues []*Queue, cohorts []*cohort.Node, changed map[*cohort.Node]bool, parent func(*cohort.Node) *cohort.Node) (
+	concerns func(*Queue) bool) {
+	before, was := map[*cohort.Tree]bool{}, map[*Queue]*cohort.Tree{}
+	for n := range changed {
+		before[n.Tree()] = true
 	}
+	for _, queue := range queues {
+		was[queue] = queue.Tree()
+	}
+	gone := slices.DeleteFunc(slices.Clone(q.list), func(queue *Queue) bool { _, stays := was[queue]; return stays })
 	q.list = slices.SortedFunc(slices.Values(queues), func(a, b *Queue) int { return cmp.Compare(a.Name, b.Name) })
 	q.byNode = make(map[*cohort.Node]*Queue, len(queues))
 	nodes := slices.Clone(cohorts)
@@ -54,14 +62,55 @@ func (q *Queues) Grow(queues []*Queue, cohorts []*cohort.Node, parent func(*coho
 		nodes = append(nodes, &queue.Node)
 	}
 	q.Trees = cohort.Grow(q.Index, nodes, parent)
-	q.ready, q.charged = q.ready[:0], nil
-	clear(q.refusals)
+	after := map[*cohort.Tree]bool{}
+	for n := range changed {
+		after[n.Tree()] = true
+	}
+	concerns = func(queue *Queue) bool {
+		return changed == nil || was[queue] == nil || before[was[queue]] || after[queue.Tree()]
+	}
+	for _, queue := range gone {
+		q.liftAll(queue)
+	}
+	now := map[*cohort.Tree]*cohort.Tree{} // what the trees have become that have not changed
 	for _, queue := range q.list {
-		queue.line.ready = 0
+		if !concerns(queue) {
+			now[was[queue]] = queue.Tree()
+			continue
+		}
+		q.liftAll(queue)
 		for _, w := range queue.line.heap {
 			w.Cursor = nil
 		}
+	}
+	q.replant(now)
+	q.ready = q.ready[:0]
+	for _, queue := range q.list {
+		queue.line.ready = 0
 		q.update(queue)
+	}
+	return concerns
+}
+
+// replant has what is known of trees be about what they have become. What is known of others is forgotten.
+func (q *Queues) replant(now map[*cohort.Tree]*cohort.Tree) {
+	clear(q.refusals)
+	for _, queue := range q.list {
+		for _, r := range queue.line.open {
+			for i := range r.keys {
+				if r.keys[i].tree != nil {
+					r.keys[i].tree = queue.Tree()
+				}
+				q.refusals[r.keys[i]] = append(q.refusals[r.keys[i]], r)
+			}
+		}
+	}
+	charged := q.charged
+	q.charged = q.charged[:0]
+	for _, key := range charged {
+		if key.tree = now[key.tree]; key.tree != nil {
+			q.charged = append(q.charged, key)
+		}
 	}
 }
 

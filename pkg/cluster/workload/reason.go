@@ -44,6 +44,11 @@ type Reason struct {
 	Group int
 	// Assumed, Asked and Most belong to ExceedsMaxQuota, Missing to WaitingForQuota.
 	Assumed, Asked, Most, Missing int64
+	// Part is what nodes have no room for. It belongs to TopologyPlacementFailed. Left and Nodes say for how many of its pods, and what
+	// nodes say of them, if that was asked.
+	Part  *Part
+	Left  int32
+	Nodes string
 	// Text is the whole reason, if it has no numbers.
 	Text string
 }
@@ -56,10 +61,24 @@ func (r *Reason) String() string {
 	case r.Code == ExceedsMaxQuota:
 		return fmt.Sprintf("insufficient quota for %s in flavor %s, previously considered podsets requests (%s) + current podset request (%s) > maximum capacity (%s)",
 			r.Resource, r.Flavor, format(r.Assumed), format(r.Asked), format(r.Most))
+	case r.Part != nil:
+		return r.noRoom()
 	case r.Code == WaitingForQuota:
 		return fmt.Sprintf("insufficient unused quota for %s in flavor %s, %s more needed", r.Resource, r.Flavor, format(r.Missing))
 	}
 	return r.Code.String()
+}
+
+// noRoom says that nodes have no room.
+func (r *Reason) noRoom() string {
+	nodes, pods := "the nodes", fmt.Sprint(r.Part.Count)
+	if r.Flavor != "" {
+		nodes += " of flavor " + r.Flavor
+	}
+	if r.Nodes == "" {
+		return fmt.Sprintf("no room on %s for %s pod(s)", nodes, pods)
+	}
+	return fmt.Sprintf("no room on %s for %d of %s pod(s): %s", nodes, r.Left, pods, r.Nodes)
 }
 
 // Refusal returns the reason and the message of an assignment that does not fit, as the condition QuotaReserved has them. Over

@@ -22,6 +22,7 @@ type eviction struct {
 // Decide takes in what became of a nomination. The rounds have charged it in the queues already. nodes are those that its pods
 // get, by pod set in the order of the Workload's; of one that was refused they are not read.
 func (r *Reader) Decide(n *workload.Nomination, nodes [][]settings.NodeCount, now time.Time) {
+	r.Tally.count(n)
 	e := r.Of(n.Workload)
 	switch n.Outcome {
 	case workload.Admitted:

@@ -43,6 +43,7 @@ func (r *holding) confirm(e *Entry) {
 	}
 	e.Reserved = conditions.Of(o, v1beta2.QuotaReserved).LastTransitionTime.Time
 	r.say(e, condition{})
+	r.changed(e) // other checks may be needed
 }
 
 // heldOf is what an admission gives.
@@ -211,8 +212,9 @@ func sortedNodes(nodes []settings.NodeCount) []settings.NodeCount {
 	return slices.SortedFunc(slices.Values(nodes), func(a, b settings.NodeCount) int { return cmp.Compare(a.Node, b.Node) })
 }
 
-// needsChecks reports whether a Workload must still pass checks before it may start.
-func (r *base) needsChecks(e *Entry) bool {
+// mayStart reports whether a Workload has passed all checks that it needs. Which ones these are, its ClusterQueue says. So nothing of a
+// ClusterQueue that is gone may start.
+func (r *base) mayStart(e *Entry) bool {
 	c := r.kinds.Cluster(e.Held.ClusterQueue)
 	if c.Settings == nil {
 		return false
@@ -227,10 +229,10 @@ func (r *base) needsChecks(e *Entry) bool {
 		if check.Needed(flavors) && !slices.ContainsFunc(e.Object.Status.AdmissionChecks, func(s v1beta2.AdmissionCheckState) bool {
 			return s.Name == check.Name && s.State == v1beta2.CheckReady
 		}) {
-			return true
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // since is when a condition became what it is, zero if the Workload has it not.

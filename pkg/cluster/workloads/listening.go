@@ -1,6 +1,9 @@
 package workloads
 
-import "hekla.sh/hekla/pkg/cluster/workloads/kinds"
+import (
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
+)
 
 // listening is told what changes of queues mean for Workloads.
 type listening struct{ *base }
@@ -39,10 +42,16 @@ func (l *listening) Leave(c *kinds.Cluster, isDeleted bool) {
 	}
 }
 
-// Regrown forgets who was evicted for whom (rule C20).
-func (l *listening) Regrown() {
+// Regrown forgets who was evicted for whom in trees that have changed (rule C20).
+func (l *listening) Regrown(concerns func(*workload.Queue) bool) {
 	for _, e := range l.entries {
-		e.Forget()
+		queue := e.Queue
+		if queue == nil && e.local != nil && e.local.Settings != nil { // it waits for something else than its turn
+			queue = l.kinds.Cluster(e.local.Settings.ClusterQueue).Queue
+		}
+		if queue == nil || concerns(queue) {
+			e.Forget()
+		}
 	}
 }
 

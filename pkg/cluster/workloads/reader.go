@@ -63,6 +63,8 @@ type Reader struct {
 	held   *holding
 	plans  *planning
 	writes *writing
+	Tally  Tally // what was decided since it was last taken
+	isCut  bool  // heads are left that no round has decided about
 }
 
 // New returns a reader without objects. Dimensions are those of the index, which the model shares.
@@ -149,6 +151,7 @@ func (r *base) Of(w *workload.Workload) *Entry {
 
 // Settle brings the queues up to date with the objects. It must be called after events and before decisions.
 func (r *Reader) Settle(now time.Time) {
+	r.isCut = false
 	r.kinds.Settle()
 	r.expire(now)
 	r.placeLater(now)
@@ -165,6 +168,9 @@ func (r *Reader) NextDue(now time.Time) (next time.Time) {
 		if at.After(now) && (next.IsZero() || at.Before(next)) {
 			next = at
 		}
+	}
+	if r.isCut {
+		return now.Add(time.Millisecond)
 	}
 	for e := range r.backoffs {
 		sooner(e.until)

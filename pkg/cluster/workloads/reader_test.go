@@ -31,6 +31,11 @@ kind: LocalQueue
 metadata: {name: lq}
 spec: {clusterQueue: all}`
 
+// checkedSetup is setup with a check, and budget that check.
+var checkedSetup = strings.ReplaceAll(setup, "namespaceSelector", "admissionChecks: [budget]\n  namespaceSelector")
+
+const budget = "kind: AdmissionCheck\nmetadata: {name: budget}\nspec: {controllerName: x}\nstatus: {conditions: [{type: Active, status: \"True\"}]}"
+
 // pending is a Workload of so many pods with a CPU each.
 func pending(name string, pods, priority int) string {
 	return fmt.Sprintf(`
@@ -207,9 +212,7 @@ func TestARecordAloneHasNoEffect(t *testing.T) {
 }
 
 func TestChecksHoldWhatIsReserved(t *testing.T) {
-	w := newKueue(t, strings.ReplaceAll(setup, "namespaceSelector", "admissionChecks: [budget]\n  namespaceSelector"),
-		"kind: AdmissionCheck\nmetadata: {name: budget}\nspec: {controllerName: x}\nstatus: {conditions: [{type: Active, status: \"True\"}]}",
-		pending("a", 3, 0), pending("b", 3, 0))
+	w := newKueue(t, checkedSetup, budget, pending("a", 3, 0), pending("b", 3, 0))
 	w.run()
 	w.expect("a", "reserved in all")
 	w.expect("b", "WaitingForQuota: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor default, 2 more needed")
@@ -251,7 +254,7 @@ func TestWhatCannotBeWrittenIsTriedAgainLater(t *testing.T) {
 		if len(d.Workloads) != 1 || d.Workloads[0].Reserve == nil {
 			t.Fatalf("attempt %d: decided is %+v", attempt, d)
 		}
-		w.reader.Failed(d.Workloads[0].Workload, d.Workloads[0].UID, w.now)
+		w.reader.Failed(d.Workloads[0].Workload, d.Workloads[0].UID, d.Workloads[0].Number, w.now)
 		if attempt > 0 {
 			if d := w.decide(); !d.IsEmpty() {
 				t.Errorf("attempt %d: it is tried again at once", attempt)
@@ -259,6 +262,67 @@ func TestWhatCannotBeWrittenIsTriedAgainLater(t *testing.T) {
 		}
 		w.now = w.now.Add(1 << attempt * time.Second)
 	}
+	w.run()
+	w.expect("a", "admitted in all")
+}
+
+func TestAnAnswerToAnEarlierDecisionSaysNothingOfTheLast(t *testing.T) {
+	for name, answer := range map[string]func(w *kueue, s *decision.WorkloadStatus){
+		"it was written": func(w *kueue, s *decision.WorkloadStatus) {
+			o := w.workload("waits").DeepCopy()
+			if !s.Apply(o) {
+				t.Fatal("the message does not hold")
+			}
+			w.set(o)
+			w.reader.Written(s.Workload, s.UID, s.Number, o.ResourceVersion)
+		},
+		"it was refused": func(w *kueue, s *decision.WorkloadStatus) { w.reader.Failed(s.Workload, s.UID, s.Number, w.now) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newKueue(t, setup, pending("holds", 4, 0))
+			w.run()
+			w.apply(pending("waits", 2, 0))
+			first := w.decide()
+			if len(first.Workloads) != 1 || first.Workloads[0].Pend == nil {
+				t.Fatalf("decided is %+v", first)
+			}
+			w.edit("holds", finish)
+			second := w.decide() // while the message is on its way
+			if len(second.Workloads) != 1 || second.Workloads[0].Reserve == nil {
+				t.Fatalf("decided is %+v", second)
+			}
+			answer(w, &first.Workloads[0])
+			if third := w.decide(); !third.IsEmpty() {
+				t.Errorf("what it was told makes it decide %+v", third)
+			}
+			w.write(second)
+			w.run()
+			w.expect("waits", "admitted in all")
+		})
+	}
+}
+
+func TestNothingOfAClusterQueueThatIsGoneIsAdmitted(t *testing.T) {
+	w := newKueue(t, checkedSetup, budget, pending("a", 1, 0))
+	w.run()
+	w.expect("a", "reserved in all")
+	w.delete(w.objects["v1beta2.ClusterQueue /all"])
+	w.run()
+	w.expect("a", "reserved in all")
+	w.edit("a", func(o *v1beta2.Workload) {
+		o.Status.AdmissionChecks = []v1beta2.AdmissionCheckState{{Name: "budget", State: v1beta2.CheckReady}}
+	})
+	w.run()
+	w.expect("a", "reserved in all")
+}
+
+func TestAWorkloadIsAdmittedWhenItsLastCheckIsTakenAway(t *testing.T) {
+	w := newKueue(t, checkedSetup, budget, pending("a", 1, 0))
+	w.run()
+	w.expect("a", "reserved in all")
+	q := w.objects["v1beta2.ClusterQueue /all"].(*v1beta2.ClusterQueue).DeepCopy()
+	q.Spec.AdmissionChecks, q.Spec.AdmissionChecksStrategy = nil, nil
+	w.set(q)
 	w.run()
 	w.expect("a", "admitted in all")
 }
@@ -286,7 +350,7 @@ func TestAMessageThatIsRefusedIsWrittenLater(t *testing.T) {
 		d := w.decide()
 		for i := range d.Workloads {
 			at = append(at, w.now.Sub(begin))
-			w.reader.Failed(d.Workloads[i].Workload, d.Workloads[i].UID, w.now)
+			w.reader.Failed(d.Workloads[i].Workload, d.Workloads[i].UID, d.Workloads[i].Number, w.now)
 		}
 	}
 	if diff := cmp.Diff([]time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}, at); diff != "" {
@@ -295,4 +359,78 @@ func TestAMessageThatIsRefusedIsWrittenLater(t *testing.T) {
 	w.now = w.now.Add(time.Minute)
 	w.run()
 	w.expect("a", "ExceedsMaxQuota: couldn't assign flavors to pod set main: insufficient quota for cpu in flavor default, previously considered podsets requests (0) + current podset request (5) > maximum capacity (4)")
+}
+
+// trees are two Cohorts, one with the queues a and b, and other with the queue c. Each queue has one CPU.
+func trees() (text string) {
+	text = "{kind: ResourceFlavor, metadata: {name: default}}"
+	for _, name := range []string{"one", "other"} {
+		text += "\n---\n" + inCohort("Cohort", name, "", 0)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		of := map[string]string{"a": "one", "b": "one", "c": "other"}[name]
+		text += "\n---\n" + inCohort("ClusterQueue", name, of, 1) + fmt.Sprintf("\n---\n{kind: LocalQueue, metadata: {name: %s}, spec: {clusterQueue: %[1]s}}", name)
+	}
+	return text
+}
+
+// inCohort is a ClusterQueue in a Cohort, or a Cohort below another one, with some CPUs.
+func inCohort(kind, name, of string, cpus int) string {
+	groups := fmt.Sprintf("resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: %d}]}]}]", cpus)
+	if kind == "Cohort" {
+		return fmt.Sprintf("{kind: Cohort, metadata: {name: %s}, spec: {parentName: %q, %s}}", name, of, groups)
+	}
+	return fmt.Sprintf("{kind: ClusterQueue, metadata: {name: %s}, spec: {cohortName: %s, namespaceSelector: {}, %s}}", name, of, groups)
+}
+
+func TestAnEditHasOnlyThoseTriedAgainThatItCouldHelp(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit string // or the object to delete
+		want string
+	}{
+		"of a queue":                    {inCohort("ClusterQueue", "b", "one", 2), "a b"},
+		"of a queue, to less":           {inCohort("ClusterQueue", "b", "one", 0), "a b"},
+		"of a Cohort":                   {inCohort("Cohort", "other", "", 1), "c"},
+		"that moves a queue":            {inCohort("ClusterQueue", "b", "other", 1), "a b c"},
+		"that puts a Cohort below":      {inCohort("Cohort", "other", "one", 0), "a b c"},
+		"that takes a queue out":        {inCohort("ClusterQueue", "a", "", 1), "a b"},
+		"that makes a queue":            {inCohort("ClusterQueue", "d", "other", 1), "c"},
+		"that makes a queue by itself":  {inCohort("ClusterQueue", "d", "", 1), ""},
+		"that makes another tree":       {inCohort("Cohort", "third", "", 5), ""},
+		"that makes a circle":           {inCohort("Cohort", "other", "other", 0), ""}, // c is inactive
+		"that deletes a Cohort":         {"v1beta2.Cohort /one", "a b"},
+		"that deletes a queue":          {"v1beta2.ClusterQueue /b", "a"},
+		"of a flavor":                   {"{kind: ResourceFlavor, metadata: {name: default}, spec: {nodeLabels: {a: b}}}", "a b c"},
+		"of a flavor that no queue has": {"{kind: ResourceFlavor, metadata: {name: other}}", ""},
+		"of nothing":                    {inCohort("ClusterQueue", "b", "one", 1), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newKueue(t, trees())
+			for _, queue := range []string{"a", "b", "c"} {
+				w.apply(strings.Replace(pending("holds-"+queue, 1, 0), "lq", queue, 1))
+				w.run()
+			}
+			for _, queue := range []string{"a", "b", "c"} {
+				w.apply(strings.Replace(pending(queue, 3, 0), "lq", queue, 1))
+			}
+			w.run()
+			if o := w.objects[c.edit]; o != nil {
+				w.delete(o)
+			} else {
+				w.apply(c.edit)
+			}
+			w.reader.Settle(w.now)
+			var tried []string
+			for _, queue := range []string{"a", "b", "c"} {
+				e := w.reader.Find(types.NamespacedName{Namespace: "team", Name: queue})
+				if e.IsWaiting() && !e.IsRefused() {
+					tried = append(tried, queue)
+				}
+			}
+			if have := strings.Join(tried, " "); have != c.want {
+				t.Errorf("tried again are %q, want %q", have, c.want)
+			}
+			w.run()
+		})
+	}
 }

@@ -165,11 +165,11 @@ func (w *kueue) write(d decision.Decisions) {
 		s := &d.Workloads[i]
 		o := w.workload(s.Workload.Name).DeepCopy()
 		if !s.Apply(o) {
-			w.reader.Failed(s.Workload, s.UID, w.now)
+			w.reader.Failed(s.Workload, s.UID, s.Number, w.now)
 			continue
 		}
 		w.set(o)
-		w.reader.Written(s.Workload, s.UID, o.ResourceVersion)
+		w.reader.Written(s.Workload, s.UID, s.Number, o.ResourceVersion)
 		w.events = append(w.events, s.Events...)
 	}
 }

@@ -26,6 +26,7 @@ const (
 // write is how far the last decision about the status of a Workload has come.
 type write struct {
 	wanted  wanted // what was decided last
+	number  int64  // of the decision; the first is 1
 	at      time.Time
 	isSent  bool   // the answer has not come
 	version string // of the object after it
@@ -64,11 +65,11 @@ func (r *base) say(e *Entry, why condition) {
 	}
 }
 
-// Written says that the last decision about a Workload was written. version is that of the object after it, "" if Set has
-// told of it already.
-func (r *Reader) Written(key types.NamespacedName, uid types.UID, version string) {
+// Written says that the decision with a number was written. version is that of the object after it, "" if Set has told of it already. An
+// answer to an earlier decision than the last says nothing of that.
+func (r *Reader) Written(key types.NamespacedName, uid types.UID, number int64, version string) {
 	e := r.entries[key]
-	if e == nil || e.Object.UID != uid || !e.write.isSent {
+	if e == nil || e.Object.UID != uid || !e.write.isSent || e.write.number != number {
 		return
 	}
 	e.write.isSent, e.write.version, e.failures = false, version, 0
@@ -78,15 +79,16 @@ func (r *Reader) Written(key types.NamespacedName, uid types.UID, version string
 	}
 }
 
-// Failed says that the last decision about a Workload cannot be written: the Workload has changed, or the API server refuses
-// it. It is tried again as it is then, later with each failure in a row.
-func (r *Reader) Failed(key types.NamespacedName, uid types.UID, at time.Time) {
+// Failed says that the decision with a number cannot be written, or with the number 0 the record of a plan: the Workload has changed, or
+// the API server refuses it. It is tried again as it is then, later with each failure in a row.
+func (r *Reader) Failed(key types.NamespacedName, uid types.UID, number int64, at time.Time) {
 	e := r.entries[key]
-	if e == nil || e.Object.UID != uid || !e.write.isSent && (e.plan == nil || e.plan.isRecorded) {
+	if e == nil || e.Object.UID != uid || !e.awaits(number) {
 		return
 	}
-	e.write.isSent = false
-	e.write.wanted = wanted{}
+	if number != 0 {
+		e.write.isSent, e.write.wanted = false, wanted{}
+	}
 	// Without a pause a refusal that stays, such as a missing permission, would be asked for as fast as it is answered.
 	again := at.Add(firstRetry << min(e.failures, mostDoubling))
 	e.failures++
@@ -101,6 +103,14 @@ func (r *Reader) Failed(key types.NamespacedName, uid types.UID, at time.Time) {
 		e.evict, e.Evicted = nil, false
 		r.plans.moves(e) // it keeps its nodes
 	}
+}
+
+// awaits reports whether the answer to a decision, or to the record of a plan, is that to the last one.
+func (e *Entry) awaits(number int64) bool {
+	if number == 0 {
+		return e.plan != nil && !e.plan.isRecorded
+	}
+	return e.write.isSent && e.write.number == number
 }
 
 // TakeDecisions adds to decisions what is to be written now.
@@ -147,7 +157,8 @@ func (r *writing) decide(e *Entry, now time.Time, to *decision.Decisions) {
 		}
 	}
 	status.Events = r.events(e, &want, now)
-	e.write = write{wanted: want, at: now, isSent: true}
+	status.Number = last.number + 1
+	e.write = write{wanted: want, number: status.Number, at: now, isSent: true}
 	to.Workloads = append(to.Workloads, status)
 }
 
@@ -164,7 +175,7 @@ func (r *writing) want(e *Entry) (w wanted) {
 		if e.evict != nil && !conditions.Is(o, v1beta2.Evicted) && e.evict.isRecorded() {
 			w.evict = e.evict
 		}
-		w.admits = (e.isAssumed || !conditions.Is(o, v1beta2.Evicted)) && !e.Evicted && !conditions.Is(o, v1beta2.Admitted) && !r.needsChecks(e)
+		w.admits = (e.isAssumed || !conditions.Is(o, v1beta2.Evicted)) && !e.Evicted && !conditions.Is(o, v1beta2.Admitted) && r.mayStart(e)
 		return w
 	}
 	if e.why != (condition{}) && e.why != shown(o) {

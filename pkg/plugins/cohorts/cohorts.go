@@ -60,17 +60,18 @@ func (p *plugin) BlocksAdmission() bool {
 }
 
 // DecideHeads implements [framework.WorkloadPolicy].
-func (p *plugin) DecideHeads(queues *workload.Queues, nodes framework.WorkloadNodes, now time.Time, decided func(*workload.Nomination)) {
+func (p *plugin) DecideHeads(queues *workload.Queues, nodes framework.WorkloadNodes, now time.Time, isOver func() bool, decided func(*workload.Nomination)) workload.Rounds {
 	if p.cycle == nil || p.cycle.Queues != queues {
 		p.cycle = p.newCycle(queues)
 	}
 	c := p.cycle
 	p.cycle = nil // if the rounds do not come to their end, others begin anew
 	c.Nodes, c.Assigner.Nodes, c.Rules.Stays = nodes, nodes, nodes.Stays
-	c.Now, c.Decided = now, decided
-	c.Run()
-	c.Nodes, c.Assigner.Nodes, c.Rules.Stays, c.Decided = nil, nil, nil, nil
+	c.Now, c.IsOver, c.Decided = now, isOver, decided
+	run := c.Run()
+	c.Nodes, c.Assigner.Nodes, c.Rules.Stays, c.IsOver, c.Decided = nil, nil, nil, nil, nil
 	p.cycle = c
+	return run
 }
 
 // newCycle begins with all queues as if nothing of them had been refused: what was refused before was by other rules.

@@ -56,7 +56,7 @@ func (w carrier) writeStatus(s *decision.WorkloadStatus) {
 		w.Judge(s, o)
 	}
 	if !s.Apply(o) {
-		w.Loop.Apply(cache.WorkloadFailed{Workload: s.Workload, UID: s.UID, At: w.Now})
+		w.Loop.Apply(cache.WorkloadFailed{Workload: s.Workload, UID: s.UID, Number: s.Number, At: w.Now})
 		return
 	}
 	switch {
@@ -67,7 +67,7 @@ func (w carrier) writeStatus(s *decision.WorkloadStatus) {
 		w.say("admit %s", o.Name)
 	}
 	w.show(o)
-	w.Loop.Apply(cache.WorkloadWritten{Workload: s.Workload, UID: s.UID, Version: o.ResourceVersion})
+	w.Loop.Apply(cache.WorkloadWritten{Workload: s.Workload, UID: s.UID, Number: s.Number, Version: o.ResourceVersion})
 }
 
 // bind has pods run that were bound.
@@ -228,7 +228,7 @@ func (w *World) sortedPods() (all []*pod) {
 func (w carrier) start(o *v1beta2.Workload, pods []*pod) (changed bool) {
 	infos, err := builder.Infos(o, []string{schedulerName}, lookup(w))
 	if _, is := err.(builder.Contradiction); is {
-		w.Edit(o.Name, func(o *v1beta2.Workload) { conditions.Finish(o, v1beta2.ReasonFailed, err.Error(), w.Now) })
+		w.Edit(o.Name, func(o *v1beta2.Workload) { conditions.Finish(o, builder.FailedToStart, err.Error(), w.Now) })
 		return true
 	}
 	if err != nil {
@@ -253,7 +253,7 @@ func (w carrier) makePod(o *v1beta2.Workload, set *v1beta2.PodSet, info *integra
 	template.Spec.SchedulerName = schedulerName
 	info.Gate = ""
 	if err := integration.Apply(template, info); err != nil {
-		w.Edit(o.Name, func(o *v1beta2.Workload) { conditions.Finish(o, v1beta2.ReasonFailed, err.Error(), w.Now) })
+		w.Edit(o.Name, func(o *v1beta2.Workload) { conditions.Finish(o, builder.FailedToStart, err.Error(), w.Now) })
 		return
 	}
 	w.made++

@@ -52,8 +52,8 @@ type Listener interface {
 	ChangedCluster(*Cluster)
 	// Leave says that no Workload may wait in a ClusterQueue now, and if it is deleted none may be charged.
 	Leave(c *Cluster, isDeleted bool)
-	// Regrown says that the trees have changed.
-	Regrown()
+	// Regrown says that trees have changed: those of the queues for which it reports true.
+	Regrown(concerns func(*workload.Queue) bool)
 	// IsNamed reports whether Workloads name a LocalQueue that does not exist, or a ClusterQueue.
 	IsNamed(*Local) bool
 	HoldsIn(*Cluster) bool
@@ -72,8 +72,9 @@ type Kinds struct {
 	locals     map[types.NamespacedName]*Local
 	namespaces map[string]labels.Set
 
-	isStale  bool              // the trees must be grown again
-	suspects map[*Cluster]bool // whose activity may have changed
+	isStale  bool                  // the trees must be grown again
+	changed  map[*cohort.Node]bool // what has changed of them; nil is anything
+	suspects map[*Cluster]bool     // whose activity may have changed
 }
 
 // New returns kinds without objects.
@@ -82,7 +83,7 @@ func New(index *resources.Index, listener Listener) *Kinds {
 		Queues: workload.New(index), index: index, listener: listener,
 		flavors: map[string]*flavor{}, checks: map[string]settings.AdmissionCheck{}, cohorts: map[string]*group{},
 		clusters: map[string]*Cluster{}, locals: map[types.NamespacedName]*Local{}, namespaces: map[string]labels.Set{},
-		suspects: map[*Cluster]bool{},
+		changed: map[*cohort.Node]bool{}, suspects: map[*Cluster]bool{},
 	}
 }
 
@@ -261,7 +262,8 @@ func (k *Kinds) SetCohort(o *v1beta2.Cohort) {
 	if g.settings != nil && equality.Semantic.DeepEqual(*g.settings, read) {
 		return
 	}
-	g.settings, k.isStale = &read, true
+	g.settings = &read
+	k.change(&g.node)
 	g.node.Terms = k.terms(read.Groups, read.WeightNanos)
 	k.suspectAll(func(q *settings.ClusterQueue) bool { return q.Cohort != "" }, false)
 }
@@ -272,7 +274,8 @@ func (k *Kinds) DropCohort(name string) {
 	if g == nil || g.settings == nil {
 		return
 	}
-	g.settings, k.isStale = nil, true
+	g.settings = nil
+	k.change(&g.node)
 	g.node.Terms = cohort.Terms{Weight: cohort.DefaultWeight}
 	k.suspectAll(func(q *settings.ClusterQueue) bool { return q.Cohort != "" }, false)
 }
@@ -289,11 +292,11 @@ func (k *Kinds) SetCluster(o *v1beta2.ClusterQueue) {
 	c.Settings, c.isTerminating = &read, isTerminating
 	k.suspects[c] = true
 	if !isSame {
-		k.isStale = true
 		if c.Queue != nil && c.Queue.Strict != read.StrictFIFO {
 			k.listener.Leave(c, false) // a strict queue keeps its refused Workloads elsewhere
 		}
 		k.fill(c)
+		k.change(&c.Queue.Node)
 	}
 	k.listener.ChangedCluster(c)
 }
@@ -317,7 +320,8 @@ func (k *Kinds) DropCluster(name string) {
 		return
 	}
 	k.listener.Leave(c, true)
-	c.Settings, c.Queue, c.Causes, c.isTerminating, k.isStale = nil, nil, nil, false, true
+	k.change(&c.Queue.Node)
+	c.Settings, c.Queue, c.Causes, c.isTerminating = nil, nil, nil, false
 	delete(k.suspects, c)
 	k.listener.ChangedCluster(c)
 	k.ForgetCluster(c)

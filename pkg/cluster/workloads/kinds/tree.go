@@ -91,7 +91,14 @@ func (k *Kinds) Settle() {
 }
 
 // Regrow has the trees grown again, so that all that was refused is tried again.
-func (k *Kinds) Regrow() { k.isStale = true }
+func (k *Kinds) Regrow() { k.isStale, k.changed = true, nil }
+
+// change notes that a ClusterQueue or Cohort has changed.
+func (k *Kinds) change(n *cohort.Node) {
+	if k.isStale = true; k.changed != nil {
+		k.changed[n] = true
+	}
+}
 
 // judge works out whether a ClusterQueue is active.
 func (k *Kinds) judge(c *Cluster) {
@@ -125,7 +132,7 @@ func (k *Kinds) judge(c *Cluster) {
 		c.Queue.Inactive += cause.Text
 	}
 	if wasActive != (len(causes) == 0) {
-		k.isStale = true // its Workloads become candidates of others, or cease to be
+		k.change(&c.Queue.Node) // its Workloads become candidates of others, or cease to be
 	}
 	k.listener.ChangedCluster(c)
 }
@@ -163,8 +170,8 @@ func (k *Kinds) grow() {
 		}
 	}
 	slices.SortFunc(queues, func(a, b *workload.Queue) int { return cmp.Compare(a.Name, b.Name) })
-	k.Queues.Grow(queues, cohorts, func(n *cohort.Node) *cohort.Node { return above[n] })
-	k.listener.Regrown()
+	k.listener.Regrown(k.Queues.Grow(queues, cohorts, k.changed, func(n *cohort.Node) *cohort.Node { return above[n] }))
+	k.changed = map[*cohort.Node]bool{}
 }
 
 // isTree reports whether the Cohorts from one upwards end in a root.

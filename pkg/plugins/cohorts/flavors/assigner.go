@@ -161,7 +161,7 @@ func (p *podSet) placeOnly() {
 	mode := p.place(p.part)
 	if mode < workload.Fit {
 		p.assigned.Mode, p.out.NodesShort, p.out.NodesLacked = mode, true, true
-		p.assigned.Reasons = append(p.assigned.Reasons, p.noRoom(nil))
+		p.assigned.Reasons = append(p.assigned.Reasons, noRoom(nil, &p.part))
 	}
 }
 

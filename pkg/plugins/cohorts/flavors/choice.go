@@ -1,8 +1,6 @@
 package flavors
 
 import (
-	"fmt"
-
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -99,7 +97,7 @@ func (p *podSet) try(g, i int) *choice {
 	part.Flavors = append(part.Flavors, flavor.Flavor)
 	if c.nodes = p.place(part); c.nodes < workload.Fit {
 		p.out.NodesLacked = true
-		reason := p.noRoom(flavor.Flavor)
+		reason := noRoom(flavor.Flavor, &part)
 		reason.Group = g
 		p.assigned.Reasons = append(p.assigned.Reasons, reason)
 		p.nodesOnly = p.nodesOnly || c.nodes == workload.NoFit
@@ -152,13 +150,11 @@ func (p *podSet) place(part workload.Part) workload.Mode {
 	return workload.NoFit
 }
 
-// noRoom is the reason of nodes without room. flavor is nil if there is none.
-func (p *podSet) noRoom(flavor *workload.Flavor) workload.Reason {
-	r := workload.Reason{Code: workload.TopologyPlacementFailed, Group: -1}
-	r.Text = fmt.Sprintf("no room on the nodes for %d pod(s)", p.part.Count)
+// noRoom is the reason of nodes without room for a part. flavor is nil if there is none.
+func noRoom(flavor *workload.Flavor, part *workload.Part) workload.Reason {
+	r := workload.Reason{Code: workload.TopologyPlacementFailed, Group: -1, Part: part}
 	if flavor != nil {
 		r.Flavor = flavor.Name
-		r.Text = fmt.Sprintf("no room on the nodes of flavor %s for %d pod(s)", flavor.Name, p.part.Count)
 	}
 	return r
 }

@@ -22,6 +22,8 @@ type Cycle struct {
 	ByPriority bool
 	// MaxRounds bounds the rounds of a cycle, 0 if nothing does.
 	MaxRounds int
+	// IsOver reports whether the time for rounds is used up; nil is never. It is asked after each round.
+	IsOver func() bool
 	// Now is the time of the cycle.
 	Now time.Time
 	// Decided is told of each nomination when it has been decided.
@@ -36,6 +38,8 @@ type Cycle struct {
 	// begun are those whose search has flavors left to try, with what was short at the flavors before.
 	begun map[*workload.Workload]*workload.Nomination
 
+	rounds int // that had heads
+
 	// Of the round:
 	standing map[*workload.Nomination]bool // those of blocked heads
 	victims  []workload.Victim
@@ -45,23 +49,26 @@ type Cycle struct {
 
 // Run runs the rounds of a cycle. Who was refused because quota was withheld for a blocked head is tried again at its end,
 // when it is not withheld any more. For the head of a strict queue it is withheld until that Workload is admitted or is not the head.
-func (c *Cycle) Run() {
+func (c *Cycle) Run() workload.Rounds {
 	later := c.later
-	c.later = nil
+	c.later, c.rounds = nil, 0
 	for _, w := range later {
 		c.Queues.Retry(w)
 	}
 	c.ask()
+	isCut := false
 	for round := 1; ; {
-		for c.Round() && (c.MaxRounds == 0 || round < c.MaxRounds) {
+		for !isCut && c.Round() {
+			isCut = c.MaxRounds > 0 && round >= c.MaxRounds || c.IsOver != nil && c.IsOver()
 			round++
 		}
-		if !c.freeAll() || c.MaxRounds > 0 {
+		if !c.freeAll() || isCut {
 			break
 		}
 	}
 	maps.DeleteFunc(c.begun, func(w *workload.Workload, _ *workload.Nomination) bool { return !w.IsWaiting() || w.IsRefused() })
 	c.Queues.Settle()
+	return workload.Rounds{Count: c.rounds, AreCut: isCut && len(c.Queues.Heads()) > 0}
 }
 
 // Round decides about one head of each queue. It reports whether another round may decide more.
@@ -70,6 +77,9 @@ func (c *Cycle) Round() bool {
 	c.review()
 	var order []*workload.Nomination
 	heads := c.Queues.Heads()
+	if len(heads) > 0 {
+		c.rounds++
+	}
 	for _, w := range heads {
 		n := c.nominateAll(w)
 		if n.Assignment.Mode == workload.NoFit {

@@ -1,0 +1,69 @@
+package places
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Explain adds to the reasons of a Workload that was refused for how many pods nodes have no room now, and why.
+func (p *Places) Explain(n *workload.Nomination) {
+	parts := n.Assignment.Parts()
+	for i := range n.Assignment.PodSets {
+		reasons := n.Assignment.PodSets[i].Reasons
+		for j := range reasons {
+			if r := &reasons[j]; r.Part != nil && r.Nodes == "" {
+				r.Left, r.Nodes = p.left(n.Workload, append(parts[:i:i], *r.Part))
+			}
+		}
+	}
+}
+
+// left returns how many pods of the last part find no node, beside those of the parts before, and what nodes say of the first of them.
+func (p *Places) left(w *workload.Workload, parts []workload.Part) (count int32, why string) {
+	s, tasks := p.session, p.try(w, parts).tasks
+	x := s.Begin()
+	defer x.Undo()
+	var refused *cluster.Task
+	last := len(tasks) - int(parts[len(parts)-1].Count)
+	for i, t := range tasks {
+		if refused != nil && refused.Class == t.Class && !s.Cluster.DependsOnPods(t.Class) {
+			count++ // as the one before
+			continue
+		}
+		switch n := s.Placer.Best(t); {
+		case n != nil:
+			x.Place(t, n)
+		case i >= last:
+			count++
+			if refused == nil {
+				refused = t
+			}
+		}
+	}
+	if refused == nil {
+		return 0, ""
+	}
+	reasons, _ := s.Placer.Explain(refused)
+	return count, counted(reasons)
+}
+
+// counted is how many nodes give each reason, the most frequent first.
+func counted(reasons []verdict.NodeReason) string {
+	if len(reasons) == 0 {
+		return "there are no nodes"
+	}
+	reasons = slices.SortedFunc(slices.Values(reasons), func(a, b verdict.NodeReason) int {
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Reason, b.Reason))
+	})
+	texts := make([]string, len(reasons))
+	for i, r := range reasons {
+		texts[i] = fmt.Sprintf("%d %s", r.Nodes, r.Reason)
+	}
+	return strings.Join(texts, ", ")
+}

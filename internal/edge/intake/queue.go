@@ -46,7 +46,7 @@ const (
 )
 
 var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "PodDisruptionBudget", "ResourceQuota",
-	"HyperNode", "refusal", "plan", "load", "result of a Workload", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "AdmissionCheck",
+	"HyperNode", "refusal", "plan", "load", "result of a Workload", "plan of a Workload", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "AdmissionCheck",
 	"Workload", "supply", "PersistentVolumeClaim", "PersistentVolume",
 	"StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "ResourceClaim", "ResourceSlice", "DeviceClass",
 	"DeviceTaintRule"}

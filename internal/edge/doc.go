@@ -45,6 +45,8 @@
 //	""                      pods/status                      patch
 //	""                      nodes                            get list watch
 //	""                      namespaces resourcequotas        list watch
+//	""                      limitranges                      list watch
+//	node.k8s.io             runtimeclasses                   list watch
 //	""                      persistentvolumes                get list watch update
 //	""                      persistentvolumeclaims           get list watch update
 //	storage.k8s.io          storageclasses csinodes          list watch

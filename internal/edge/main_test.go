@@ -43,7 +43,7 @@ func documentedRules(t *testing.T) (cluster, namespaced []rbacv1.PolicyRule) {
 	}
 	defer func() { _ = source.Close() }()
 	groups := []string{"events.k8s.io", "scheduling.volcano.sh", "kueue.x-k8s.io", "scheduling.k8s.io", "topology.volcano.sh", "coordination.k8s.io", "policy", `""`,
-		"metrics.k8s.io", "custom.metrics.k8s.io", "storage.k8s.io", "resource.k8s.io"}
+		"metrics.k8s.io", "custom.metrics.k8s.io", "storage.k8s.io", "node.k8s.io", "resource.k8s.io"}
 	verbs := map[string]bool{"get": true, "list": true, "watch": true, "create": true, "update": true, "patch": true, "delete": true}
 	rules := &cluster
 	for lines := bufio.NewScanner(source); lines.Scan(); {

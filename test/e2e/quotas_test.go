@@ -216,6 +216,49 @@ func TestAJobThatFitsNoNodeWaits(t *testing.T) {
 	awaitPods(t, "roomless", 2)
 }
 
+// givenByOthers has what the API server adds to pods: half a CPU for containers that request none, and half a CPU for the sandbox.
+const givenByOthers = `
+apiVersion: v1
+kind: LimitRange
+metadata: {name: given, namespace: default}
+spec: {limits: [{type: Container, defaultRequest: {cpu: 500m}}]}
+---
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {name: sandboxed}
+handler: sandboxed
+overhead: {podFixed: {cpu: 500m}}
+---
+`
+
+func TestWhatPodsAreGivenCounts(t *testing.T) {
+	haveQuotas(t)
+	haveNodes(t, 1)
+	applyText(t, givenByOthers)
+	t.Cleanup(func() {
+		for _, object := range []string{"limitrange/given", "runtimeclass/sandboxed"} {
+			if _, err := runKubectl(context.Background(), "delete", object); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	without := func(name string, pods int) string {
+		return strings.Replace(queuedJob(name, "all", pods, ""), "resources: {requests: {cpu: 1}}}]", "}]\n      runtimeClassName: sandboxed", 1)
+	}
+	applyText(t, oneQueue+without("four", 4))
+	w := awaitCondition(t, "four", v1beta2.Admitted, metav1.ConditionTrue, "")
+	if used := w.Status.Admission.PodSetAssignments[0].ResourceUsage["cpu"]; used.String() != "4" {
+		t.Errorf("four pods use %s CPUs", used.String())
+	}
+	awaitPods(t, "four", 4)
+	applyText(t, without("one", 1))
+	awaitCondition(t, "one", v1beta2.QuotaReserved, metav1.ConditionFalse, "insufficient unused quota for cpu in flavor any, 1 more needed")
+	if w, err := workloadOf(t.Context(), "four"); err != nil || meta.FindStatusCondition(w.Status.Conditions, v1beta2.Evicted) != nil {
+		t.Errorf("the first was evicted: %v, %+v", err, w)
+	}
+	nothingWasForbidden(t)
+}
+
 const twoTeams = `
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,8 @@ const (
 	namespaceKind
 	budgetKind
 	quotaKind
+	limitRangeKind
+	runtimeClassKind
 	hyperNodeKind
 	refusalKind
 	planKind
@@ -46,8 +49,8 @@ const (
 )
 
 var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "PriorityClass", "Namespace", "PodDisruptionBudget", "ResourceQuota",
-	"HyperNode", "refusal", "plan", "load", "result of a Workload", "plan of a Workload", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "AdmissionCheck",
-	"Workload", "supply", "PersistentVolumeClaim", "PersistentVolume",
+	"LimitRange", "RuntimeClass", "HyperNode", "refusal", "plan", "load", "result of a Workload", "plan of a Workload", "ClusterQueue", "Cohort",
+	"LocalQueue", "ResourceFlavor", "AdmissionCheck", "Workload", "supply", "PersistentVolumeClaim", "PersistentVolume",
 	"StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "ResourceClaim", "ResourceSlice", "DeviceClass",
 	"DeviceTaintRule"}
 
@@ -71,6 +74,10 @@ func kindOf(object runtime.Object) kind {
 		return budgetKind
 	case *corev1.ResourceQuota:
 		return quotaKind
+	case *corev1.LimitRange:
+		return limitRangeKind
+	case *nodev1.RuntimeClass:
+		return runtimeClassKind
 	case *topologyv1alpha1.HyperNode:
 		return hyperNodeKind
 	case *v1beta2.ClusterQueue:

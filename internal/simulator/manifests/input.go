@@ -10,6 +10,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -219,7 +220,7 @@ func (in *Input) add(o object) error {
 	case *schedulingv1beta1.Queue:
 		completeQueue(decoded)
 		in.Others = append(in.Others, decoded)
-	case *topologyv1alpha1.HyperNode:
+	case *topologyv1alpha1.HyperNode, *corev1.LimitRange, *nodev1.RuntimeClass:
 		in.Others = append(in.Others, decoded)
 	case *schedulingv1.PriorityClass:
 		in.Priorities[decoded.Name] = decoded

@@ -64,7 +64,8 @@ var kinds = map[string]bool{
 	"storage.k8s.io/v1 VolumeAttachment": true, "resource.k8s.io/v1 ResourceClaim": true,
 	"resource.k8s.io/v1 ResourceClaimTemplate": true, "resource.k8s.io/v1 ResourceSlice": true, "resource.k8s.io/v1 DeviceClass": true,
 	"resource.k8s.io/v1beta2 DeviceTaintRule": true,
-	"scheduling.k8s.io/v1 PriorityClass":      true, "policy/v1 PodDisruptionBudget": true,
+	"v1 LimitRange": true, "node.k8s.io/v1 RuntimeClass": true,
+	"scheduling.k8s.io/v1 PriorityClass": true, "policy/v1 PodDisruptionBudget": true,
 	"scheduling.volcano.sh/v1beta1 Queue": true, "scheduling.volcano.sh/v1beta1 PodGroup": true,
 	"batch.volcano.sh/v1alpha1 Job": true, "batch/v1 Job": true, "topology.volcano.sh/v1alpha1 HyperNode": true,
 }

@@ -217,7 +217,7 @@ func (r *Reader) wait(e *Entry, w *settings.Workload, c *kinds.Cluster) {
 	e.PodSets, e.Shape, e.Evicted = e.shape.Sets, e.shape.Key, false
 	if e.shape.Problem != "" {
 		e.Queue = nil
-		r.say(e, condition{v1beta2.ReasonMisconfigured, "resources validation failed: " + e.shape.Problem})
+		r.say(e, condition{v1beta2.ReasonMisconfigured, e.shape.Problem})
 		return
 	}
 	e.state = waits

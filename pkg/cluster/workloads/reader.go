@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -112,6 +113,10 @@ func (r *Reader) Set(object runtime.Object) (isRead bool) {
 		r.setWorkload(o)
 	case *corev1.Namespace:
 		r.kinds.SetNamespace(o.Name, o.Labels)
+	case *corev1.LimitRange:
+		r.reread(r.shapes.SetLimits(o.Namespace, o.Name, o), o.Namespace)
+	case *nodev1.RuntimeClass:
+		r.reread(r.shapes.SetRuntimeClass(o.Name, o), "")
 	default:
 		return false
 	}
@@ -135,10 +140,23 @@ func (r *Reader) Delete(object runtime.Object) (isRead bool) {
 		r.dropWorkload(types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, o.UID)
 	case *corev1.Namespace:
 		r.kinds.SetNamespace(o.Name, nil)
+	case *corev1.LimitRange:
+		r.reread(r.shapes.SetLimits(o.Namespace, o.Name, nil), o.Namespace)
+	case *nodev1.RuntimeClass:
+		r.reread(r.shapes.SetRuntimeClass(o.Name, nil), "")
 	default:
 		return false
 	}
 	return true
+}
+
+// reread has the Workloads of a namespace, or of all if it is "", placed again if what their pods get has changed.
+func (b *base) reread(changed bool, namespace string) {
+	for key, e := range b.entries {
+		if changed && (namespace == "" || key.Namespace == namespace) {
+			b.later(e)
+		}
+	}
 }
 
 // Find returns a Workload by its name, nil if it does not exist.

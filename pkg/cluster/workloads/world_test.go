@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,11 +75,11 @@ func (w *kueue) apply(text string) {
 		}
 		o := map[string]client.Object{"ClusterQueue": &v1beta2.ClusterQueue{}, "Cohort": &v1beta2.Cohort{}, "LocalQueue": &v1beta2.LocalQueue{},
 			"ResourceFlavor": &v1beta2.ResourceFlavor{}, "AdmissionCheck": &v1beta2.AdmissionCheck{}, "Workload": &v1beta2.Workload{},
-			"Namespace": &corev1.Namespace{}}[kind.Kind]
+			"Namespace": &corev1.Namespace{}, "LimitRange": &corev1.LimitRange{}, "RuntimeClass": &nodev1.RuntimeClass{}}[kind.Kind]
 		if err := yaml.Unmarshal([]byte(document), o); err != nil {
 			w.t.Fatalf("%v in\n%s", err, document)
 		}
-		if o.GetNamespace() == "" && (kind.Kind == "LocalQueue" || kind.Kind == "Workload") {
+		if o.GetNamespace() == "" && slices.Contains([]string{"LocalQueue", "Workload", "LimitRange"}, kind.Kind) {
 			o.SetNamespace("team")
 		}
 		w.made++

@@ -54,6 +54,7 @@ type Table struct {
 	Counted Counted
 
 	index  *resources.Index
+	rules  rules
 	shapes map[string]*Shape // by key
 }
 
@@ -69,9 +70,11 @@ func (t *Table) Of(w *settings.Workload) *Shape {
 	number := func(n int64) { hash.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) }
 	text := func(b []byte) { number(int64(len(b))); hash.Write(b) }
 	number(int64(w.Priority))
+	ranges := t.rules.in(w.Namespace)
 	for i := range w.PodSets {
 		p := &w.PodSets[i]
 		templates[i] = Slim(p.Template)
+		t.rules.complete(templates[i], ranges)
 		text([]byte(p.Name))
 		number(int64(p.Count))
 		number(int64(p.MinCount))
@@ -84,10 +87,12 @@ func (t *Table) Of(w *settings.Workload) *Shape {
 			text(data)
 		}
 	}
+	refusal := problem(templates, ranges)
+	text([]byte(refusal))
 	key := string(hash.Sum(nil))
 	s := t.shapes[key]
 	if s == nil {
-		s = &Shape{Key: key}
+		s = &Shape{Key: key, Problem: refusal}
 		for i := range w.PodSets {
 			s.Sets = append(s.Sets, t.podSet(s, &w.PodSets[i], templates[i]))
 		}
@@ -118,6 +123,7 @@ func (t *Table) Count(counted Counted) {
 func Slim(of *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	object := pods.New(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: of.Labels, Annotations: of.Annotations}, Spec: of.Spec}).Object()
 	template := &corev1.PodTemplateSpec{ObjectMeta: object.ObjectMeta, Spec: object.Spec}
+	template.Spec.RuntimeClassName = of.Spec.RuntimeClassName // its overhead counts
 	for _, list := range []*[]corev1.Container{&template.Spec.InitContainers, &template.Spec.Containers} {
 		*list = slices.Clone(*list)
 		for i := range *list {
@@ -141,7 +147,7 @@ func (t *Table) podSet(s *Shape, p *settings.PodSet, template *corev1.PodTemplat
 	set.MinCount = min(p.MinCount, set.Count)
 	list := resourcehelper.PodRequests(&corev1.Pod{Spec: template.Spec}, resourcehelper.PodResourcesOptions{})
 	if len(list) > resources.MaxNames {
-		s.Problem = fmt.Sprintf("pod set %s requests %d resources, and at most %d are served", p.Name, len(list), resources.MaxNames)
+		s.Problem = fmt.Sprintf("resources validation failed: pod set %s requests %d resources, and at most %d are served", p.Name, len(list), resources.MaxNames)
 		list = nil
 	}
 	list = t.Counted.of(list)

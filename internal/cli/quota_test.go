@@ -116,11 +116,11 @@ func TestWorkloadsAreListedWithTheirStatus(t *testing.T) {
 		t.Cleanup(func() { _ = api.Delete(t.Context(), w) })
 	}
 	mustSay(t, "hekla list workload -n default -o wide", `
-Name Job-Type Job-Name LocalQueue ClusterQueue Status Exec-Time Age Priority Message
-runs job.batch job-runs q cq ADMITTED AGE AGE 0 -
-waits job.batch job-waits q - PENDING - AGE 0 no quota`)
-	mustSay(t, "hekla list wl -n default --status pending --no-headers", "waits job.batch job-waits q - PENDING - AGE 0")
-	mustSay(t, "hekla list wl -n default -c cq --no-headers", "runs job.batch job-runs q cq ADMITTED AGE AGE 0")
+Name Job-Type Job-Name LocalQueue ClusterQueue Status Position Exec-Time Age Priority Message
+runs job.batch job-runs q cq ADMITTED - AGE AGE 0 -
+waits job.batch job-waits q - PENDING 1 - AGE 0 no quota`)
+	mustSay(t, "hekla list wl -n default --status pending --no-headers", "waits job.batch job-waits q - PENDING 1 - AGE 0")
+	mustSay(t, "hekla list wl -n default -c cq --no-headers", "runs job.batch job-runs q cq ADMITTED - AGE AGE 0")
 	mustFail(t, "hekla list wl --status lost", "--status=lost: it must be one of all, pending, quotareserved, admitted, finished")
 	mustSay(t, "hekla stop workload waits -n default", "stop workload waits successfully")
 	w := &v1beta2.Workload{}

@@ -140,8 +140,12 @@ func newListWorkloads(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			waiting, err := positionsIn(command.Context(), s)
+			if err != nil {
+				return err
+			}
 			return session.Show(command.Context(), s, session.Listing[*v1beta2.Workload]{
-				Kind: "workload", List: &v1beta2.WorkloadList{}, Columns: workloadColumns, Options: options, IsWatch: f.isWatch, IsNamespaced: true,
+				Kind: "workload", List: &v1beta2.WorkloadList{}, Columns: workloadColumns(waiting), Options: options, IsWatch: f.isWatch, IsNamespaced: true,
 				Keep: func(w *v1beta2.Workload) bool {
 					return (clusterQueue == "" || reservedIn(w) == clusterQueue) && (localQueue == "" || w.Spec.QueueName == localQueue) && hasStatus(w, wanted)
 				},
@@ -211,17 +215,20 @@ func why(w *v1beta2.Workload) string {
 	return ""
 }
 
-var workloadColumns = []session.Column[*v1beta2.Workload]{
-	{Title: "Name", Cell: func(w *v1beta2.Workload) string { return w.Name }},
-	{Title: "Job-Type", Cell: func(w *v1beta2.Workload) string { kind, _ := job(w); return kind }},
-	{Title: "Job-Name", Cell: func(w *v1beta2.Workload) string { _, name := job(w); return name }},
-	{Title: "LocalQueue", Cell: func(w *v1beta2.Workload) string { return w.Spec.QueueName }},
-	{Title: "ClusterQueue", Cell: reservedIn},
-	{Title: "Status", Cell: statusOf},
-	{Title: "Exec-Time", Cell: execTime},
-	{Title: "Age", Cell: func(w *v1beta2.Workload) string { return session.Age(w.CreationTimestamp) }},
-	{Title: "Priority", Cell: func(w *v1beta2.Workload) string { return session.Number(settings.OfWorkload(w).Priority) }},
-	{Title: "Message", IsWide: true, Cell: why},
+func workloadColumns(waiting positions) []session.Column[*v1beta2.Workload] {
+	return []session.Column[*v1beta2.Workload]{
+		{Title: "Name", Cell: func(w *v1beta2.Workload) string { return w.Name }},
+		{Title: "Job-Type", Cell: func(w *v1beta2.Workload) string { kind, _ := job(w); return kind }},
+		{Title: "Job-Name", Cell: func(w *v1beta2.Workload) string { _, name := job(w); return name }},
+		{Title: "LocalQueue", Cell: func(w *v1beta2.Workload) string { return w.Spec.QueueName }},
+		{Title: "ClusterQueue", Cell: reservedIn},
+		{Title: "Status", Cell: statusOf},
+		{Title: "Position", Cell: waiting.cell},
+		{Title: "Exec-Time", Cell: execTime},
+		{Title: "Age", Cell: func(w *v1beta2.Workload) string { return session.Age(w.CreationTimestamp) }},
+		{Title: "Priority", Cell: func(w *v1beta2.Workload) string { return session.Number(settings.OfWorkload(w).Priority) }},
+		{Title: "Message", IsWide: true, Cell: why},
+	}
 }
 
 func newListFlavors(s *session.Session) *cobra.Command {

@@ -325,7 +325,7 @@ func TestTheChartIsPackedWithTheVersion(t *testing.T) {
 	check(t, err)
 	folder := t.TempDir()
 	found := unpackTar(t, content, folder)
-	for _, name := range []string{"hekla/values.yaml", "hekla/templates/scheduler.yaml", "hekla/files/crds/batch.volcano.sh_jobs.yaml"} {
+	for _, name := range []string{"hekla/values.yaml", "hekla/templates/scheduler.yaml", "hekla/files/crds/batch.volcano.sh_jobs.yaml", "hekla/files/monitoring/alerts.yaml"} {
 		if found[name] == nil {
 			t.Errorf("the chart lacks %s", name)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -314,15 +315,18 @@ func TestEveryValueHasAnEffectAndIsInTheSchema(t *testing.T) {
 	if err := yaml.Unmarshal(content, &values); err != nil {
 		t.Fatal(err)
 	}
-	// Who may ask for metrics matters only where a policy says so.
-	base := []string{"template", "hekla", chart, "--namespace=" + system, "--set-json=networkPolicy.enabled=true"}
+	base := []string{"template", "hekla", chart, "--namespace=" + system}
+	switches := []string{"networkPolicy.enabled", "monitoring.dashboards", "monitoring.alerts", "monitoring.scrape"} // others matter only with these
+	for _, name := range switches {
+		base = append(base, "--set-json="+name+"=true")
+	}
 	before := helm(t, base...)
 	for name, value := range changed(t, "", values) {
 		text, err := json.Marshal(value)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name == "networkPolicy.enabled" {
+		if slices.Contains(switches, name) {
 			text = []byte("false")
 		}
 		if after := helm(t, append(base, "--set-json="+name+"="+string(text))...); after == before {
@@ -356,6 +360,7 @@ func TestCommonLabelsAreOnEveryObjectAndPodAndInNoSelector(t *testing.T) {
 commonLabels: {example.com/team: batch, cost: "7"}
 metrics: {authenticated: true}
 networkPolicy: {enabled: true}
+monitoring: {dashboards: true, alerts: true, scrape: true}
 queueAdmissionGates: true
 scheduler: {configuration: "actions: allocate"}
 admission: {configuration: "resourceGroups: []"}`)
@@ -368,6 +373,63 @@ admission: {configuration: "resourceGroups: []"}`)
 	for _, d := range in.deployments {
 		if d.Spec.Template.Labels["cost"] != "7" || len(d.Spec.Selector.MatchLabels) != 1 {
 			t.Errorf("%s: pods have %v and are selected by %v", d.Name, d.Spec.Template.Labels, d.Spec.Selector.MatchLabels)
+		}
+	}
+}
+
+func TestTheChartBringsWhatWatchesHekla(t *testing.T) {
+	objects := render(t, `
+monitoring: {dashboards: true, dashboardLabels: {grafana_dashboard: null, dashboards: all}, alerts: true, scrape: true, prometheusLabels: {release: stack}}
+metrics: {authenticated: true}`)
+	files, err := filepath.Glob(root + "/installer/monitoring/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("the dashboards are %v: %v", files, err)
+	}
+	in := sortByKind(t, objects)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file)
+		got := in.configMap(t, "hekla-dashboard-"+strings.TrimSuffix(name, ".json"))
+		if got.Data["hekla-"+name] != string(text) || got.Labels["dashboards"] != "all" || len(got.Labels) != 2 {
+			t.Errorf("%s is %q with the labels %v", got.Name, got.Data, got.Labels)
+		}
+	}
+	text, err := os.ReadFile(root + "/installer/monitoring/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var alerts map[string]any
+	if err := yaml.Unmarshal(text, &alerts); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, object := range objects {
+		switch object.GetKind() {
+		case "PrometheusRule":
+			if difference := cmp.Diff(alerts, object.Object["spec"]); difference != "" {
+				t.Errorf("the alerts are others: %s", difference)
+			}
+		case "ServiceMonitor":
+			endpoints, _, _ := unstructured.NestedSlice(object.Object, "spec", "endpoints")
+			if len(endpoints) != 1 || endpoints[0].(map[string]any)["port"] != "metrics" || endpoints[0].(map[string]any)["scheme"] != "https" {
+				t.Errorf("the metrics are read from %v", endpoints)
+			}
+		default:
+			continue
+		}
+		if found++; object.GetLabels()["release"] != "stack" || object.GetNamespace() != system {
+			t.Errorf("%s is in %s with the labels %v", object.GetKind(), object.GetNamespace(), object.GetLabels())
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d objects of the Prometheus Operator, want 2", found)
+	}
+	for _, service := range in.services {
+		if slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == "metrics" }) && service.Labels["app.kubernetes.io/part-of"] != "hekla" {
+			t.Errorf("the ServiceMonitor does not select Service %s", service.Name)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func sortByKind(t *testing.T, objects []*unstructured.Unstructured) *manifests {
 			keep(t, object, &m.policyBindings)
 		case "NetworkPolicy":
 			keep(t, object, &m.networkPolicies)
-		case "CustomResourceDefinition", "ResourceQuota", "APIService", "EndpointSlice":
+		case "CustomResourceDefinition", "ResourceQuota", "APIService", "EndpointSlice", "PrometheusRule", "ServiceMonitor":
 		default:
 			t.Errorf("%s %s: no test looks at objects of this kind", object.GetKind(), object.GetName())
 		}

@@ -584,6 +584,13 @@ func TestEventsAreShownWithTheirObject(t *testing.T) {
 	if again := eventOf(t, clients, namespace, "pod", "Waiting", 2); again.Name != e.Name || again.LastTimestamp.Before(&e.LastTimestamp) {
 		t.Errorf("what happened again is %+v", again)
 	}
+	for i := range 5 {
+		notice.Message = fmt.Sprintf("%d nodes are short of cpu", i)
+		o.Do(decision.Decisions{Events: []decision.Notice{notice}})
+	}
+	if last := eventOf(t, clients, namespace, "pod", "Waiting", 7); last.Name != e.Name || last.Message != notice.Message {
+		t.Errorf("with other numbers it is %+v", last)
+	}
 }
 
 // eventOf waits until there is one Event of a reason about an object, as kubectl lists them, and it has happened so often.

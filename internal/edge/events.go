@@ -38,7 +38,9 @@ const (
 )
 
 // eventWriter writes Events in the form of core/v1: unlike those that are made by events.k8s.io/v1 these carry the times of
-// their first and last occurrence and a count, which kubectl sorts by and scripts read. The library merges equal ones.
+// their first and last occurrence and a count, which kubectl sorts by and scripts read. Of an object there is one Event for each
+// reason, with the newest message: by default the library would begin to merge those with other numbers only after the tenth.
+// About one object it lets 25 Events pass at once, and then one in five minutes.
 type eventWriter struct {
 	core       typedcorev1.CoreV1Interface
 	source     string
@@ -66,9 +68,10 @@ type podEvent struct {
 func newEventWriter(core typedcorev1.CoreV1Interface, source string, isBusy func() bool, logger logr.Logger) *eventWriter {
 	w := &eventWriter{
 		core: core, source: source, isBusy: isBusy, logger: logger, byPod: map[types.UID]*podEvent{},
-		correlator: record.NewEventCorrelator(clock.RealClock{}),
-		calm:       flowcontrol.NewTokenBucketRateLimiter(podEventsPerSecond, podEventsPerSecond),
-		busy:       flowcontrol.NewTokenBucketRateLimiter(busyPodEventsPerSecond, 1),
+		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{Clock: clock.RealClock{}, MaxEvents: 1,
+			MessageFunc: func(e *corev1.Event) string { return e.Message }}),
+		calm: flowcontrol.NewTokenBucketRateLimiter(podEventsPerSecond, podEventsPerSecond),
+		busy: flowcontrol.NewTokenBucketRateLimiter(busyPodEventsPerSecond, 1),
 	}
 	w.wake = sync.NewCond(&w.mutex)
 	return w

@@ -22,8 +22,8 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// schedule runs the scheduler with the rights of the installer until the test ends, before a node of four CPUs.
-func schedule(t *testing.T) {
+// schedule runs the scheduler with the rights of the installer, and further flags, until the test ends, before a node of four CPUs.
+func schedule(t *testing.T, flags ...string) {
 	t.Helper()
 	scratch := t.TempDir()
 	path, conf := filepath.Join(scratch, "hekla-scheduler"), filepath.Join(scratch, "scheduler.conf")
@@ -48,8 +48,8 @@ func schedule(t *testing.T) {
 	}
 	process, err := cluster.Run(apitest.Context(t), localcluster.Program{
 		Name: "volcano-scheduler", Path: path, ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/readyz", health),
-		Args: []string{"--leader-elect=false", "--scheduler-conf=" + conf, "--kubeconfig=" + kubeconfig, "--enable-healthz",
-			fmt.Sprintf("--healthz-address=127.0.0.1:%d", health)},
+		Args: append([]string{"--leader-elect=false", "--scheduler-conf=" + conf, "--kubeconfig=" + kubeconfig, "--enable-healthz",
+			fmt.Sprintf("--healthz-address=127.0.0.1:%d", health)}, flags...),
 	})
 	if err != nil {
 		t.Fatal(err)

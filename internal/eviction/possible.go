@@ -1,7 +1,9 @@
 package eviction
 
 import (
+	"hekla.sh/hekla/internal/eviction/candidates"
 	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/verdict"
@@ -17,7 +19,7 @@ type PossibleVictims struct {
 }
 
 // PossibleVictims returns which pods could be evicted for a job with a pending task, for each scope with any pods. A scope with more pods
-// than most is not searched. The model stays unchanged.
+// than most is not searched, and no more than these are visited. The model stays unchanged.
 func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 	pending := f.session.Pending(j)
 	if len(pending) == 0 {
@@ -29,21 +31,70 @@ func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 	}
 	var all []PossibleVictims
 	for _, scope := range scopes {
-		a := f.attempt(scope, j)
-		a.rules.SetPod(pending[0])
-		pods := a.pods()
-		switch found := (PossibleVictims{Scope: scope}); {
-		case len(pods) == 0:
+		found := PossibleVictims{Scope: scope}
+		r := f.rules.For(scope, j)
+		r.SetPod(pending[0])
+		jobs, count, areMore := f.concerned(r, most)
+		switch {
+		case count == 0:
+			continue
 		case j.NeverPreempts:
-			found.Spared = []verdict.Spared{{Reason: rules.NeverPreempts, Pods: len(pods)}}
-			all = append(all, found)
-		case len(pods) > most:
+			found.Spared = []verdict.Spared{{Reason: rules.NeverPreempts, Pods: count}}
+		case areMore:
 			found.NotLookedAt = true
-			all = append(all, found)
 		default:
-			found.Leaving, found.Spared, _ = a.mayLeave(pods)
-			all = append(all, found)
+			// Lower bounds of costs are of no use here: they would be worked out for this answer alone.
+			selector := victims.New(r)
+			a := &attempt{search: f, rules: r, victims: selector, candidates: candidates.New(r, selector, nil)}
+			found.Leaving, found.Spared, _ = a.mayLeave(podsOf(jobs))
 		}
+		all = append(all, found)
 	}
 	return all
+}
+
+// concerned returns the jobs with pods that a scope includes, and the number of these pods. If the pods are more than most, it does not
+// visit all jobs, unless the number is needed for a preemptor that never preempts.
+func (f *Search) concerned(r *rules.Rules, most int) (jobs []*cluster.Job, count int, areMore bool) {
+	visit := func(of []*cluster.Job) {
+		for _, j := range of {
+			if yielding := j.Evictable() + j.Count(cluster.Awaited); yielding > 0 && rules.ConcernsJob(r, j) {
+				jobs, count = append(jobs, j), count+yielding
+			}
+			if areMore = count > most; areMore && !r.Preemptor.NeverPreempts {
+				return
+			}
+		}
+	}
+	own := r.Preemptor.Queue
+	switch r.Scope {
+	case decision.WithinJob:
+		visit([]*cluster.Job{r.Preemptor})
+		return jobs, count, areMore
+	case decision.BetweenJobs:
+		visit(own.Members())
+		return jobs, count, areMore
+	}
+	for _, q := range f.session.Cluster.Queues() {
+		if q == own && r.Scope == decision.BetweenQueues {
+			continue
+		}
+		if visit(q.Members()); areMore && !r.Preemptor.NeverPreempts {
+			break
+		}
+	}
+	return jobs, count, areMore
+}
+
+// podsOf returns the pods of some jobs that may leave by their status, in no particular order.
+func podsOf(jobs []*cluster.Job) []*cluster.Task {
+	var pods []*cluster.Task
+	for _, j := range jobs {
+		for _, t := range j.Tasks() {
+			if t.Status.Yields() && t.Node != nil {
+				pods = append(pods, t)
+			}
+		}
+	}
+	return pods
 }

@@ -7,8 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/internal/explain/order"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/pdb"
+	"hekla.sh/hekla/pkg/plugins/tdm"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -46,15 +51,18 @@ const (
 	Finished = "Finished"
 	// ForeignScheduler: the PodGroup belongs to another scheduler.
 	ForeignScheduler = "ForeignScheduler"
+	// FailedCreate: the API server refuses the pods, such as for a quota of the namespace. The controllers have written so to the PodGroup.
+	FailedCreate = "FailedCreate"
 	// NotTriedYet: the scheduler has not tried the job since it changed.
 	NotTriedYet = "NotTriedYet"
 	// TooLargeForAnyNode: one of its pods requests more than any node has even if it were empty.
 	TooLargeForAnyNode = "TooLargeForAnyNode"
 	// NodeTaints: all nodes that have not refused for another reason have taints that the pods do not tolerate.
 	NodeTaints = "NodeTaints"
-	// NodeMismatch: no node has the labels that selectors or affinities of the pods ask for, or nodes are cordoned.
+	// NodeMismatch: no node has the labels that selectors or affinities of the pods ask for, nodes are cordoned, or a plugin keeps the pods
+	// away from them.
 	NodeMismatch = "NodeMismatch"
-	// PodAffinity: pods on the nodes, or their absence, keep the pods away.
+	// PodAffinity: pods on the nodes, or their absence, keep the pods away, also by host ports that they use.
 	PodAffinity = "PodAffinity"
 	// VolumeUnavailable: a volume is missing, or can be used on no node with room.
 	VolumeUnavailable = "VolumeUnavailable"
@@ -86,7 +94,7 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 		return Cause{Code: ForeignScheduler, Message: "its PodGroup belongs to the scheduler " + j.Scheduler()}
 	case j.Over():
 		return Cause{Code: Finished, Message: "all its pods have ended"}
-	case state.Verdict == nil && !isWaiting(j) && j.Lacks() <= 0 && j.Queue != nil:
+	case state.Verdict == nil && !order.Waits(j) && j.Lacks() <= 0 && j.Queue != nil:
 		return Cause{Code: Running, Message: fmt.Sprintf("%d pods must start together, and all have nodes", j.MinMember)}
 	}
 	pending := s.Pending(j)
@@ -100,6 +108,10 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 	c := Cause{Code: string(v.Code), Message: v.Sentence(), Waits: true, Where: v.Subject, Short: shortages(v.Shortages), Nodes: nodeReasons(v.Nodes),
 		Protected: protected(v.Spared), Never: slices.Contains(never, v.Code)}
 	sortReasons(c.Nodes)
+	if refused := podsRefused(j, v); refused != "" {
+		c.Code, c.Message, c.Where = FailedCreate, refused, "Job "+j.Name()
+		return c
+	}
 	if c.Where == "" && v.Help&(verdict.HelpQueue|verdict.HelpOwnQueue) != 0 {
 		c.Where = j.QueueName
 	}
@@ -120,6 +132,17 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 	return c
 }
 
+// podsRefused returns why the API server refuses the pods that a job lacks, "" if it does not, or the job waits for something else.
+func podsRefused(j *cluster.Job, v *verdict.Verdict) string {
+	if j.Group == nil || v == nil || !slices.Contains(lacksPods, v.Code) {
+		return ""
+	}
+	return j.Group.Annotations[schedulingv1beta1.PodsRefusedKey]
+}
+
+// lacksPods are the codes of jobs without enough pods.
+var lacksPods = []verdict.Code{verdict.NotEnoughTasks, verdict.NotEnoughPodsOfTask, verdict.PodsMissing}
+
 // never are the codes of what time does not mend.
 var never = []verdict.Code{verdict.QueueNotFound, verdict.QueueInvalid, verdict.QueueNotLeaf, verdict.TooLargeForQueue, verdict.Quarantined}
 
@@ -130,10 +153,10 @@ var full = []verdict.Code{verdict.OverCluster, verdict.OverCommitted, verdict.Ov
 func (c *Cause) protectedVictims(leaving int) {
 	optedOut, budgeted := 0, 0
 	for _, p := range c.Protected {
-		switch { // the words of package rules and of plugin pdb
-		case strings.Contains(p.Rule, "marked volcano.sh/preemptable"):
+		switch p.Rule {
+		case rules.NotMarked, rules.MarkedFalse:
 			optedOut += p.Pods
-		case strings.Contains(p.Rule, "disruption budget"):
+		case pdb.Spent, tdm.BudgetSpent:
 			budgeted += p.Pods
 		}
 	}
@@ -152,14 +175,7 @@ func sortReasons(reasons []NodeReason) {
 
 // isImpossible reports whether no node could hold a task if it were empty, and says why.
 func (m *Model) isImpossible(s *framework.Session, t *cluster.Task, c *Cause) bool {
-	suitable := 0
-	for _, n := range m.cluster.Nodes() {
-		if n.Object != nil && s.Outlook.CanOpen(t, n) {
-			suitable++
-		}
-	}
-	c.Suitable = suitable
-	if suitable > 0 {
+	if c.Suitable = suitable(m, s, t); c.Suitable > 0 {
 		return false
 	}
 	nodes, _ := s.Placer.Explain(t)
@@ -198,35 +214,20 @@ func sentenceOfNodes(reasons []NodeReason) string {
 	return strings.Join(parts, ", ")
 }
 
-// kinds are what the words of node reasons, which are those of kube-scheduler, mean.
-var kinds = []struct{ word, code string }{
-	{"taint", NodeTaints}, {"volume", VolumeUnavailable}, {"claim", DeviceUnavailable}, {"device", DeviceUnavailable}, {"pod affinity", PodAffinity},
-	{"pod anti-affinity", PodAffinity}, {"anti-affinity rules", PodAffinity}, {"topology spread", PodAffinity}, {"affinity/selector", NodeMismatch},
-	{"unschedulable", NodeMismatch}, {"node(s)", NodeMismatch},
+// codes are the causes that a node may be by what about it refuses. Room is none: that is refined further.
+var codes = map[verdict.NodeKind]string{
+	verdict.NodeState: NodeMismatch, verdict.NodeTaint: NodeTaints, verdict.NodeLabels: NodeMismatch, verdict.NodePods: PodAffinity, verdict.NodePorts: PodAffinity,
+	verdict.NodeVolume: VolumeUnavailable, verdict.NodeDevice: DeviceUnavailable, verdict.NodePlugin: NodeMismatch,
 }
 
-// codeOf returns the code of a node's reason, "" if it is a lack of room.
-func codeOf(reason string) string {
-	lower := strings.ToLower(reason)
-	if strings.HasPrefix(lower, "insufficient ") || lower == "too many pods" {
-		return ""
-	}
-	if strings.Contains(lower, "persistentvolume") {
-		return VolumeUnavailable
-	}
-	for _, k := range kinds {
-		if strings.Contains(lower, k.word) {
-			return k.code
-		}
-	}
-	return ""
-}
+// code returns the cause that the nodes of a reason are, "" if it is a lack of room.
+func (r *NodeReason) code() string { return codes[verdict.NodeKind(r.Kind)] }
 
 // dominant returns the code for which most nodes refuse that do not just lack room, and its most frequent reason.
 func dominant(reasons []NodeReason) (code string, of NodeReason) {
 	counts := map[string]int{}
 	for _, r := range reasons {
-		if code := codeOf(r.Reason); code != "" {
+		if code := r.code(); code != "" {
 			counts[code] += r.Nodes
 		}
 	}
@@ -236,7 +237,7 @@ func dominant(reasons []NodeReason) (code string, of NodeReason) {
 		}
 	}
 	for _, r := range reasons {
-		if codeOf(r.Reason) == code && code != "" && r.Nodes > of.Nodes {
+		if r.code() == code && code != "" && r.Nodes > of.Nodes {
 			of = r
 		}
 	}
@@ -261,7 +262,7 @@ func (m *Model) refine(s *framework.Session, j *cluster.Job, t *cluster.Task, v 
 	if len(spared) > 0 {
 		c.Protected = spared
 	}
-	isRoom := slices.ContainsFunc(c.Nodes, func(r NodeReason) bool { return codeOf(r.Reason) == "" })
+	isRoom := slices.ContainsFunc(c.Nodes, func(r NodeReason) bool { return r.code() == "" })
 	code, _ := dominant(c.Nodes)
 	switch {
 	case v.Code != verdict.NotEnoughResources: // the right to evict comes first
@@ -284,16 +285,16 @@ func (m *Model) promisedTo(s *framework.Session, j *cluster.Job, t *cluster.Task
 		return nil
 	}
 	holder := map[*cluster.Node]*cluster.Job{}
-	m.cluster.EachJob(func(other *cluster.Job) {
-		if other == j || other.Plan == nil {
-			return
+	for _, p := range m.cluster.Plans().All() {
+		if p.Job == nil || p.Job == j {
+			continue
 		}
-		for _, promised := range other.Plan.Promised() {
-			if first := holder[promised.Node]; first == nil || cluster.CompareNames(other.ID, first.ID) < 0 {
-				holder[promised.Node] = other
+		for _, promised := range p.Promised() {
+			if first := holder[promised.Node]; first == nil || cluster.CompareNames(p.Job.ID, first.ID) < 0 {
+				holder[promised.Node] = p.Job
 			}
 		}
-	})
+	}
 	var all []NodeReason
 	for _, n := range m.cluster.Nodes() {
 		if other := holder[n]; other != nil && n.Object != nil && fitsBesidePromises(n, t.Request()) && s.Outlook.CanOpen(t, n) {

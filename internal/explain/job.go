@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/explain/order"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
@@ -41,17 +42,18 @@ func (m *Model) state(now time.Time, j *cluster.Job) Job {
 	return answer
 }
 
-// explore adds what a session shows of a job that waits.
-func (m *Model) explore(s *framework.Session, j *cluster.Job, answer *Job) {
-	if !isWaiting(j) {
-		return
+// explore adds what a session shows of a job that waits, and returns the first of the jobs that are tried before it.
+func (m *Model) explore(s *framework.Session, j *cluster.Job, answer *Job) (before []*cluster.Job) {
+	if !order.Waits(j) {
+		return nil
 	}
 	answer.Bounds = m.bounds(s, j)
-	answer.Order = order(s, j)
+	answer.Order, before = place(m, s, j)
 	if pending := s.Pending(j); len(pending) > 0 && j.Plan == nil {
 		answer.Refusals = m.refusals(s, pending)
 		answer.Candidates = m.candidates(s, j)
 	}
+	return before
 }
 
 // jobPods lists the first pods of a job.
@@ -67,11 +69,6 @@ func (m *Model) jobPods(j *cluster.Job) []JobPod {
 		all = append(all, pod)
 	}
 	return all
-}
-
-// isWaiting reports whether a job is pending admission or waits for nodes.
-func isWaiting(j *cluster.Job) bool {
-	return j.Queue != nil && !j.IsForeign && !j.Over() && (j.IsPendingAdmission() || j.Count(cluster.Pending) > 0 || j.Plan != nil)
 }
 
 // bounds lists the queues, from the job's up, that may not hold what it lacks.
@@ -151,45 +148,6 @@ func planOf(p *cluster.Plan) *Plan {
 	promised := p.Promised()
 	for _, t := range promised[:min(len(promised), MaxListed)] {
 		answer.Promised = append(answer.Promised, Placement{Pod: t.Key().String(), Node: t.Node.Name})
-	}
-	return answer
-}
-
-// waitsLike reports whether another job waits in the queue of a job, for admission or for nodes like it.
-func waitsLike(other, j *cluster.Job) bool {
-	return other.Queue == j.Queue && isWaiting(other) && other.IsPendingAdmission() == j.IsPendingAdmission()
-}
-
-// order finds the place of a job among the waiting jobs.
-func order(s *framework.Session, j *cluster.Job) *Order {
-	answer := &Order{Place: 1, QueuePlace: 1}
-	var next *cluster.Job
-	queues := map[*cluster.Queue]bool{}
-	for _, other := range s.Cluster.Waiting() {
-		if other.Queue == nil || !isWaiting(other) {
-			continue
-		}
-		queues[other.Queue] = true
-		if !waitsLike(other, j) {
-			continue
-		}
-		answer.Of++
-		if other != j && s.CompareJobs(other, j) < 0 {
-			answer.Place++
-			if next == nil || s.CompareJobs(next, other) < 0 {
-				next = other
-			}
-		}
-	}
-	if next != nil {
-		answer.Next = next.Name()
-	}
-	queues[j.Queue] = true
-	answer.Queues, answer.Of = len(queues), max(answer.Of, 1)
-	for q := range queues {
-		if q != j.Queue && s.CompareQueues(q, j.Queue) < 0 {
-			answer.QueuePlace++
-		}
 	}
 	return answer
 }

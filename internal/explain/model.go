@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"hekla.sh/hekla/internal/explain/order"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
@@ -24,7 +25,7 @@ const (
 	MaxClasses = 4
 	// MaxSearched is the number of nodes on which a search looks for victims for a submission. MaxCandidates is the
 	// number of pods among which it looks for victims for an existing job.
-	MaxSearched, MaxCandidates = 256, 2000
+	MaxSearched, MaxCandidates = 256, 500
 	// MaxSupposed is the number of pods in a submission.
 	MaxSupposed = 1000
 )
@@ -38,6 +39,8 @@ type Model struct {
 	placer   *placement.Engine
 	outlook  *placement.Engine
 	notAsked []string
+	shared   *shared // nil before the first question
+	backlog  order.Backlog
 }
 
 // New returns a model with its own plugins and placement engines.
@@ -61,16 +64,17 @@ func (e NotFound) Error() string {
 	return fmt.Sprintf("%s %q is not known to the scheduler", e.Kind, e.Name)
 }
 
-// try answers in a session of its own, and leaves the model unchanged.
+// try answers in a session about the model as it is, and leaves the model unchanged.
 func (m *Model) try(now time.Time, answer func(s *framework.Session)) {
-	m.cache.Try(func() { answer(m.open(now)) })
+	m.cache.Try(func() { answer(m.session(now)) })
 }
 
-// Session looks at the model in a session of its own, and leaves it unchanged. What is seen must not be kept.
+// Session looks at the model in a session, and leaves it unchanged. What is seen must not be kept.
 func (m *Model) Session(now time.Time, look func(s *framework.Session)) { m.try(now, look) }
 
-// open returns a session in the open trial.
+// open returns a session of its own in the open trial, in which the model may have been changed.
 func (m *Model) open(now time.Time) *framework.Session {
+	known(m).session = nil // the plugins see another model now
 	s := framework.NewTrial(m.cluster, m.policy, m.placer, m.outlook, now)
 	s.OpenPlugins()
 	return s
@@ -111,7 +115,7 @@ func shortages(short []verdict.Shortage) []Shortage {
 func nodeReasons(reasons []verdict.NodeReason) []NodeReason {
 	var all []NodeReason
 	for _, r := range reasons {
-		all = append(all, NodeReason(r))
+		all = append(all, NodeReason{Kind: string(r.Kind), Reason: r.Reason, Nodes: r.Nodes, Example: r.Example})
 	}
 	return all
 }

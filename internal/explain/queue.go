@@ -61,20 +61,20 @@ func (m *Model) Queue(now time.Time, name string) (Queue, error) {
 func (m *Model) jobsOf(q *cluster.Queue) JobList {
 	var list JobList
 	var waiting []*cluster.Job
-	m.cluster.EachJob(func(j *cluster.Job) {
+	for _, j := range q.Members() {
 		switch {
-		case j.Queue != q || j.IsForeign || j.Over():
-			return
+		case j.Group == nil || j.IsForeign || j.Over():
+			continue
 		case j.IsPendingAdmission():
 			list.Pending++
 		case j.Lacks() > 0:
 			list.Admitted++
 		default:
 			list.Running++
-			return
+			continue
 		}
 		waiting = append(waiting, j)
-	})
+	}
 	slices.SortFunc(waiting, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
 	for _, j := range waiting[:min(len(waiting), MaxListed)] {
 		list.Waiting = append(list.Waiting, j.Name())

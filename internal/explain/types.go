@@ -38,6 +38,8 @@ type Shortage struct {
 
 // NodeReason counts the nodes that refuse for one reason.
 type NodeReason struct {
+	// Kind is what about the nodes refuses: Room, State, Taint, Labels, Pods, Ports, Volume, Device or Plugin; empty for promised room.
+	Kind    string `json:"kind,omitempty"`
 	Reason  string `json:"reason"`
 	Nodes   int    `json:"nodes"`
 	Example string `json:"example"` // the first by name
@@ -110,7 +112,7 @@ type Placement struct {
 	Node string `json:"node"`
 }
 
-// Order is the place of a job among the waiting jobs. Places count from 1.
+// Order is the place of a job among the waiting jobs. Places count from 1. If more than 500 jobs wait it may be a second old.
 type Order struct {
 	// Place is the place among the Of jobs of its queue that wait like it, for admission or for nodes.
 	Place int `json:"place"`

@@ -47,11 +47,8 @@ func (m *Model) Why(now time.Time, id cluster.JobID, wantsProposals bool) (Why, 
 	}
 	answer := Why{Job: m.state(now, j), Returns: returns(j)}
 	m.try(now, func(s *framework.Session) {
-		m.explore(s, j, &answer.Job)
+		answer.Ahead = ahead(j, m.explore(s, j, &answer.Job))
 		answer.Cause = m.cause(s, j, &answer.Job)
-		if isWaiting(j) {
-			answer.Ahead = ahead(s, j)
-		}
 	})
 	switch {
 	case !answer.Cause.Waits:
@@ -70,10 +67,10 @@ func (m *Model) FindJob(namespace, name string) (cluster.JobID, error) {
 	if j := m.cluster.Job(id); j != nil && j.Group != nil {
 		return id, nil
 	}
-	full := namespace + "/" + name
 	var found *cluster.Job
+	full := namespace + "/" + name
 	m.cluster.EachJob(func(j *cluster.Job) {
-		if j.ID.Namespace == namespace && j.Group != nil && j.Name() == full && (found == nil || cluster.CompareJobs(found, j) < 0) {
+		if j.ID.Namespace == namespace && j.Name() == full && (found == nil || cluster.CompareJobs(found, j) < 0) {
 			found = j
 		}
 	})
@@ -111,17 +108,10 @@ func returns(j *cluster.Job) string {
 	return "no: no controller makes pods of it again"
 }
 
-// ahead lists the jobs of the queue that are tried before a job.
-func ahead(s *framework.Session, j *cluster.Job) []Ahead {
-	var before []*cluster.Job
-	for _, other := range s.Cluster.Waiting() {
-		if other != j && waitsLike(other, j) && s.CompareJobs(other, j) < 0 {
-			before = append(before, other)
-		}
-	}
-	slices.SortFunc(before, s.CompareJobs)
+// ahead says why some jobs are tried before a job.
+func ahead(j *cluster.Job, before []*cluster.Job) []Ahead {
 	var all []Ahead
-	for _, other := range before[:min(len(before), maxAhead)] {
+	for _, other := range before {
 		a := Ahead{Job: other.Name(), Priority: other.Priority, Because: whyAhead(other, j)}
 		if other.Verdict != nil {
 			a.Reason = string(other.Verdict.Code)

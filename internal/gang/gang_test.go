@@ -35,7 +35,7 @@ func TestAGangThatKeepsApartIsNotPlacedOnTooFewNodes(t *testing.T) {
 	s := w.Open()
 	v := gang.Place(s, w.JobNamed("g"), s.Pending(w.JobNamed("g")))
 	want := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode, Placed: 2, Wanted: 3, Fitting: []string{"g-0", "g-1"},
-		Nodes: []verdict.NodeReason{{Reason: "node(s) didn't match pod anti-affinity rules", Nodes: 2, Example: "n0"}}}
+		Nodes: []verdict.NodeReason{{Kind: verdict.NodePods, Reason: "node(s) didn't match pod anti-affinity rules", Nodes: 2, Example: "n0"}}}
 	if diff := cmp.Diff(want, v); diff != "" {
 		t.Errorf("the verdict differs (-want +got):\n%s", diff)
 	}
@@ -73,7 +73,7 @@ func TestPodsOfAGangDoNotShareAPortOfTheHost(t *testing.T) {
 	w.Set(gangOf("h", 1, fixture.OnPort(8080)))
 	w.Open()
 	reasons, _ := w.Engine.Explain(w.TaskNamed("h-0"))
-	want := []verdict.NodeReason{{Reason: "node(s) didn't have free ports for the requested pod ports", Nodes: 2, Example: "n0"}}
+	want := []verdict.NodeReason{{Kind: verdict.NodePorts, Reason: "node(s) didn't have free ports for the requested pod ports", Nodes: 2, Example: "n0"}}
 	if diff := cmp.Diff(want, reasons); diff != "" {
 		t.Errorf("the reasons differ (-want +got):\n%s", diff)
 	}

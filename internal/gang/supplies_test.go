@@ -82,7 +82,7 @@ func TestAGangThatFindsTooFewVolumesHoldsNone(t *testing.T) {
 	w.Set(fixture.GangWithClaims("g", 3, "local"))
 	v := try(w, "g")
 	want := &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpSupply, Placed: 2, Wanted: 3, Fitting: []string{"g-0", "g-1"},
-		Nodes:  []verdict.NodeReason{{Reason: "node(s) didn't find available persistent volumes to bind", Nodes: 2, Example: "n0"}},
+		Nodes:  []verdict.NodeReason{{Kind: verdict.NodeVolume, Reason: "node(s) didn't find available persistent volumes to bind", Nodes: 2, Example: "n0"}},
 		Detail: "PersistentVolumeClaim work/g-2 is not bound and no volume of StorageClass local fits"}
 	if diff := cmp.Diff(want, v); diff != "" {
 		t.Errorf("the verdict differs (-want +got):\n%s", diff)

@@ -260,7 +260,7 @@ func (a *answers) judgePods(e *Engine, n *cluster.Node) reason.Reason {
 func (a *answers) judgeRest(e *Engine, n *cluster.Node) reason.Reason {
 	for _, filter := range e.filters {
 		if text := filter.RefuseNode(a.class, e.view.Node(n)); text != "" {
-			return e.reasons.Of(text)
+			return e.reasons.Of(verdict.NodePlugin.Refuses(text))
 		}
 	}
 	if a.of != nil {

@@ -42,7 +42,7 @@ type Engine struct {
 	ranked    int                          // how many of the answers are, or were before they were dropped
 	questions int                          // how many kinds have one, or had before they were dropped
 	asked     uint64                       // counts questions, to know which answers were used last
-	reasons   *reason.Texts                // why nodes refuse
+	reasons   *reason.Refusals             // why nodes refuse
 
 	suppliedBytes int // what is stored for those that need volumes or devices
 }

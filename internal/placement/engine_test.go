@@ -358,10 +358,10 @@ func TestExplainCountsEveryNodeOnceAndSaysWhatIsShort(t *testing.T) {
 	w.open()
 	reasons, shortages := w.Engine.Explain(w.TaskNamed("g-0"))
 	want := []verdict.NodeReason{
-		{Reason: "Insufficient cpu", Nodes: 2, Example: "a"},
-		{Reason: "node(s) had untolerated taint(s)", Nodes: 1, Example: "c"},
-		{Reason: "node(s) were not ready", Nodes: 1, Example: "d"},
-		{Reason: "node(s) were unschedulable", Nodes: 1, Example: "e"},
+		{Kind: verdict.NodeRoom, Reason: "Insufficient cpu", Nodes: 2, Example: "a"},
+		{Kind: verdict.NodeTaint, Reason: "node(s) had untolerated taint(s)", Nodes: 1, Example: "c"},
+		{Kind: verdict.NodeState, Reason: "node(s) were not ready", Nodes: 1, Example: "d"},
+		{Kind: verdict.NodeState, Reason: "node(s) were unschedulable", Nodes: 1, Example: "e"},
 	}
 	if diff := cmp.Diff(want, reasons); diff != "" {
 		t.Errorf("the reasons differ (-want +got):\n%s", diff)

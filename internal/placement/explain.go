@@ -35,7 +35,7 @@ func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.
 		return a.reasons, a.shortages
 	}
 	around := e.refusalsAround(x, a)
-	reasons := e.count(a, func(n *cluster.Node) string { return cmp.Or(around[n], e.reasons.Text(e.vetoed(t, n))) })
+	reasons := e.count(a, func(n *cluster.Node) verdict.NodeRefusal { return cmp.Or(around[n], e.reasons.Refusal(e.vetoed(t, n))) })
 	short := a.shortagesIn(e)
 	if e.domain == nil {
 		a.reasons, a.shortages, a.explained = reasons, short, true
@@ -44,48 +44,65 @@ func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.
 }
 
 // refusalsAround returns why candidates are refused because of pods elsewhere, nil if the class does not depend on them.
-func (e *Engine) refusalsAround(x *kind, a *answers) map[*cluster.Node]string {
-	refusals := map[*cluster.Node]string{}
+func (e *Engine) refusalsAround(x *kind, a *answers) map[*cluster.Node]verdict.NodeRefusal {
+	refusals := map[*cluster.Node]verdict.NodeRefusal{}
 	if e.cluster.DependsOnPods(x.class) {
 		candidates := e.candidates(a)
 		texts, _ := e.survey(x, candidates)
 		for i, n := range candidates {
-			refusals[n] = texts[i]
+			refusals[n] = verdict.NodePods.Refuses(texts[i])
 		}
 	}
 	return refusals
 }
 
 // count counts the nodes by the reason of their own refusal, otherwise by the reason that a function returns.
-func (e *Engine) count(a *answers, other func(*cluster.Node) string) []verdict.NodeReason {
+func (e *Engine) count(a *answers, other func(*cluster.Node) verdict.NodeRefusal) []verdict.NodeReason {
 	var reasons []verdict.NodeReason
+	at := make([]int, e.reasons.Len()) // by own refusal: the place among the reasons, from 1 on
 	for _, n := range e.area() {
-		text := e.reasons.Text(a.why[n.Slot])
-		if a.why[n.Slot] == fits {
-			text = other(n)
-		}
-		if a.why[n.Slot] == unknownNode || text == "" {
+		why := a.why[n.Slot]
+		if why == unknownNode {
 			continue
 		}
-		reasons = verdict.CountNode(reasons, text, n.Name)
+		if at[why] > 0 {
+			reasons[at[why]-1].Nodes++
+			continue
+		}
+		refusal := e.reasons.Refusal(why)
+		if why == fits {
+			refusal = other(n)
+		}
+		if refusal.IsNone() {
+			continue
+		}
+		reasons = verdict.CountNode(reasons, refusal, n.Name)
+		if why != fits {
+			at[why] = 1 + slices.IndexFunc(reasons, func(r verdict.NodeReason) bool { return r.Reason == refusal.Text && r.Kind == refusal.Kind })
+		}
 	}
 	return reasons
 }
 
 // shortagesIn compares the request with the most that is free on any suitable node of the current domain.
 func (a *answers) shortagesIn(e *Engine) []verdict.Shortage {
+	most, isShort := make([]int64, len(a.needs)), make([]bool, len(a.needs))
+	for _, n := range e.area() {
+		why := a.why[n.Slot]
+		for i := range a.needs {
+			isShort[i] = isShort[i] || why == a.short[i]
+		}
+		if a.objects.At(n.Slot) != fits {
+			continue
+		}
+		for i := range a.needs {
+			most[i] = max(most[i], e.view.Room(n, a.needs[i].Dim))
+		}
+	}
 	var short []verdict.Shortage
 	for i, need := range a.needs {
-		var most int64
-		isShort := false
-		for _, n := range e.area() {
-			isShort = isShort || a.why[n.Slot] == a.short[i]
-			if a.objects.At(n.Slot) == fits {
-				most = max(most, e.view.Room(n, need.Dim))
-			}
-		}
-		if isShort && most < need.Amount {
-			short = append(short, verdict.Shortage{Resource: e.cluster.Resources.Name(need.Dim), Need: need.Amount, Have: most})
+		if isShort[i] && most[i] < need.Amount {
+			short = append(short, verdict.Shortage{Resource: e.cluster.Resources.Name(need.Dim), Need: need.Amount, Have: most[i]})
 		}
 	}
 	return short

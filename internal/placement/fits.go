@@ -16,7 +16,7 @@ func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 	if e.cluster.DependsOnPods(k.Plain) && x.refusedAround(e, n) {
 		return false
 	}
-	return !k.NeedsSupplies() || e.suppliedOf(k).refuses(e, n) == ""
+	return !k.NeedsSupplies() || e.suppliedOf(k).refuses(e, n).IsNone()
 }
 
 // CanOpen reports whether a task would fit on a node without any pods. The Node object must allow it and be large enough,
@@ -31,5 +31,5 @@ func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
 			return false
 		}
 	}
-	return !t.Class.NeedsSupplies() || e.suppliedOf(t.Class).question.Lasting(n) == ""
+	return !t.Class.NeedsSupplies() || e.suppliedOf(t.Class).question.Lasting(n).IsNone()
 }

@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/internal/placement/objects"
 	"hekla.sh/hekla/internal/placement/reason"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // kind is what is stored for one class. Most of what is known about the nodes it shares with the classes of the same profile. What is left
@@ -155,7 +156,7 @@ func (x *kind) refusalByPorts(e *Engine, n *cluster.Node) reason.Reason {
 	if text == "" && e.later != nil && !n.Promised.IsZero() {
 		text = x.askLater(e).Ports(n)
 	}
-	return e.reasons.Of(text)
+	return e.reasons.Of(verdict.NodePorts.Refuses(text))
 }
 
 // refusedAround reports whether a node is refused on account of pods elsewhere, those that are there or those that are promised.

@@ -72,7 +72,7 @@ func (w *setup) checkOutlook(waiting []*cluster.Task) {
 
 // couldBeOn works out afresh whether a task could be on a node that were empty.
 func (w *setup) couldBeOn(t *cluster.Task, n *cluster.Node) bool {
-	return n.Object != nil && isReady(n.Object) && w.asksOf(t.Class).now.Refusal(n) == "" && t.Request().LessEqual(n.Allocatable)
+	return n.Object != nil && isReady(n.Object) && w.asksOf(t.Class).now.Refusal(n).Text == "" && t.Request().LessEqual(n.Allocatable)
 }
 
 // place names an engine's best node for a pod.

@@ -146,7 +146,7 @@ func (w *setup) ask(t *cluster.Task) (best *cluster.Node, answers map[*cluster.N
 		case !isReady(n.Object):
 			answers[n] = answer{why: "node(s) were not ready"}
 		default:
-			answers[n] = answer{why: questions.now.Refusal(n)}
+			answers[n] = answer{why: questions.now.Refusal(n).Text}
 			if answers[n].why == "" {
 				passing = append(passing, n)
 			}

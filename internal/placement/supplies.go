@@ -69,10 +69,10 @@ func (e *Engine) makeSpaceForSupplied() {
 	}
 }
 
-// refuses returns which volumes or devices the node lacks for the class, "" if none. Those of pipelined tasks are kept.
-func (s *supplied) refuses(e *Engine, n *cluster.Node) string {
+// refuses returns which volumes or devices the node lacks for the class, if any. Those of pipelined tasks are kept.
+func (s *supplied) refuses(e *Engine, n *cluster.Node) verdict.NodeRefusal {
 	why := s.question.Refusal(n)
-	if why == "" && e.later != nil && !e.cluster.Promised.IsZero() {
+	if why.IsNone() && e.later != nil && !e.cluster.Promised.IsZero() {
 		if s.later == nil {
 			s.later = e.later.AskSupplies(s.class)
 		}
@@ -141,7 +141,7 @@ func (e *Engine) bestSupplied(t *cluster.Task) *cluster.Node {
 	}
 	w := e.standingsOf(a).Walk(a.order(e))
 	for n := w.Next(); n != nil; n = w.Next() {
-		if s.refuses(e, n) == "" {
+		if s.refuses(e, n).IsNone() {
 			return n
 		}
 	}
@@ -156,7 +156,7 @@ func (e *Engine) bestRanked(x *kind, a *answers, s *supplied, t *cluster.Task) *
 	}
 	for heap.Init(r); r.Len() > 0; {
 		n := heap.Pop(r).(*cluster.Node)
-		if s.refuses(e, n) == "" && e.Veto(t, n) == "" {
+		if s.refuses(e, n).IsNone() && e.Veto(t, n) == "" {
 			return n
 		}
 	}
@@ -167,7 +167,7 @@ func (e *Engine) bestRanked(x *kind, a *answers, s *supplied, t *cluster.Task) *
 func (r *scored) addVolumeScores(e *Engine, s *supplied) {
 	kept := 0
 	for i, n := range r.nodes {
-		if s.refuses(e, n) == "" {
+		if s.refuses(e, n).IsNone() {
 			r.nodes[kept], r.scores[kept] = n, r.scores[i]
 			kept++
 		}
@@ -201,13 +201,13 @@ func (e *Engine) explainSupplied(t *cluster.Task) ([]verdict.NodeReason, []verdi
 	x, a := e.current(k.Plain)
 	s := e.suppliedOf(k)
 	around := e.refusalsAround(x, a)
-	return e.count(a, func(n *cluster.Node) string {
+	return e.count(a, func(n *cluster.Node) verdict.NodeRefusal {
 		why := around[n]
-		if why == "" {
+		if why.IsNone() {
 			why = s.refuses(e, n)
 		}
-		if why == "" {
-			why = e.Veto(t, n)
+		if why.IsNone() {
+			why = e.reasons.Refusal(e.vetoOf(t, n))
 		}
 		return why
 	}), a.shortagesIn(e)

@@ -3,6 +3,7 @@ package placement
 import (
 	"hekla.sh/hekla/internal/placement/reason"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // vetoes are the answers of the vetoers, by node and pod. Vetoers look at the pod itself, so an answer for one pod does not
@@ -42,7 +43,7 @@ func (e *Engine) vetoOf(t *cluster.Task, n *cluster.Node) reason.Reason {
 	why := fits
 	for _, vetoer := range e.vetoers {
 		if text := vetoer.VetoNode(t, e.view.Node(n)); text != "" {
-			why = e.reasons.Of(text)
+			why = e.reasons.Of(verdict.NodePlugin.Refuses(text))
 			break
 		}
 	}

@@ -82,8 +82,8 @@ func TestVetoesAreExplained(t *testing.T) {
 	w.set(gangOf("g", 1))
 	w.open()
 	reasons, _ := w.Engine.Explain(w.TaskNamed("g-0"))
-	want := []verdict.NodeReason{{Reason: "node(s) were refused by the extender", Nodes: 2, Example: "n0"},
-		{Reason: "Insufficient cpu", Nodes: 1, Example: "n1"}}
+	want := []verdict.NodeReason{{Kind: verdict.NodePlugin, Reason: "node(s) were refused by the extender", Nodes: 2, Example: "n0"},
+		{Kind: verdict.NodeRoom, Reason: "Insufficient cpu", Nodes: 1, Example: "n1"}}
 	if diff := cmp.Diff(want, reasons); diff != "" {
 		t.Errorf("the reasons differ (-want +got):\n%s", diff)
 	}

@@ -96,6 +96,7 @@ type Job struct {
 // JobInternals are the fields that only the packages model and cache use.
 type JobInternals struct {
 	Tasks     []*Task
+	InQueue   int                // position in the list of its queue
 	Version   uint64             // grows with every change of the job or its pods from outside
 	Judged    wake.Stamp         // the state of the model when Verdict was noted
 	LookedAt  time.Time          // when ShouldRetry last returned true

@@ -22,6 +22,8 @@ type Queue struct {
 
 	// Unreadable are the annotations whose values cannot be read, so that their defaults hold.
 	Unreadable []properties.Problem
+
+	members []*Job // the Jobs, each at its Internal.InQueue
 }
 
 // Open reports whether jobs of the queue may start. A root without object is open.
@@ -33,11 +35,27 @@ func CompareQueues(a, b *Queue) int { return quota.Compare(&a.Node, &b.Node) }
 // QuotaNode returns the node of the quota tree for the queue.
 func (q *Queue) QuotaNode() *quota.Node { return &q.Node }
 
-// Join counts one more job in the queue. Pods that are gated, or have finished, take from what a job requests. That counts as
+// Members returns the jobs in the queue, not those in queues below it, in no particular order. The caller must not change the slice.
+func (q *Queue) Members() []*Job { return q.members }
+
+// Join adds a job to the queue. Pods that are gated, or have finished, take from what a job requests. That counts as
 // freed, whether they are seen before or after their PodGroup.
 func (q *Queue) Join(j *Job) {
 	q.Jobs++
+	j.Internal.InQueue = len(q.members)
+	q.members = append(q.members, j)
 	if j.Count(Gated)+j.Count(Succeeded)+j.Count(Failed) > 0 {
 		q.Node.Free()
 	}
+}
+
+// Leave removes a job from the queue.
+func (q *Queue) Leave(j *Job) {
+	q.Jobs--
+	at, last := j.Internal.InQueue, len(q.members)-1
+	moved := q.members[last]
+	q.members[at], moved.Internal.InQueue = moved, at
+	q.members[last] = nil
+	q.members = q.members[:last]
+	j.Internal.InQueue = 0
 }

@@ -46,7 +46,7 @@ func (p placing) run(b *testing.B) {
 }
 
 // cpuTime is the CPU time that the process has used.
-func cpuTime(b *testing.B) time.Duration {
+func cpuTime(b testing.TB) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
 		b.Fatal(err)

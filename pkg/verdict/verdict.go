@@ -117,24 +117,6 @@ type Shortage struct {
 	Have     int64 // what is available
 }
 
-// NodeReason counts the nodes that refuse for one reason.
-type NodeReason struct {
-	Reason  string // in kube-scheduler's words, such as "Insufficient cpu"
-	Nodes   int
-	Example string // one such node, the first by name
-}
-
-// CountNode counts one more node for a reason. The first node is the example.
-func CountNode(reasons []NodeReason, reason, node string) []NodeReason {
-	i := slices.IndexFunc(reasons, func(r NodeReason) bool { return r.Reason == reason })
-	if i < 0 {
-		i = len(reasons)
-		reasons = append(reasons, NodeReason{Reason: reason, Example: node})
-	}
-	reasons[i].Nodes++
-	return reasons
-}
-
 // Spared counts the pods that may not be evicted for the job, for one reason.
 type Spared struct {
 	Reason string // beginning with the rule's number if it is a rule

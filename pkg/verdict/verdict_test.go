@@ -90,7 +90,7 @@ func TestASentenceSaysEveryNumber(t *testing.T) {
 		"2 of the 3 pods that must start together have a place; p-2 does not fit; 0/5 nodes are available: " +
 			"3 Insufficient cpu (such as a), 1 node(s) were cordoned (such as d), 1 node(s) were not ready (such as e): " +
 			"cpu: needs 4, has 1500m, short by 2500m": {Code: NotEnoughResources, Subject: "p-2", Placed: 2, Wanted: 3, Shortages: short[:1],
-			Nodes: []NodeReason{{"node(s) were not ready", 1, "e"}, {"Insufficient cpu", 3, "a"}, {"node(s) were cordoned", 1, "d"}}},
+			Nodes: []NodeReason{{NodeState, "node(s) were not ready", 1, "e"}, {NodeRoom, "Insufficient cpu", 3, "a"}, {NodeState, "node(s) were cordoned", 1, "d"}}},
 	} {
 		if have := v.Sentence(); have != want {
 			t.Errorf("have %q\nwant %q", have, want)
@@ -99,7 +99,7 @@ func TestASentenceSaysEveryNumber(t *testing.T) {
 }
 
 func TestVerdictsAreEqualIfTheySayTheSame(t *testing.T) {
-	nodes := []NodeReason{{"Insufficient cpu", 3, "a"}, {"node(s) were not ready", 1, "e"}}
+	nodes := []NodeReason{{NodeRoom, "Insufficient cpu", 3, "a"}, {NodeState, "node(s) were not ready", 1, "e"}}
 	swapped := []NodeReason{nodes[1], nodes[0]}
 	spared := []Spared{{"rule P2", 3}, {"rule J1", 3}}
 	sparedSwapped := []Spared{spared[1], spared[0]}

@@ -50,7 +50,7 @@ func (w *site) settle(t *testing.T, b *browser.Browser) {
 		if err := b.Do("go", arguments{"path": "#/jobs", "wait": "[role=grid]"}, &text); err != nil {
 			return err
 		}
-		if !strings.Contains(text, "QueueNotFound") || !strings.Contains(text, "NotEnoughResources") {
+		if !strings.Contains(text, "QueueNotFound") || !strings.Contains(text, "TooLargeForAnyNode") {
 			return fmt.Errorf("the jobs are %s", text)
 		}
 		return nil

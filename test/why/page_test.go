@@ -18,10 +18,6 @@ import (
 // pageAddress is where the scheduler serves its web page, and pageToken that of a reader who may only view the namespace of the examples.
 var pageAddress, pageToken string
 
-// onPage are the codes on the page that differ from those of the command, which also asks the API server for the Job: its status says that a
-// quota refused the pods. The scheduler knows only that they are missing, and the page says where to look.
-var onPage = map[string]string{"14-namespace-quota.yaml": "NotEnoughTasks"}
-
 // page makes the reader of the page.
 func page(ctx context.Context) (address, token string, err error) {
 	port, err := localcluster.FreePort()
@@ -82,8 +78,8 @@ func findInPage(t *testing.T, reader *browser.Browser, code string) {
 	if found.Clicks != 2 {
 		t.Errorf("the cause was found with %d clicks", found.Clicks)
 	}
-	if code == "NotEnoughTasks" && !strings.Contains(found.Text, "kubectl -n default describe vcjob stuck") {
-		t.Errorf("the page does not say where to look:\n%s", found.Text)
+	if code == "FailedCreate" && !strings.Contains(found.Text, "exceeded quota") {
+		t.Errorf("the page does not name the quota:\n%s", found.Text)
 	}
 	for _, problem := range browser.Must[[]string](t, reader, "trouble", nil) {
 		t.Error(problem)

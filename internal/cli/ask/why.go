@@ -110,38 +110,9 @@ func why(ctx context.Context, a *asker, resource api.Resource, namespace, name s
 	case err != nil:
 		return answer{}, err
 	}
-	if said := a.controllersSay(ctx, &reply.Answer.Cause, namespace, name); said {
-		if raw, err = json.Marshal(reply); err != nil {
-			return answer{}, err
-		}
-	}
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
 	cause := reply.Answer.Cause
 	return answer{raw: raw, gist: cause.Code + cause.Message, text: func(w io.Writer) { p.job(w, &reply.Answer) }}, nil
-}
-
-// Reasons of the controllers beside those of the scheduler: the pods or the PodGroup of the job are missing.
-var missingPods = map[string]bool{"NotEnoughTasks": true, "NotEnoughPodsOfTask": true, "PodsMissing": true}
-
-// controllersSay replaces the cause by that of the controllers if they could not make the pods: that must be put right first. A user who
-// may not read the Job is told what the scheduler knows.
-func (a *asker) controllersSay(ctx context.Context, cause *explain.Cause, namespace, name string) bool {
-	if !missingPods[cause.Code] {
-		return false
-	}
-	c, err := a.session.Client()
-	if err != nil {
-		return false
-	}
-	job := &batch.Job{}
-	if err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job); err != nil {
-		return false
-	}
-	if state := job.Status.State; state.Reason == "FailedCreate" {
-		cause.Code, cause.Message, cause.Where = state.Reason, state.Message, "Job "+namespace+"/"+name
-		return true
-	}
-	return false
 }
 
 // unknownJob says what the API server knows of a job that the scheduler does not.

@@ -270,7 +270,11 @@ func (r *Reconciler) advance(
 	if createErr != nil {
 		result.trouble = lifecycle.Trouble{Reason: lifecycle.ReasonFailedCreate, Message: createErr.Error()}
 	}
-	return result, errors.Join(deleteErr, createErr)
+	var noteErr error
+	if !standing.IsQueued {
+		noteErr = noteRefusal(ctx, r.client, result.group, createErr)
+	}
+	return result, errors.Join(deleteErr, createErr, noteErr)
 }
 
 // hold stops a Job whose Workload is not admitted: all of its pods are deleted, and it has no PodGroup.

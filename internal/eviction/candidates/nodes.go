@@ -491,7 +491,7 @@ func (c *Nodes) VetoReasons() []verdict.NodeReason {
 	var reasons []verdict.NodeReason
 	for _, n := range c.session.Cluster.Nodes() {
 		if why := c.vetoed[n]; why != "" {
-			reasons = verdict.CountNode(reasons, why, n.Name)
+			reasons = verdict.CountNode(reasons, verdict.NodePlugin.Refuses(why), n.Name)
 		}
 	}
 	return reasons

@@ -22,7 +22,7 @@ import (
 
 // Why the rules of guaranteed shares protect pods.
 const (
-	markedFalse     = "rule G1 (marked volcano.sh/preemptable: false)"
+	MarkedFalse     = "rule G1 (marked volcano.sh/preemptable: false)"
 	sameApplication = "rule G3 (of the same application)"
 	ofDaemonSet     = "rule G5 (pods of a DaemonSet)"
 )
@@ -85,7 +85,7 @@ func (r *Rules) AsksOneByOne() bool { return r.Guarantees != nil && r.Guarantees
 // may be evicted.
 func (g *Guaranteed) protects(t *cluster.Task) string {
 	if mark, ok := t.Mark(); ok && mark != "true" {
-		return markedFalse
+		return MarkedFalse
 	}
 	if IsOfDaemonSet(t) {
 		return ofDaemonSet

@@ -14,7 +14,7 @@ import (
 const (
 	notLowerJob   = "rule J1 (the priority of their job is not lower)"
 	notLowerTask  = "rule P1 (their task priority is not lower)"
-	notMarked     = "rule P2 (not marked volcano.sh/preemptable)"
+	NotMarked     = "rule P2 (not marked volcano.sh/preemptable)"
 	ofAnother     = "rule P2 (their PodGroup belongs to another scheduler)"
 	requestsMore  = "rule P3 (the pod that waits requests nothing)"
 	wasNotEvicted = "rule S1 (the API server refused to evict them a while ago)"
@@ -66,8 +66,12 @@ func (r *Rules) KindOf(t *cluster.Task) Kind {
 // Concerns reports whether a pod is in the scope: it holds a node, is not being deleted (rule P4), and its job is one
 // that the scope includes.
 func (r *Rules) Concerns(t *cluster.Task) bool {
-	j := t.Job
-	if !t.Status.Yields() || j == nil || j.Group == nil || j.Queue == nil {
+	return t.Status.Yields() && t.Job != nil && ConcernsJob(r, t.Job)
+}
+
+// ConcernsJob reports whether the scope of some rules includes a job.
+func ConcernsJob(r *Rules, j *cluster.Job) bool {
+	if j.Group == nil || j.Queue == nil {
 		return false
 	}
 	switch r.Scope {
@@ -99,7 +103,7 @@ func (r *Rules) ProtectsPod(t *cluster.Task) string {
 			return why
 		}
 	} else if !t.IsMarked(r.markedByDefault) {
-		return notMarked
+		return NotMarked
 	}
 	if r.pod != nil && r.pod.BestEffort() && !t.BestEffort() {
 		return requestsMore

@@ -45,8 +45,8 @@ type Job struct {
 	MinAvailable int `json:"minAvailable"`
 	Lacks        int `json:"lacks"`
 	Pods         int `json:"pods"`
-	// Reason is the code of the last verdict, Message its sentence; both are empty if the job does not wait. The answer about the job alone may
-	// be more precise.
+	// Reason is the code of the reason for which it waits ([explain.Model.Brief]), Message a sentence; both are empty if the job does not wait.
+	// The answer about the job alone may be more precise.
 	Reason   string    `json:"reason,omitempty"`
 	Message  string    `json:"message,omitempty"`
 	Subject  string    `json:"subject,omitempty"` // the queue, job or pod that is the cause; empty if it is the job itself
@@ -117,7 +117,7 @@ func (k *Maker) Board(m *explain.Model, now time.Time) Board {
 			b.Queues = append(b.Queues, queueRow(s, q))
 			own[q] = &b.Queues[len(b.Queues)-1]
 		}
-		k.jobRows(c, &b, own)
+		k.jobRows(m, c, &b, own)
 		for _, n := range c.Nodes() {
 			if n.Object != nil {
 				b.Nodes = append(b.Nodes, nodeRow(n))
@@ -159,7 +159,7 @@ func queueRow(s *framework.Session, q *cluster.Queue) Queue {
 }
 
 // jobRows adds the jobs, and counts them for their queues.
-func (k *Maker) jobRows(c *model.Cluster, b *Board, own map[*cluster.Queue]*Queue) {
+func (k *Maker) jobRows(m *explain.Model, c *model.Cluster, b *Board, own map[*cluster.Queue]*Queue) {
 	known := k.sentences
 	k.sentences = make(map[*verdict.Verdict]string, len(known))
 	c.EachJob(func(j *cluster.Job) {
@@ -172,21 +172,30 @@ func (k *Maker) jobRows(c *model.Cluster, b *Board, own map[*cluster.Queue]*Queu
 			row.Name, row.Workload = j.Workload.Key(), true
 		}
 		if v := j.Verdict; v != nil && row.State != StateFinished {
-			row.Reason, row.Subject = string(v.Code), v.Subject
-			sentence, ok := known[v]
-			if !ok {
-				sentence = v.Sentence()
-				if len(sentence) > longestMessage {
-					sentence = strings.ToValidUTF8(sentence[:longestMessage], "") + " …"
+			row.Subject = v.Subject
+			row.Reason, row.Message = m.Brief(j)
+			if row.Message == "" {
+				sentence, ok := known[v]
+				if !ok {
+					sentence = cut(v.Sentence())
 				}
+				k.sentences[v], row.Message = sentence, sentence
 			}
-			k.sentences[v], row.Message = sentence, sentence
+			row.Message = cut(row.Message)
 		}
 		b.Jobs = append(b.Jobs, row)
 		if q := own[j.Queue]; q != nil {
 			q.count(&row)
 		}
 	})
+}
+
+// cut returns a sentence as a row shows it.
+func cut(sentence string) string {
+	if len(sentence) <= longestMessage {
+		return sentence
+	}
+	return strings.ToValidUTF8(sentence[:longestMessage-len(" …")], "") + " …"
 }
 
 func stateOf(j *cluster.Job) string {

@@ -128,7 +128,7 @@ func (o *original) answer(t *rapid.T, c *model.Cluster, pod *corev1.Pod) answers
 	for _, n := range c.Nodes() {
 		switch {
 		case n.Object == nil:
-			a.Refusals[n.Name] = unknown
+			a.Refusals[n.Name] = unknown.Text
 			continue
 		case !refused.IsSuccess():
 			a.Refusals[n.Name] = refused.Message()
@@ -172,7 +172,7 @@ func answer(c *model.Cluster, q *Question) (a answers, preferring bool) {
 	a = answers{map[string]string{}, map[string]int64{}, map[string]int64{}}
 	var candidates, left []*cluster.Node
 	for _, n := range c.Nodes() {
-		a.Refusals[n.Name] = q.Refusal(n)
+		a.Refusals[n.Name] = q.Refusal(n).Text
 		if a.Refusals[n.Name] == "" {
 			a.Refusals[n.Name] = q.Ports(n)
 		}
@@ -522,7 +522,7 @@ func (h *history) compareGroups(task *cluster.Task, q *Question, want answers) {
 	q.Groups()
 	groups := map[string][]*cluster.Node{}
 	for _, n := range h.cluster.Nodes() {
-		if n.Object != nil && q.Refusal(n) == "" && q.Ports(n) == "" {
+		if n.Object != nil && q.Refusal(n).Text == "" && q.Ports(n) == "" {
 			key := string(q.Group(n, nil))
 			groups[key] = append(groups[key], n)
 		}

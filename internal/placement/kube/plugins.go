@@ -33,6 +33,7 @@ import (
 
 	"hekla.sh/hekla/internal/placement/kube/domains"
 	"hekla.sh/hekla/pkg/cluster/model"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Weighted is a plugin that scores nodes, with the weight of its score of 0 to 100.
@@ -55,10 +56,11 @@ const (
 
 // plugin is one plugin of the kube-scheduler as this package knows it.
 type plugin struct {
-	name            string
-	reach           reach
-	filters, scores bool
-	create          func(context.Context, fwk.Handle, feature.Features) (fwk.Plugin, error)
+	name    string
+	reach   reach
+	filters verdict.NodeKind // what it looks at, if it filters; otherwise ""
+	scores  bool
+	create  func(context.Context, fwk.Handle, feature.Features) (fwk.Plugin, error)
 	// mayDiffer is a cheap check whether the scores of two nodes could differ for a pod. Without it PreScore decides.
 	mayDiffer func(*mirror, *corev1.Pod) bool
 }
@@ -92,29 +94,29 @@ func supported(a *Arguments) []plugin {
 		shape = append(shape, config.UtilizationShapePoint{Utilization: p.Utilization, Score: p.Score})
 	}
 	return []plugin{
-		{name: nodeunschedulable.Name, reach: looksAtObject, filters: true, create: with(nodeunschedulable.New, nil)},
-		{name: nodename.Name, reach: looksAtObject, filters: true, create: with(nodename.New, nil)},
-		{name: tainttoleration.Name, reach: looksAtObject, filters: true, scores: true,
+		{name: nodeunschedulable.Name, reach: looksAtObject, filters: verdict.NodeState, create: with(nodeunschedulable.New, nil)},
+		{name: nodename.Name, reach: looksAtObject, filters: verdict.NodeLabels, create: with(nodename.New, nil)},
+		{name: tainttoleration.Name, reach: looksAtObject, filters: verdict.NodeTaint, scores: true,
 			create:    with(tainttoleration.New, nil),
 			mayDiffer: func(m *mirror, _ *corev1.Pod) bool { return m.softTaints > 0 }},
-		{name: nodeaffinity.Name, reach: looksAtObject, filters: true, scores: true,
+		{name: nodeaffinity.Name, reach: looksAtObject, filters: verdict.NodeLabels, scores: true,
 			create: with(nodeaffinity.New, &config.NodeAffinityArgs{})},
-		{name: nodeports.Name, reach: looksAtNode, filters: true, create: with(nodeports.New, nil)},
+		{name: nodeports.Name, reach: looksAtNode, filters: verdict.NodePorts, create: with(nodeports.New, nil)},
 		{name: imagelocality.Name, reach: looksAtImages, scores: true,
 			create: func(ctx context.Context, h fwk.Handle, _ feature.Features) (fwk.Plugin, error) {
 				return imagelocality.New(ctx, nil, h)
 			},
 			mayDiffer: func(m *mirror, pod *corev1.Pod) bool { return m.stock.holdsAny(pod) }},
-		{name: podtopologyspread.Name, reach: looksAround, filters: true, scores: true,
+		{name: podtopologyspread.Name, reach: looksAround, filters: verdict.NodePods, scores: true,
 			create: with(podtopologyspread.New, &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting})},
-		{name: interpodaffinity.Name, reach: looksAround, filters: true, scores: true,
+		{name: interpodaffinity.Name, reach: looksAround, filters: verdict.NodePods, scores: true,
 			create: with(interpodaffinity.New, &config.InterPodAffinityArgs{HardPodAffinityWeight: 1})},
-		{name: volumerestrictions.Name, reach: looksAtUsers, filters: true, create: with(volumerestrictions.New, nil)},
-		{name: nodevolumelimits.CSIName, reach: looksAtUsers, filters: true, create: with(nodevolumelimits.NewCSI, nil)},
-		{name: volumebinding.Name, reach: looksAtSupplies, filters: true, scores: true,
+		{name: volumerestrictions.Name, reach: looksAtUsers, filters: verdict.NodeVolume, create: with(volumerestrictions.New, nil)},
+		{name: nodevolumelimits.CSIName, reach: looksAtUsers, filters: verdict.NodeVolume, create: with(nodevolumelimits.NewCSI, nil)},
+		{name: volumebinding.Name, reach: looksAtSupplies, filters: verdict.NodeVolume, scores: true,
 			create: with(volumebinding.New, &config.VolumeBindingArgs{BindTimeoutSeconds: int64(a.BindTimeout.Seconds()), Shape: shape})},
-		{name: volumezone.Name, reach: looksAtSupplies, filters: true, create: with(volumezone.New, nil)},
-		{name: dynamicresources.Name, reach: looksAtSupplies, filters: true, scores: true,
+		{name: volumezone.Name, reach: looksAtSupplies, filters: verdict.NodeVolume, create: with(volumezone.New, nil)},
+		{name: dynamicresources.Name, reach: looksAtSupplies, filters: verdict.NodeDevice, scores: true,
 			mayDiffer: (*mirror).hasAlternatives,
 			create: func(ctx context.Context, h fwk.Handle, features feature.Features) (fwk.Plugin, error) {
 				arguments := &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{Duration: a.DeviceTimeout}}
@@ -150,7 +152,8 @@ type Plugins struct {
 
 	features feature.Features // as the plugins were made with
 
-	scribe  fwk.PreBindPlugin // the plugin for devices, without waiting for them: it records what would be written
+	scribe  fwk.PreBindPlugin           // the plugin for devices, without waiting for them: it records what would be written
+	kinds   map[string]verdict.NodeKind // what the plugins that filter look at, by name
 	filters map[reach][]fwk.FilterPlugin
 	scorers map[reach][]scorer
 
@@ -192,13 +195,14 @@ func create(m *mirror, filters []string, scores []Weighted, arguments *Arguments
 	if err := check("score", names, known, func(k plugin) bool { return k.scores }); err != nil {
 		return nil, err
 	}
-	if err := check("filter", filters, known, func(k plugin) bool { return k.filters }); err != nil {
+	if err := check("filter", filters, known, func(k plugin) bool { return k.filters != "" }); err != nil {
 		return nil, err
 	}
 	p := &Plugins{
 		quiet:    klog.NewContext(context.Background(), logr.Discard()),
 		mirror:   m,
 		patience: arguments.BindTimeout, devicePatience: arguments.DeviceBindTimeout,
+		kinds:   map[string]verdict.NodeKind{},
 		filters: map[reach][]fwk.FilterPlugin{},
 		scorers: map[reach][]scorer{}, imagePoints: map[string]*imagePoints{},
 	}
@@ -251,6 +255,7 @@ func (p *Plugins) create(known []plugin, filters []string, weights map[string]in
 		if k.name == dynamicresources.Name && !filter {
 			return fmt.Errorf("kube-scheduler plugin %q is a score without being a filter: it scores what it has found then", k.name)
 		}
+		p.kinds[k.name] = k.filters
 		if filter {
 			p.filters[k.reach] = append(p.filters[k.reach], made.(fwk.FilterPlugin))
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Question asks the plugins about a class. It is valid as long as the class, and always answers for the current model.
@@ -17,13 +18,13 @@ type Question struct {
 	plugins *Plugins
 	pod     *corev1.Pod // the specimen of the class
 
-	state   fwk.CycleState     // the state of the plugins that only look at one node
-	refusal string             // of a plugin that cannot read the pod, for any node
-	filters []fwk.FilterPlugin // filters by the node object that apply to the pod, without NodeAffinity
-	labels  []fwk.FilterPlugin // NodeAffinity, if it applies to the pod
-	tainted []*string          // by taint set: what the filters say of such nodes, nil before the first is asked about
-	ports   []fwk.FilterPlugin // filters by the host ports on the node that apply to the pod
-	scorers []scorer           // scorers by the node object that apply to the pod
+	state   fwk.CycleState         // the state of the plugins that only look at one node
+	refusal verdict.NodeRefusal    // of a plugin that cannot read the pod, for any node
+	filters []fwk.FilterPlugin     // filters by the node object that apply to the pod, without NodeAffinity
+	labels  []fwk.FilterPlugin     // NodeAffinity, if it applies to the pod
+	tainted []*verdict.NodeRefusal // by taint set: what the filters say of such nodes, nil before the first is asked about
+	ports   []fwk.FilterPlugin     // filters by the host ports on the node that apply to the pod
+	scorers []scorer               // scorers by the node object that apply to the pod
 
 	byLabels byLabels // the nodes that may match, if few do
 	around   around   // what pods elsewhere say
@@ -38,7 +39,7 @@ type byLabels struct {
 
 // unknown is the refusal of a node without an object. kube-scheduler has no message for it, because it never asks about
 // such nodes.
-const unknown = "node(s) were not known"
+var unknown = verdict.NodeState.Refuses("node(s) were not known")
 
 // Ask returns a question about a class. There may be several questions about a class.
 func (p *Plugins) Ask(k *cluster.Class) *Question { return p.ask(k.Pod, looksAtObject, looksAtImages) }
@@ -55,18 +56,18 @@ func (p *Plugins) ask(pod *corev1.Pod, scores ...reach) *Question {
 		if filter.Name() == nodeaffinity.Name {
 			say = &q.labels
 		}
-		if q.refusal = p.preFilter(filter, q.state, q.pod, nil, say); q.refusal != "" {
+		if q.refusal = p.preFilter(filter, q.state, q.pod, nil, say); !q.refusal.IsNone() {
 			return q
 		}
 	}
 	for _, filter := range p.filters[looksAtNode] {
-		if q.refusal = p.preFilter(filter, q.state, q.pod, nil, &q.ports); q.refusal != "" {
+		if q.refusal = p.preFilter(filter, q.state, q.pod, nil, &q.ports); !q.refusal.IsNone() {
 			return q
 		}
 	}
 	for _, reach := range scores {
 		for _, s := range p.scorers[reach] {
-			if q.refusal = p.preScore(s, q.state, q.pod, nil, &q.scorers); q.refusal != "" {
+			if q.refusal = p.preScore(s, q.state, q.pod, nil, &q.scorers); !q.refusal.IsNone() {
 				return q
 			}
 		}
@@ -75,17 +76,17 @@ func (p *Plugins) ask(pod *corev1.Pod, scores ...reach) *Question {
 }
 
 // Refusal returns why the node object refuses the class, in the words of kube-scheduler: the first refusal of
-// NodeUnschedulable, NodeName, TaintToleration and NodeAffinity, "" if there is none. The answer is valid until the node's
+// NodeUnschedulable, NodeName, TaintToleration and NodeAffinity, none if all let it pass. The answer is valid until the node's
 // SpecGeneration changes.
-func (q *Question) Refusal(n *cluster.Node) string {
-	if q.refusal != "" {
+func (q *Question) Refusal(n *cluster.Node) verdict.NodeRefusal {
+	if !q.refusal.IsNone() {
 		return q.refusal
 	}
 	r := q.plugins.mirror.of(n)
 	if !r.exists() {
 		return unknown
 	}
-	if why := q.refusalByTaints(r); why != "" {
+	if why := q.refusalByTaints(r); !why.IsNone() {
 		return why
 	}
 	return q.refusalByLabels(r)
@@ -100,8 +101,8 @@ func (q *Question) NodesByLabels() (slots []int32, areFew bool) {
 	m := q.plugins.mirror
 	m.followObjects()
 	if q.byLabels.epoch != m.epoch {
-		q.byLabels = byLabels{epoch: m.epoch, areFew: q.refusal != ""}
-		if q.refusal == "" && len(q.labels) > 0 {
+		q.byLabels = byLabels{epoch: m.epoch, areFew: !q.refusal.IsNone()}
+		if q.refusal.IsNone() && len(q.labels) > 0 {
 			q.byLabels.slots, q.byLabels.areFew = m.labels.Few(&q.pod.Spec, len(m.own.all)/fewByLabels)
 		}
 	}
@@ -109,10 +110,10 @@ func (q *Question) NodesByLabels() (slots []int32, areFew bool) {
 }
 
 // refusalByLabels is Refusal by the labels of a node that is there.
-func (q *Question) refusalByLabels(r *reflection) string {
+func (q *Question) refusalByLabels(r *reflection) verdict.NodeRefusal {
 	if slots, areFew := q.NodesByLabels(); areFew {
 		if _, isAmong := slices.BinarySearch(slots, int32(r.node.Slot)); !isAmong {
-			return nodeaffinity.ErrReasonPod
+			return verdict.NodeLabels.Refuses(nodeaffinity.ErrReasonPod)
 		}
 	}
 	return q.plugins.filter(q.labels, q.state, q.pod, r.info)
@@ -120,7 +121,7 @@ func (q *Question) refusalByLabels(r *reflection) string {
 
 // refusalByTaints is Refusal by the plugins that look at nothing of a node but its taints and whether it is cordoned, and at its name if
 // the pod names a node. One node of each taint set is asked about.
-func (q *Question) refusalByTaints(r *reflection) string {
+func (q *Question) refusalByTaints(r *reflection) verdict.NodeRefusal {
 	if r.taintSet < 0 || q.pod.Spec.NodeName != "" {
 		return q.plugins.filter(q.filters, q.state, q.pod, r.info)
 	}
@@ -139,7 +140,7 @@ func (q *Question) refusalByTaints(r *reflection) string {
 // valid until the object of any node changes, because an image counts more the more nodes have it.
 func (q *Question) Preferences(nodes []*cluster.Node) []int64 {
 	p := q.plugins
-	if q.refusal != "" || len(nodes) == 0 || !q.prefers() {
+	if !q.refusal.IsNone() || len(nodes) == 0 || !q.prefers() {
 		return nil
 	}
 	p.infos = p.infos[:0]
@@ -168,57 +169,57 @@ func (q *Question) prefers() bool {
 // Ports returns why the class does not fit on a node by the host ports of its pods, in the words of kube-scheduler, "" if
 // it does.
 func (q *Question) Ports(n *cluster.Node) string {
-	if q.refusal != "" || len(q.ports) == 0 {
-		return q.refusal
+	if !q.refusal.IsNone() || len(q.ports) == 0 {
+		return q.refusal.Text
 	}
 	r := q.plugins.mirror.of(n)
 	if !r.exists() {
-		return unknown
+		return unknown.Text
 	}
 	q.plugins.mirror.fill(r)
-	return q.plugins.filter(q.ports, q.state, q.pod, r.info)
+	return q.plugins.filter(q.ports, q.state, q.pod, r.info).Text
 }
 
 // preFilter runs PreFilter of a filter, and adds the filter to the list unless it skips the pod. It returns why it refuses.
 func (p *Plugins) preFilter(filter fwk.FilterPlugin, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
-	say *[]fwk.FilterPlugin) string {
+	say *[]fwk.FilterPlugin) verdict.NodeRefusal {
 	if reader, ok := filter.(fwk.PreFilterPlugin); ok {
 		// PreFilter may also return a list of nodes. It is not needed, because Filter refuses all others.
 		_, status := reader.PreFilter(p.quiet, state, pod, nodes)
 		if status.IsSkip() {
-			return ""
+			return verdict.NodeRefusal{}
 		}
 		if !status.IsSuccess() {
-			return words(filter, status)
+			return p.refusalOf(filter, status)
 		}
 	}
 	*say = append(*say, filter)
-	return ""
+	return verdict.NodeRefusal{}
 }
 
 // preScore is preFilter for scores.
-func (p *Plugins) preScore(s scorer, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo, say *[]scorer) string {
+func (p *Plugins) preScore(s scorer, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo, say *[]scorer) verdict.NodeRefusal {
 	if reader, ok := s.ScorePlugin.(fwk.PreScorePlugin); ok {
 		status := reader.PreScore(p.quiet, state, pod, nodes)
 		if status.IsSkip() {
-			return ""
+			return verdict.NodeRefusal{}
 		}
 		if !status.IsSuccess() {
-			return words(s, status)
+			return p.refusalOf(s, status)
 		}
 	}
 	*say = append(*say, s)
-	return ""
+	return verdict.NodeRefusal{}
 }
 
-// filter returns the message of the first filter that refuses a node.
-func (p *Plugins) filter(filters []fwk.FilterPlugin, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) string {
+// filter returns the refusal of the first filter that refuses a node.
+func (p *Plugins) filter(filters []fwk.FilterPlugin, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) verdict.NodeRefusal {
 	for _, filter := range filters {
 		if status := filter.Filter(p.quiet, state, pod, node); !status.IsSuccess() {
-			return words(filter, status)
+			return p.refusalOf(filter, status)
 		}
 	}
-	return ""
+	return verdict.NodeRefusal{}
 }
 
 // score adds the normalised scores of a plugin, times its weight, to the totals of the nodes.
@@ -239,6 +240,11 @@ func (p *Plugins) score(s scorer, state fwk.CycleState, pod *corev1.Pod, nodes [
 	for i := range p.scores {
 		totals[i] += p.scores[i].Score * s.weight
 	}
+}
+
+// refusalOf returns what a plugin says of a pod and a node. What it is about is known from the plugin, whatever its words are.
+func (p *Plugins) refusalOf(plugin fwk.Plugin, status *fwk.Status) verdict.NodeRefusal {
+	return p.kinds[plugin.Name()].Refuses(words(plugin, status))
 }
 
 // words returns the message of a plugin. It is never empty.

@@ -86,7 +86,7 @@ func TestRefusesNodesInTheWordsOfKubeScheduler(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newModel(t, c.node, c.pod)
-			got := w.ask("a").Refusal(w.cluster.Node("n"))
+			got := w.ask("a").Refusal(w.cluster.Node("n")).Text
 			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
@@ -98,10 +98,10 @@ func TestRefusesEveryNodeButTheOneThatIsNamed(t *testing.T) {
 	// A pod with a node never waits, so this class comes from outside of the model.
 	w := newModel(t, fixture.Node("n", ""), fixture.Node("m", ""))
 	q := w.plugins.Ask(&cluster.Class{Pod: fixture.Pod("a", fixture.On("n"))})
-	if got := q.Refusal(w.cluster.Node("n")); got != "" {
+	if got := q.Refusal(w.cluster.Node("n")).Text; got != "" {
 		t.Errorf("refuses the node it names: %s", got)
 	}
-	if got, want := q.Refusal(w.cluster.Node("m")), "node(s) didn't match the requested node name"; got != want {
+	if got, want := q.Refusal(w.cluster.Node("m")).Text, "node(s) didn't match the requested node name"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -118,12 +118,12 @@ func TestRefusalFollowsTheNodeObject(t *testing.T) {
 		{fixture.Node("n", "", cordoned), "node(s) were unschedulable"},
 		{fixture.Node("n", ""), ""},
 		{fixture.Pod("b", fixture.On("n")), ""},
-		{cache.Delete{Object: n}, unknown},
+		{cache.Delete{Object: n}, unknown.Text},
 		{fixture.Node("n", "", tainted(corev1.TaintEffectNoSchedule)), "node(s) had untolerated taint(s)"},
 	}
 	for i, step := range steps {
 		w.apply(step.change)
-		if got := q.Refusal(w.cluster.Node("n")); got != step.want {
+		if got := q.Refusal(w.cluster.Node("n")).Text; got != step.want {
 			t.Errorf("step %d: got %q, want %q", i, got, step.want)
 		}
 	}
@@ -137,7 +137,7 @@ func TestOnlyTheFiltersAskedForRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := plugins.Ask(w.task("a").Class)
-	if got, want := q.Refusal(w.cluster.Node("n")), "node(s) had untolerated taint(s)"; got != want {
+	if got, want := q.Refusal(w.cluster.Node("n")).Text, "node(s) had untolerated taint(s)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := q.Ports(w.cluster.Node("n")); got != "" {

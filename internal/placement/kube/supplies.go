@@ -22,6 +22,7 @@ import (
 	"hekla.sh/hekla/internal/placement/supply"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Supplies asks the plugins for volumes and devices about a class that needs some. It is valid as long as the class, and
@@ -45,7 +46,7 @@ func (s *Supplies) Nodes() int { return s.nodes }
 // hearing is the state of some plugins for a pod.
 type hearing struct {
 	state   fwk.CycleState
-	refusal string // of a plugin that refuses every node
+	refusal verdict.NodeRefusal // of a plugin that refuses every node
 	filters []fwk.FilterPlugin
 }
 
@@ -60,7 +61,7 @@ func (s *Supplies) hear(r reach) hearing {
 	}
 	s.plugins.mirror.shelf.Devices().Ask(s.pod)
 	for _, filter := range s.plugins.filters[r] {
-		if h.refusal = s.plugins.preFilter(filter, h.state, s.pod, nil, &h.filters); h.refusal != "" {
+		if h.refusal = s.plugins.preFilter(filter, h.state, s.pod, nil, &h.filters); !h.refusal.IsNone() {
 			return h
 		}
 	}
@@ -75,10 +76,10 @@ func (s *Supplies) follow() {
 }
 
 // Lasting returns why the class cannot run on a node whatever pods are there, in the words of VolumeBinding, VolumeZone and
-// DynamicResources. It is "" if it can.
-func (s *Supplies) Lasting(n *cluster.Node) string {
+// DynamicResources. It is none if it can.
+func (s *Supplies) Lasting(n *cluster.Node) verdict.NodeRefusal {
 	s.follow()
-	if s.lasting.refusal != "" {
+	if !s.lasting.refusal.IsNone() {
 		return s.lasting.refusal
 	}
 	r := s.plugins.mirror.of(n)
@@ -91,8 +92,8 @@ func (s *Supplies) Lasting(n *cluster.Node) string {
 
 // Refusal returns why the class cannot run on a node, by Lasting, and by VolumeRestrictions and NodeVolumeLimits, which
 // look at the pods there.
-func (s *Supplies) Refusal(n *cluster.Node) string {
-	if why := s.Lasting(n); why != "" {
+func (s *Supplies) Refusal(n *cluster.Node) verdict.NodeRefusal {
+	if why := s.Lasting(n); !why.IsNone() {
 		return why
 	}
 	m := s.plugins.mirror
@@ -100,7 +101,7 @@ func (s *Supplies) Refusal(n *cluster.Node) string {
 	if s.usersAt != s.lastingAt || s.podsAt != pods {
 		s.users, s.usersAt, s.podsAt = s.hear(looksAtUsers), s.lastingAt, pods
 	}
-	if s.users.refusal != "" {
+	if !s.users.refusal.IsNone() {
 		return s.users.refusal
 	}
 	r := m.of(n)
@@ -110,7 +111,7 @@ func (s *Supplies) Refusal(n *cluster.Node) string {
 
 // Scores returns the scores of VolumeBinding and DynamicResources for the nodes, times their weights. The first scores the
 // use of a node by the pod's volumes, the second how far up in the lists of its claims the devices on the node are. It is
-// nil if the nodes cannot differ. Refusal must have been empty for each.
+// nil if the nodes cannot differ. None of them must have refused.
 func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
 	p := s.plugins
 	if len(nodes) == 0 {
@@ -125,7 +126,7 @@ func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
 		if !s.mayDiffer(&scorer) {
 			continue
 		}
-		if p.preScore(scorer, s.lasting.state, s.pod, p.infos, &say) != "" {
+		if !p.preScore(scorer, s.lasting.state, s.pod, p.infos, &say).IsNone() {
 			continue // it has skipped the pod, which has no volumes to bind
 		}
 	}
@@ -148,8 +149,8 @@ func (s *Supplies) mayDiffer(scorer *scorer) bool {
 	return scorer.mayDiffer == nil || scorer.mayDiffer(s.plugins.mirror, s.pod)
 }
 
-// Reserve returns the volumes and devices that a pod of the class takes on a node, nil if none. Refusal must have been ""
-// for the node. The plugins are unreserved again, because the model keeps reservations. The text is the message of a plugin
+// Reserve returns the volumes and devices that a pod of the class takes on a node, nil if none. The node must not have
+// refused. The plugins are unreserved again, because the model keeps reservations. The text is the message of a plugin
 // that cannot reserve.
 func (s *Supplies) Reserve(n *cluster.Node) (*supplies.Reservation, string) {
 	p := s.plugins
@@ -164,14 +165,14 @@ func (s *Supplies) Reserve(n *cluster.Node) (*supplies.Reservation, string) {
 		}
 		state := framework.NewCycleState()
 		var say []fwk.FilterPlugin
-		if why := p.preFilter(filter, state, s.pod, nil, &say); why != "" {
-			return nil, why
+		if why := p.preFilter(filter, state, s.pod, nil, &say); !why.IsNone() {
+			return nil, why.Text
 		}
 		if len(say) == 0 {
 			continue
 		}
-		if why := p.filter(say, state, s.pod, info); why != "" {
-			return nil, why
+		if why := p.filter(say, state, s.pod, info); !why.IsNone() {
+			return nil, why.Text
 		}
 		if status := reserves.Reserve(p.quiet, state, s.pod, n.Name); !status.IsSuccess() {
 			return nil, words(filter, status)

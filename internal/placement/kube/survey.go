@@ -66,7 +66,7 @@ func (q *Question) refuse(n *cluster.Node) string {
 	a := &q.around
 	switch {
 	case !q.plugins.mirror.of(n).exists():
-		return unknown
+		return unknown.Text
 	case a.refusal != "" && !a.atLast:
 		return a.refusal
 	}
@@ -169,13 +169,13 @@ func (q *Question) readAround() (refusal string, onlyScores bool) {
 	p, state := q.plugins, framework.NewCycleState()
 	for _, filter := range p.filters[looksAround] {
 		var say []fwk.FilterPlugin
-		if refusal = p.preFilter(filter, state, q.pod, p.mirror.own.all, &say); refusal != "" {
+		if refusal = p.preFilter(filter, state, q.pod, p.mirror.own.all, &say).Text; refusal != "" {
 			return refusal, false
 		}
 	}
 	for _, s := range p.scorers[looksAround] {
 		var say []scorer
-		if refusal = p.preScore(s, state, q.pod, p.mirror.own.all, &say); refusal != "" {
+		if refusal = p.preScore(s, state, q.pod, p.mirror.own.all, &say).Text; refusal != "" {
 			return refusal, true
 		}
 	}

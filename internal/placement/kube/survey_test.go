@@ -156,7 +156,7 @@ func TestSurveyAnswersForTheCandidatesItIsGiven(t *testing.T) {
 func TestSurveyKnowsNoNodeWithoutAnObject(t *testing.T) {
 	w := newModel(t, append(threeNodes(), fixture.Pod("db", fixture.Labelled("app", "db"), fixture.On("ghost")), fixture.Pod("a", near("db", zone)))...)
 	q := w.ask("a")
-	if got, _ := w.survey(q); got["ghost"] != unknown || got["a1"] != notNear {
+	if got, _ := w.survey(q); got["ghost"] != unknown.Text || got["a1"] != notNear {
 		t.Errorf("got %v", got)
 	}
 	w.apply(fixture.Node("ghost", "", labelled(zone, "a")))
@@ -164,7 +164,7 @@ func TestSurveyKnowsNoNodeWithoutAnObject(t *testing.T) {
 		t.Errorf("after the node came: got %v", got)
 	}
 	w.apply(cache.Delete{Object: fixture.Node("ghost", "")})
-	if got, _ := w.survey(q); got["ghost"] != unknown || got["a1"] != notNear {
+	if got, _ := w.survey(q); got["ghost"] != unknown.Text || got["a1"] != notNear {
 		t.Errorf("after the node went: got %v", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 type Table struct {
 	cluster *model.Cluster
 	kube    *kube.Plugins
-	reasons *reason.Texts
+	reasons *reason.Refusals
 	point   int64 // one point of a kube-scheduler score, in the unit of scores
 
 	answers map[string]*Answers // by constraints
@@ -35,7 +35,7 @@ const (
 )
 
 // New returns an empty table.
-func New(c *model.Cluster, plugins *kube.Plugins, reasons *reason.Texts, point int64) *Table {
+func New(c *model.Cluster, plugins *kube.Plugins, reasons *reason.Refusals, point int64) *Table {
 	return &Table{cluster: c, kube: plugins, reasons: reasons, point: point, answers: map[string]*Answers{}}
 }
 

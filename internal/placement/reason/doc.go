@@ -1,6 +1,6 @@
-// Package reason numbers the texts of refusals, so that the answers about many nodes take little memory.
+// Package reason numbers the refusals of nodes, so that the answers about many nodes take little memory.
 //
-// Main type: [Texts] has the text of each [Reason]. However many texts there are, none is taken for [Fits].
+// Main type: [Refusals] has the refusal of each [Reason]. However many there are, none is taken for [Fits].
 //
 // This package must not know nodes or plugins.
 package reason

@@ -48,7 +48,7 @@ func TestPodsWithoutRequests(t *testing.T) {
 	t.Run("a node takes as many as it has places for", func(t *testing.T) {
 		s := newStage(t, &harness.Limits{}).Set(fixture.Node("n0", "cpu=9 pods=2")).Gang("g", "default", 0, 4, "")
 		expect(t, s.Run(backfill.Name), "g-0 g-1")
-		want := []verdict.NodeReason{{Reason: "Too many pods", Nodes: 1, Example: "n0"}}
+		want := []verdict.NodeReason{{Kind: verdict.NodeRoom, Reason: "Too many pods", Nodes: 1, Example: "n0"}}
 		if v := s.Verdict("g"); v == nil || cmp.Diff(want, v.Nodes) != "" {
 			t.Errorf("the verdict is %+v", v)
 		}

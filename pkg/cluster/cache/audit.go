@@ -325,6 +325,12 @@ func (a *audit) queues() {
 		name := q.Name
 		a.usage("queue "+name, &q.Own, own[q])
 		a.int("queue "+name+" jobs", q.Jobs, jobs[q])
+		a.int("queue "+name+" members", len(q.Members()), jobs[q])
+		for i, j := range q.Members() {
+			if j.Queue != q || j.Internal.InQueue != i {
+				a.found = append(a.found, fmt.Sprintf("job %s is listed in queue %s at %d, and is in %q", j.ID, name, i, j.QueueName))
+			}
+		}
 		if k.Quota().IsStale() {
 			continue
 		}

@@ -36,7 +36,11 @@ type base struct {
 
 	forgotten Forgotten // since TakeForgotten
 	pods      *pods.Table
+	version   uint64 // see Version
 }
+
+// Version grows with every event and every cycle. While it stays, the model stays, but for trials, which are undone.
+func (b *base) Version() uint64 { return b.version }
 
 // Forgotten are the jobs, queues and tasks for which earlier decisions no longer count: they were deleted, or created again
 // under the same name, or the job has changed its scheduler.
@@ -132,6 +136,7 @@ func (k *Cache) Settle() {
 
 // Refresh updates the model for a session: with these keys for classes, and with what changes by time alone.
 func (k *Cache) Refresh(keys *cluster.Keys, now time.Time) {
+	k.version++
 	k.UseKeys(keys)
 	k.Settle()
 	k.Workloads.Settle(now)

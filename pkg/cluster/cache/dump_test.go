@@ -25,7 +25,7 @@ var leftOut = []string{
 	"Tree.touched", "Node.Generation", "Node.SpecGeneration", "JobInternals.IsTouched", "Node.touched", "Node.Freed", "Node.Exposed",
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "Stamp.Counts", "World.Counts", "TaskInternals.InNode", "TaskInternals.Budgets",
 	"Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "nodes.topology",
-	"base.pods", "Table.amounts", "Tracker.last", "Cluster.talliedAt", "ledger.sharesMore", "Cache.ungrouped", "base.forgotten", "NodeInternals.Tallied", "NodeInternals.TalliedUsed",
+	"base.pods", "base.version", "Table.amounts", "Tracker.last", "Cluster.talliedAt", "ledger.sharesMore", "Cache.ungrouped", "base.forgotten", "NodeInternals.Tallied", "NodeInternals.TalliedUsed",
 	"Backlog.unsettled", "Backlog.attended", "Backlog.resting", "Backlog.before", "Backlog.seen", "Backlog.highest", "JobInternals.Backlog", "JobInternals.Room",
 	"Kinds.listener", // who is told, which is the reader that has it
 }
@@ -40,7 +40,7 @@ var onlyGrows = []string{"Backlog.waiting", "JobInternals.IsWaiting"}
 var arrival = []string{
 	"registry.Resources", "Kinds.index", "Queues.Index", "base.index", "registry.freeSlots", "registry.bySlot", "Terms.generation",
 	"registry.namespacesGeneration", "attention.world", "Set.generation", "Plans.model", "Plans.cancelled", "Plans.interrupted", "refusals.refused", "Task.Refusal", "Plans.adopted", "Plan.Order", "PlanInternals.Nominated", "Plan.Lost", "PlanInternals.HasTerms", "Plans.withTerms",
-	"Table.classes", "Table.index", "Table.served", "registry.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Table.IsStale", "Table.keys", "Cache.keysAreStale", "Node.Slot", "TaskInternals.InJob",
+	"Queue.members", "JobInternals.InQueue", "Table.classes", "Table.index", "Table.served", "registry.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Table.IsStale", "Table.keys", "Cache.keysAreStale", "Node.Slot", "TaskInternals.InJob",
 	"JobInternals.Version", "PlanInternals.Seen", "JobInternals.Judged", "JobInternals.LookedAt", "Job.Postponed", "JobInternals.Postponed", "Job.NotBefore", "JobInternals.Failures", "Job.Admission", "Job.BarredUntil", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
 }
 

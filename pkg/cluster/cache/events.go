@@ -40,6 +40,7 @@ type BindFailed struct {
 // Apply applies events. [Cache.Settle] must follow before the next decision.
 func (k *Cache) Apply(events ...Event) {
 	k.writer.RequireNoTransaction("events are applied")
+	k.version++
 	for _, e := range events {
 		e.apply(k)
 	}

@@ -55,7 +55,7 @@ func (w *JobWriter) SetQueue(j *cluster.Job, name string, q *cluster.Queue) {
 	}
 	if old := j.Queue; old != nil {
 		c.quota.BookAll(&old.Node, &j.Usage, -1)
-		old.Jobs--
+		old.Leave(j)
 		c.NoteFreed(j)
 	}
 	j.QueueName, j.Queue = name, q

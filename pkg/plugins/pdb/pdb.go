@@ -12,7 +12,8 @@ import (
 // Name is the name of the plugin in the configuration.
 const Name = "pdb"
 
-const spent = "pdb (their disruption budget is spent)"
+// Spent is why pods are protected.
+const Spent = "pdb (their disruption budget is spent)"
 
 // Factory makes the plugin.
 func Factory() framework.PluginFactory {
@@ -53,7 +54,7 @@ func (p *plugin) vote(d *framework.VictimProposal) (framework.Vote, string) {
 			}
 			p.needs[i].evictions++
 			if p.needs[i].evictions > b.Left() {
-				return framework.Reject, spent
+				return framework.Reject, Spent
 			}
 		}
 	}

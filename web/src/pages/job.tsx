@@ -23,9 +23,6 @@ function Fields({ of }: { of: Record<string, unknown> }) {
     <dd>{typeof value === "string" ? (/^\d{4}-\d\d-\d\dT/.test(value) ? clock(value) : value) : typeof value === "object" ? JSON.stringify(value) : String(value)}</dd></div>)}</dl>;
 }
 
-/** missingPods are the reasons for which the controllers, and not the scheduler, know more. */
-const missingPods = new Set(["NotEnoughTasks", "NotEnoughPodsOfTask", "PodsMissing"]);
-
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return <div><dt>{name}</dt><dd>{children}</dd></div>;
 }
@@ -59,7 +56,7 @@ function Story({ answer, namespace }: { answer: JobAnswer; namespace: string }) 
       {c.promised && c.promised.length > 0 && <Histogram reasons={c.promised} label="Nodes with room that is promised" />}
       {c.protected && c.protected.length > 0 && <table><caption>Pods that may not be evicted for it</caption><thead><tr><th scope="col">Pods</th><th scope="col">Rule</th></tr></thead>
         <tbody>{c.protected.map((p) => <tr key={p.rule}><td class="number">{p.pods}</td><td>{p.rule}</td></tr>)}</tbody></table>}
-      {missingPods.has(c.code) && <p>Pods of it do not exist. Why their controller has not made them, such as a quota of the namespace, its status says: <code>kubectl -n {namespace} describe vcjob {name}</code></p>}
+      {c.code === "FailedCreate" && <p>What its quotas allow, a shell says: <code>kubectl -n {namespace} describe resourcequota</code></p>}
       {c.waits && <p class="muted">The same in a shell: <code>hekla why job {name} -n {namespace}</code></p>}
     </section>
     {c.waits && <Card title="What would make it start now">

@@ -58,6 +58,10 @@ const (
 
 	// StandInsKey, on a PodGroup, says which nodes are held for pods that do not exist yet.
 	StandInsKey = "hekla.sh/stand-ins"
+
+	// PodsRefusedKey, on the PodGroup of a Job, says why the API server refuses pods of the Job. The controllers write it, and remove it once
+	// the pods are made.
+	PodsRefusedKey = "hekla.sh/pods-refused"
 )
 
 // Keys that say how a pod, or the pods of a PodGroup, may be treated.

@@ -1,0 +1,116 @@
+package order
+
+import (
+	"slices"
+	"time"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/framework"
+)
+
+// Waits reports whether a job is pending admission or waits for nodes.
+func Waits(j *cluster.Job) bool {
+	return j.Queue != nil && !j.IsForeign && !j.Over() && (j.IsPendingAdmission() || j.Count(cluster.Pending) > 0 || j.Plan != nil)
+}
+
+// line is what the jobs have in common among which a job has its place.
+type line struct {
+	queue              *cluster.Queue
+	isPendingAdmission bool
+}
+
+// Backlog is the order of the waiting jobs. The zero value is ready for use.
+type Backlog struct {
+	version uint64 // of the model
+	at      time.Time
+	lines   map[line]*ordered
+	queues  []*cluster.Queue // those with waiting jobs
+}
+
+// ordered are the jobs of a line.
+type ordered struct {
+	jobs     []*cluster.Job
+	isSorted bool
+}
+
+const (
+	// Life is how old the order of a long backlog may be, Short how many jobs are not yet one.
+	Life  = time.Second
+	Short = 500
+)
+
+// Around returns the jobs that wait like a job, in order, and the queues with waiting jobs. version is that of the model. The caller must
+// not change the slices.
+func (b *Backlog) Around(j *cluster.Job, s *framework.Session, version uint64) ([]*cluster.Job, []*cluster.Queue) {
+	waiting, now := s.Cluster.Waiting(), s.Now
+	isOld := b.version != version && (len(waiting) <= Short || now.Before(b.at) || now.Sub(b.at) >= Life || !slices.Contains(b.of(j).jobs, j))
+	if b.lines == nil || isOld {
+		b.group(waiting)
+		b.version, b.at = version, now
+	}
+	found := b.of(j)
+	if !found.isSorted {
+		slices.SortFunc(found.jobs, s.CompareJobs)
+		found.isSorted = true
+	}
+	return found.jobs, b.queues
+}
+
+// of returns the line of a job, empty if there is none.
+func (b *Backlog) of(j *cluster.Job) *ordered {
+	if found := b.lines[lineOf(j)]; found != nil {
+		return found
+	}
+	return &ordered{}
+}
+
+// group groups the jobs that wait. Lines that were sorted before are nearly sorted then.
+func (b *Backlog) group(jobs []*cluster.Job) {
+	old := b.lines
+	b.lines, b.queues = map[line]*ordered{}, nil
+	has := map[*cluster.Queue]bool{}
+	for _, j := range jobs {
+		if !Waits(j) {
+			continue
+		}
+		of := lineOf(j)
+		found := b.lines[of]
+		if found == nil {
+			found = &ordered{}
+			b.lines[of] = found
+		}
+		if found.jobs = append(found.jobs, j); !has[of.queue] {
+			has[of.queue] = true
+			b.queues = append(b.queues, of.queue)
+		}
+	}
+	for of, found := range b.lines {
+		if before := old[of]; before != nil && before.isSorted {
+			found.sortLike(before.jobs)
+		}
+	}
+}
+
+// sortLike puts the jobs into an order that they had, new ones last.
+func (o *ordered) sortLike(before []*cluster.Job) {
+	left := make(map[*cluster.Job]bool, len(o.jobs))
+	for _, j := range o.jobs {
+		left[j] = true
+	}
+	jobs := make([]*cluster.Job, 0, len(o.jobs))
+	for _, j := range before {
+		if left[j] {
+			jobs, left[j] = append(jobs, j), false
+		}
+	}
+	for _, j := range o.jobs {
+		if left[j] {
+			jobs = append(jobs, j)
+		}
+	}
+	o.jobs = jobs
+}
+
+func lineOf(j *cluster.Job) line {
+	return line{queue: j.Queue, isPendingAdmission: j.IsPendingAdmission()}
+}

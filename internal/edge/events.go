@@ -166,6 +166,8 @@ func (w *eventWriter) next(ctx context.Context) bool {
 		if correlated, err = w.correlator.EventCorrelate(e); err != nil || correlated.Skip {
 			return true
 		}
+		// The library leaves these out of what it merges.
+		correlated.Event.ReportingController, correlated.Event.Related = e.ReportingController, e.Related
 	}
 	backOff := apiserver.RequestBackOff
 	for requests := 1; ; requests++ {

@@ -15,12 +15,13 @@ func (c *Counts) Refusal(slot int32) string {
 	if why := c.skewed(slot); why != "" {
 		return why
 	}
-	return c.refusalByAffinity(slot)
+	return c.refusalByAffinity(slot, c.keys)
 }
 
-func (c *Counts) refusalByAffinity(slot int32) string {
+// refusalByAffinity looks at some keys. The others must not refuse.
+func (c *Counts) refusalByAffinity(slot int32, keys []*keyCounts) string {
 	isNear, isApart, isRepelled := true, true, false
-	for _, k := range c.keys {
+	for _, k := range keys {
 		domain := k.at(slot)
 		if domain < 0 {
 			if k.isAsked {
@@ -113,9 +114,18 @@ type Front struct {
 
 // Rate judges groups of nodes. Together they have all nodes that pass everything else.
 func (c *Counts) Rate(fronts []Front) {
+	c.refusing, c.scoring = c.refusing[:0], c.scoring[:0]
+	for _, k := range c.keys {
+		if k.isAsked || len(k.apart) > 0 || len(k.repelled) > 0 {
+			c.refusing = append(c.refusing, k)
+		}
+		if len(k.points) > 0 {
+			c.scoring = append(c.scoring, k)
+		}
+	}
 	for i := range fronts {
 		f := &fronts[i]
-		f.Score, f.IsRefused = 0, c.Refusal(f.Slot) != ""
+		f.Score, f.IsRefused = 0, c.skewed(f.Slot) != "" || c.refusalByAffinity(f.Slot, c.refusing) != ""
 	}
 	c.rateAffinity(fronts)
 	c.rateSpread(fronts)
@@ -123,7 +133,7 @@ func (c *Counts) Rate(fronts []Front) {
 
 // rateAffinity adds the scores of InterPodAffinity.
 func (c *Counts) rateAffinity(fronts []Front) {
-	if c.policy.AffinityWeight == 0 {
+	if c.policy.AffinityWeight == 0 || len(c.scoring) == 0 {
 		return
 	}
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
@@ -145,10 +155,10 @@ func (c *Counts) rateAffinity(fronts []Front) {
 	}
 }
 
-// pointsOf is the score of a node by affinity, before it is normalised.
+// pointsOf is the score of a node by affinity, before it is normalised. Rate has looked which keys have a say.
 func (c *Counts) pointsOf(slot int32) (points int64) {
-	for _, k := range c.keys {
-		if domain := k.at(slot); domain >= 0 && len(k.points) > 0 {
+	for _, k := range c.scoring {
+		if domain := k.at(slot); domain >= 0 {
 			points += int64(k.points.at(domain))
 		}
 	}

@@ -32,7 +32,8 @@ type Counts struct {
 	version    uint64
 	rated      uint64 // how often nodes were rated
 
-	raw []int64 // space to work in: by front, the score before it is normalised
+	raw               []int64      // space to work in: by front, the score before it is normalised
+	refusing, scoring []*keyCounts // space to work in: the keys that may refuse nodes, and that have a say in the scores
 
 	affinity, anti []fwk.AffinityTerm         // that are required, namespaces resolved
 	near, apart    []fwk.WeightedAffinityTerm // that are preferred

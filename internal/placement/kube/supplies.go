@@ -123,11 +123,8 @@ func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
 	}
 	var say []scorer
 	for _, scorer := range p.scorers[looksAtSupplies] {
-		if !s.mayDiffer(&scorer) {
-			continue
-		}
-		if !p.preScore(scorer, s.lasting.state, s.pod, p.infos, &say).IsNone() {
-			continue // it has skipped the pod, which has no volumes to bind
+		if s.mayDiffer(&scorer) { // one that skips the pod, which has no volumes to bind, has no say
+			p.preScore(scorer, s.lasting.state, s.pod, p.infos, &say)
 		}
 	}
 	if len(say) == 0 {

@@ -109,8 +109,6 @@ func New(clients *apiserver.Clients, options Options) (*Inbox, error) {
 
 		"poddisruptionbudgets": i.core.Policy().V1().PodDisruptionBudgets().Informer(),
 		"resourcequotas":       i.core.Core().V1().ResourceQuotas().Informer(),
-		"limitranges":          i.core.Core().V1().LimitRanges().Informer(),
-		"runtimeclasses":       i.core.Node().V1().RuntimeClasses().Informer(),
 
 		"persistentvolumeclaims": i.core.Core().V1().PersistentVolumeClaims().Informer(),
 		"persistentvolumes":      i.core.Core().V1().PersistentVolumes().Informer(),

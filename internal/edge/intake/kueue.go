@@ -61,6 +61,7 @@ func (k *kueue) watch(ctx context.Context) {
 				if err == nil && k.begin() == nil {
 					isWatching = true
 					k.inbox.batch.StartWithContext(ctx)
+					k.inbox.core.StartWithContext(ctx)
 					k.closed.Do(func() { close(k.known) })
 				}
 			case apierrors.IsNotFound(err):
@@ -91,7 +92,7 @@ func isOpen(c <-chan struct{}) bool {
 	}
 }
 
-// begin makes the watches.
+// begin makes the watches: of the kinds of Kueue, and of those that only say what the pods of its Workloads will get.
 func (k *kueue) begin() error {
 	kinds := k.inbox.batch.Kueue().V1beta2()
 	watched := map[string]toolscache.SharedIndexInformer{
@@ -104,6 +105,8 @@ func (k *kueue) begin() error {
 		k.stores = append(k.stores, informer.GetStore())
 	}
 	k.mutex.Unlock()
+	watched["limitranges"] = k.inbox.core.Core().V1().LimitRanges().Informer()
+	watched["runtimeclasses"] = k.inbox.core.Node().V1().RuntimeClasses().Informer()
 	return k.inbox.watchAll(watched)
 }
 

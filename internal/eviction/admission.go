@@ -1,7 +1,6 @@
 package eviction
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,14 +17,22 @@ import (
 )
 
 // CouldAdmit reports whether a job would be admitted after evictions that are allowed for it (rule J4). If not, why says what prevents
-// the evictions, to be shown beside the refusal. It may be nil. The model stays unchanged.
+// the evictions, to be shown beside the refusal, and what could make them possible. The model stays unchanged.
 func (f *Search) CouldAdmit(j *cluster.Job) (ok bool, why *verdict.Verdict) {
+	var help verdict.Help
 	for _, scope := range f.scopes(j) {
 		admits, refusal := f.admission.couldAdmit(scope, j)
 		if admits {
 			return true, nil
 		}
-		why = cmp.Or(why, refusal)
+		help |= refusal.Help
+		if why == nil || !why.Looked && why.Detail == "" { // it says nothing that is shown
+			why = refusal
+		}
+	}
+	if why != nil && why.Help != help {
+		both := *why
+		both.Help, why = help, &both
 	}
 	return false, why
 }
@@ -43,10 +50,10 @@ func (m *admission) couldAdmit(scope decision.Scope, j *cluster.Job) (ok bool, w
 	f := m.search
 	f.forgetIfDecided()
 	if j.NeverPreempts || !f.mayFindVictims(scope, j) {
-		return false, nil
+		return false, withoutVictims(scope)
 	}
 	if j.Count(cluster.Pending) > 0 && j.Valid() >= j.MinMember && !f.session.IsStarving(j) {
-		return false, nil // its minimum is placed, and the action evicts no pods for a surplus
+		return false, anyMayHelp // its minimum is placed, and the action evicts no pods for a surplus
 	}
 	request := m.requestOf(scope, j)
 	if why := m.neverFits(&request); why != "" {
@@ -59,7 +66,7 @@ func (m *admission) couldAdmit(scope decision.Scope, j *cluster.Job) (ok bool, w
 	}
 	if !m.hasTime(j, scope) {
 		f.session.Cluster.Postpone(j, scope)
-		return false, nil
+		return false, anyMayHelp
 	}
 	r := m.try(&request)
 	if r == nil {
@@ -67,6 +74,22 @@ func (m *admission) couldAdmit(scope decision.Scope, j *cluster.Job) (ok bool, w
 	}
 	m.remember(&request, r)
 	return false, r.why
+}
+
+// anyMayHelp is a refusal that says nothing to users.
+var anyMayHelp = &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps}
+
+// noVictims and noOwnVictims are the refusals if no pod may be evicted: from any queue, or from the job's own.
+var (
+	noVictims    = &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpVictims | verdict.HelpJob}
+	noOwnVictims = &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpOwnVictims | verdict.HelpJob}
+)
+
+func withoutVictims(scope decision.Scope) *verdict.Verdict {
+	if scope == decision.BetweenJobs || scope == decision.WithinJob {
+		return noOwnVictims
+	}
+	return noVictims
 }
 
 // maxAsked limits how many pods one action tries as victims in one cycle for jobs pending admission of different shapes: about a second.
@@ -207,7 +230,7 @@ func (m *admission) try(request *admissionRequest) *refusedRequest {
 	if last == nil {
 		last = s.MayEnqueue(j) // no pod was tried as a victim
 	}
-	r := &refusedRequest{whatever: noneUnprotected, byAmounts: isAboutAmounts(last)}
+	r := &refusedRequest{whatever: noneUnprotected, byAmounts: isAboutAmounts(last), why: anyMayHelp}
 	x.Undo()
 	if r.whatever || r.byAmounts {
 		r.why = m.protected(a)
@@ -220,14 +243,14 @@ func isAboutAmounts(v *verdict.Verdict) bool {
 	return v != nil && slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.TooLargeForQueue}, v.Code)
 }
 
-// protected says which pods may not be evicted for the preemptor, nil if all may.
+// protected says which pods may not be evicted for the preemptor, if not all may.
 func (m *admission) protected(a *attempt) *verdict.Verdict {
 	if a.rules.Scope == decision.BetweenQueues && a.rules.Preemptor.IsLone() && m.search.session.Policy.Evicts(decision.Anywhere) {
-		return nil // the action with that scope reports the same pods
+		return anyMayHelp // the action with that scope reports the same pods
 	}
 	spared := a.spared()
 	if len(spared) == 0 {
-		return nil
+		return anyMayHelp
 	}
 	return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps, Looked: true, Spared: spared}
 }

@@ -112,27 +112,35 @@ type JobInternals struct {
 	Room                 RoomWait // if the verdict lists HelpRoom
 }
 
-// RoomWait is room that a job waits for: it cannot start before nodes have room for so many pods of a class.
+// RoomWait is room that a job waits for. It cannot start before nodes have room for so many pods of a class, or it is not
+// admitted before so much of a stock is left.
 type RoomWait struct {
 	Class   *Class
-	Pods    int64
+	Stock   Stock // nil if the job waits for nodes
+	Amount  int64
 	Version uint64 // of the room when the job was refused, see [RoomCounter]
 }
 
-// RoomCounter returns for how many pods of a class nodes have room, and a version that grows when a node has room for more.
-type RoomCounter func(k *Class) (pods int64, version uint64)
+// Stock is an amount that admitted jobs share. Two that are equal are the same.
+type Stock interface {
+	// Left returns how much is left now, in the unit of its resource.
+	Left() int64
+}
+
+// RoomCounter returns how much there is of what a job waits for, and a version that is another one if there is more.
+type RoomCounter func(w *RoomWait) (amount int64, version uint64)
 
 // IsThere reports whether there may be enough room that was not there when the job was refused. If there is more, and not
 // enough, it only counts from now on.
 func (w *RoomWait) IsThere(count RoomCounter) bool {
-	if w.Class == nil || !w.Class.InUse() || count == nil {
+	if count == nil || w.Stock == nil && (w.Class == nil || !w.Class.InUse()) {
 		return true
 	}
-	pods, version := count(w.Class)
+	amount, version := count(w)
 	if version == w.Version {
 		return false
 	}
-	if pods >= w.Pods {
+	if amount >= w.Amount {
 		return true
 	}
 	w.Version = version
@@ -147,12 +155,13 @@ type BacklogPlace struct {
 	RestsFor             RestKey
 }
 
-// RestKey is what resting jobs wait for: kinds of help, and with HelpRoom room for so many pods of a class.
+// RestKey is what resting jobs wait for: kinds of help, and with HelpRoom room for so many pods of a class, or so much of a stock.
 type RestKey struct {
-	Help  verdict.Help
-	Queue *quota.Node // nil unless some help is counted by queue
-	Class *Class
-	Pods  int64
+	Help   verdict.Help
+	Queue  *quota.Node // nil unless some help is counted by queue
+	Class  *Class
+	Stock  Stock
+	Amount int64
 }
 
 // SchedulerPods is the number of pods that name a scheduler.

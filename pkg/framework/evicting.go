@@ -17,8 +17,8 @@ type EvictingAction interface {
 	EvictionRules() EvictionRules
 	// AdmitsByEviction reports whether a job could be admitted after evictions that the action may make for it. If so,
 	// enqueue admits the job: while it waits for admission it could not be a preemptor (rule J4). Otherwise why says
-	// what prevents the evictions, and is shown to the user beside the refusal. It may be nil. The model must stay
-	// unchanged.
+	// what prevents the evictions, and is shown to the user beside the refusal. Its Help is what could make them
+	// possible; if it is nil, a change of any pod or queue may. The model must stay unchanged.
 	AdmitsByEviction(s *Session, j *cluster.Job) (ok bool, why *verdict.Verdict)
 	// MakeRoom looks for victims for one job, and puts a plan in force if it finds some. The scheduler calls it before
 	// the first action, for a job whose plan has failed after some victims were gone, so that no other job gets their

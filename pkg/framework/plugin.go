@@ -77,6 +77,14 @@ type JobEnqueuer interface {
 	MayEnqueue(j *cluster.Job) (Vote, *verdict.Verdict)
 }
 
+// Stockkeeper is a [JobEnqueuer] that rejects jobs which need more than is left of an amount. A job that waits for it is not
+// looked at before enough is left.
+type Stockkeeper interface {
+	JobEnqueuer
+	// Lacking returns a stock of which less is left than the job needs, and how much it needs. It is nil if there is none.
+	Lacking(j *cluster.Job) (stock cluster.Stock, needed int64)
+}
+
 // AdmissionLimiter says whether a job may not be admitted, whatever room there is (enableJobEnqueued). It is asked before every
 // JobEnqueuer, also about jobs without minResources, and evictions do not help. The first verdict counts.
 type AdmissionLimiter interface {

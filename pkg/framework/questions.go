@@ -76,6 +76,24 @@ func (q Questions) MayEnqueue(j *cluster.Job) *verdict.Verdict {
 	return nil
 }
 
+// lacking returns a stock of which less is left than a job needs to be admitted, nil if there is none. Only the plugins of the
+// first tier that votes are asked, because a plugin before them could let the job in all the same.
+func (q Questions) lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
+	for _, tier := range q.Policy.jobEnqueuers {
+		for _, plugin := range tier {
+			if keeper, ok := plugin.(Stockkeeper); ok {
+				if stock, needed := keeper.Lacking(j); stock != nil {
+					return stock, needed
+				}
+			}
+		}
+		if len(tier) > 0 {
+			break
+		}
+	}
+	return nil, 0
+}
+
 // LimitAdmission asks whether a job may not be admitted, whatever room there is. Nil means that it may.
 func (q Questions) LimitAdmission(j *cluster.Job) *verdict.Verdict {
 	for _, plugin := range q.Policy.admissionLimiters {

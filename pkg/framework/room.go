@@ -11,7 +11,7 @@ type rooms struct {
 	session *Session
 	roomed  map[*cluster.Job]bool           // only room has helped them, see LacksRoom
 	behind  map[*cluster.Job][]*cluster.Job // others of the same queue that wait for the same room and have not joined
-	counted map[*cluster.Class]counted
+	counted map[*cluster.Class]counted      // the room on nodes
 }
 
 func newRooms(s *Session) rooms {
@@ -23,7 +23,7 @@ func newRooms(s *Session) rooms {
 func (r *rooms) join(jobs []*cluster.Job) {
 	queues := map[*cluster.Queue][]*cluster.Job{}
 	for _, j := range jobs {
-		if j.Queue == nil || j.IsPendingAdmission() {
+		if j.Queue == nil {
 			r.joinOne(j)
 			continue
 		}
@@ -59,8 +59,8 @@ func (r *rooms) joinOne(j *cluster.Job) bool {
 // hasRoomFor reports whether there is still as much room as a job waited for.
 func (r *rooms) hasRoomFor(j *cluster.Job) bool {
 	w := r.session.Cluster.RoomWait(j)
-	pods, _ := r.count(w.Class)
-	return pods >= w.Pods
+	amount, _ := r.count(&w)
+	return amount >= w.Amount
 }
 
 // JoinBehind adds to the session the jobs that are behind another in their queue and wait for the same room, unless there
@@ -85,9 +85,18 @@ type counted struct {
 	pods              int64
 }
 
-// count counts the room on nodes now and in the outlook. Jobs of one class ask one after the other, so it keeps what it
-// has counted until a node changes. The Placer must be a [RoomCounter].
-func (r *rooms) count(k *cluster.Class) (pods int64, version uint64) {
+// count counts what a job waits for. The Placer must be a [RoomCounter].
+func (r *rooms) count(w *cluster.RoomWait) (amount int64, version uint64) {
+	if w.Stock == nil {
+		return r.onNodes(w.Class)
+	}
+	left := w.Stock.Left()
+	return left, uint64(left)
+}
+
+// onNodes counts the room on nodes now and in the outlook. Jobs of one class ask one after the other, so it keeps what it
+// has counted until a node changes.
+func (r *rooms) onNodes(k *cluster.Class) (pods int64, version uint64) {
 	s := r.session
 	_, position, _ := s.Cluster.Changes(0)
 	if known, ok := r.counted[k]; ok && known.position == position {
@@ -112,8 +121,24 @@ func (s *Session) WaitForRoom(j *cluster.Job, k *cluster.Class, pods int) bool {
 	if there, _ := now.Room(k); there >= int64(pods) {
 		return false
 	}
-	_, version := s.rooms.count(k)
-	s.Cluster.WaitForRoom(j, cluster.RoomWait{Class: k, Pods: int64(pods), Version: version})
+	_, version := s.rooms.onNodes(k)
+	s.Cluster.WaitForRoom(j, cluster.RoomWait{Class: k, Amount: int64(pods), Version: version})
+	return true
+}
+
+// WaitForAdmission notes what a job that was not admitted waits for, if it lacks an amount without which no plugin can let it in.
+// It reports whether that is so. Then [verdict.HelpRoom] takes the place of the plugin's help in the verdict.
+func (s *Session) WaitForAdmission(j *cluster.Job) bool {
+	if _, ok := s.Placer.(RoomCounter); !ok || s.trial {
+		return false
+	}
+	stock, needed := s.lacking(j)
+	if stock == nil {
+		return false
+	}
+	w := cluster.RoomWait{Stock: stock, Amount: needed}
+	_, w.Version = s.rooms.count(&w)
+	s.Cluster.WaitForRoom(j, w)
 	return true
 }
 

@@ -101,11 +101,16 @@ func (v *View) Full(n *Node, c Claim) (highest, lowest *Node) {
 
 // Room is how much more of a resource a node may use under its own ceiling and those above it. It is negative if one is
 // exceeded.
-func (v *View) Room(n *Node, d resources.Dim) int64 {
+func (v *View) Room(n *Node, d resources.Dim) int64 { return v.room(n, d, Allocated) }
+
+// room is the room for a claim that the part of the usage counts against in addition to Allocated.
+func (v *View) room(n *Node, d resources.Dim, beside Part) int64 {
+	c := Claim{beside: beside}
 	used, withheld := v.used(n, d)
+	used += c.besides(v.Held(n), d)
 	room := v.Of(n).Ceiling.Value(d) - max(used, withheld)
 	if above := v.above(n); above != nil {
-		room = min(room, v.Room(above, d))
+		room = min(room, v.room(above, d, beside))
 	}
 	if free := max(withheld-max(used, 0), 0); room < resources.Unlimited-free {
 		room += free

@@ -186,6 +186,36 @@ func available(n *quota.Node, d resources.Dim) int64 {
 	return here + max(withheld-used(n, d), 0)
 }
 
+// admitter admits by one view.
+type admitter struct{ view *quota.View }
+
+func (a *admitter) AdmissionView(bool) *quota.View { return a.view }
+
+// checkStock checks that a job which is not admitted lacks something, and no other does.
+func checkStock(r *rapid.T, view *quota.View, n *quota.Node, request resources.Vector) {
+	by, claim := &admitter{view}, quota.ToAdmit(request, nil)
+	stock, needed, lacks := quota.Lacking(by, false, n, claim)
+	if fits := view.Fits(n, claim); fits == lacks {
+		r.Fatalf("%v fits into %s: %t, and lacks something: %t", request, n.Name, fits, lacks)
+	}
+	if !lacks {
+		return
+	}
+	left := max(stock.Left(), 0)
+	if needed <= left {
+		r.Fatalf("%d is left in %s, and %d does not fit", left, n.Name, needed)
+	}
+	for d := range request { // as much as is left fits
+		if request[d] == needed {
+			request := make(resources.Vector, len(request))
+			request[d] = left
+			if s, _, lacks := quota.Lacking(by, false, n, quota.ToAdmit(request, nil)); lacks && s == stock {
+				r.Fatalf("%d is left in %s, and does not fit", left, n.Name)
+			}
+		}
+	}
+}
+
 func TestAClaimFitsWhereThereIsRoomAtEveryLevel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := drawForest(r, rapid.Bool().Draw(r, "withholding"))
@@ -194,7 +224,11 @@ func TestAClaimFitsWhereThereIsRoomAtEveryLevel(t *testing.T) {
 		for range rapid.IntRange(0, 6).Draw(r, "bookings") {
 			tree.Book(rapid.SampledFrom(nodes).Draw(r, "node"), quota.Allocated, drawAmounts(r, "held").vector(), +1)
 		}
+		for range rapid.IntRange(0, 3).Draw(r, "admitted") {
+			tree.Book(rapid.SampledFrom(nodes).Draw(r, "queue"), quota.Inqueue, drawAmounts(r, "lacking").vector(), +1)
+		}
 		n, request := rapid.SampledFrom(nodes).Draw(r, "asked"), drawAmounts(r, "request").vector()
+		checkStock(r, view, n, request)
 		fits := true
 		for d, need := range request {
 			room, want := view.Room(n, resources.Dim(d)), available(n, resources.Dim(d))

@@ -57,10 +57,17 @@ func (a action) Execute(s *framework.Session) {
 	for turn.Len() > 0 {
 		q := turn.Pop()
 		j := jobs[q].Pop()
-		if comesLast(s, j) {
+		switch {
+		case s.LacksRoom(j):
+		case comesLast(s, j):
 			last = append(last, j)
-		} else {
+		default:
 			s.LookAt(j, func() { a.tryAdmit(s, j) })
+		}
+		for _, next := range s.JoinBehind(j) {
+			if next.IsPendingAdmission() {
+				jobs[q].Push(next)
+			}
 		}
 		if jobs[q].Len() > 0 {
 			turn.Push(q)
@@ -83,11 +90,13 @@ func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Ver
 		if ok {
 			return true, nil
 		}
+		if why == nil { // a change of any pod may make it evictable
+			why = &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpPod | verdict.HelpQueue}
+		}
 		both := *refusal.With(why) // the plugin that returned it may keep it
-		if why != nil && both.Detail != why.Detail && why.Detail != "" {
+		if both.Detail != why.Detail && why.Detail != "" {
 			both.Detail = strings.Join(slices.DeleteFunc([]string{both.Detail, why.Detail}, func(s string) bool { return s == "" }), "; ")
 		}
-		both.Help |= verdict.HelpPod | verdict.HelpQueue // a change of any pod may make it evictable
 		refusal = &both
 	}
 	return false, refusal
@@ -108,6 +117,11 @@ func (a action) tryAdmit(s *framework.Session, j *cluster.Job) {
 	}
 	if j.MinResources != nil {
 		if v := s.MayEnqueue(j); v != nil {
+			if s.WaitForAdmission(j) {
+				waits := *v // the plugin may keep it
+				waits.Help = verdict.HelpRoom | v.Help&verdict.HelpTime
+				v = &waits
+			}
 			if ok, v := mayBeMadeRoomFor(s, j, v); !ok {
 				s.AddVerdict(j, v)
 				return

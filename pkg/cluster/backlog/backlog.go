@@ -163,7 +163,8 @@ func KeyOf(j *cluster.Job) cluster.RestKey {
 		key.Queue = j.QuotaNode()
 	}
 	if waitsForRoom(j) {
-		key.Class, key.Pods = j.Internal.Room.Class, j.Internal.Room.Pods
+		room := &j.Internal.Room
+		key.Class, key.Stock, key.Amount = room.Class, room.Stock, room.Amount
 	}
 	return key
 }
@@ -191,7 +192,7 @@ func (b *Backlog) awakenHelped(counts *wake.Counts, room cluster.RoomCounter, be
 				b.Attend(j)
 			}
 			delete(b.resting, key)
-		} else if key.Class != nil && g.room.IsThere(room) {
+		} else if (key.Class != nil || key.Stock != nil) && g.room.IsThere(room) {
 			roomed[key] = slices.Clone(g.jobs)
 		}
 	}

@@ -193,7 +193,7 @@ func (a *attention) IsHelped(j *cluster.Job) bool {
 // Retry returns the waiting jobs that something may have helped, see [backlog.Backlog.Retry]. room may be nil.
 func (a *attention) Retry(now time.Time, room cluster.RoomCounter) (helped []*cluster.Job, roomed backlog.Roomed) {
 	if a.world.Overlook != nil && a.world.Overlook(wake.RoomCounted) {
-		room = func(*cluster.Class) (int64, uint64) { return 0, 0 }
+		room = func(*cluster.RoomWait) (int64, uint64) { return 0, 0 }
 	}
 	return a.backlog.Retry(now, &a.world.Counts, room, a.ShouldRetry)
 }
@@ -201,7 +201,7 @@ func (a *attention) Retry(now time.Time, room cluster.RoomCounter) (helped []*cl
 // Look must be called when a roomed job of Retry is looked at.
 func (a *attention) Look(j *cluster.Job, now time.Time) { a.backlog.Look(j, now) }
 
-// WaitForRoom says that a job cannot start before there is more room for pods of a class. Its verdict must list HelpRoom.
+// WaitForRoom says that a job cannot start, or be admitted, before there is more room. Its verdict must list HelpRoom.
 func (a *attention) WaitForRoom(j *cluster.Job, w cluster.RoomWait) { j.Internal.Room = w }
 
 // RoomWait returns what was last said to WaitForRoom about a job.

@@ -94,10 +94,7 @@ func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 
 // MayEnqueue admits a job that fits under the ceilings of its queue and all above it, beside the jobs admitted before.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
-	view := p.view
-	if j.AwaitsPods() {
-		view = p.attainable
-	}
+	view := p.AdmissionView(j.AwaitsPods())
 	if v := p.refusal(view, j.Queue, quota.ToAdmit(j.MinResources, j)); v != nil {
 		return framework.Reject, v
 	}
@@ -105,6 +102,22 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 		return framework.Abstain, nil
 	}
 	return framework.Permit, nil
+}
+
+// AdmissionView has the ceilings by which jobs are admitted.
+func (p *plugin) AdmissionView(wide bool) *quota.View {
+	if wide {
+		return p.attainable
+	}
+	return p.view
+}
+
+// Lacking returns what MayEnqueue refuses a job for.
+func (p *plugin) Lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
+	if stock, needed, ok := quota.Lacking(p, j.AwaitsPods(), &j.Queue.Node, quota.ToAdmit(j.MinResources, j)); ok {
+		return stock, needed
+	}
+	return nil, 0
 }
 
 // refusal says why a claim does not fit. It names the highest queue that is full.

@@ -153,6 +153,20 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
+// AdmissionView has the capabilities as they are written.
+func (p *plugin) AdmissionView(bool) *quota.View { return p.written }
+
+// Lacking returns what MayEnqueue refuses a job for.
+func (p *plugin) Lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
+	if !p.subtrees.Contains(j.QuotaNode()) {
+		return nil, 0
+	}
+	if stock, needed, ok := quota.Lacking(p, false, j.QuotaNode(), quota.ToAdmit(j.MinResources, j)); ok {
+		return stock, needed
+	}
+	return nil, 0
+}
+
 // refusal says why a claim does not fit. It names the highest queue that is full.
 func (p *plugin) refusal(n *quota.Node, claim quota.Claim) *verdict.Verdict {
 	if !p.subtrees.Contains(n) {

@@ -80,29 +80,49 @@ func (p *plugin) times(amount int64) int64 {
 
 // MayEnqueue permits a job that fits beside what is used and what admitted jobs lack.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
-	for i := range j.MinResources {
-		if d := resources.Dim(i); p.need(j, d) > max(p.room(j, d), 0) {
-			return framework.Reject, p.refusal(j)
-		}
+	if stock, _ := p.Lacking(j); stock != nil {
+		return framework.Reject, p.refusal(j)
 	}
 	return framework.Permit, nil
+}
+
+// Lacking returns the first resource of which the job needs more than admitted jobs may still lack.
+func (p *plugin) Lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
+	for i := range j.MinResources {
+		s := p.stock(j, resources.Dim(i))
+		if need := p.need(j, s.resource); need > s.Left() {
+			return s, need
+		}
+	}
+	return nil, 0
+}
+
+// stock is how much more of a resource admitted jobs may lack.
+type stock struct {
+	plugin   *plugin
+	resource resources.Dim
+	wide     bool // for jobs without pods yet
+}
+
+func (p *plugin) stock(j *cluster.Job, d resources.Dim) stock {
+	return stock{plugin: p, resource: d, wide: j.AwaitsPods()}
+}
+
+// Left is never below 0.
+func (s stock) Left() int64 {
+	c, d := s.plugin.cluster, s.resource
+	left := -c.Root().Subtree.Inqueue.At(d)
+	if s.wide {
+		left += s.plugin.wide.At(d) - used(&c.Totals, d) - used(&c.Tainted, d)
+	} else {
+		left += s.plugin.limit.At(d) - used(&c.Totals, d)
+	}
+	return max(left, 0)
 }
 
 // need is what the job would lack of a resource once it is admitted.
 func (p *plugin) need(j *cluster.Job, d resources.Dim) int64 {
 	return j.LacksResource(d)
-}
-
-// room is how much more of a resource admitted jobs may lack.
-func (p *plugin) room(j *cluster.Job, d resources.Dim) int64 {
-	c := p.cluster
-	left := -c.Root().Subtree.Inqueue.At(d)
-	if j.AwaitsPods() {
-		left += p.wide.At(d) - used(&c.Totals, d) - used(&c.Tainted, d)
-	} else {
-		left += p.limit.At(d) - used(&c.Totals, d)
-	}
-	return left
 }
 
 // used is what is used of a resource. Pipelined tasks count, and pods that are being evicted do not, just as in the
@@ -115,7 +135,7 @@ func (p *plugin) refusal(j *cluster.Job) *verdict.Verdict {
 	v := &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpNode | verdict.HelpQueue}
 	for i := range j.MinResources {
 		d := resources.Dim(i)
-		if need, have := p.need(j, d), max(p.room(j, d), 0); need > have {
+		if need, have := p.need(j, d), p.stock(j, d).Left(); need > have {
 			v.Shortages = append(v.Shortages, verdict.Shortage{Resource: p.cluster.Resources.Name(d), Need: need, Have: have})
 		}
 	}

@@ -239,10 +239,7 @@ func (p *plugin) deserves(q *cluster.Queue, shortages []verdict.Shortage) string
 
 // MayEnqueue admits a job that fits under the ceiling of its queue, beside the jobs admitted before.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
-	view, claim := p.view, quota.ToAdmit(j.MinResources, j)
-	if j.AwaitsPods() {
-		view = p.attainable
-	}
+	view, claim := p.AdmissionView(j.AwaitsPods()), quota.ToAdmit(j.MinResources, j)
 	switch {
 	case !view.Fits(&j.Queue.Node, claim):
 		return framework.Reject, view.Refusal(p.cluster.Resources, &j.Queue.Node, claim)
@@ -250,4 +247,20 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 		return framework.Abstain, nil
 	}
 	return framework.Permit, nil
+}
+
+// AdmissionView has the ceilings by which jobs are admitted.
+func (p *plugin) AdmissionView(wide bool) *quota.View {
+	if wide {
+		return p.attainable
+	}
+	return p.view
+}
+
+// Lacking returns what MayEnqueue refuses a job for.
+func (p *plugin) Lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
+	if stock, needed, ok := quota.Lacking(p, j.AwaitsPods(), &j.Queue.Node, quota.ToAdmit(j.MinResources, j)); ok {
+		return stock, needed
+	}
+	return nil, 0
 }

@@ -27,6 +27,7 @@ type event struct {
 
 	plugins    []string
 	sharer     string
+	tree       bool // queues form one
 	actions    string
 	never      bool        // whole gangs may not go
 	situations []situation // all, if it names none
@@ -96,7 +97,7 @@ func gangOf(name, class string, least int32, options ...func(*schedulingv1beta1.
 // run plays an event on a situation: was is whether the preemptor had its place before, is whether it has it after.
 func (e event) run(t *testing.T, s situation, overlook func(wake.Cause) bool) (was, is bool, l *run) {
 	t.Helper()
-	c := configuration{actions: e.actions, plugins: e.plugins, sharer: e.sharer, whole: !e.never}
+	c := configuration{actions: e.actions, plugins: e.plugins, sharer: e.sharer, tree: e.tree, whole: !e.never}
 	if c.actions == "" {
 		c.actions = actionLists[0]
 	}

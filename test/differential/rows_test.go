@@ -39,7 +39,7 @@ func causes(all ...wake.Cause) []wake.Cause { return all }
 // events are all kinds of events, each with a state in which nothing else is missing.
 func events() map[string]event {
 	all := map[string]event{}
-	for _, some := range []map[string]event{eventsOfNodes(), eventsOfVolumes(), eventsOfDevices(), eventsOfQueues(), eventsOfVictims(), eventsOfJobs()} {
+	for _, some := range []map[string]event{eventsOfNodes(), eventsOfVolumes(), eventsOfDevices(), eventsOfQueues(), eventsOfAdmission(), eventsOfVictims(), eventsOfJobs()} {
 		for name, e := range some {
 			all[name] = e
 		}
@@ -222,6 +222,32 @@ func eventsOfQueues() map[string]event {
 		"a quota goes": {kind: "resourcequotas", causes: causes(wake.QuotaShown), plugins: []string{"resourcequota"}, situations: []situation{free},
 			objects: objects(pendingAdmission, quota("quota", "requests.cpu=500m")), happens: leave(&corev1.ResourceQuota{}, "quota")},
 	}
+}
+
+// eventsOfAdmission are those by which a job is admitted, under each plugin that admits jobs by what is left of an amount.
+func eventsOfAdmission() map[string]event {
+	full := []situation{full}
+	pending := gangOf("preemptor", "high", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1"))
+	narrow := fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=1") })
+	narrowAbove := fixture.Queue("above", func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=1") })
+	below := fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "above" })
+	all := map[string]event{}
+	for name, e := range map[string]event{
+		"overcommit":             {plugins: []string{"overcommit"}},
+		"proportion":             {sharer: "proportion"},
+		"proportion, narrow":     {sharer: "proportion", objects: objects(fixture.Node("n1", "cpu=2"), narrow)},
+		"capacity":               {sharer: "capacity", objects: objects(fixture.Node("n1", "cpu=2"), narrow)},
+		"capacity, narrow above": {sharer: "capacity", tree: true, objects: objects(fixture.Node("n1", "cpu=2"), narrowAbove, below)},
+		"guaranteed-shares":      {plugins: []string{"guaranteed-shares"}, objects: objects(fixture.Node("n1", "cpu=2"), narrow)},
+	} {
+		e.kind, e.situations, e.causes = "pods", full, causes(wake.UsageFreed, wake.RoomFreed)
+		e.objects = append(e.objects, pending, victim())
+		e.happens = leave(&corev1.Pod{}, "victim-0")
+		all["a pod is gone, and a job is admitted: "+name] = e
+		e.happens = alter(&corev1.Pod{}, "victim-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
+		all["a pod finishes, and a job is admitted: "+name] = e
+	}
+	return all
 }
 
 func eventsOfVictims() map[string]event {

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +33,8 @@ const (
 	fieldManager = "hekla"
 	// crdPatience bounds the wait for a CustomResourceDefinition to be established and served.
 	crdPatience = time.Minute
+	// admissionPatience bounds the wait for the API server to read what its admission policies need.
+	admissionPatience = time.Minute
 )
 
 // ReadManifests reads every .yaml file of a tree, in the order of the paths. A document that is no Kubernetes object is
@@ -183,11 +186,26 @@ func (a *applier) apply(ctx context.Context, object *unstructured.Unstructured) 
 		return err
 	}
 	isForced := true
-	_, err = resource.Patch(ctx, object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager: fieldManager,
-		Force:        &isForced,
-	})
-	return err
+	for deadline := time.Now().Add(admissionPatience); ; {
+		_, err = resource.Patch(ctx, object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
+			FieldManager: fieldManager,
+			Force:        &isForced,
+		})
+		if !isNotYetJudged(err) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(processPoll):
+		}
+	}
+}
+
+// isNotYetJudged reports whether the API server refuses an object only because it has not read the parameters of an admission policy
+// yet, which it lists some time after the policy has come.
+func isNotYetJudged(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not yet synced to use for admission")
 }
 
 // awaitServed waits until the definitions are established and discovery knows their kinds: the two do not happen at the

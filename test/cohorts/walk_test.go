@@ -37,7 +37,7 @@ type walk struct {
 	step                     int            // of the walk
 	planned                  map[string]int // by Workload, the step in which its plan was first seen
 	crashes                  int
-	reserved                 int
+	reserved, moved          int
 }
 
 func begin(t *testing.T, seed uint64) *walk {
@@ -219,12 +219,32 @@ func (w *walk) check(o *v1beta2.Workload) {
 	}
 	w.say("the check of %s is %s", o.Name, state)
 	w.Edit(o.Name, func(o *v1beta2.Workload) {
-		o.Status.AdmissionChecks[0].State = state
+		o.Status.AdmissionChecks[0].State, o.Status.AdmissionChecks[0].PodSetUpdates = state, nil
+		if state == v1beta2.CheckReady && !conditions.Is(o, v1beta2.Admitted) && w.random.IntN(2) == 0 {
+			for i := range o.Spec.PodSets {
+				o.Status.AdmissionChecks[0].PodSetUpdates = append(o.Status.AdmissionChecks[0].PodSetUpdates, w.update(o.Spec.PodSets[i].Name))
+			}
+		}
 		if state == v1beta2.CheckRetry && w.random.IntN(2) == 0 {
 			after := int32(w.random.IntN(30))
 			o.Status.AdmissionChecks[0].RequeueAfterSeconds = &after
 		}
 	})
+}
+
+// update is what a check adds to the pods of a pod set. Seldom no node does for them then.
+func (w *walk) update(podSet string) v1beta2.PodSetUpdate {
+	u := v1beta2.PodSetUpdate{Name: podSet, Labels: map[string]string{"checked": "yes"}}
+	switch w.random.IntN(8) {
+	case 0, 1, 2:
+		u.NodeSelector = map[string]string{"flavor-f0": "yes"}
+	case 3, 4, 5:
+		u.NodeSelector = map[string]string{"flavor-f1": "yes"}
+	case 6:
+		u.NodeSelector = map[string]string{"nowhere": "yes"}
+	}
+	w.say("  with %v", u.NodeSelector)
+	return u
 }
 
 // edit changes queues, Cohorts, flavors or nodes.
@@ -361,12 +381,30 @@ func (w *walk) judge(s *decision.WorkloadStatus, o *v1beta2.Workload) {
 	if s.Evict != nil && s.Evict.Preempted != "" {
 		w.judgePreemption(s)
 	}
+	if s.Move != nil {
+		w.moved++
+		w.judgeNodes(s, o, s.Move)
+	}
 	if s.Reserve == nil {
 		return
 	}
 	w.reserved++
-	for i := range s.Reserve.PodSetAssignments {
-		p := &s.Reserve.PodSetAssignments[i]
+	w.judgeNodes(s, o, s.Reserve)
+	if at, is := w.planned[o.Name]; is && at <= w.edited || w.edited == w.step {
+		return // quotas may be smaller than when it was promised
+	}
+	after := o.DeepCopy()
+	if s.Apply(after) {
+		if wrong := w.overdrawn(after); wrong != "" {
+			w.fail("%s is admitted: %s", o.Name, wrong)
+		}
+	}
+}
+
+// judgeNodes checks that an admission names nodes for all pods.
+func (w *walk) judgeNodes(s *decision.WorkloadStatus, o *v1beta2.Workload, a *v1beta2.Admission) {
+	for i := range a.PodSetAssignments {
+		p := &a.PodSetAssignments[i]
 		nodes, err := settings.Nodes(p.TopologyAssignment)
 		if err != nil {
 			w.fail("%s: %v", o.Name, err)
@@ -380,15 +418,6 @@ func (w *walk) judge(s *decision.WorkloadStatus, o *v1beta2.Workload) {
 		}
 		if pods != *p.Count && s.Evict == nil {
 			w.fail("%s gets nodes for %d of %d pods of %s", o.Name, pods, *p.Count, p.Name)
-		}
-	}
-	if at, is := w.planned[o.Name]; is && at <= w.edited || w.edited == w.step {
-		return // quotas may be smaller than when it was promised
-	}
-	after := o.DeepCopy()
-	if s.Apply(after) {
-		if wrong := w.overdrawn(after); wrong != "" {
-			w.fail("%s is admitted: %s", o.Name, wrong)
 		}
 	}
 }
@@ -447,6 +476,13 @@ func (w *walk) comeToRest() {
 
 // awaits reports whether a Workload waits for a time.
 func (w *walk) awaits() bool {
+	isPaused := slices.ContainsFunc(w.Workloads(), func(o *v1beta2.Workload) bool {
+		c := conditions.Of(o, v1beta2.Evicted) // its pods fitted nowhere with what its check had added
+		return c != nil && strings.HasPrefix(c.Message, "With the updates") && strings.HasPrefix(w.Says(o.Name), v1beta2.ReasonPendingEvaluation)
+	})
+	if wake := w.Result.Wake; isPaused && !wake.IsZero() && wake.Before(w.Now.Add(time.Hour)) {
+		return true
+	}
 	return slices.ContainsFunc(w.Workloads(), func(o *v1beta2.Workload) bool {
 		return o.Status.RequeueState != nil && o.Status.RequeueState.RequeueAt != nil && w.Now.Before(o.Status.RequeueState.RequeueAt.Time)
 	})
@@ -518,7 +554,7 @@ func TestWhateverHappensNoRuleIsBroken(t *testing.T) {
 		return otherwise
 	}
 	total, each := number("HEKLA_COHORT_STEPS", 6000), 150
-	steps, evictions, crashes, reserved := 0, 0, 0, 0
+	steps, evictions, crashes, reserved, moved := 0, 0, 0, 0, 0
 	for seed := uint64(number("HEKLA_COHORT_SEED", 0)); steps < total; seed++ {
 		w := begin(t, seed)
 		w.say("seed %d", seed)
@@ -530,10 +566,10 @@ func TestWhateverHappensNoRuleIsBroken(t *testing.T) {
 		}
 		w.rest()
 		steps += each
-		evictions, crashes, reserved = evictions+w.Evictions, crashes+w.crashes, reserved+w.reserved
+		evictions, crashes, reserved, moved = evictions+w.Evictions, crashes+w.crashes, reserved+w.reserved, moved+w.moved
 	}
-	t.Logf("%d steps, %d admissions, %d evictions, %d crashes", steps, reserved, evictions, crashes)
-	if reserved < total/20 || evictions < total/100 || crashes < total/100 {
-		t.Errorf("%d steps with %d admissions, %d evictions and %d crashes test little", steps, reserved, evictions, crashes)
+	t.Logf("%d steps, %d admissions, %d evictions, %d crashes, %d moves", steps, reserved, evictions, crashes, moved)
+	if reserved < total/20 || evictions < total/100 || crashes < total/100 || moved < total/1000 {
+		t.Errorf("%d steps with %d admissions, %d evictions, %d crashes and %d moves test little", steps, reserved, evictions, crashes, moved)
 	}
 }

@@ -45,7 +45,9 @@ func (c Workload) uid() types.UID { return c.UID }
 func (c Workload) urgent(last Change) bool { return last.uid() != c.UID || c.awaited() }
 
 // awaited is true if pods can only be made, or be deleted, after it is written.
-func (c Workload) awaited() bool { return c.Reserve != nil || c.Admit || c.Evict != nil }
+func (c Workload) awaited() bool {
+	return c.Reserve != nil || c.Move != nil || c.Admit || c.Evict != nil
+}
 
 func (c Workload) write(ctx context.Context, clients *apiserver.Clients) error {
 	version, err := c.send(ctx, clients)

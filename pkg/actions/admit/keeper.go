@@ -188,10 +188,15 @@ func (k *keeper) restorePlan(e *workloads.Entry, j *cluster.Job) {
 
 // podset is a pod set of a Workload with the flavors that it holds.
 func (k *keeper) podset(e *workloads.Entry, i int) *cluster.Podset {
+	held, part := &e.Held.PodSets[i], k.part(e, i)
+	return &cluster.Podset{Name: held.Name, Count: int(held.Count), Template: k.forms.Of(k.Cluster.Resources, &e.Workload, &part)}
+}
+
+// part is what of a pod set of a Workload is to be placed.
+func (k *keeper) part(e *workloads.Entry, i int) workload.Part {
 	held := &e.Held.PodSets[i]
 	of := slices.IndexFunc(e.PodSets, func(p workload.PodSet) bool { return p.Name == held.Name })
-	part := workload.Part{PodSet: max(of, 0), Count: held.Count, Flavors: held.Flavors}
-	return &cluster.Podset{Name: held.Name, Count: int(held.Count), Template: k.forms.Of(k.Cluster.Resources, &e.Workload, &part)}
+	return workload.Part{PodSet: max(of, 0), Count: held.Count, Flavors: held.Flavors, Added: held.Added}
 }
 
 // start places what a plan has promised: those who had to leave have left.
@@ -223,7 +228,7 @@ func (k *keeper) start(e *workloads.Entry, j *cluster.Job) {
 	}
 	x.Commit()
 	k.Cluster.Plans().Fulfil(p)
-	if isMoved || len(promised) < pods(e.Held) { // a node that is gone has taken its promises along
+	if isMoved || len(promised) < pods(e.Held) || e.IsToBePlacedAnew() { // a node that is gone has taken its promises along
 		k.fill(e, j)
 		k.move(e)
 	}
@@ -276,6 +281,9 @@ func (k *keeper) expire(e *workloads.Entry, j *cluster.Job) {
 // fill gives each pod of a Workload a node, or a stand-in one. Pods that wait take the places of stand-ins. Pods that are gone get a
 // stand-in again, and stand-ins that are too many go.
 func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
+	if e.IsToBePlacedAnew() && !k.reform(e, j) {
+		return
+	}
 	isMoved := false
 	for i := range e.Held.PodSets {
 		f := filling{keeper: k, e: e, j: j, i: i, name: e.Held.PodSets[i].Name}
@@ -292,12 +300,13 @@ func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
 	k.expire(e, j)
 }
 
-// move has what is not written yet of an admission name the nodes that the Workload has now.
+// move has the admission of a Workload name the nodes that it has now.
 func (k *keeper) move(e *workloads.Entry) {
 	nodes := k.nodesWhere(&e.Workload, func(t *cluster.Task) bool { return t.IsStandIn || t.Status.Counts() })
-	if e.Held != nil && isWhole(e.Held, nodes) {
-		k.Workloads.Move(e, nodes)
+	if e.Held == nil || !isWhole(e.Held, nodes) {
+		nodes = nil
 	}
+	k.Workloads.Move(e, nodes)
 }
 
 // isWhole reports whether nodes are those of all that is held.

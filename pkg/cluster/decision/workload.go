@@ -20,6 +20,8 @@ type WorkloadStatus struct {
 	At   time.Time
 	// Reserve is the quota and the nodes that the Workload gets, nil if it gets none.
 	Reserve *v1beta2.Admission
+	// Move is its admission with other nodes, for one that holds quota; nil if it keeps those that it has.
+	Move *v1beta2.Admission
 	// Admit says that it may start.
 	Admit bool
 	// Evict says that it must stop, nil if it need not.
@@ -54,11 +56,17 @@ func (s *WorkloadStatus) Apply(w *v1beta2.Workload) (holds bool) {
 		return false
 	}
 	if s.Reserve != nil {
-		if conditions.Is(w, v1beta2.QuotaReserved) && w.Status.Admission != nil && !s.isOwn(w) {
+		if conditions.Is(w, v1beta2.QuotaReserved) && w.Status.Admission != nil && !isAs(w.Status.Admission, s.Reserve) {
 			return false
 		}
 		w.Status.Admission = s.Reserve.DeepCopy()
 		conditions.Reserve(w, s.Reserve.ClusterQueue, s.At)
+	}
+	if s.Move != nil {
+		if !conditions.Is(w, v1beta2.QuotaReserved) || w.Status.Admission == nil || !isAs(w.Status.Admission, s.Move) {
+			return false
+		}
+		w.Status.Admission = s.Move.DeepCopy()
 	}
 	if s.Admit && conditions.Is(w, v1beta2.QuotaReserved) && !conditions.Is(w, v1beta2.Evicted) {
 		conditions.Admit(w, s.At)
@@ -72,9 +80,9 @@ func (s *WorkloadStatus) Apply(w *v1beta2.Workload) (holds bool) {
 	return true
 }
 
-// isOwn reports whether a reservation is the one that was decided, whose answer was lost.
-func (s *WorkloadStatus) isOwn(w *v1beta2.Workload) bool {
-	return w.Status.Admission.ClusterQueue == s.Reserve.ClusterQueue && len(w.Status.Admission.PodSetAssignments) == len(s.Reserve.PodSetAssignments)
+// isAs reports whether an admission is the one that was decided: its answer was lost, or only nodes differ.
+func isAs(a, decided *v1beta2.Admission) bool {
+	return a.ClusterQueue == decided.ClusterQueue && len(a.PodSetAssignments) == len(decided.PodSetAssignments)
 }
 
 // WorkloadPlan is the record of a plan on a Workload for which others are evicted, "" if the plan has ended. No victim is told

@@ -3,6 +3,8 @@ package workload
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -127,6 +129,14 @@ type Part struct {
 	PodSet  int
 	Count   int32
 	Flavors []*Flavor
+	// Added is what admission checks add to the pods, nil if nothing.
+	Added *Addition
+}
+
+// Addition is what admission checks add to the pods of a pod set. It is not changed.
+type Addition struct {
+	Labels, Annotations, NodeSelector map[string]string
+	Tolerations                       []corev1.Toleration
 }
 
 // Nodes is what decisions about Workloads ask of the nodes.

@@ -48,20 +48,6 @@ func (r *holding) take(e *Entry, a *v1beta2.Admission, isPlanned bool) {
 	r.holders(r.kinds.Cluster(held.ClusterQueue))[e] = true
 }
 
-// Move says that a Workload which starts after a plan got other nodes than it was promised: some of those are gone. nodes are as in
-// Decide.
-func (r *Reader) Move(e *Entry, nodes [][]settings.NodeCount) {
-	if !e.isAssumed || e.given == nil || len(nodes) != len(e.given.PodSetAssignments) {
-		return
-	}
-	e.given = e.given.DeepCopy()
-	for i := range nodes {
-		e.given.PodSetAssignments[i].TopologyAssignment = settings.Topology(sortedNodes(nodes[i]))
-	}
-	e.Held = r.held.heldOf(e.given)
-	r.changed(e)
-}
-
 // refused says to a Workload why it was refused, and to those that share its refusal.
 func (r *Reader) refused(e *Entry, n *workload.Nomination) {
 	code, message := n.Assignment.Refusal()

@@ -29,11 +29,13 @@ type Entry struct {
 	until    time.Time // when it is tried again
 
 	given     *v1beta2.Admission // what was decided that it holds, nil if the object says so
+	moved     *v1beta2.Admission // its admission with other nodes than the object says, nil if it has those
 	isAssumed bool               // it was decided that it holds given, and the object does not say so yet
 	plan      *plan
 	evict     *eviction // decided, and the object does not say so yet
 	why       condition // why it neither holds nor waits, or was refused; empty if there is nothing to say
 	failures  int       // how many writes in a row were refused
+	misfits   int       // how often in a row its pods found no nodes with what checks add to them
 	notBefore time.Time // when it is tried again after a failure
 
 	// isKnown says that the object was placed before: what an earlier process has decided is taken up.
@@ -44,6 +46,8 @@ type Entry struct {
 	write   write
 	isDirty bool
 	isMoved bool
+	// isOutdated says that its stand-ins are to be placed anew: checks have added to its pods.
+	isOutdated bool
 }
 
 // Held is what a Workload holds.
@@ -62,6 +66,8 @@ type HeldPodSet struct {
 	// Nodes say how many of the pods stand on which nodes. They are empty if the admission names none, as that of a Workload
 	// which Kueue has admitted.
 	Nodes []settings.NodeCount
+	// Added is what checks add to the pods, nil if nothing.
+	Added *workload.Addition
 }
 
 // Ended is how many pods of a pod set that is held need no nodes any more. succeeded are those that exist and have ended well.

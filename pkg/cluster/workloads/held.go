@@ -22,7 +22,8 @@ import (
 // confirm has a Workload hold what its object says.
 func (r *holding) confirm(e *Entry) {
 	o := e.Object
-	held, isEvicted := r.heldOf(o.Status.Admission), conditions.Is(o, v1beta2.Evicted)
+	held, isEvicted := r.stillMoved(e, r.heldOf(o.Status.Admission)), conditions.Is(o, v1beta2.Evicted)
+	isOutdated, moved := r.add(e, held) || e.isOutdated, e.moved
 	if isEvicted {
 		e.evict = nil
 	}
@@ -34,6 +35,9 @@ func (r *holding) confirm(e *Entry) {
 		r.leave(e)
 		r.drop(e)
 		r.hold(e, held, r.charges(o, o.Status.Admission))
+	}
+	if e.moved, e.isOutdated = moved, isOutdated; isOutdated {
+		r.moves(e)
 	}
 	e.isAssumed, e.given, e.failures = false, nil, 0
 	e.evict, e.Evicted = evict, isEvicted || evict != nil
@@ -67,9 +71,12 @@ func (r *holding) heldOf(a *v1beta2.Admission) *Held {
 }
 
 // isAs reports whether two Workloads hold the same, whatever the flavors of these names are.
-func (h *Held) isAs(other *Held) bool {
+func (h *Held) isAs(other *Held) bool { return h.isAsBut(other, true) }
+
+// isAsBut is isAs, whatever the nodes are unless they are asked for.
+func (h *Held) isAsBut(other *Held, withNodes bool) bool {
 	return h.ClusterQueue == other.ClusterQueue && slices.EqualFunc(h.PodSets, other.PodSets, func(a, b HeldPodSet) bool {
-		return a.Name == b.Name && a.Count == b.Count && slices.Equal(a.Nodes, b.Nodes) &&
+		return a.Name == b.Name && a.Count == b.Count && (!withNodes || slices.Equal(a.Nodes, b.Nodes)) &&
 			slices.EqualFunc(a.Flavors, b.Flavors, func(a, b *workload.Flavor) bool { return a.Name == b.Name })
 	})
 }
@@ -164,7 +171,7 @@ func (r *holding) drop(e *Entry) {
 	delete(r.holders(c), e)
 	r.kinds.ForgetCluster(c)
 	r.dropPlan(e)
-	e.Held, e.Queue, e.given, e.isAssumed, e.evict, e.state = nil, nil, nil, false, nil, isOut
+	e.Held, e.Queue, e.given, e.moved, e.isAssumed, e.isOutdated, e.evict, e.state = nil, nil, nil, nil, false, false, nil, isOut
 	e.Planned, e.Evicted, e.Reserved = false, false, time.Time{}
 	r.moves(e)
 }
@@ -212,21 +219,32 @@ func sortedNodes(nodes []settings.NodeCount) []settings.NodeCount {
 	return slices.SortedFunc(slices.Values(nodes), func(a, b settings.NodeCount) int { return cmp.Compare(a.Node, b.Node) })
 }
 
-// mayStart reports whether a Workload has passed all checks that it needs. Which ones these are, its ClusterQueue says. So nothing of a
+// mayStart reports whether a Workload has passed all checks that it needs, and its nodes do for its pods. Which checks these are, its ClusterQueue says. So nothing of a
 // ClusterQueue that is gone may start.
 func (r *base) mayStart(e *Entry) bool {
-	c := r.kinds.Cluster(e.Held.ClusterQueue)
+	switch {
+	case e.isOutdated:
+		return false
+	case e.isAssumed && slices.ContainsFunc(e.Object.Status.AdmissionChecks, func(s v1beta2.AdmissionCheckState) bool { return len(s.PodSetUpdates) > 0 }):
+		return false // its pods are placed as the checks say when it shows that it holds quota
+	}
+	return r.isChecked(e.Object, e.Held)
+}
+
+// isChecked reports whether a Workload has passed all checks that it needs for what it holds.
+func (r *base) isChecked(o *v1beta2.Workload, held *Held) bool {
+	c := r.kinds.Cluster(held.ClusterQueue)
 	if c.Settings == nil {
 		return false
 	}
 	var flavors []string
-	for i := range e.Held.PodSets {
-		for _, f := range e.Held.PodSets[i].Flavors {
+	for i := range held.PodSets {
+		for _, f := range held.PodSets[i].Flavors {
 			flavors = append(flavors, f.Name)
 		}
 	}
 	for _, check := range c.Settings.Checks {
-		if check.Needed(flavors) && !slices.ContainsFunc(e.Object.Status.AdmissionChecks, func(s v1beta2.AdmissionCheckState) bool {
+		if check.Needed(flavors) && !slices.ContainsFunc(o.Status.AdmissionChecks, func(s v1beta2.AdmissionCheckState) bool {
 			return s.Name == check.Name && s.State == v1beta2.CheckReady
 		}) {
 			return false

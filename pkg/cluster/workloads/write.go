@@ -35,6 +35,7 @@ type write struct {
 // wanted is what the status of a Workload is to say and does not. It is comparable.
 type wanted struct {
 	reserve *v1beta2.Admission
+	moved   *v1beta2.Admission
 	admits  bool
 	evict   *eviction
 	pend    condition
@@ -139,7 +140,7 @@ func (r *writing) decide(e *Entry, now time.Time, to *decision.Decisions) {
 	if want == last.wanted && (last.isSent || last.version != "" && !last.isOver(e.Object)) {
 		return // it is under way
 	}
-	status := decision.WorkloadStatus{Workload: e.ID(), UID: e.Object.UID, Read: e.Object, At: now, Reserve: want.reserve, Admit: want.admits}
+	status := decision.WorkloadStatus{Workload: e.ID(), UID: e.Object.UID, Read: e.Object, At: now, Reserve: want.reserve, Move: want.moved, Admit: want.admits}
 	if v := want.evict; v != nil {
 		status.Evict = &decision.WorkloadEviction{Reason: v.reason, Message: v.message, Preempted: v.preempted}
 		if v.by != nil {
@@ -171,6 +172,8 @@ func (r *writing) want(e *Entry) (w wanted) {
 	if e.state == holds && e.plan == nil {
 		if e.isAssumed {
 			w.reserve = e.given
+		} else if !e.Evicted {
+			w.moved = e.moved
 		}
 		if e.evict != nil && !conditions.Is(o, v1beta2.Evicted) && e.evict.isRecorded() {
 			w.evict = e.evict

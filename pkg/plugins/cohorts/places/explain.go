@@ -18,14 +18,14 @@ func (p *Places) Explain(n *workload.Nomination) {
 		reasons := n.Assignment.PodSets[i].Reasons
 		for j := range reasons {
 			if r := &reasons[j]; r.Part != nil && r.Nodes == "" {
-				r.Left, r.Nodes = p.left(n.Workload, append(parts[:i:i], *r.Part))
+				r.Left, r.Nodes = p.Left(n.Workload, append(parts[:i:i], *r.Part))
 			}
 		}
 	}
 }
 
-// left returns how many pods of the last part find no node, beside those of the parts before, and what nodes say of the first of them.
-func (p *Places) left(w *workload.Workload, parts []workload.Part) (count int32, why string) {
+// Left returns how many pods of the last part find no node, beside those of the parts before, and what nodes say of the first of them.
+func (p *Places) Left(w *workload.Workload, parts []workload.Part) (count int32, why string) {
 	s, tasks := p.session, p.try(w, parts).tasks
 	x := s.Begin()
 	defer x.Undo()

@@ -23,18 +23,19 @@ type Forms struct {
 	known map[formKey]*cluster.Pod
 }
 
-// formKey tells forms apart. Templates and flavors are never changed, so their addresses do.
+// formKey tells forms apart. Templates, flavors and additions are never changed, so their addresses do.
 type formKey struct {
 	template  *corev1.PodTemplateSpec
 	podSet    *workload.PodSet // if there is no template
 	namespace string
 	flavors   [4]*workload.Flavor
+	added     *workload.Addition
 }
 
 // Of returns the form of a pod of a part of a Workload.
 func (f *Forms) Of(index *resources.Index, w *workload.Workload, part *workload.Part) *cluster.Pod {
 	set := &w.PodSets[part.PodSet]
-	key := formKey{template: set.Template, namespace: w.Namespace}
+	key := formKey{template: set.Template, namespace: w.Namespace, added: part.Added}
 	if set.Template == nil {
 		key.podSet = set
 	}
@@ -52,7 +53,7 @@ func (f *Forms) Of(index *resources.Index, w *workload.Workload, part *workload.
 	return made
 }
 
-// form makes the form of a pod: its template with the node labels and tolerations of its flavors.
+// form makes the form of a pod: its template with the node labels and tolerations of its flavors, and with what admission checks add.
 func form(index *resources.Index, w *workload.Workload, part *workload.Part) *cluster.Pod {
 	set := &w.PodSets[part.PodSet]
 	pod := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}
@@ -74,10 +75,25 @@ func form(index *resources.Index, w *workload.Workload, part *workload.Part) *cl
 		}
 		pod.Spec.Tolerations = slices.Concat(pod.Spec.Tolerations, flavor.Tolerations)
 	}
+	if a := part.Added; a != nil {
+		pod.Labels, pod.Annotations = with(pod.Labels, a.Labels), with(pod.Annotations, a.Annotations)
+		pod.Spec.NodeSelector = with(pod.Spec.NodeSelector, a.NodeSelector)
+		pod.Spec.Tolerations = slices.Concat(pod.Spec.Tolerations, a.Tolerations)
+	}
 	pod.Spec.SchedulingGates = slices.DeleteFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool {
 		return strings.HasPrefix(g.Name, v1beta2.GroupVersion.Group+"/")
 	})
 	return pods.New(pod)
+}
+
+// with is a map with what another one has and it has not. Where both differ the job does not start, and its controller says so.
+func with(has, added map[string]string) map[string]string {
+	if len(added) == 0 {
+		return has
+	}
+	all := maps.Clone(added)
+	maps.Copy(all, has)
+	return all
 }
 
 // requests are those of a pod set without a template.

@@ -75,7 +75,7 @@ func (p *Places) try(w *workload.Workload, parts []workload.Part) *trial {
 
 // isSame reports whether two parts ask for the same.
 func isSame(a, b workload.Part) bool {
-	return a.PodSet == b.PodSet && a.Count == b.Count && slices.Equal(a.Flavors, b.Flavors)
+	return a.PodSet == b.PodSet && a.Count == b.Count && a.Added == b.Added && slices.Equal(a.Flavors, b.Flavors)
 }
 
 // standIns adds the stand-ins of parts to a job.

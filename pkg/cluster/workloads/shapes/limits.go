@@ -144,17 +144,23 @@ func problem(templates []*corev1.PodTemplateSpec, ranges []*corev1.LimitRange) s
 // violations are the containers, or the pod, that an item of a LimitRange does not allow.
 func violations(spec *corev1.PodSpec, path *field.Path, item *corev1.LimitRangeItem) (found field.ErrorList) {
 	const above, below = "requests must not be above the limitRange max", "requests must not be below the limitRange min"
+	const ratio = "limits must not be above the limitRange maxLimitRequestRatio of the requests, and both must be set"
 	switch item.Type {
 	case corev1.LimitTypeContainer:
 		eachContainer(spec, path, func(c *corev1.Container, path *field.Path) {
 			least, most := bounds(c.Resources.Requests, c.Resources.Limits)
 			found = append(found, refused(path, larger(most, item.Max), above)...)
 			found = append(found, refused(path, larger(item.Min, least), below)...)
+			found = append(found, refused(path, beyond(item.MaxLimitRequestRatio, c.Resources.Requests, c.Resources.Limits), ratio)...)
 		})
 	case corev1.LimitTypePod:
 		total := resourcehelper.PodRequests(&corev1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{})
 		found = append(found, refused(path, larger(total, item.Max), above)...)
 		found = append(found, refused(path, larger(item.Min, total), below)...)
+		if len(item.MaxLimitRequestRatio) > 0 {
+			limits := resourcehelper.PodLimits(&corev1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{})
+			found = append(found, refused(path, beyond(item.MaxLimitRequestRatio, total, limits), ratio)...)
+		}
 	}
 	return found
 }
@@ -180,6 +186,18 @@ func larger(list, than corev1.ResourceList) (names []corev1.ResourceName) {
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		quantity := list[name]
 		if bound, has := than[name]; has && quantity.Cmp(bound) > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// beyond are the resources whose limit is a larger multiple of the request than allowed, in order. As in the API server, one without a
+// limit or without a request is among them.
+func beyond(ratios, requests, limits corev1.ResourceList) (names []corev1.ResourceName) {
+	for _, name := range slices.Sorted(maps.Keys(ratios)) {
+		most, request, limit := ratios[name], requests[name], limits[name]
+		if request.IsZero() || limit.IsZero() || limit.AsApproximateFloat64() > most.AsApproximateFloat64()*request.AsApproximateFloat64() {
 			names = append(names, name)
 		}
 	}

@@ -169,6 +169,7 @@ spec: {tasks: [{name: worker, replicas: 2, template: {spec: {containers: [{name:
 		"a group of pods":         {member("p1") + member("p2"), 2, "work/group in a true"},
 		"no group that lacks one": {member("p1"), 0, ""},
 		"a Job of Volcano":        {volcano, 2, "work/job-gang-"},
+		"a Job of Volcano with fewer pods than it wants":     {strings.Replace(volcano, "replicas: 2", "replicas: 9, minAvailable: 2", 1), 4, "work/job-gang-"},
 		"a Job without a label where a LocalQueue is for it": {inDefault, 1, "work/job-plain-"},
 		"a Workload without a job":                           {borrower, 2, "work/borrower in b true"},
 		"a Job with fewer pods than it wants, if it can":     {strings.Replace(queuedJob("less", "a", 9, "1", ""), "labels:", "annotations: {kueue.x-k8s.io/job-min-parallelism: '1'}, labels:", 1), 4, "work/job-less-"},

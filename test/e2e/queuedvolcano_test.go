@@ -100,7 +100,15 @@ func TestAVolcanoJobThatNamesALocalQueueIsAWorkload(t *testing.T) {
 	awaitVolcanoJob(t, "first", batchv1alpha1.Running, 3, "")
 	kubectl(t, "delete", "vcjob", "first")
 	awaitVolcanoJob(t, "second", batchv1alpha1.Running, 2, "")
+	// Of five workers two are enough. Beside the master there is quota for one, and later for three.
+	applyText(t, strings.Replace(queuedVolcanoJob("in-part", 5, ""), "    replicas: 5\n", "    replicas: 5\n    minAvailable: 2\n", 1))
+	awaitVolcanoJob(t, "in-part", batchv1alpha1.Pending, 0, "waits in LocalQueue all: couldn't assign flavors")
 	kubectl(t, "delete", "vcjob", "second")
+	awaitVolcanoJob(t, "in-part", batchv1alpha1.Running, 4, "")
+	if w := awaitCondition(t, "in-part", v1beta2.Admitted, metav1.ConditionTrue, ""); *w.Status.Admission.PodSetAssignments[1].Count != 3 || w.Spec.PodSets[1].Count != 5 {
+		t.Errorf("of %d workers are admitted %d", w.Spec.PodSets[1].Count, *w.Status.Admission.PodSetAssignments[1].Count)
+	}
+	kubectl(t, "delete", "vcjob", "in-part")
 	apitest.Eventually(t, func(ctx context.Context) error {
 		all, err := batch.KueueV1beta2().Workloads(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
 		if err == nil && len(all.Items) > 0 {

@@ -247,9 +247,17 @@ func growsBeyond(job integration.Job, w *v1beta2.Workload) bool {
 	if w.Status.Admission == nil {
 		return false
 	}
+	_, keepsCounts := job.(interface{ KeepsCounts() bool })
 	for _, set := range job.PodSets() {
-		for _, p := range w.Status.Admission.PodSetAssignments {
-			if p.Name == set.Name && p.Count != nil && set.Count > *p.Count {
+		for i, p := range w.Status.Admission.PodSetAssignments {
+			if p.Name != set.Name || p.Count == nil {
+				continue
+			}
+			most := *p.Count
+			if keepsCounts && i < len(w.Spec.PodSets) { // fewer may be admitted than it says
+				most = max(most, w.Spec.PodSets[i].Count)
+			}
+			if set.Count > most {
 				return true
 			}
 		}

@@ -48,10 +48,12 @@ func (j Job) IsActive() bool {
 // Suspend does nothing: the controller of Jobs sees that the Workload is not admitted.
 func (j Job) Suspend() {}
 
-// PodSets has one podset for each task.
+// PodSets has one podset for each task. The only task of which fewer pods are enough may be admitted with fewer, as far as minAvailable of
+// the Job is kept. If there are several such tasks none may, since a Workload has one podset at most that can shrink.
 func (j Job) PodSets() []v1beta2.PodSet {
 	job := j.DeepCopy()
 	batch.SetDefaults(job)
+	shrinks, least := shrinking(job)
 	var sets []v1beta2.PodSet
 	for i := range job.Spec.Tasks {
 		task := &job.Spec.Tasks[i]
@@ -65,15 +67,47 @@ func (j Job) PodSets() []v1beta2.PodSet {
 		if set.Template.Spec.SchedulerName == "" {
 			set.Template.Spec.SchedulerName = job.Spec.SchedulerName
 		}
+		if task == shrinks {
+			set.MinCount = &least
+		}
 		sets = append(sets, set)
 	}
 	return sets
 }
 
+// shrinking is the task of a defaulted Job of which fewer pods are enough, and how many those are; nil if there is none, or several. A task
+// whose pods come in partitions is none.
+func shrinking(job *batch.Job) (shrinks *batch.TaskSpec, least int32) {
+	total := int32(0)
+	for i := range job.Spec.Tasks {
+		task := &job.Spec.Tasks[i]
+		total += task.Replicas
+		if *task.MinAvailable >= task.Replicas || task.PartitionPolicy != nil {
+			continue
+		}
+		if shrinks != nil {
+			return nil, 0
+		}
+		shrinks = task
+	}
+	if shrinks == nil {
+		return nil, 0
+	}
+	least = max(*shrinks.MinAvailable, job.Spec.MinAvailable-(total-shrinks.Replicas), 1)
+	if least >= shrinks.Replicas {
+		return nil, 0
+	}
+	return shrinks, least
+}
+
+// KeepsCounts reports that the Job says how many pods it wants also while fewer are admitted.
+func (j Job) KeepsCounts() bool { return true }
+
 // Run checks that the podsets can get what they are to get. The controller of Jobs gives it to their pods.
 func (j Job) Run(infos []integration.Info) error { return Give(j.DeepCopy(), infos) }
 
-// Give adds node selectors, tolerations and labels of the admitted podsets to the tasks of a defaulted Job. It leaves their replicas as they are.
+// Give adds node selectors, tolerations and labels of the admitted podsets to the tasks of a defaulted Job, and takes away the replicas that
+// are not admitted.
 func Give(job *batch.Job, infos []integration.Info) error {
 	for i := range infos {
 		for t := range job.Spec.Tasks {
@@ -84,6 +118,7 @@ func Give(job *batch.Job, infos []integration.Info) error {
 			if err := integration.Apply(&task.Template, &infos[i]); err != nil {
 				return err
 			}
+			task.Replicas = min(task.Replicas, infos[i].Count)
 		}
 	}
 	return nil

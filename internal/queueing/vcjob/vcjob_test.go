@@ -1,0 +1,65 @@
+package vcjob_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+
+	"hekla.sh/hekla/internal/queueing/integration"
+	"hekla.sh/hekla/internal/queueing/vcjob"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+)
+
+func jobOf(minAvailable int32, tasks ...batch.TaskSpec) vcjob.Job {
+	return vcjob.Job{Job: &batch.Job{Spec: batch.JobSpec{MinAvailable: minAvailable, Tasks: tasks}}}
+}
+
+func task(name string, replicas int32, least *int32) batch.TaskSpec {
+	return batch.TaskSpec{Name: name, Replicas: replicas, MinAvailable: least}
+}
+
+func TestTheOnlyTaskThatCanShrinkIsAdmittedInPart(t *testing.T) {
+	partitioned := task("worker", 4, ptr.To(int32(2)))
+	partitioned.PartitionPolicy = &batch.PartitionPolicySpec{TotalPartitions: 2, PartitionSize: 2, MinPartitions: 1}
+	for name, tt := range map[string]struct {
+		job  vcjob.Job
+		want map[string]int32 // the least of each podset that can shrink
+	}{
+		"no task":                               {jobOf(0, task("worker", 4, nil)), map[string]int32{}},
+		"one task":                              {jobOf(0, task("master", 1, nil), task("worker", 4, ptr.To(int32(2)))), map[string]int32{"worker": 2}},
+		"the Job needs more than its tasks":     {jobOf(4, task("master", 1, nil), task("worker", 4, ptr.To(int32(2)))), map[string]int32{"worker": 3}},
+		"the Job needs all":                     {jobOf(5, task("master", 1, nil), task("worker", 4, ptr.To(int32(2)))), map[string]int32{}},
+		"the Job needs fewer than its tasks":    {jobOf(1, task("master", 1, nil), task("worker", 4, ptr.To(int32(2)))), map[string]int32{"worker": 2}},
+		"the Job needs fewer, and no task says": {jobOf(1, task("master", 1, nil), task("worker", 4, nil)), map[string]int32{}},
+		"a task that could have no pods":        {jobOf(0, task("master", 1, nil), task("worker", 4, ptr.To(int32(0)))), map[string]int32{"worker": 1}},
+		"two tasks":                             {jobOf(0, task("a", 2, ptr.To(int32(1))), task("b", 2, ptr.To(int32(1)))), map[string]int32{}},
+		"partitions":                            {jobOf(0, partitioned), map[string]int32{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := map[string]int32{}
+			for _, set := range tt.job.PodSets() {
+				if set.MinCount != nil {
+					got[set.Name] = *set.MinCount
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("the least (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAJobHasAsManyPodsAsAreAdmitted(t *testing.T) {
+	job := jobOf(0, task("master", 1, nil), task("worker", 4, ptr.To(int32(2))))
+	batch.SetDefaults(job.Job)
+	if err := job.Run([]integration.Info{{Name: "worker", Count: 3}}); err != nil || job.Spec.Tasks[1].Replicas != 4 {
+		t.Errorf("to look whether it can run changes it to %+v: %v", job.Spec.Tasks, err)
+	}
+	if err := vcjob.Give(job.Job, []integration.Info{{Name: "master", Count: 1}, {Name: "worker", Count: 3}}); err != nil {
+		t.Fatal(err)
+	}
+	if master, workers := job.Spec.Tasks[0].Replicas, job.Spec.Tasks[1].Replicas; master != 1 || workers != 3 {
+		t.Errorf("it has %d masters and %d workers", master, workers)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
 )
@@ -112,6 +113,13 @@ func hideJob(answer *api.Job, sees func(string) bool) {
 	}
 	if p := j.Plan; p != nil {
 		p.Leaving, p.Promised = v.names(p.Leaving), v.placements(p.Promised)
+	}
+	if q := answer.Queued; q != nil {
+		for _, list := range [][]queued.Neighbor{q.Ahead, q.Candidates, q.Spared, q.WaitsFor} {
+			for i := range list {
+				v.name(&list[i].Workload)
+			}
+		}
 	}
 	v.verdict(j.Verdict)
 	v.cause(&answer.Cause)

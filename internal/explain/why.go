@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
@@ -21,6 +22,8 @@ type Why struct {
 	Ahead []Ahead `json:"ahead,omitempty"`
 	// Proposals are changes with which the job would start now. Each was tried by the code that places.
 	Proposals []Proposal `json:"proposals,omitempty"`
+	// Queued is how a Workload of kueue.x-k8s.io stands, absent if the answer is about another job.
+	Queued *queued.Workload `json:"queued,omitempty"`
 	// Returns says whether pods of it that are evicted come back.
 	Returns string `json:"returns"`
 	// NoProposals says why none were looked for, "" if they were.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/internal/simulator/manifests"
 )
@@ -203,4 +204,38 @@ func TestObjectsOfQueuesThatAreWrongAreErrors(t *testing.T) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	})
+}
+
+func TestWorkloadsAreExplained(t *testing.T) {
+	options := untilStable
+	options.Explain = true
+	r := mustSimulate(t, teams+borrower+queuedJob("small", "b", 1, "1", "")+queuedJob("large", "a", 5, "1", "")+queuedJob("lost", "c", 1, "1", ""), options)
+	all := map[string]queued.Workload{}
+	for _, w := range r.Explanations.Workloads {
+		all[strings.Split(w.Workload, "-")[1%len(strings.Split(w.Workload, "-"))]] = w
+	}
+	if len(all) != 4 {
+		t.Fatalf("explained are %+v", r.Explanations.Workloads)
+	}
+	large := all["large"]
+	if large.State != queued.Waiting || large.Reason != "ExceedsMaxQuota" || large.ClusterQueue != "a" || large.Place != 1 || large.Of != 1 {
+		t.Errorf("the large one is %+v", large)
+	}
+	want := []queued.Shortage{
+		{PodSet: "main", Flavor: "fast", Resource: "cpu", Requested: "5", Available: "0", Missing: "5", Most: "4", Nominal: "2", Used: "0"},
+		{PodSet: "main", Flavor: "slow", Resource: "cpu", Requested: "5", Available: "3", Missing: "2", Most: "4", Nominal: "2", Used: "0"},
+	}
+	if diff := cmp.Diff(want, large.Short); diff != "" {
+		t.Errorf("the large one is short of (-want +got):\n%s", diff)
+	}
+	evictable := []queued.Neighbor{{Workload: "work/job-small-ee46d", ClusterQueue: "b"}, {Workload: "work/borrower", ClusterQueue: "b", Priority: 7}}
+	if diff := cmp.Diff(evictable, large.Candidates); diff != "" {
+		t.Errorf("its ClusterQueue may evict (-want +got):\n%s", diff)
+	}
+	if small := all["small"]; small.State != queued.Admitted || len(small.PodSets) != 1 || small.PodSets[0].Nodes[0].Node != "n2" {
+		t.Errorf("the small one is %+v", small)
+	}
+	if lost := all["lost"]; lost.State != queued.NotQueued || lost.Reason != "Misconfigured" || lost.Message != "LocalQueue c doesn't exist" {
+		t.Errorf("the lost one is %+v", lost)
+	}
 }

@@ -92,6 +92,7 @@ func (s teller) explain() error {
 		}
 		all.Nodes = append(all.Nodes, answer)
 	}
+	all.Workloads = explain.Workloads(m)
 	s.report.Explanations, s.report.Journal = all, s.scheduler.Journal().All(journal.DefaultLimits.Entries)
 	return nil
 }

@@ -77,7 +77,7 @@ func (q Questions) MayEnqueue(j *cluster.Job) *verdict.Verdict {
 }
 
 // lacking returns a stock of which less is left than a job needs to be admitted, nil if there is none. Only the plugins of the
-// first tier that votes are asked, because a plugin before them could let the job in all the same.
+// first tier that votes are asked, because a plugin before them could admit the job all the same.
 func (q Questions) lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
 	for _, tier := range q.Policy.jobEnqueuers {
 		for _, plugin := range tier {

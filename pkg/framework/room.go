@@ -126,7 +126,7 @@ func (s *Session) WaitForRoom(j *cluster.Job, k *cluster.Class, pods int) bool {
 	return true
 }
 
-// WaitForAdmission notes what a job that was not admitted waits for, if it lacks an amount without which no plugin can let it in.
+// WaitForAdmission notes what a job that was not admitted waits for, if it lacks an amount without which no plugin can admit it.
 // It reports whether that is so. Then [verdict.HelpRoom] takes the place of the plugin's help in the verdict.
 func (s *Session) WaitForAdmission(j *cluster.Job) bool {
 	if _, ok := s.Placer.(RoomCounter); !ok || s.trial {

@@ -10,9 +10,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/queued"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
@@ -124,6 +127,24 @@ func TestARunningSchedulerAnswers(t *testing.T) {
 	}
 	if _, err := q.Job(ctx, fixture.Key("nowhere")); !errors.As(err, &explain.NotFound{}) {
 		t.Errorf("of a job that is not there is said %v", err)
+	}
+}
+
+func TestAWorkloadThatWaitsIsExplained(t *testing.T) {
+	s := newScheduler(t, fixture.Node("n", "cpu=2"))
+	m := running(t, s)
+	w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", UID: "w"}, Spec: v1beta2.WorkloadSpec{QueueName: "nowhere"}}
+	m.send(cache.Set{Object: w})
+	<-m.cycles
+	found, err := s.Questions().WhyWorkload(t.Context(), "default", "w")
+	if err != nil || found.Why.Queued == nil {
+		t.Fatalf("the answer is %+v, %v", found, err)
+	}
+	if c := found.Why.Cause; !c.Waits || c.Code != "Misconfigured" || c.Message != "LocalQueue nowhere doesn't exist" || found.Why.Queued.State != queued.NotQueued {
+		t.Errorf("the cause is %+v, and it stands as %+v", c, found.Why.Queued)
+	}
+	if _, err := s.Questions().WhyWorkload(t.Context(), "default", "other"); !errors.As(err, &explain.NotFound{}) {
+		t.Errorf("of a Workload that is not there is said %v", err)
 	}
 }
 

@@ -35,13 +35,9 @@ func (q *Questions) Why(ctx context.Context, namespace, name string, wantsPropos
 
 // WhyWorkload explains a Workload of Kueue's API.
 func (q *Questions) WhyWorkload(ctx context.Context, namespace, name string) (JobStory, error) {
-	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (JobStory, error) {
-		id := cluster.WorkloadID(namespace, name)
-		why, err := m.Why(now, id, false)
-		if err != nil {
-			return JobStory{}, explain.NotFound{Kind: "Workload", Name: namespace + "/" + name}
-		}
-		return JobStory{Why: why, Story: s.journal.OfJob(id, maxStory)}, nil
+	return ask(ctx, q, func(s *Scheduler, m *explain.Model, _ time.Time) (JobStory, error) {
+		why, err := explain.WhyWorkload(m, types.NamespacedName{Namespace: namespace, Name: name})
+		return JobStory{Why: why, Story: s.journal.OfJob(cluster.WorkloadID(namespace, name), maxStory)}, err
 	})
 }
 

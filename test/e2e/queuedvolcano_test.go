@@ -3,6 +3,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +88,17 @@ func TestAVolcanoJobThatNamesALocalQueueIsAWorkload(t *testing.T) {
 
 	applyText(t, queuedVolcanoJob("second", 1, ""))
 	awaitVolcanoJob(t, "second", batchv1alpha1.Pending, 0, "insufficient unused quota for cpu in flavor any, 1 more needed")
+	second, err := workloadOf(t.Context(), "second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := exec.CommandContext(t.Context(), filepath.Join(programs, "hekla"), "why", "workload", second.Name, "--namespace=default",
+		"--kubeconfig="+cluster.KubeconfigPath()).CombinedOutput()
+	if text := string(said); err != nil || !strings.Contains(text, "waits: WaitingForQuota") || !strings.Contains(text, "all: place 1 of 1") ||
+		!strings.Contains(text, "needs 1 cpu of flavor any: 0 of at most 4 could be taken now, short by 1") {
+		t.Errorf("hekla why says: %v\n%s", err, text)
+	}
+	t.Logf("%s", said)
 	groups, err := batch.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(groups.Items) > 0 {
 		t.Errorf("there are PodGroups beside the Workloads: %v, %+v", err, groups.Items)

@@ -14,6 +14,7 @@ import (
 
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/journal"
 )
 
@@ -41,18 +42,26 @@ func (p *printer) table(w io.Writer, fill func(w io.Writer)) {
 
 func (p *printer) job(w io.Writer, a *api.Job) {
 	c := &a.Cause
-	name := p.namespace + "/" + p.name
+	name := "Job " + p.namespace + "/" + p.name
+	if a.Queued != nil {
+		name = "Workload " + p.namespace + "/" + p.name
+	}
 	switch {
 	case !c.Waits:
-		fmt.Fprintf(w, "Job %s does not wait: %s\n", name, c.Code)
+		fmt.Fprintf(w, "%s does not wait: %s\n", name, c.Code)
 	case c.Never:
-		fmt.Fprintf(w, "Job %s cannot start as things are: %s\n", name, c.Code)
+		fmt.Fprintf(w, "%s cannot start as things are: %s\n", name, c.Code)
 	default:
-		fmt.Fprintf(w, "Job %s waits: %s\n", name, c.Code)
+		fmt.Fprintf(w, "%s waits: %s\n", name, c.Code)
 	}
-	fmt.Fprintf(w, "  %s\n", printers.EscapeTerminal(c.Message))
+	if c.Message != "" {
+		fmt.Fprintf(w, "  %s\n", printers.EscapeTerminal(c.Message))
+	}
 	p.table(w, func(w io.Writer) {
 		p.cause(w, c)
+		if a.Queued != nil {
+			p.queued(w, a.Queued)
+		}
 		for _, b := range a.Job.Bounds {
 			block(w, "Limit", fmt.Sprintf("queue %s: %s of %s is %s, it holds %s, the job needs %s: %s too much", b.Queue, b.Limit, b.Resource, b.May, b.Holds, b.Needed, b.Exceeds))
 		}
@@ -81,7 +90,45 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 		}
 		p.story(w, a.Story)
 	})
-	fmt.Fprintf(w, "Next: %s\n", p.next(c, a.Job.Queue))
+	if a.Queued == nil {
+		fmt.Fprintf(w, "Next: %s\n", p.next(c, a.Job.Queue))
+	}
+}
+
+// queued writes how a Workload stands in its ClusterQueue, what it lacks, and who has that.
+func (p *printer) queued(w io.Writer, q *queued.Workload) {
+	if q.Place > 0 {
+		line := fmt.Sprintf("%s: place %d of %d", q.ClusterQueue, q.Place, q.Of)
+		if len(q.Ahead) > 0 {
+			line += ", after " + queued.Names(q.Ahead, maxAheadLines)
+		}
+		block(w, "Queue", line)
+	}
+	var short []string
+	for i := range q.Short {
+		short = append(short, q.Short[i].Sentence())
+	}
+	block(w, "Short", short...)
+	if len(q.Short) > 0 {
+		line := "no Workload that its ClusterQueue may evict holds such quota"
+		if q.CandidateCount > 0 {
+			line = fmt.Sprintf("%d Workload(s) hold such quota that its ClusterQueue may evict: %s", q.CandidateCount, queued.Names(q.Candidates, maxAheadLines))
+		}
+		block(w, "Evictions", line)
+	}
+	if len(q.Spared) > 0 {
+		block(w, "Spared", "by rule C20, since it was evicted for them: "+queued.Names(q.Spared, maxAheadLines))
+	}
+	if len(q.WaitsFor) > 0 {
+		block(w, "Waits for", queued.Names(q.WaitsFor, maxAheadLines))
+	}
+	for _, set := range q.PodSets {
+		var nodes []string
+		for _, n := range set.Nodes {
+			nodes = append(nodes, fmt.Sprintf("%d on %s", n.Count, n.Node))
+		}
+		block(w, "Holds", fmt.Sprintf("pod set %s: %d pod(s) of flavor %s: %s", set.Name, set.Count, strings.Join(set.Flavors, ", "), strings.Join(nodes, ", ")))
+	}
 }
 
 func on(nodes []string) string {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/journal"
 )
 
@@ -34,6 +35,8 @@ type Explanations struct {
 	Jobs   []explain.Job   `json:"jobs"`
 	Queues []explain.Queue `json:"queues"`
 	Nodes  []explain.Node  `json:"nodes"`
+	// Workloads are those of kueue.x-k8s.io, absent if there are none.
+	Workloads []queued.Workload `json:"workloads,omitempty"`
 }
 
 // Bind says that a pod was bound. Pods are named by namespace and name.

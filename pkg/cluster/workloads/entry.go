@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -84,4 +85,24 @@ func (e *Entry) IsOfAdmission(created time.Time) bool {
 // ID is the namespace and name of the Workload.
 func (e *Entry) ID() types.NamespacedName {
 	return types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
+}
+
+// Why is why the Workload neither holds quota nor is in a queue, or was refused, and empty if nothing was said: the reason and the message
+// of its condition QuotaReserved.
+func (e *Entry) Why() (reason, message string) {
+	why := e.why
+	if why == (condition{}) {
+		why = shown(e.Object)
+	}
+	return why.reason, why.message
+}
+
+// WaitsFor are the Workloads that must leave before it starts, by name; none if it has no plan.
+func (e *Entry) WaitsFor() []*Entry {
+	if e.plan == nil {
+		return nil
+	}
+	all := slices.Clone(e.plan.waitsFor)
+	sortEntries(all)
+	return all
 }

@@ -1,7 +1,9 @@
 package workloads
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -161,6 +163,13 @@ func (b *base) reread(changed bool, namespace string) {
 
 // Find returns a Workload by its name, nil if it does not exist.
 func (r *base) Find(key types.NamespacedName) *Entry { return r.entries[key] }
+
+// All are the Workloads, by name.
+func (r *base) All() []*Entry {
+	all := slices.Collect(maps.Values(r.entries))
+	sortEntries(all)
+	return all
+}
 
 // Of returns the entry of a Workload of the queues.
 func (r *base) Of(w *workload.Workload) *Entry {

@@ -461,7 +461,7 @@ func (w *walk) comeToRest() {
 		if quiet++; w.next() || w.awaits() {
 			quiet = 0
 		}
-		if w.Evictions-so > n*n || steps > 40*n*n {
+		if w.Evictions-so > n*n || steps > 40*n*n+400 {
 			w.fail("%d evictions and %d steps without rest", w.Evictions-so, steps)
 		}
 		w.Now = w.Now.Add(10 * time.Second) // plans and backoffs end
@@ -477,10 +477,11 @@ func (w *walk) comeToRest() {
 // awaits reports whether a Workload waits for a time.
 func (w *walk) awaits() bool {
 	isPaused := slices.ContainsFunc(w.Workloads(), func(o *v1beta2.Workload) bool {
-		c := conditions.Of(o, v1beta2.Evicted) // its pods fitted nowhere with what its check had added
-		return c != nil && strings.HasPrefix(c.Message, "With the updates") && strings.HasPrefix(w.Says(o.Name), v1beta2.ReasonPendingEvaluation)
+		c := conditions.Of(o, v1beta2.Evicted) // its pods fitted nowhere with what its check had added: it is tried again within the hour
+		return c != nil && strings.HasPrefix(c.Message, "With the updates") && w.Now.Before(c.LastTransitionTime.Add(time.Hour)) &&
+			strings.HasPrefix(w.Says(o.Name), v1beta2.ReasonPendingEvaluation)
 	})
-	if wake := w.Result.Wake; isPaused && !wake.IsZero() && wake.Before(w.Now.Add(time.Hour)) {
+	if isPaused {
 		return true
 	}
 	return slices.ContainsFunc(w.Workloads(), func(o *v1beta2.Workload) bool {

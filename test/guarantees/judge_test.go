@@ -166,9 +166,10 @@ func (j *judge) cycle(d *decision.Decisions) error {
 	return nil
 }
 
-// wasMade reports whether a plan is that of a scheduler before, which has nominated its pods already.
+// wasMade reports whether a plan is that of a scheduler before, which has nominated its pods already. Plans that place no pods (rule G12)
+// are made anew.
 func (j *judge) wasMade(p *decision.PlanStart) bool {
-	return !slices.ContainsFunc(p.Nominations, func(n decision.Nomination) bool { return j.at[n.UID] != n.Node })
+	return len(p.Nominations) > 0 && !slices.ContainsFunc(p.Nominations, func(n decision.Nomination) bool { return j.at[n.UID] != n.Node })
 }
 
 // outlineOf lists the decisions of a cycle in their order.

@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/rules"
@@ -19,8 +20,11 @@ type protectionKey struct {
 }
 
 // sparedFor is [attempt.spared]. If rules protect all pods, the counts are the same for every preemptor of the same queue and priority.
-// finds is false if it may take no pod, whichever it wants.
+// finds is false if it may take no pod, whichever it wants. It is nil if the verdict says another reason.
 func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
+	if a.rules.Scope == decision.BetweenQueues && !a.rules.Guarantees.CountsPods(maps.Keys(f.evictableQueues())) {
+		return nil
+	}
 	j := a.rules.Preemptor
 	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority, application: rules.ApplicationOf(f.session, a.rules.Scope, j)}, a.rules.Wanted().Dimensions()}
 	isShared := a.floors != nil && !a.rules.Pod().BestEffort() && j.Evictable() == 0 && a.rules.Variant() == 0

@@ -9,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -79,6 +81,35 @@ func BenchmarkOneDecision(b *testing.B) {
 				b.StartTimer()
 			}
 		})
+	}
+}
+
+// BenchmarkNotGuaranteed measures a cycle that refuses one job of each of the 30 queues that fill the cluster: they hold what they are
+// guaranteed, so the pods of the others need not be looked at.
+func BenchmarkNotGuaranteed(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		s, now := full(b, false)
+		var objects []runtime.Object
+		for q := range 30 {
+			name := fmt.Sprintf("more%d", q)
+			objects = append(objects, fixture.Group(name, fmt.Sprintf("leaf%d", q*13), 1), fixture.Pod(name, fixture.In(name), fixture.Asks("cpu=4 memory=16Gi")))
+		}
+		events := loop.Events(objects)
+		b.StartTimer()
+		result := s.Cycle(now.Add(time.Hour), events)
+		b.StopTimer()
+		refused := 0
+		s.Cluster().EachJob(func(j *cluster.Job) {
+			if j.Verdict != nil && j.Verdict.Code == verdict.NotGuaranteed {
+				refused++
+			}
+		})
+		if result.Panic != "" || refused != 30 {
+			b.Fatalf("%d jobs are refused as they should be: %s", refused, result.Panic)
+		}
+		b.StartTimer()
 	}
 }
 

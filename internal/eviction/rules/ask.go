@@ -113,6 +113,42 @@ func (g *Guaranteed) isEntitledToAny(n *quota.Node, classes []*cluster.Task) boo
 	return slices.ContainsFunc(classes, func(t *cluster.Task) bool { return g.IsEntitledTo(n, t.Request()) })
 }
 
+// refusal is what is said of a job in a subtree for which no pods are evicted.
+type refusal uint8
+
+const (
+	isProtected     refusal = iota // rules protect the pods
+	isTooEarly                     // the job has not waited long enough
+	isNotGuaranteed                // its queue has what it is guaranteed
+)
+
+// refusalOf returns what is said of a refusal. queues are those with pods to evict. A queue that has room within its guarantee waits because
+// of a fence, or of the policy of other queues, whose pods are counted.
+func (g *Guaranteed) refusalOf(queues iter.Seq[*quota.Node]) refusal {
+	if g == nil || !g.RanksJobs() || g.preemptor.IsPendingAdmission() || g.isDaemon {
+		return isProtected
+	}
+	classes := cluster.OnePerClass(g.preemptor.Pending(cluster.CompareTasks))
+	for n := range queues {
+		if n == g.preemptor.QuotaNode() || g.Governs(n) && !g.isEntitledToAny(n, classes) {
+			continue
+		}
+		if g.Ask.IsEarly(g.session.Now) {
+			return isTooEarly
+		}
+		return isProtected
+	}
+	if len(classes) > 0 && !g.HasGuaranteeLeft(classes[0].Request()) {
+		return isNotGuaranteed
+	}
+	return isProtected
+}
+
+// CountsPods reports whether a refusal says which rules protect pods. If not, [Guaranteed.Refine] says another reason.
+func (g *Guaranteed) CountsPods(queues iter.Seq[*quota.Node]) bool {
+	return g.refusalOf(queues) == isProtected
+}
+
 // Refine says of a refusal of a job in a subtree whether its queue has what it is guaranteed, or the job has not waited long enough.
 // queues are those with pods to evict.
 func (g *Guaranteed) Refine(v *verdict.Verdict, queues iter.Seq[*quota.Node]) {
@@ -120,21 +156,14 @@ func (g *Guaranteed) Refine(v *verdict.Verdict, queues iter.Seq[*quota.Node]) {
 		return
 	}
 	v.RetryAt = g.Ask.Next
-	classes := cluster.OnePerClass(g.preemptor.Pending(cluster.CompareTasks))
-	for n := range queues {
-		if n != g.preemptor.QuotaNode() && (!g.Governs(n) || g.isEntitledToAny(n, classes)) {
-			if g.Ask.IsEarly(g.session.Now) {
-				v.Code, v.Subject, v.Spared, v.Looked = verdict.Delayed, g.preemptor.QueueName, nil, false
-				v.Detail = fmt.Sprintf("may take room from others from %s on (preemption.delay %s)", g.Ask.Next.UTC().Format(time.RFC3339), g.Ask.delay)
-			}
-			return
-		}
-	}
-	// A queue that has room within its guarantee waits because of a fence, or of the policy of other queues. Those are counted.
-	if len(classes) > 0 && !g.HasGuaranteeLeft(classes[0].Request()) {
+	switch g.refusalOf(queues) {
+	case isTooEarly:
+		v.Code, v.Subject, v.Spared, v.Looked = verdict.Delayed, g.preemptor.QueueName, nil, false
+		v.Detail = fmt.Sprintf("may take room from others from %s on (preemption.delay %s)", g.Ask.Next.UTC().Format(time.RFC3339), g.Ask.delay)
+	case isNotGuaranteed:
 		v.Code, v.Subject, v.RetryAt = verdict.NotGuaranteed, g.preemptor.QueueName, time.Time{}
 		v.Spared, v.Looked = nil, false
-		v.Detail = g.notGuaranteed(classes[0].Request())
+		v.Detail = g.notGuaranteed(cluster.OnePerClass(g.preemptor.Pending(cluster.CompareTasks))[0].Request())
 	}
 }
 

@@ -294,15 +294,18 @@ func (r *Ranking) First(s *Selector) (slot int32, floor Cost, ok bool) {
 		return b.slot, b.cost(), true
 	}
 	for _, q := range r.queues {
-		if q.isSpared || r.lackingRight != nil && r.floors.mixed == 0 && s.rules.Queues.NeedsRight(q.order.queue) {
+		e, hasOffers := q.order.nodes.Min()
+		if !hasOffers || q.isSpared || r.lackingRight != nil && r.floors.mixed == 0 && s.rules.Queues.NeedsRight(q.order.queue) {
 			continue // no node has pods of another queue that could leave first
+		}
+		if cheapest := countOrder(s.rules, e.offer.cost, q.order.queue); ok && cheapest.Compare(&floor, &s.rules.EvictionRules) >= 0 {
+			continue // all its bounds cost as much, and need not be worked out
 		}
 		b, any := r.least(s, q)
 		if !any {
 			continue
 		}
-		cost := b.cost()
-		countOrder(s.rules, &cost, q.order.queue)
+		cost := countOrder(s.rules, b.cost(), q.order.queue)
 		if !ok || cost.Compare(&floor, &s.rules.EvictionRules) < 0 {
 			slot, floor, ok, r.next = b.slot, cost, true, q.heap
 		}

@@ -39,16 +39,16 @@ func rankOffer(r *rules.Rules, o *offer) {
 	}
 }
 
-// countOrder adds to a bound what counts of the queue of its most important victim. By rule G8 the rank of the victim's job is
+// countOrder returns a bound with what counts of the queue of its most important victim. By rule G8 the rank of the victim's job is
 // part of the bound already.
-func countOrder(r *rules.Rules, c *Cost, q *quota.Node) {
-	if !r.Scope.CrossesQueues() {
-		return
+func countOrder(r *rules.Rules, c Cost, q *quota.Node) Cost {
+	if r.Scope.CrossesQueues() {
+		c.share = r.Queues.Standing(q).Ratio
+		if !r.RanksJobs() {
+			c.queue = r.Queues.Priority(q)
+		}
 	}
-	if !r.RanksJobs() {
-		c.queue = r.Queues.Priority(q)
-	}
-	c.share = r.Queues.Standing(q).Ratio
+	return c
 }
 
 // Marked is the number of units that have asked to stay, or are the first of their applications.

@@ -69,6 +69,7 @@ func judgeQueue(ctx context.Context, s *server, from client.Reader, asked change
 	if queuetree.IsRoot(queue) {
 		return said, nil
 	}
+	said.warnings = append(said.warnings, queues.With(queue).SharesWithoutEffect(queue, before)...)
 	if isMoved {
 		problem := judgePlace(settings, queues, queue)
 		if problem == nil {

@@ -92,6 +92,34 @@ func TestANewQueueIsRefusedWithFieldAndValue(t *testing.T) {
 	}
 }
 
+func TestSharesWithoutEffectAreWarnedOf(t *testing.T) {
+	const tenant, imported = "{metadata: {name: tenant, annotations: {hekla.sh/preemption.delay: 5s}}}", "{metadata: {name: imported, annotations: {hekla.sh/queue-path: root.a}}}"
+	const below, of = ": without effect below a queue of subtrees of the plugin guaranteed-shares, for which queue ", " has the annotation hekla.sh/"
+	for _, test := range []struct{ name, before, after, want string }{
+		{"below a queue with an annotation", "", q("new", "{parent: tenant, weight: 3, priority: 1, deserved: {cpu: 1}}"),
+			"spec.deserved, spec.weight, spec.priority of queue new" + below + "tenant" + of + "preemption.delay"},
+		{"further down", "", q("new", "{parent: middle, weight: 3}"), "spec.weight of queue new" + below + "tenant" + of + "preemption.delay"},
+		{"below an imported queue", "", q("new", "{parent: imported, deserved: {cpu: 1}}"), "spec.deserved of queue new" + below + "imported" + of + "queue-path"},
+		{"an annotation of its own", "{metadata: {name: new}, spec: {weight: 2}}", "{metadata: {name: new, annotations: {hekla.sh/maxapplications: '2'}}, spec: {weight: 2}}",
+			"spec.weight of queue new" + below + "new" + of + "maxapplications"},
+		{"what the API server writes", "", q("new", "{parent: tenant, weight: 1, guarantee: {resource: {cpu: 1}}}"), ""},
+		{"elsewhere", "", q("new", "{weight: 3, deserved: {cpu: 1}}"), ""},
+		{"what was there before", q("new", "{parent: tenant, weight: 3}"), q("new", "{parent: tenant, weight: 3, capability: {cpu: 1}}"), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, handler := newServer(t, &shelf{queues: queues(t, "{metadata: {name: root}}", tenant, imported, "{metadata: {name: middle}, spec: {parent: tenant}}")}, nil)
+			operation := admissionv1.Create
+			if test.before != "" {
+				operation = admissionv1.Update
+			}
+			response := ask(t, handler, asked{path: "/queues/validate", operation: operation, object: test.after, before: test.before})
+			if got := strings.Join(response.Warnings, "\n"); got != test.want || !response.Allowed {
+				t.Errorf("allowed %t, warned is\n%s, want\n%s", response.Allowed, got, test.want)
+			}
+		})
+	}
+}
+
 func TestOfAQueueWhatHasNotChangedIsNotJudged(t *testing.T) {
 	for _, test := range []struct{ name, before, after, want string }{
 		{"the weight of one that breaks every rule", "{metadata: {name: lost}, spec: {parent: nowhere, deserved: {cpu: 2}, capability: {cpu: 1}}}",

@@ -107,6 +107,20 @@ func setChoice(to **bool, value, yes string, no ...string) bool {
 	return false
 }
 
+// Written returns the first annotation of a queue that only the plugin guaranteed-shares reads, or the import of YuniKorn has written, "" if
+// there is none.
+func Written(annotations map[string]string) string {
+	for _, property := range all() {
+		if _, is := annotations[property.key]; is {
+			return property.key
+		}
+	}
+	if _, is := annotations[scheduling.QueuePathKey]; is {
+		return scheduling.QueuePathKey
+	}
+	return ""
+}
+
 // Read reads the annotations of a queue.
 func Read(annotations map[string]string) (p Properties, problems []Problem) {
 	if len(annotations) == 0 {

@@ -166,6 +166,10 @@ func (m *maker) changeQueue() change {
 	on := func(what string, how func(*schedulingv1beta1.Queue)) change {
 		return change{fmt.Sprintf("queue %s: %s", name, what), func(l *run) { edit(l, &schedulingv1beta1.Queue{}, name, how) }}
 	}
+	if m.configuration.sharer == "guaranteed-shares" && m.once(2) {
+		key, value := m.property()
+		return on("says "+key+": "+value, func(q *schedulingv1beta1.Queue) { metav1.SetMetaDataAnnotation(&q.ObjectMeta, key, value) })
+	}
 	switch m.IntN(10) {
 	case 0:
 		weight := int32(1 + m.IntN(4))
@@ -204,6 +208,25 @@ func (m *maker) changeQueue() change {
 		})
 	}
 	return change{"queue " + name + " goes", func(l *run) { drop(l, &schedulingv1beta1.Queue{}, name) }}
+}
+
+// property is one of what guaranteed shares read of a queue.
+func (m *maker) property() (key, value string) {
+	all := []struct {
+		key    string
+		values []string
+	}{
+		{schedulingv1beta1.PreemptionPolicyKey, []string{"default", "fence", "disabled"}},
+		{schedulingv1beta1.PreemptionDelayKey, []string{"1s", "40s"}},
+		{schedulingv1beta1.PriorityPolicyKey, []string{"default", "fence"}},
+		{schedulingv1beta1.PriorityOffsetKey, []string{"-5", "5"}},
+		{schedulingv1beta1.ApplicationSortPolicyKey, []string{"fifo", "fair"}},
+		{schedulingv1beta1.ApplicationSortPriorityKey, []string{"enabled", "disabled"}},
+		{schedulingv1beta1.MaxApplicationsKey, []string{"1", "3"}},
+		{schedulingv1beta1.QuotaPreemptionDelayKey, []string{"0", "2s"}},
+	}
+	chosen := all[m.IntN(len(all))]
+	return chosen.key, m.oneOf(chosen.values...)
 }
 
 func (m *maker) newQueue() change {

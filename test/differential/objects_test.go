@@ -289,6 +289,11 @@ func (m *maker) queue(name string) *schedulingv1beta1.Queue {
 			q.Spec.Affinity = &schedulingv1beta1.Affinity{NodeGroupAffinity: &schedulingv1beta1.NodeGroupAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: []string{m.oneOf("g0", "g1")}}}
 		}
+		if m.configuration.sharer == "guaranteed-shares" && m.once(2) {
+			q.Spec.Guarantee.Resource = fixture.List(m.oneOf("cpu=1", "cpu=2", "cpu=4"))
+			key, value := m.property()
+			metav1.SetMetaDataAnnotation(&q.ObjectMeta, key, value)
+		}
 	})
 }
 

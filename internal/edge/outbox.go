@@ -155,6 +155,9 @@ func (o *Outbox) Do(d decision.Decisions) {
 	}
 }
 
+// IsBusy reports whether bindings wait to be sent.
+func (o *Outbox) IsBusy() bool { return o.binder.IsBusy() }
+
 // Show writes an Event and returns true, unless the limit is reached.
 func (o *Outbox) Show(n decision.Notice) bool {
 	if !o.eventLimit.TryAccept() {

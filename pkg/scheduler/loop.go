@@ -20,6 +20,8 @@ type Inbox interface {
 // Outbox receives decisions. Its methods must not wait for the API server.
 type Outbox interface {
 	Do(decisions decision.Decisions)
+	// IsBusy reports whether bindings wait to be sent. What is decided sooner is then not sent sooner.
+	IsBusy() bool
 	// Report receives the result of every cycle, and the error of a policy that could not be used.
 	Report(result Result, refused error)
 }
@@ -33,8 +35,11 @@ type Clock interface {
 
 // Pace limits how often cycles run.
 type Pace struct {
-	// Coalesce is the mean time between two cycles that events start, while there are always events.
+	// Coalesce is the mean time between two cycles that events start, while there are always events and the outbox is busy.
 	Coalesce time.Duration
+	// Least is the same while the outbox is not busy. After a cycle that took long it is more, so that cycles take at most a part of the
+	// time, but never more than Coalesce.
+	Least time.Duration
 	// Burst is how many cycles events may start at once after a time without events. The first event after a pause does not
 	// wait for further ones. With 0 each cycle waits for the time Coalesce.
 	Burst int
@@ -42,20 +47,26 @@ type Pace struct {
 	Period time.Duration
 }
 
+// cycleShare is the part of the time that cycles may take while the outbox is not busy: one of so many parts. The goroutines that read
+// watches and send bindings need the rest more than the next cycle does.
+const cycleShare = 4
+
 // Run runs cycles until the context ends: when there are events, when a deadline passes, or after the period. Between
 // cycles it answers questions ([Scheduler.Questions]). Events come first, so a cycle waits for at most one answer. Run
 // is called once.
 func (s *Scheduler) Run(ctx context.Context, clock Clock, inbox Inbox, outbox Outbox, pace Pace) {
 	close(s.questions.running)
 	defer close(s.questions.stopped)
-	wake, c := clock.Now().Add(pace.Period), credit{pace: pace}
+	wake, c := clock.Now().Add(pace.Period), credit{pace: pace, isBusy: outbox.IsBusy}
 	for s.rest(ctx, clock, inbox, wake, &c) {
 		events, policy := inbox.Take()
 		var refused error
 		if policy != nil {
 			refused = s.Use(policy)
 		}
-		result := s.Cycle(clock.Now(), events)
+		begin := clock.Now()
+		result := s.Cycle(begin, events)
+		c.took = clock.Now().Sub(begin)
 		if !result.Decisions.IsEmpty() {
 			outbox.Do(result.Decisions)
 		}
@@ -67,19 +78,23 @@ func (s *Scheduler) Run(ctx context.Context, clock Clock, inbox Inbox, outbox Ou
 	}
 }
 
-// credit says when events may start the next cycle. Each such cycle costs the time Coalesce, up to Burst of them in advance.
+// credit says when events may start the next cycle. Each such cycle costs a time, up to Burst of them in advance.
 type credit struct {
-	pace Pace
-	paid time.Time // when all cycles so far are paid
+	pace   Pace
+	isBusy func() bool
+	took   time.Duration // by the last cycle
+	paid   time.Time     // when all cycles so far are paid
 }
 
-// spend returns how long the next cycle has to wait.
+// spend returns how long the next cycle has to wait: no longer than it costs.
 func (c *credit) spend(now time.Time) time.Duration {
-	if c.paid.Before(now) {
-		c.paid = now
+	cost := c.pace.Coalesce
+	if !c.isBusy() {
+		cost = min(max(cycleShare*c.took, c.pace.Least), c.pace.Coalesce)
 	}
-	c.paid = c.paid.Add(c.pace.Coalesce)
-	return max(c.paid.Sub(now)-time.Duration(c.pace.Burst)*c.pace.Coalesce, 0)
+	advance := time.Duration(c.pace.Burst) * cost
+	c.paid = now.Add(cost + min(max(c.paid.Sub(now), 0), advance))
+	return max(c.paid.Sub(now)-advance, 0)
 }
 
 // rest answers questions until the next cycle is due. It returns false if the loop is to end.

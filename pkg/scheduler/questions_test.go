@@ -28,6 +28,7 @@ type mailbox struct {
 	wake   chan struct{}
 	events chan []cache.Event
 	cycles chan Result
+	isBusy bool
 }
 
 func newMailbox() *mailbox {
@@ -46,6 +47,7 @@ func (m *mailbox) Take() ([]cache.Event, *framework.Policy) {
 }
 
 func (m *mailbox) Do(decision.Decisions)         {}
+func (m *mailbox) IsBusy() bool                  { return m.isBusy }
 func (m *mailbox) Report(result Result, _ error) { m.cycles <- result }
 
 // send has events taken in.

@@ -31,9 +31,9 @@ import (
 )
 
 const (
-	// A storm of a thousand events a second makes fifty cycles. After a pause the first four do not wait: a PodGroup, its first pod,
-	// the rest of its gang, and what the API server says of the bindings.
-	coalesce, cyclesAtOnce = 20 * time.Millisecond, 4
+	// While bindings wait to be sent, a thousand events a second make fifty cycles. Otherwise a pod that comes waits for a few
+	// milliseconds at most. After a pause the first four cycles do not wait at all: a PodGroup, its first pod, the rest of its gang.
+	coalesce, leastPause, cyclesAtOnce = 20 * time.Millisecond, 2 * time.Millisecond, 4
 	// auditPeriod is how often the totals of the model are compared with its pods.
 	auditPeriod = 5 * time.Minute
 	// drainPatience bounds an orderly stop. Kubernetes gives a pod thirty seconds.
@@ -163,7 +163,7 @@ func (r *runner) lead(ctx, leading context.Context) error {
 		return err
 	}
 	r.announce()
-	pace := scheduler.Pace{Coalesce: coalesce, Burst: cyclesAtOnce, Period: r.options.schedulePeriod}
+	pace := scheduler.Pace{Coalesce: coalesce, Least: leastPause, Burst: cyclesAtOnce, Period: r.options.schedulePeriod}
 	r.scheduler.Run(running, clock.RealClock{}, eventSource{r}, reporter{r}, pace)
 	if leading.Err() != nil {
 		return leader.ErrLeadershipLost
@@ -237,6 +237,8 @@ func (r reporter) Do(decisions decision.Decisions) {
 	r.metrics.Placed(r.scheduler.Cluster(), decisions.Binds, time.Now())
 	r.outbox.Do(decisions)
 }
+
+func (r reporter) IsBusy() bool { return r.outbox.IsBusy() }
 
 func (r reporter) Report(result scheduler.Result, refused error) {
 	now := time.Now()

@@ -221,6 +221,10 @@ func (i *Inbox) replaced(before, now object) {
 	if i.isOurs(before) && (before.GetUID() != now.GetUID() || !i.isOurs(now)) {
 		i.kueue.pass(before, func() { i.queue.delete(before) })
 	}
+	if canWait(before, now) && i.isOurs(now) {
+		i.kueue.pass(now, func() { i.queue.setLater(now) })
+		return
+	}
 	i.seen(now)
 }
 

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -128,7 +129,12 @@ type eventQueue struct {
 	positions map[objectKey]int
 	coalesced uint64
 	wake      chan struct{}
+	isTimed   bool // the reader is woken when the patience of an event has ended
 }
+
+// patience is how long an event waits for others that brings the loop nothing to decide, as what the API server says of a binding. With a
+// cycle for each, the cycles of a scheduler that binds fifty pods a second would come so often that new pods wait for theirs.
+const patience = 50 * time.Millisecond
 
 func newEventQueue() *eventQueue {
 	return &eventQueue{positions: map[objectKey]int{}, wake: make(chan struct{}, 1)}
@@ -137,9 +143,34 @@ func newEventQueue() *eventQueue {
 func (q *eventQueue) set(o object)    { q.add(keyOf(o), cache.Set{Object: o}, false) }
 func (q *eventQueue) delete(o object) { q.add(keyOf(o), cache.Delete{Object: o}, true) }
 
+// setLater is set for a state that can wait for [patience].
+func (q *eventQueue) setLater(o object) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.put(keyOf(o), cache.Set{Object: o}, false)
+	if !q.isTimed {
+		q.isTimed = true
+		time.AfterFunc(patience, q.endPatience)
+	}
+}
+
+func (q *eventQueue) endPatience() {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.isTimed = false
+	if len(q.entries) > 0 {
+		q.poke()
+	}
+}
+
 func (q *eventQueue) add(k objectKey, e cache.Event, isDeletion bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
+	q.put(k, e, isDeletion)
+	q.poke()
+}
+
+func (q *eventQueue) put(k objectKey, e cache.Event, isDeletion bool) {
 	position, known := q.positions[k]
 	if !known {
 		position = len(q.entries)
@@ -155,7 +186,6 @@ func (q *eventQueue) add(k objectKey, e cache.Event, isDeletion bool) {
 	} else {
 		entry.last = e
 	}
-	q.poke()
 }
 
 // poke wakes the reader. Calls between two takes wake it once.

@@ -1,0 +1,35 @@
+package intake
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+)
+
+// canWait reports whether an update frees nothing and asks for nothing, so that the loop has no reason to decide at once. Most updates are
+// such: a pod has its node or runs, and the statuses that the scheduler itself has written come back.
+func canWait(before, now object) bool {
+	if now.GetDeletionTimestamp() != nil || before.GetUID() != now.GetUID() ||
+		!maps.Equal(before.GetLabels(), now.GetLabels()) || !maps.Equal(before.GetAnnotations(), now.GetAnnotations()) {
+		return false
+	}
+	switch now := now.(type) {
+	case *cluster.Pod:
+		last, isPod := before.(*cluster.Pod)
+		isOver := now.Status.Phase == corev1.PodSucceeded || now.Status.Phase == corev1.PodFailed
+		// Equal specs share a template. A pod that loses its node does not exist in Kubernetes.
+		return isPod && !isOver && last.Template == now.Template
+	case *schedulingv1beta1.PodGroup, *schedulingv1beta1.Queue:
+		return isSameSpec(before, now)
+	}
+	return false
+}
+
+// isSameSpec is true if the API server says that only the status differs.
+func isSameSpec(before, now metav1.Object) bool {
+	return now.GetGeneration() != 0 && before.GetGeneration() == now.GetGeneration()
+}

@@ -81,7 +81,7 @@ func NewOutbox(clients *apiserver.Clients, options OutboxOptions) *Outbox {
 	if options.backOff != nil {
 		backOff = *options.backOff
 	}
-	o.binder = binder.New(clients.Core, binder.Options{Settle: o.settle, Finished: o.finished, BackOff: backOff, Logger: options.Logger})
+	o.binder = binder.New(clients.Bindings, binder.Options{Settle: o.settle, Finished: o.finished, BackOff: backOff, Logger: options.Logger})
 	trickle := clients.Share(busyShare)
 	o.events = newEventWriter(clients.Core.CoreV1(), options.Name, o.binder.IsBusy, options.Logger)
 	o.jobs = status.New(clients, trickle, o.binder.IsBusy, options.Logger)

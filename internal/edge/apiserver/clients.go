@@ -13,10 +13,13 @@ import (
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
 )
 
-// Clients are the connections to the API server. All share one HTTP/2 connection and one limit of requests.
+// Clients are the connections to the API server. All share one limit of requests, and all but Bindings one HTTP/2 connection.
 type Clients struct {
 	// Core speaks protobuf, which costs a fraction of JSON for pods and nodes.
 	Core kubernetes.Interface
+	// Bindings is the same over HTTP/1.1. Small requests of which one is like the other cost both sides less there, and large lists and
+	// watches on the other connection do not delay them. [BindingConnections] may be in flight.
+	Bindings kubernetes.Interface
 	// Batch is for Hekla's own kinds, which exist only as JSON.
 	Batch versioned.Interface
 
@@ -47,9 +50,8 @@ func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	// Without credentials it is the client that all of the process shares.
-	measured := measure(cmp.Or(shared.Transport, http.DefaultTransport))
-	transport := &http.Client{Transport: measured, Timeout: shared.Timeout}
+	latencies := newLatencies()
+	transport := measured(shared, latencies)
 	batch, err := newQuickClients(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("API client for our own kinds: %w", err)
@@ -60,5 +62,29 @@ func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("API client: %w", err)
 	}
-	return &Clients{Core: core, Batch: batch, qps: qps, config: given, latencies: measured}, nil
+	bindings, err := newBindingsClient(config, latencies)
+	if err != nil {
+		return nil, fmt.Errorf("API client for bindings: %w", err)
+	}
+	return &Clients{Core: core, Bindings: bindings, Batch: batch, qps: qps, config: given, latencies: latencies}, nil
+}
+
+// BindingConnections is how many connections for bindings the library keeps open. With more requests at once it would open new ones
+// all the time.
+const BindingConnections = 25
+
+func newBindingsClient(config *rest.Config, latencies *latencies) (kubernetes.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.NextProtos = []string{"http/1.1"}
+	own, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfigAndClient(config, measured(own, latencies))
+}
+
+// measured is a client with the same settings, whose requests are timed. Without credentials the library returns the client that
+// all of the process shares, which must stay as it is.
+func measured(client *http.Client, latencies *latencies) *http.Client {
+	return &http.Client{Transport: timed{cmp.Or(client.Transport, http.DefaultTransport), latencies}, Timeout: client.Timeout}
 }

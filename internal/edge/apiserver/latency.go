@@ -28,9 +28,8 @@ type Latency struct {
 // kept is the number of requests of a kind of which the times are kept: enough for a 99th percentile.
 const kept = 512
 
-// latencies measures requests. It is a round tripper around that of the connection.
+// latencies has the times of all requests.
 type latencies struct {
-	next  http.RoundTripper
 	infos request.RequestInfoFactory
 
 	mutex sync.Mutex
@@ -46,22 +45,28 @@ type kindOfRequest struct {
 	lastFailure   string
 }
 
-func measure(next http.RoundTripper) *latencies {
-	return &latencies{next: next, kinds: map[string]*kindOfRequest{},
+// timed is the round tripper of a connection, whose requests are timed.
+type timed struct {
+	http.RoundTripper
+	*latencies
+}
+
+func newLatencies() *latencies {
+	return &latencies{kinds: map[string]*kindOfRequest{},
 		infos: request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}}
 }
 
-func (l *latencies) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l timed) RoundTrip(r *http.Request) (*http.Response, error) {
 	name, begin := "other", time.Now()
 	if info, err := l.infos.NewRequestInfo(r); err == nil && info.IsResourceRequest {
 		if name = info.Verb + " " + info.Resource; info.Subresource != "" {
 			name += "/" + info.Subresource
 		}
 		if info.Verb == "watch" {
-			return l.next.RoundTrip(r) // it is answered as soon as there is something to say
+			return l.RoundTripper.RoundTrip(r) // it is answered as soon as there is something to say
 		}
 	}
-	response, err := l.next.RoundTrip(r)
+	response, err := l.RoundTripper.RoundTrip(r)
 	end := time.Now()
 	failure := ""
 	switch {

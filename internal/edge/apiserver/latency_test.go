@@ -16,7 +16,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) { return a
 
 func TestRequestsAreTimedByKind(t *testing.T) {
 	date := time.Now()
-	l := measure(answering(func(r *http.Request) (*http.Response, error) {
+	l := timed{answering(func(r *http.Request) (*http.Response, error) {
 		switch {
 		case r.Method == http.MethodPatch:
 			return nil, errors.New("connection refused")
@@ -24,8 +24,8 @@ func TestRequestsAreTimedByKind(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusTooManyRequests, Status: "429 Too Many Requests"}, nil
 		}
 		return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{"Date": {date.UTC().Format(http.TimeFormat)}}}, nil
-	}))
-	c := &Clients{latencies: l}
+	}), newLatencies()}
+	c := &Clients{latencies: l.latencies}
 	if _, ok := c.ClockAhead(); ok {
 		t.Error("a clock is known before the first answer")
 	}
@@ -73,7 +73,7 @@ func TestTheClientOfTheProcessIsLeftAlone(t *testing.T) {
 	if _, err := Connect(&rest.Config{Host: "http://127.0.0.1:1"}, 1, 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, isMeasured := http.DefaultClient.Transport.(*latencies); isMeasured {
+	if _, isMeasured := http.DefaultClient.Transport.(timed); isMeasured {
 		t.Error("requests to others are timed, too")
 	}
 }

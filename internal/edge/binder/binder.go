@@ -57,7 +57,7 @@ type Outcome struct {
 const (
 	// Workers is the number of parallel requests. The API server takes a millisecond or two for each, and works on as many
 	// as it has cores. A few more keep it busy. Many more would only make each of them slower.
-	Workers = 32
+	Workers = apiserver.BindingConnections
 )
 
 // binding is one pod on its way to its node.

@@ -152,6 +152,7 @@ Exit codes: 0 measured and right, 1 not measured, or a pod, gang or node is not 
 	flags.IntVar(&options.Pods, "pods", 20000, "number of pods that have nodes before")
 	flags.IntVar(&options.Gang, "gang", 100, "number of pods in a gang")
 	flags.IntVar(&options.Runs, "runs", 3, "how often the scheduler is restarted")
+	flags.BoolVar(&options.Bound, "bound", false, "create the pods with their nodes, so that the scheduler need not place them first")
 	addOutputFlag(flags, &output)
 	return command
 }

@@ -156,7 +156,7 @@ func TestTheCommandMeasuresRestarts(t *testing.T) {
 	if report.Violations == nil || len(report.Violations) > 0 {
 		t.Errorf("violations are %q, want an empty list", report.Violations)
 	}
-	if len(report.Runs) != 2 || report.Fill.Pods != 40 {
+	if len(report.Runs) != 2 || report.Fill == nil || report.Fill.Pods != 40 {
 		t.Fatalf("the fill is %+v and the restarts %+v, want 40 pods and two", report.Fill, report.Runs)
 	}
 	for _, m := range report.Runs {

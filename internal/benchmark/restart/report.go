@@ -12,8 +12,8 @@ import (
 type Report struct {
 	testbed.About
 	Parameters Parameters `json:"parameters"`
-	// Fill is the first start, for which all pods wait.
-	Fill Measurement `json:"fill"`
+	// Fill is the first start, for which all pods wait; nil if they were created with their nodes.
+	Fill *Measurement `json:"fill,omitempty"`
 	// Runs are the restarts, for each of which one gang waits.
 	Runs []Measurement `json:"runs"`
 	// Violations are what must not happen and did, a sentence each. With any, no number counts.
@@ -22,10 +22,11 @@ type Report struct {
 
 // Parameters are what was asked for.
 type Parameters struct {
-	Nodes int `json:"nodes"`
-	Pods  int `json:"pods"`
-	Gang  int `json:"gang"`
-	Runs  int `json:"runs"`
+	Nodes int  `json:"nodes"`
+	Pods  int  `json:"pods"`
+	Gang  int  `json:"gang"`
+	Runs  int  `json:"runs"`
+	Bound bool `json:"bound"`
 }
 
 // Measurement is one start of the scheduler.
@@ -37,8 +38,9 @@ type Measurement struct {
 	// FirstSeconds is the time from the start of the process to the first pod with a node, LastSeconds to the last.
 	FirstSeconds float64 `json:"firstSeconds"`
 	LastSeconds  float64 `json:"lastSeconds"`
-	// CPUSeconds is what the process has used up to then.
+	// CPUSeconds is what the process has used up to then. MemoryBytes is resident then, PeakMemoryBytes the most that was.
 	CPUSeconds      float64 `json:"cpuSeconds"`
+	MemoryBytes     uint64  `json:"memoryBytes"`
 	PeakMemoryBytes uint64  `json:"peakMemoryBytes"`
 }
 
@@ -47,7 +49,7 @@ func (r *Report) Wrong() []string { return r.Violations }
 
 func newReport(o *Options, about testbed.About) *Report {
 	return &Report{About: about, Runs: []Measurement{}, Violations: []string{},
-		Parameters: Parameters{Nodes: o.Nodes, Pods: o.Pods, Gang: o.Gang, Runs: o.Runs}}
+		Parameters: Parameters{Nodes: o.Nodes, Pods: o.Pods, Gang: o.Gang, Runs: o.Runs, Bound: o.Bound}}
 }
 
 // WriteText writes the report for a person.
@@ -60,12 +62,14 @@ func (r *Report) WriteText(out io.Writer) error {
 	p := r.Parameters
 	line("Load\t%d pods in gangs of %d on %d nodes; then one gang for each restart", p.Pods, p.Gang, p.Nodes)
 	line("")
-	line("start\twaiting pods\tlists s\tfirst bound s\tlast bound s\tCPU s\tpeak MiB")
+	line("start\twaiting pods\tlists s\tfirst bound s\tlast bound s\tCPU s\tMiB\tpeak MiB")
 	row := func(name string, m *Measurement) {
-		line("%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f", name, m.Pods, m.ListsSeconds, m.FirstSeconds, m.LastSeconds, m.CPUSeconds,
-			testbed.Mebibytes(float64(m.PeakMemoryBytes)))
+		line("%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f", name, m.Pods, m.ListsSeconds, m.FirstSeconds, m.LastSeconds, m.CPUSeconds,
+			testbed.Mebibytes(float64(m.MemoryBytes)), testbed.Mebibytes(float64(m.PeakMemoryBytes)))
 	}
-	row("fill", &r.Fill)
+	if r.Fill != nil {
+		row("fill", r.Fill)
+	}
 	for i := range r.Runs {
 		row(fmt.Sprintf("restart %d", i+1), &r.Runs[i])
 	}

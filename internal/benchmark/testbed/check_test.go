@@ -100,3 +100,16 @@ func TestPodsNeedNotRunWithoutKubelets(t *testing.T) {
 		t.Errorf("got %q, want nothing", problems)
 	}
 }
+
+func TestPodsThatAreCreatedWithTheirNodesHaveThemInTurn(t *testing.T) {
+	l := &Load{Name: "a", Gangs: 1, Members: 3, Nodes: []string{"n1", "n2"}}
+	for number, want := range []string{"n1", "n2", "n1"} {
+		if got := l.pod(number).Spec.NodeName; got != want {
+			t.Errorf("pod %d is on node %q, want %q", number, got, want)
+		}
+	}
+	l.Nodes = nil
+	if got := l.pod(0).Spec.NodeName; got != "" {
+		t.Errorf("a pod that waits for a scheduler is on node %q", got)
+	}
+}

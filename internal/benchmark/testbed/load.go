@@ -44,6 +44,8 @@ type Load struct {
 	// FitsNoNode is true of pods that select nodes which do not exist. They ask for no more than others, so that they leave room for
 	// the admission of others.
 	FitsNoNode bool
+	// Nodes are those that the pods are created with, in turn; none means that they wait for a scheduler.
+	Nodes []string
 }
 
 // Pods is the number of all pods.
@@ -69,6 +71,10 @@ func (l *Load) pod(number int) *corev1.Pod {
 	if l.FitsNoNode {
 		nodes = map[string]string{noNodeLabel: ""}
 	}
+	var node string
+	if len(l.Nodes) > 0 {
+		node = l.Nodes[number%len(l.Nodes)]
+	}
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: Namespace, Name: l.PodName(number), Labels: map[string]string{loadLabel: l.Name},
@@ -76,6 +82,7 @@ func (l *Load) pod(number int) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName: l.SchedulerName,
+			NodeName:      node,
 			NodeSelector:  nodes,
 			RestartPolicy: corev1.RestartPolicyNever,
 			Containers: []corev1.Container{{

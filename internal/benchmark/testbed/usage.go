@@ -31,6 +31,7 @@ const (
 type Usage struct {
 	ControlPlane float64
 	Process      float64 // of the contender's own process
+	Memory       uint64  // of the same, resident now
 	PeakMemory   uint64  // of the same
 	Other        float64 // of everything on the machine that has no part in the benchmark
 }
@@ -53,7 +54,7 @@ func (t *Testbed) Usage(process *localcluster.Process) (Usage, error) {
 		if u.Process, err = t.cpuSeconds(process.PID); err != nil {
 			return Usage{}, fmt.Errorf("CPU time of %s: %w; its log is %s", process.Name, err, process.LogPath)
 		}
-		if u.PeakMemory, err = t.peakMemory(process.PID); err != nil {
+		if u.Memory, u.PeakMemory, err = t.memory(process.PID); err != nil {
 			return Usage{}, fmt.Errorf("memory of %s: %w", process.Name, err)
 		}
 	}
@@ -76,13 +77,14 @@ func (t *Testbed) cpuSeconds(pid int) (float64, error) {
 	return stat.CPUTime(), err
 }
 
-func (t *Testbed) peakMemory(pid int) (uint64, error) {
+// memory returns how much of a process is resident, and the most that was.
+func (t *Testbed) memory(pid int) (now, peak uint64, err error) {
 	process, err := t.proc.Proc(pid)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	status, err := process.NewStatus()
-	return status.VmHWM, err
+	return status.VmRSS, status.VmHWM, err
 }
 
 // Rest returns when the cluster has nothing left to do.

@@ -39,6 +39,9 @@ const (
 	// Rest is how long an object rests after its status was written, unless users wait for the next one. The
 	// pods of a gang of a hundred start one by one; that needs no hundred numbers.
 	Rest = time.Second
+	// settle is how long the first status of an object waits for newer ones, unless pods wait for it. Most jobs are admitted, placed and
+	// bound within it, so that one status is written instead of two.
+	settle = 200 * time.Millisecond
 	// The back-off of a status that could not be written.
 	firstStatusRetry, lastStatusRetry = 500 * time.Millisecond, time.Minute
 	// While bindings wait, one deferred status is written per deferral: a tenth of a percent of what the API server takes. A burst
@@ -51,13 +54,14 @@ const (
 
 // slot is what is known of an object whose status waits, is being written, or was written a moment ago.
 type slot struct {
-	next      Change        // what to write next, nil if nothing
-	last      Change        // what was written last, nil if that failed
-	isResting bool          // it is looked at again without being asked
-	isVoid    bool          // what is being written must not be tried again
-	deferred  deferredState // whether it waits until no bindings do
-	isNews    bool          // next is more than a refresh of what was written last
-	sending   chan struct{} // closed when the request under way has returned; nil while there is none
+	next       Change        // what to write next, nil if nothing
+	last       Change        // what was written last, nil if that failed
+	isSettling bool          // it is looked at after the time settle, and not before
+	isResting  bool          // it is looked at again without being asked
+	isVoid     bool          // what is being written must not be tried again
+	deferred   deferredState // whether it waits until no bindings do
+	isNews     bool          // next is more than a refresh of what was written last
+	sending    chan struct{} // closed when the request under way has returned; nil while there is none
 
 	attemptObservers []AttemptObserver // of next
 	present          []AttemptObserver // of what is being written
@@ -80,6 +84,7 @@ type Writer struct {
 	// trickle bounds the writes while IsBusy; it is shared by all writers.
 	trickle flowcontrol.RateLimiter
 	isBusy  func() bool
+	settle  time.Duration
 	logger  logr.Logger
 	workers sync.WaitGroup
 
@@ -95,7 +100,7 @@ type Writer struct {
 // writers share it.
 func New(clients *apiserver.Clients, trickle flowcontrol.RateLimiter, isBusy func() bool, logger logr.Logger) *Writer {
 	return &Writer{
-		clients: clients, trickle: trickle, isBusy: isBusy, logger: logger, slots: map[key]*slot{},
+		clients: clients, trickle: trickle, isBusy: isBusy, settle: settle, logger: logger, slots: map[key]*slot{},
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstStatusRetry, lastStatusRetry)),
 	}
@@ -125,7 +130,7 @@ func (w *Writer) PutObserved(c Change, told AttemptObserver) {
 	defer w.mutex.Unlock()
 	s := w.take(c)
 	s.attemptObservers = append(s.attemptObservers, told)
-	if s.isResting && s.last != nil || s.deferred == isDeferred || s.deferred == isRefresh {
+	if s.isSettling || s.isResting && s.last != nil || s.deferred == isDeferred || s.deferred == isRefresh {
 		w.queue.Add(c.key())
 	}
 }
@@ -134,10 +139,14 @@ func (w *Writer) take(c Change) *slot {
 	k := c.key()
 	s := w.slots[k]
 	if s == nil {
-		s = &slot{}
+		s = &slot{isSettling: !c.awaited()}
 		w.slots[k] = s
-		w.queue.Add(k)
-	} else if s.isResting && s.last != nil && c.urgent(s.last) || s.deferred == isDeferred && c.awaited() {
+		if s.isSettling {
+			w.queue.AddAfter(k, w.settle)
+		} else {
+			w.queue.Add(k)
+		}
+	} else if s.isSettling && c.awaited() || s.isResting && s.last != nil && c.urgent(s.last) || s.deferred == isDeferred && c.awaited() {
 		w.queue.Add(k)
 	} else if s.deferred == isRefresh && !c.refresh() {
 		s.deferred = notDeferred
@@ -285,7 +294,7 @@ func (w *Writer) begin(k key) (Change, chan struct{}) {
 		w.queue.Forget(k)
 		return nil, nil
 	}
-	s.next, s.isNews, s.isResting, s.isVoid, s.deferred, s.sending = nil, false, false, false, notDeferred, make(chan struct{})
+	s.next, s.isNews, s.isSettling, s.isResting, s.isVoid, s.deferred, s.sending = nil, false, false, false, false, notDeferred, make(chan struct{})
 	s.attemptObservers, s.present = nil, s.attemptObservers
 	return c, s.sending
 }

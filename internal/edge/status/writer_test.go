@@ -84,6 +84,7 @@ func writing(t *testing.T, isBusy *atomic.Bool, test func(t *testing.T, w *Write
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w := New(nil, flowcontrol.NewTokenBucketRateLimiter(1, 1), func() bool { return isBusy.Load() }, logr.Discard())
+		w.settle = 0
 		w.Start(ctx, 2)
 		test(t, w, &notes{begin: time.Now()})
 		cancel()
@@ -174,6 +175,41 @@ func TestAStatusIsWrittenUntilItIsReplacedOrDropped(t *testing.T) {
 				t.Error("a write is under way")
 			}
 		})
+	})
+}
+
+func TestTheFirstStatusWaitsForNewerOnes(t *testing.T) {
+	for name, test := range map[string]struct {
+		then func(w *Writer, n *notes) // 100 ms after the first
+		want []string
+	}{
+		"none comes":            {func(*Writer, *notes) {}, []string{"200ms 1"}},
+		"a newer one comes":     {func(w *Writer, n *notes) { w.Put(note{name: "a", text: "2", isNews: true, written: n}) }, []string{"200ms 2"}},
+		"pods wait for the new": {func(w *Writer, n *notes) { w.Put(note{name: "a", text: "2", isAwaited: true, written: n}) }, []string{"100ms 2"}},
+		"the new one is observed": {func(w *Writer, n *notes) {
+			w.PutObserved(note{name: "a", text: "2", written: n}, func(error) bool { return false })
+		}, []string{"100ms 2"}},
+		"it is dropped": {func(w *Writer, _ *notes) { w.drop(note{name: "a"}.key(), "1") }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
+				w.settle = settle
+				w.Put(note{name: "a", life: "1", text: "1", written: n})
+				time.Sleep(100 * time.Millisecond)
+				test.then(w, n)
+				time.Sleep(time.Minute)
+				expectNotes(t, n, test.want...)
+				if len(w.slots) > 0 {
+					t.Errorf("%d objects are remembered", len(w.slots))
+				}
+			})
+		})
+	}
+	writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
+		w.settle = settle
+		w.Put(note{name: "a", text: "1", isAwaited: true, written: n})
+		time.Sleep(time.Minute)
+		expectNotes(t, n, "0s 1")
 	})
 }
 

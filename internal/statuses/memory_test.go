@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -160,7 +162,13 @@ func TestAStatusSaysWhetherPodsWaitForIt(t *testing.T) {
 		}
 		return d.Groups[0]
 	}
-	w.Set(fixture.Group("g", "default", 2, fixture.PendingAdmission))
+	w.Set(fixture.Group("own", "default", 2, fixture.PendingAdmission))
+	if g := last(w.Cycle()); g.Status.Phase != schedulingv1beta1.PodGroupInqueue || g.AwaitsPods {
+		t.Errorf("admitted without pods and without a controller: %+v, want one that no pod waits for", g)
+	}
+	group := fixture.Group("g", "default", 2, fixture.PendingAdmission)
+	group.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch.volcano.sh/v1alpha1", Kind: "Job", Name: "g", UID: "job", Controller: ptr.To(true)}}
+	w.Set(group)
 	if g := last(w.Cycle()); g.Status.Phase != schedulingv1beta1.PodGroupInqueue || !g.AwaitsPods {
 		t.Errorf("admitted without pods: %+v, want one that pods wait for", g)
 	}

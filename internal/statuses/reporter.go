@@ -147,8 +147,14 @@ func (r *Reporter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *d
 	r.announce(j, last.Conditions, status.Conditions, d)
 	r.memory.setGroup(j, &status)
 	d.Groups = append(d.Groups, decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: status,
-		AwaitsPods: j.Phase == schedulingv1beta1.PodGroupInqueue && len(j.Tasks()) < max(int(j.MinMember), 1),
+		AwaitsPods: awaitsPods(j),
 		IsRefresh:  isRefresh(last, &status)})
+}
+
+// awaitsPods reports whether a controller may create pods once it sees that the job is admitted.
+func awaitsPods(j *cluster.Job) bool {
+	return j.Phase == schedulingv1beta1.PodGroupInqueue && len(j.Tasks()) < max(int(j.MinMember), 1) &&
+		j.Group != nil && metav1.GetControllerOfNoCopy(j.Group) != nil
 }
 
 // isRefresh reports whether two statuses differ only in the messages of their conditions.

@@ -115,7 +115,7 @@ type GroupStatus struct {
 	Job    types.NamespacedName
 	UID    types.UID
 	Status schedulingv1beta1.PodGroupStatus
-	// AwaitsPods is true of an admitted job that lacks pods of its minimum: a controller may create them once it sees the phase.
+	// AwaitsPods is true of an admitted job that lacks pods of its minimum and has a controller, which may create them once it sees the phase.
 	AwaitsPods bool
 	// IsRefresh says that only messages of conditions differ from the last decision about this PodGroup.
 	IsRefresh bool

@@ -156,10 +156,13 @@ func (p *picture) protects(action string, preemptor *job, v *pod) (law, why stri
 		return "A1", "action " + action + " does not act between their jobs"
 	case v.state != placed:
 		return "P4", "it is " + string(v.state)
+	case p.setting.guarantees() && l == anywhere:
+		return "A3", "a lone pod takes from other queues what its own is guaranteed, by reclaim"
+	case p.setting.guarantees() && l == betweenQueues:
+		return p.spares(preemptor, v)
 	case mark(v) != "true":
 		return "P2", "it is marked " + mark(v)
-	case p.setting.conformance && (v.object.Spec.PriorityClassName == "system-node-critical" ||
-		v.object.Spec.PriorityClassName == "system-cluster-critical"):
+	case p.isCritical(v):
 		return "P5", "it is critical"
 	case (l == betweenJobs || l == anywhere) && v.job.priority >= preemptor.priority:
 		return "J1", "the priority of its job is not lower"
@@ -169,6 +172,12 @@ func (p *picture) protects(action string, preemptor *job, v *pod) (law, why stri
 		return "Q3", "its queue is not reclaimable"
 	}
 	return "", ""
+}
+
+// isCritical reports whether the plugin conformance protects a pod.
+func (p *picture) isCritical(v *pod) bool {
+	class := v.object.Spec.PriorityClassName
+	return p.setting.conformance && (class == "system-node-critical" || class == "system-cluster-critical")
 }
 
 func (h *hearing) victim(v *pod, e decision.Eviction) {
@@ -282,6 +291,10 @@ func (h *hearing) queues() {
 	if len(h.comers) > 0 && !slices.ContainsFunc(h.comers, func(t *pod) bool { return !t.bestEffort() }) &&
 		slices.ContainsFunc(h.victims, func(v *pod) bool { return !v.bestEffort() }) {
 		h.breach("P3", "plan %s evicts what has requests for pods that have none: %s", h.plan.id, h.describe())
+	}
+	if h.setting.guarantees() {
+		h.entitled()
+		return
 	}
 	if !h.takesFromEquals() {
 		return

@@ -117,7 +117,8 @@ func (o *oracle) parties(t *job, l level) [][]*pod {
 		return nil
 	}
 	isStarving := t.ready("") < int(t.object.Spec.MinMember)
-	if l != withinJob && o.judge.setting.onlyStarving && !isStarving {
+	asksForMore := l == betweenQueues && o.judge.setting.guarantees() // each further pod asks by itself (rule G9)
+	if l != withinJob && o.judge.setting.onlyStarving && !isStarving && !asksForMore {
 		return nil
 	}
 	var parties [][]*pod

@@ -71,6 +71,9 @@ func (w *testCluster) makeQueue(name string, number int) {
 		q.Spec.Weight = int32(1 + w.choose(2))
 		q.Spec.Deserved = fixture.List(w.choose.oneOf("cpu=1", "", "cpu=2", "cpu=1", "cpu=3", "cpu=1 memory=1", "cpu=2 gpu=1"))
 		q.Spec.Guarantee.Resource = fixture.List(w.choose.oneOf("", "", "", "cpu=1", "cpu=2"))
+		if w.setting.guarantees() {
+			q.Spec.Guarantee.Resource = fixture.List(w.choose.oneOf("cpu=1", "cpu=2", "", "cpu=3", "cpu=1 memory=1", "gpu=1"))
+		}
 		q.Spec.Capability = fixture.List(w.choose.oneOf("", "", "", "cpu=2", "cpu=3", "cpu=4 gpu=1"))
 		if w.choose.once(6) {
 			no := false

@@ -41,8 +41,9 @@ func (s setting) yaml() string {
 	b.WriteString("- plugins:\n  - {name: predicates}\n  - {name: nodeorder}\n")
 	plugin(s.drf, "drf")
 	plugin(s.overcommit, "overcommit")
-	plugin(s.sharer != "" && s.tree, s.sharer+", enableHierarchy: true")
-	plugin(s.sharer != "" && !s.tree, s.sharer)
+	plugin(s.guarantees(), fmt.Sprintf("%s, arguments: {preemptionDelay: %s}", guaranteedShares, askDelay))
+	plugin(s.sharer != "" && !s.guarantees() && s.tree, s.sharer+", enableHierarchy: true")
+	plugin(s.sharer != "" && !s.guarantees() && !s.tree, s.sharer)
 	b.WriteString("configurations:\n")
 	for _, action := range []string{"preempt", "reclaim"} {
 		if slices.Contains(s.actions, action) {
@@ -80,6 +81,8 @@ func settings() []setting {
 		vary(func(s *setting) { s.actions = words("allocate preempt"); s.preset = "kube-1.8" }),
 		vary(func(s *setting) { s.actions, s.tree = words("enqueue allocate reclaim backfill"), true }),
 		vary(func(s *setting) { s.sharer, s.onlyStarving = "proportion", false }),
+		vary(func(s *setting) { s.sharer = guaranteedShares }),
+		vary(func(s *setting) { s.sharer, s.tree, s.whole = guaranteedShares, true, false }),
 	}
 }
 

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -74,6 +75,7 @@ type record struct {
 	message   string
 	verdict   *verdict.Verdict
 	bytes     int
+	number    uint64 // how many were added before it
 
 	next, nextOfJob int32 // newer records
 	previous        int32 // an older record
@@ -100,6 +102,9 @@ type Journal struct {
 	oldest, newest int32
 	entries, bytes int
 	jobs           map[cluster.JobID]*jobRecord
+	added          uint64
+	// elsewhere are the records about a job that count at the limit of another, the oldest first: evictions of its pods.
+	elsewhere map[cluster.JobID][]int32
 
 	cycle uint64
 	now   time.Time
@@ -144,7 +149,7 @@ func (t *Tally) count(kind Kind) {
 
 // New returns an empty journal. Each limit must be at least 1.
 func New(limits Limits) *Journal {
-	return &Journal{limits: limits, oldest: none, newest: none, jobs: map[cluster.JobID]*jobRecord{}}
+	return &Journal{limits: limits, oldest: none, newest: none, jobs: map[cluster.JobID]*jobRecord{}, elsewhere: map[cluster.JobID][]int32{}}
 }
 
 // chunkSize is the number of records that are allocated at once.
@@ -193,7 +198,12 @@ func (l *Journal) add(r record) {
 	if j.entries++; j.entries == 1 {
 		l.jobs[r.of] = j // its last entry may have been dropped for this one
 	}
+	r.number = l.added
+	l.added++
 	*l.record(at) = r
+	for _, id := range r.others() {
+		l.elsewhere[id] = append(l.elsewhere[id], at)
+	}
 	l.entries++
 	l.bytes += r.bytes
 }
@@ -217,10 +227,27 @@ func (l *Journal) drop(at int32) {
 		j.newest = none
 		delete(l.jobs, r.of)
 	}
+	for _, id := range r.others() {
+		left := slices.DeleteFunc(l.elsewhere[id], func(other int32) bool { return other == at })
+		if l.elsewhere[id] = left; len(left) == 0 {
+			delete(l.elsewhere, id)
+		}
+	}
 	l.entries--
 	l.bytes -= r.bytes
 	*r = record{}
 	l.free = append(l.free, at)
+}
+
+// others are the jobs that a record is about, but for that at whose limit it counts.
+func (r *record) others() (ids []cluster.JobID) {
+	if r.job != r.of && r.job != (cluster.JobID{}) {
+		ids = append(ids, r.job)
+	}
+	if r.preemptor != r.of && r.preemptor != r.job && r.preemptor != (cluster.JobID{}) {
+		ids = append(ids, r.preemptor)
+	}
+	return ids
 }
 
 // Estimates of memory in bytes, without text: of a record with its part of a job's, a verdict, and a part of a verdict.

@@ -185,3 +185,40 @@ func BenchmarkBinds(b *testing.B) {
 		l.Cycle(1, at, c, d, nil)
 	}
 }
+
+// TestTheEntriesOfAJobAreAllThatNameIt compares them with those among all entries.
+func TestTheEntriesOfAJobAreAllThatNameIt(t *testing.T) {
+	names := []string{"a", "b", "c"}
+	c := world(names...)
+	rapid.Check(t, func(t *rapid.T) {
+		l := New(Limits{Entries: rapid.IntRange(1, 20).Draw(t, "entries"), PerJob: rapid.IntRange(1, 10).Draw(t, "per job"), Bytes: 1 << 20})
+		name := func(what string) string { return rapid.SampledFrom(names).Draw(t, what) }
+		for cycle := range uint64(rapid.IntRange(0, 40).Draw(t, "cycles")) {
+			d := &decision.Decisions{}
+			if rapid.Bool().Draw(t, "binds") {
+				d.Binds = append(d.Binds, bind(name("bound"), "p"))
+			} else {
+				of := fixture.Key(name("preemptor"))
+				start := decision.PlanStart{ID: fmt.Sprint("p", cycle), Job: of}
+				for range rapid.IntRange(1, 3).Draw(t, "victims") {
+					start.Evictions = append(start.Evictions, decision.Eviction{Pod: fixture.Key("v"), VictimJob: fixture.Key(name("victim")), For: fixture.Key(name("for"))})
+				}
+				d.Plans = append(d.Plans, start)
+			}
+			l.Cycle(cycle, at, c, d, nil)
+			for _, job := range names {
+				id := fixture.Key(job).String()
+				want := slices.DeleteFunc(l.All(1000), func(e Entry) bool { return e.Job != id && e.For != id })
+				if got := l.OfJob(fixture.Key(job), 1000); !slices.Equal(got, want) {
+					t.Fatalf("of %s there are %q, want %q", job, lines(got), lines(want))
+				}
+				if got := l.OfJob(fixture.Key(job), 2); !slices.Equal(got, want[max(len(want)-2, 0):]) {
+					t.Fatalf("the last two of %s are %q", job, lines(got))
+				}
+			}
+		}
+		if len(l.elsewhere) > len(names) {
+			t.Fatalf("%d jobs have entries elsewhere", len(l.elsewhere))
+		}
+	})
+}

@@ -1,6 +1,9 @@
 package journal
 
 import (
+	"cmp"
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -14,7 +17,21 @@ func (l *Journal) All(most int) []Entry {
 // OfJob returns the newest entries about a job, at most as many as most, the oldest first. Evictions for the job are
 // included.
 func (l *Journal) OfJob(id cluster.JobID, most int) []Entry {
-	return l.find(most, func(r *record) bool { return r.job == id || r.preemptor == id })
+	found := slices.Clone(l.elsewhere[id])
+	if j := l.jobs[id]; j != nil {
+		for at := j.oldest; at != none; at = l.record(at).nextOfJob {
+			if r := l.record(at); r.job == id || r.preemptor == id {
+				found = append(found, at)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b int32) int { return cmp.Compare(l.record(a).number, l.record(b).number) })
+	found = found[max(len(found)-most, 0):]
+	entries := make([]Entry, len(found))
+	for i, at := range found {
+		entries[i] = l.record(at).entry()
+	}
+	return entries
 }
 
 // OfPod returns the same about a pod.

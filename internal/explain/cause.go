@@ -175,7 +175,7 @@ func sortReasons(reasons []NodeReason) {
 
 // isImpossible reports whether no node could hold a task if it were empty, and says why.
 func (m *Model) isImpossible(s *framework.Session, t *cluster.Task, c *Cause) bool {
-	if c.Suitable = suitable(m, s, t); c.Suitable > 0 {
+	if c.Suitable = suitable(m, t); c.Suitable > 0 {
 		return false
 	}
 	nodes, _ := s.Placer.Explain(t)

@@ -60,7 +60,7 @@ func (m *Model) Queue(now time.Time, name string) (Queue, error) {
 // jobsOf counts the jobs of a queue.
 func (m *Model) jobsOf(q *cluster.Queue) JobList {
 	var list JobList
-	var waiting []*cluster.Job
+	var first []*cluster.Job // that wait, by name
 	for _, j := range q.Members() {
 		switch {
 		case j.Group == nil || j.IsForeign || j.Over():
@@ -73,10 +73,16 @@ func (m *Model) jobsOf(q *cluster.Queue) JobList {
 			list.Running++
 			continue
 		}
-		waiting = append(waiting, j)
+		if len(first) == MaxListed {
+			if cluster.CompareNames(j.ID, first[MaxListed-1].ID) > 0 {
+				continue
+			}
+			first = first[:MaxListed-1]
+		}
+		at, _ := slices.BinarySearchFunc(first, j, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
+		first = slices.Insert(first, at, j)
 	}
-	slices.SortFunc(waiting, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
-	for _, j := range waiting[:min(len(waiting), MaxListed)] {
+	for _, j := range first {
 		list.Waiting = append(list.Waiting, j.Name())
 	}
 	return list

@@ -42,12 +42,12 @@ func (m *Model) session(now time.Time) *framework.Session {
 }
 
 // suitable counts the nodes that could hold a task if they were empty.
-func suitable(m *Model, s *framework.Session, t *cluster.Task) int {
+func suitable(m *Model, t *cluster.Task) int {
 	counts := known(m).suitable
 	count, ok := counts[t.Class]
 	if !ok {
 		for _, n := range m.cluster.Nodes() {
-			if n.Object != nil && s.Outlook.CanOpen(t, n) {
+			if n.Object != nil && m.outlook.CanOpen(t, n) {
 				count++
 			}
 		}

@@ -49,9 +49,10 @@ type answers struct {
 	part       part            // of the nodes of one domain
 	rebuilt    uint64          // how often the heap of all was built, which may change any score
 
-	explained bool // what follows is up to date
-	reasons   []verdict.NodeReason
-	shortages []verdict.Shortage
+	isExplained bool
+	explainedAt uint64 // how far Cluster.Changes was followed when what follows was worked out
+	reasons     []verdict.NodeReason
+	shortages   []verdict.Shortage
 }
 
 func newAnswers(e *Engine, p profile, k *cluster.Class) *answers {
@@ -104,7 +105,6 @@ func (a *answers) scoresByObject() []int64 {
 func (a *answers) catchUp(e *Engine) {
 	changed, next, ok := e.cluster.Changes(a.seen)
 	first := !a.ranked
-	a.explained = a.explained && ok && len(changed) == 0
 	a.seen, a.ranked = next, true
 	nodes := e.cluster.BySlot()
 	for len(a.all.Place) < len(nodes) {

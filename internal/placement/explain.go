@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"hekla.sh/hekla/internal/placement/reason"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -13,7 +14,9 @@ import (
 func (e *Engine) Explain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
 	switch {
 	case !t.Class.NeedsSupplies():
-		e.Best(t) // asks the vetoers
+		if len(e.vetoers) > 0 {
+			e.Best(t) // asks them
+		}
 	case e.fitsSomewhere(t.Class.Plain):
 		return e.explainSupplied(t)
 	}
@@ -28,19 +31,50 @@ func (e *Engine) fitsSomewhere(k *cluster.Class) bool {
 
 func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
 	k := t.Class.Plain
-	x, a := e.current(k)
 	// The answers of vetoers are for one pod.
-	depends := e.cluster.DependsOnPods(k) || len(e.vetoers) > 0
-	if a.explained && !depends && e.domain == nil {
-		return a.reasons, a.shortages
+	if !e.cluster.DependsOnPods(k) && len(e.vetoers) == 0 && e.domain == nil {
+		return explainUnranked(e, k)
 	}
+	x, a := e.current(k)
 	around := e.refusalsAround(x, a)
 	reasons := e.count(a, func(n *cluster.Node) verdict.NodeRefusal { return cmp.Or(around[n], e.reasons.Refusal(e.vetoed(t, n))) })
-	short := a.shortagesIn(e)
-	if e.domain == nil {
-		a.reasons, a.shortages, a.explained = reasons, short, true
+	return reasons, a.shortagesIn(e)
+}
+
+// explainUnranked explains a class by one pass over columns. Many classes are asked about once in a while: to keep a ranking of each up to
+// date would cost more.
+func explainUnranked(e *Engine, k *cluster.Class) ([]verdict.NodeReason, []verdict.Shortage) {
+	x := e.of(k)
+	invalidate(e.invalidators)
+	x.follow(e)
+	a := x.whole(e)
+	changed, next, ok := e.cluster.Changes(a.explainedAt)
+	if a.explainedAt = next; a.isExplained && ok && len(changed) == 0 {
+		return a.reasons, a.shortages
 	}
-	return reasons, short
+	e.view.Follow()
+	a.objects.FollowAll()
+	objects := a.objects.All()
+	nodes := e.cluster.BySlot()
+	seen := answers{why: make([]reason.Reason, len(nodes))}
+	most, isShort := make([]int64, len(a.needs)), make([]bool, len(a.needs))
+	for slot, n := range nodes {
+		seen.why[slot] = a.judgeShown(e, slot, n)
+		if objects[slot] != fits {
+			continue
+		}
+		for i := range a.needs {
+			most[i] = max(most[i], e.view.RoomAt(slot, a.needs[i].Dim))
+			isShort[i] = isShort[i] || seen.why[slot] == a.short[i]
+		}
+	}
+	a.reasons, a.shortages, a.isExplained = e.count(&seen, func(*cluster.Node) (none verdict.NodeRefusal) { return none }), nil, true
+	for i, need := range a.needs {
+		if isShort[i] && most[i] < need.Amount {
+			a.shortages = append(a.shortages, verdict.Shortage{Resource: e.cluster.Resources.Name(need.Dim), Need: need.Amount, Have: most[i]})
+		}
+	}
+	return a.reasons, a.shortages
 }
 
 // refusalsAround returns why candidates are refused because of pods elsewhere, nil if the class does not depend on them.

@@ -121,6 +121,14 @@ func (t *table) Lacking(slot int, needs []Need) int {
 	return -1
 }
 
+// RoomAt returns how much of a resource is free on the node in a slot.
+func (t *table) RoomAt(slot int, d resources.Dim) int64 {
+	if int(d) >= len(t.room) {
+		return 0
+	}
+	return t.room[d][slot]
+}
+
 // MayHold reports whether a node of a block may have room for what is needed.
 func (t *table) MayHold(block int, needs []Need) bool {
 	t.freshen(block)

@@ -31,6 +31,7 @@ func (k *Cache) Audit() []string {
 	a.found = append(a.found, check.Reservations(k.Cluster, a.allTasks)...)
 	a.hyperNodes()
 	a.found = append(a.found, k.Workloads.Audit()...)
+	a.found = append(a.found, k.Called.Audit(a.allJobs)...)
 	if wrong := k.writer.Classes().Audit(); wrong != "" {
 		a.found = append(a.found, wrong)
 	}

@@ -7,6 +7,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache/called"
 	"hekla.sh/hekla/pkg/cluster/cache/held"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
@@ -85,6 +86,8 @@ type Cache struct {
 	StandIns *standins.StandIns
 	// Workloads are the Workloads, and which of them have other pods.
 	Workloads *held.Workloads
+	// Called finds jobs by the names of the objects for which their PodGroups were made.
+	Called called.Index
 
 	// Marks are the marks of pods and classes that cannot be read.
 	Marks cluster.Marks

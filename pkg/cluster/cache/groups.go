@@ -26,6 +26,7 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 		k.owners.question(j)
 	case same.Group(j.Group, group):
 		j.Group = group
+		k.Called.Follow(j)
 		k.owners.followPhase(j)
 		return
 	case j.Group.Generation != group.Generation:
@@ -40,6 +41,7 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 	}
 	needed := j.MinResources
 	j.Read(k.Resources, group)
+	k.Called.Follow(j)
 	j.Priority, j.NeverPreempts = k.ranks.rankOf(j, group.Spec.PriorityClassName)
 	k.owners.followPhase(j)
 	if !needed.LessEqual(j.MinResources) {
@@ -68,6 +70,7 @@ func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
 	k.queues.assign(j, "")
 	j.Read(k.Resources, &schedulingv1beta1.PodGroup{})
 	j.Group, j.Phase, j.Priority, j.NeverPreempts, j.IsForeign = nil, "", 0, false, false
+	k.Called.Follow(j)
 	k.forget(j)
 	k.belong(j)
 	k.writer.Jobs.Settle(j)

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/internal/explain/propose"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
@@ -21,7 +22,7 @@ type Why struct {
 	// Ahead are the jobs of its queue that are tried before it, the first in front.
 	Ahead []Ahead `json:"ahead,omitempty"`
 	// Proposals are changes with which the job would start now. Each was tried by the code that places.
-	Proposals []Proposal `json:"proposals,omitempty"`
+	Proposals []propose.Proposal `json:"proposals,omitempty"`
 	// Queued is how a Workload of kueue.x-k8s.io stands, absent if the answer is about another job.
 	Queued *queued.Workload `json:"queued,omitempty"`
 	// Returns says whether pods of it that are evicted come back.
@@ -70,17 +71,10 @@ func (m *Model) FindJob(namespace, name string) (cluster.JobID, error) {
 	if j := m.cluster.Job(id); j != nil && j.Group != nil {
 		return id, nil
 	}
-	var found *cluster.Job
-	full := namespace + "/" + name
-	m.cluster.EachJob(func(j *cluster.Job) {
-		if j.ID.Namespace == namespace && j.Name() == full && (found == nil || cluster.CompareJobs(found, j) < 0) {
-			found = j
-		}
-	})
-	if found == nil {
-		return id, NotFound{"job", full}
+	if j := m.cache.Called.Youngest(id); j != nil {
+		return j.ID, nil
 	}
-	return found.ID, nil
+	return id, NotFound{"job", id.String()}
 }
 
 // Cause returns why the job of a pod waits, nil if the pod has a node or no job.

@@ -1,7 +1,8 @@
 package answers
 
 import (
-	"slices"
+	"reflect"
+	"regexp"
 	"strings"
 
 	"hekla.sh/hekla/internal/answers/api"
@@ -17,8 +18,9 @@ const hidden = "(another namespace)"
 
 // veil hides names of namespaces that the client may not see.
 type veil struct {
-	sees   func(namespace string) bool
-	hidden []string // the names that were hidden, to be taken out of sentences as well
+	sees  func(namespace string) bool
+	known map[string]bool // the namespaces by which names are found in sentences
+	found map[string]bool // those of names that were hidden, which count as known
 }
 
 // name hides the name of a job or pod, NAMESPACE/NAME.
@@ -27,7 +29,10 @@ func (v *veil) name(name *string) {
 	if !ok || v.sees(namespace) {
 		return
 	}
-	v.hidden = append(v.hidden, *name)
+	if v.found == nil {
+		v.found = map[string]bool{}
+	}
+	v.found[namespace] = true
 	*name = hidden
 }
 
@@ -42,11 +47,49 @@ func (v *veil) names(list []string) []string {
 	return seen
 }
 
-// text takes hidden names out of a sentence, the longest first: one may begin another.
+// mention is what may be NAMESPACE/NAME in a sentence, after what is before it. A name with a dot before the slash is none, such as that of a
+// resource.
+var mention = regexp.MustCompile(`(^|[^A-Za-z0-9._/-])([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?`)
+
+// text takes hidden names out of a sentence. It has them in the form that users know, which may not be that of a field: a job has another
+// name than its PodGroup.
 func (v *veil) text(sentence *string) {
-	slices.SortFunc(v.hidden, func(a, b string) int { return len(b) - len(a) })
-	for _, name := range v.hidden {
-		*sentence = strings.ReplaceAll(*sentence, name, hidden)
+	if !strings.Contains(*sentence, "/") {
+		return
+	}
+	*sentence = mention.ReplaceAllStringFunc(*sentence, func(all string) string {
+		parts := mention.FindStringSubmatch(all)
+		if before, namespace := parts[1], parts[2]; (v.known[namespace] || v.found[namespace]) && !v.sees(namespace) {
+			return before + hidden
+		}
+		return all
+	})
+}
+
+// texts takes hidden names out of all strings of an answer.
+func (v *veil) texts(answer any) { v.walk(reflect.ValueOf(answer)) }
+
+func (v *veil) walk(at reflect.Value) {
+	switch at.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !at.IsNil() {
+			v.walk(at.Elem())
+		}
+	case reflect.Struct:
+		for i := range at.NumField() {
+			if at.Type().Field(i).IsExported() {
+				v.walk(at.Field(i))
+			}
+		}
+	case reflect.Slice:
+		for i := range at.Len() {
+			v.walk(at.Index(i))
+		}
+	case reflect.String:
+		sentence := at.String()
+		if v.text(&sentence); sentence != at.String() {
+			at.SetString(sentence)
+		}
 	}
 }
 
@@ -58,13 +101,6 @@ func (v *veil) placements(list []explain.Placement) []explain.Placement {
 		}
 	}
 	return seen
-}
-
-func (v *veil) verdict(w *explain.Verdict) {
-	if w != nil {
-		v.name(&w.Subject)
-		v.text(&w.Message)
-	}
 }
 
 func (v *veil) reasons(list []explain.NodeReason) []explain.NodeReason {
@@ -79,15 +115,6 @@ func (v *veil) reasons(list []explain.NodeReason) []explain.NodeReason {
 	return seen
 }
 
-func (v *veil) cause(c *explain.Cause) {
-	if c == nil {
-		return
-	}
-	v.name(&c.Where)
-	c.Promised = v.reasons(c.Promised)
-	v.text(&c.Message)
-}
-
 func (v *veil) story(entries []journal.Entry) {
 	for i := range entries {
 		e := &entries[i]
@@ -95,12 +122,24 @@ func (v *veil) story(entries []journal.Entry) {
 		v.name(&e.Pod)
 		v.name(&e.For)
 		v.name(&e.Subject)
-		v.text(&e.Message)
 	}
 }
 
-func hideJob(answer *api.Job, sees func(string) bool) {
-	v := veil{sees: sees}
+func hideVerdict(answer *explain.Verdict, v *veil) {
+	if answer != nil {
+		v.name(&answer.Subject)
+	}
+}
+
+func hideCause(answer *explain.Cause, v *veil) {
+	if answer != nil {
+		v.name(&answer.Where)
+		answer.Promised = v.reasons(answer.Promised)
+	}
+}
+
+func hideJob(answer *api.Job, v *veil) {
+	defer v.texts(answer)
 	j := &answer.Job
 	for i := range answer.Ahead {
 		v.name(&answer.Ahead[i].Job)
@@ -121,27 +160,27 @@ func hideJob(answer *api.Job, sees func(string) bool) {
 			}
 		}
 	}
-	v.verdict(j.Verdict)
-	v.cause(&answer.Cause)
+	hideVerdict(j.Verdict, v)
+	hideCause(&answer.Cause, v)
 	v.story(answer.Story)
 }
 
-func hidePod(answer *api.Pod, sees func(string) bool) {
-	v := veil{sees: sees}
+func hidePod(answer *api.Pod, v *veil) {
+	defer v.texts(answer)
 	v.name(&answer.LeavesFor)
-	v.verdict(answer.Verdict)
-	v.cause(answer.Cause)
+	hideVerdict(answer.Verdict, v)
+	hideCause(answer.Cause, v)
 	v.story(answer.Story)
 }
 
-func hideQueue(answer *api.Queue, sees func(string) bool) {
-	v := veil{sees: sees}
+func hideQueue(answer *api.Queue, v *veil) {
+	defer v.texts(answer)
 	answer.Jobs.Waiting = v.names(answer.Jobs.Waiting)
 	v.story(answer.Story)
 }
 
-func hideNode(answer *explain.Node, sees func(string) bool) {
-	v := veil{sees: sees}
+func hideNode(answer *explain.Node, v *veil) {
+	defer v.texts(answer)
 	var seen []explain.NodePod
 	for _, p := range answer.Pods {
 		if v.name(&p.Pod); p.Pod != hidden {
@@ -151,24 +190,22 @@ func hideNode(answer *explain.Node, sees func(string) bool) {
 	answer.Pods = seen
 }
 
-func hideSubmission(answer *explain.Submission, sees func(string) bool) {
-	v := veil{sees: sees}
+func hideSubmission(answer *explain.Submission, v *veil) {
+	defer v.texts(answer)
 	for i := range answer.Victims {
 		victim := &answer.Victims[i]
 		v.name(&victim.Pod)
 		v.name(&victim.Job)
-		v.text(&victim.Message)
 	}
-	v.verdict(answer.Verdict)
+	hideVerdict(answer.Verdict, v)
 }
 
-func hideDiagnosis(answer *diagnosis.Diagnosis, sees func(string) bool) {
-	v := veil{sees: sees}
+func hideDiagnosis(answer *diagnosis.Diagnosis, v *veil) {
+	defer v.texts(answer)
 	for i := range answer.Queues {
 		for _, w := range []*survey.Waiting{answer.Queues[i].Oldest, answer.Queues[i].Head} {
 			if w != nil {
 				v.name(&w.Job)
-				v.text(&w.Message)
 			}
 		}
 	}

@@ -47,9 +47,12 @@ type overview struct {
 	refreshing sync.Mutex // held while the scheduler is asked
 	asked      time.Time  // when it answered last
 
-	mutex   sync.Mutex
-	views   map[string]storedView
-	watches int
+	naming sync.Mutex // held while the scheduler is asked for namespaces
+	known  map[string]bool
+	named  time.Time // when it answered last
+
+	mutex sync.Mutex
+	views map[string]storedView
 }
 
 type storedView struct {
@@ -77,29 +80,44 @@ func (o *overview) refresh(ctx context.Context) error {
 	return nil
 }
 
+// namespaces returns those that the scheduler knows. The caller must not change the map.
+func (o *overview) namespaces(ctx context.Context) (map[string]bool, error) {
+	o.naming.Lock()
+	defer o.naming.Unlock()
+	if time.Since(o.named) < Freshness {
+		return o.known, nil
+	}
+	known, err := o.questions.Namespaces(ctx)
+	if err == nil {
+		o.known, o.named = known, time.Now()
+	}
+	return known, err
+}
+
 // parts are what an overview consists of: each is read alone. since is the token of the list that the client has.
-var parts = map[string]func(o *board.Store, v *board.View, since string) any{
-	"summary": func(o *board.Store, v *board.View, _ string) any { return o.Summary(v) },
-	"queues":  func(o *board.Store, v *board.View, since string) any { return o.Queues(v, since) },
-	"nodes":   func(o *board.Store, v *board.View, since string) any { return o.Nodes(v, since) },
-	"jobs": func(o *board.Store, v *board.View, since string) any {
+var parts = map[string]func(o *board.Store, v *board.View, since string, veil *veil) any{
+	"summary": func(o *board.Store, v *board.View, _ string, _ *veil) any { return o.Summary(v) },
+	"queues":  func(o *board.Store, v *board.View, since string, _ *veil) any { return o.Queues(v, since) },
+	"nodes":   func(o *board.Store, v *board.View, since string, _ *veil) any { return o.Nodes(v, since) },
+	"jobs": func(o *board.Store, v *board.View, since string, veil *veil) any {
 		answer := o.Jobs(v, since)
 		for i := range answer.Rows {
-			veil := veil{sees: v.Sees}
 			veil.name(&answer.Rows[i].Subject)
 			veil.text(&answer.Rows[i].Message)
 		}
 		return answer
 	},
-	"evictions": func(o *board.Store, v *board.View, _ string) any {
+	"evictions": func(o *board.Store, v *board.View, _ string, veil *veil) any {
 		answer := o.Evictions(v)
-		(&veil{sees: v.Sees}).story(answer.Rows)
+		veil.story(answer.Rows)
+		veil.texts(answer.Rows)
 		return answer
 	},
-	"cycles": func(o *board.Store, v *board.View, _ string) any {
+	"cycles": func(o *board.Store, v *board.View, _ string, veil *veil) any {
 		answer := o.Cycles(v)
 		for i := range answer.Rows {
-			(&veil{sees: v.Sees}).story(answer.Rows[i].Decisions)
+			veil.story(answer.Rows[i].Decisions)
+			veil.texts(answer.Rows[i].Decisions)
 		}
 		return answer
 	},
@@ -112,15 +130,20 @@ func (s *Server) getOverview(w http.ResponseWriter, r *http.Request) {
 	q := &question{ctx: ctx, request: r, name: r.PathValue("name")}
 	part, ok := parts[q.name]
 	view, err := s.look(q)
+	known, unknown := s.overview.namespaces(ctx)
 	switch {
 	case err != nil:
 		write(w, nil, err)
+		return
+	case unknown != nil:
+		write(w, nil, s.statusOf(unknown, api.Overviews, q))
 		return
 	case !ok:
 		write(w, nil, apierrors.NewNotFound(schema.GroupResource{Group: api.GroupVersion.Group, Resource: api.Overviews.Name}, q.name))
 		return
 	}
-	answer := api.Reply[any]{Metadata: api.Metadata{Name: q.name}, Answer: part(s.overview.store, view, r.URL.Query().Get("since"))}
+	answer := api.Reply[any]{Metadata: api.Metadata{Name: q.name},
+		Answer: part(s.overview.store, view, r.URL.Query().Get("since"), &veil{sees: view.Sees, known: known})}
 	answer.APIVersion, answer.Kind = api.GroupVersion.String(), api.Overviews.Kind
 	writePacked(w, r, answer)
 }
@@ -154,11 +177,11 @@ func (s *Server) watchOverview(w http.ResponseWriter, r *http.Request) {
 		write(w, nil, err)
 		return
 	}
-	if !s.overview.enter() {
+	if !s.shares.enter(q.who) {
 		write(w, nil, tooMany())
 		return
 	}
-	defer s.overview.leave()
+	defer s.shares.leave(q.who)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	out := http.NewResponseController(w)
@@ -178,6 +201,7 @@ func (s *Server) watchOverview(w http.ResponseWriter, r *http.Request) {
 			text = ": nothing new\n\n"
 		}
 		if text != "" {
+			_ = out.SetWriteDeadline(time.Now().Add(toWriteEvent))
 			if _, err := w.Write([]byte(text)); err != nil || out.Flush() != nil {
 				return
 			}
@@ -194,22 +218,6 @@ func (s *Server) watchOverview(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-}
-
-func (o *overview) enter() bool {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	if o.watches >= MaxWatches {
-		return false
-	}
-	o.watches++
-	return true
-}
-
-func (o *overview) leave() {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	o.watches--
 }
 
 // viewOf returns what a client may see: all, or the namespaces with jobs in which it may get jobs. What the API server cannot be asked about
@@ -286,6 +294,7 @@ func writePacked(w http.ResponseWriter, r *http.Request, answer any) {
 		write(w, nil, apierrors.NewInternalError(err))
 		return
 	}
+	defer within(w, toWrite)()
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if len(body) < worthPacking || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

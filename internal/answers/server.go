@@ -53,6 +53,7 @@ type Server struct {
 	logger    logr.Logger
 	all       *rate.Limiter
 	trials    *rate.Limiter
+	shares    shares
 	diagnose  Diagnose // nil: there is no diagnosis
 	snap      Snap     // nil: there are no snapshots
 	snapping  chan struct{}
@@ -116,7 +117,7 @@ type question struct {
 	request         *http.Request
 	who             user.Info
 	namespace, name string
-	sees            func(namespace string) bool
+	veil            *veil
 }
 
 // guarded answers a question of those who may ask it.
@@ -129,11 +130,16 @@ func (s *Server) guarded(resource api.Resource, answer func(*question) (any, err
 			write(w, nil, err)
 			return
 		}
-		if err := s.all.Wait(ctx); err != nil {
+		if s.shares.of(q.who).all.Wait(ctx) != nil || s.all.Wait(ctx) != nil {
 			write(w, nil, tooMany())
 			return
 		}
-		q.sees = s.visibility(q)
+		known, err := s.overview.namespaces(ctx)
+		if err != nil {
+			write(w, nil, s.statusOf(err, resource, q))
+			return
+		}
+		q.veil = &veil{sees: s.visibility(q), known: known}
 		found, err := answer(q)
 		if err != nil {
 			write(w, nil, s.statusOf(err, resource, q))
@@ -207,36 +213,36 @@ func (s *Server) visibility(q *question) func(string) bool {
 const maxNamespaces = 32
 
 func (s *Server) job(q *question) (any, error) {
-	found, err := s.questions.Why(q.ctx, q.namespace, q.name, s.trials.Allow())
+	found, err := s.questions.Why(q.ctx, q.namespace, q.name, s.shares.of(q.who).trials.Allow() && s.trials.Allow())
 	answer := api.Job{Why: found.Why, Story: found.Story}
-	hideJob(&answer, q.sees)
+	hideJob(&answer, q.veil)
 	return answer, err
 }
 
 func (s *Server) workload(q *question) (any, error) {
 	found, err := s.questions.WhyWorkload(q.ctx, q.namespace, q.name)
 	answer := api.Job{Why: found.Why, Story: found.Story}
-	hideJob(&answer, q.sees)
+	hideJob(&answer, q.veil)
 	return answer, err
 }
 
 func (s *Server) pod(q *question) (any, error) {
 	found, err := s.questions.WhyPod(q.ctx, types.NamespacedName{Namespace: q.namespace, Name: q.name})
 	answer := api.Pod{Pod: found.Pod, Cause: found.Cause, Story: found.Story}
-	hidePod(&answer, q.sees)
+	hidePod(&answer, q.veil)
 	return answer, err
 }
 
 func (s *Server) queue(q *question) (any, error) {
 	found, err := s.questions.WhyQueue(q.ctx, q.name)
 	answer := api.Queue{Queue: found.Queue, Story: found.Story}
-	hideQueue(&answer, q.sees)
+	hideQueue(&answer, q.veil)
 	return answer, err
 }
 
 func (s *Server) node(q *question) (any, error) {
 	found, err := s.questions.Node(q.ctx, q.name)
-	hideNode(&found, q.sees)
+	hideNode(&found, q.veil)
 	return found, err
 }
 
@@ -252,17 +258,17 @@ func (s *Server) diagnosis(q *question) (any, error) {
 	if len(gangs) > survey.MaxGangs {
 		return nil, apierrors.NewBadRequest("at most " + strconv.Itoa(survey.MaxGangs) + " gangs are counted at once")
 	}
-	if err := s.trials.Wait(q.ctx); err != nil { // it is a pass over all jobs and nodes
-		return nil, tooMany()
+	if err := s.turn(q); err != nil { // it is a pass over all jobs and nodes
+		return nil, err
 	}
 	found, err := s.diagnose(q.ctx, gangs)
-	hideDiagnosis(&found, q.sees)
+	hideDiagnosis(&found, q.veil)
 	return found, err
 }
 
 func (s *Server) submission(q *question) (any, error) {
-	if err := s.trials.Wait(q.ctx); err != nil {
-		return nil, tooMany()
+	if err := s.turn(q); err != nil {
+		return nil, err
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, q.request.Body, MaxBody))
 	if err != nil {
@@ -280,8 +286,16 @@ func (s *Server) submission(q *question) (any, error) {
 	}
 	q.name = wanted.PodGroup.Name
 	found, err := s.questions.Submit(q.ctx, wanted.PodGroup, wanted.Pods)
-	hideSubmission(&found, q.sees)
+	hideSubmission(&found, q.veil)
 	return found, err
+}
+
+// turn waits until a trial may be made.
+func (s *Server) turn(q *question) error {
+	if s.shares.of(q.who).trials.Wait(q.ctx) != nil || s.trials.Wait(q.ctx) != nil {
+		return tooMany()
+	}
+	return nil
 }
 
 func tooMany() error {
@@ -322,6 +336,7 @@ func write(w http.ResponseWriter, answer any, err error) {
 			w.Header().Set("Retry-After", strconv.Itoa(int(said.Details.RetryAfterSeconds)))
 		}
 	}
+	defer within(w, toWrite)()
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)

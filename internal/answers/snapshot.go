@@ -35,6 +35,7 @@ func (s *Server) snapshot(w http.ResponseWriter, r *http.Request) {
 		write(w, nil, s.statusOf(err, api.Snapshots, q))
 		return
 	}
+	defer within(w, toWriteSnapshot)()
 	var to io.Writer = w
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

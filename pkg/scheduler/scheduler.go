@@ -50,7 +50,9 @@ type Scheduler struct {
 	journal        *journal.Journal
 	questions      *Questions
 	rows           rows.Maker
-	reader         *explain.Model // answers questions under the policy, nil until it is needed
+	reader         *explain.Model  // answers questions under the policy, nil until it is needed
+	namespaces     map[string]bool // nil before the first question
+	namespacesAt   uint64          // their generation
 	// suspects counts the panics by job.
 	suspects map[cluster.JobID]int
 }

@@ -1,0 +1,103 @@
+package answers
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
+	const short, answer = 50 * time.Millisecond, 64 << 20 // more than sockets hold
+	ended := make(chan error, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		done := within(w, short)
+		defer done()
+		_, err := w.Write(make([]byte, answer))
+		ended <- err
+	}))
+	defer server.Close()
+	client, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := fmt.Fprint(client, "GET / HTTP/1.1\r\nHost: test\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("all was written to a client that does not read")
+	}
+}
+
+func TestAConnectionServesAnswersAfterTheTimeForOne(t *testing.T) {
+	const short = 10 * time.Millisecond
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/first" {
+			defer within(w, short)()
+		}
+		_, _ = fmt.Fprint(w, "answer")
+	}))
+	defer server.Close()
+	client, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	in := bufio.NewReader(client)
+	for i, path := range []string{"/first", "/second"} {
+		time.Sleep(time.Duration(i) * 2 * short)
+		if _, err := fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: test\r\n\r\n", path); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if err := response.Write(io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestOneUserLeavesRoomForOthers(t *testing.T) {
+	var s shares
+	hostile, other := &user.DefaultInfo{Name: "hostile"}, &user.DefaultInfo{Name: "other"}
+	watches, questions, trials := 0, 0, 0
+	for range 1000 {
+		if s.enter(hostile) {
+			watches++
+		}
+		if s.of(hostile).all.Allow() {
+			questions++
+		}
+		if s.of(hostile).trials.Allow() {
+			trials++
+		}
+	}
+	if watches != MaxWatches*userParts/ofParts || questions >= Burst || trials >= TrialBurst {
+		t.Errorf("one user has %d watches, %d questions and %d trials at once", watches, questions, trials)
+	}
+	if !s.enter(other) || !s.of(other).all.Allow() || !s.of(other).trials.Allow() {
+		t.Error("another user is not answered")
+	}
+	s.leave(hostile)
+	if !s.enter(hostile) || s.enter(hostile) {
+		t.Error("a client that has gone still counts, or none does")
+	}
+	for i := range 2 * maxUsers {
+		s.of(&user.DefaultInfo{Name: fmt.Sprint(i)})
+	}
+	if len(s.users) > maxUsers {
+		t.Errorf("the shares of %d users are stored", len(s.users))
+	}
+	if s.enter(hostile) {
+		t.Error("the clients of a user are forgotten while they follow")
+	}
+}

@@ -2,6 +2,9 @@ package lifecycle
 
 import (
 	"maps"
+	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -51,6 +54,26 @@ func waiting(group *scheduling.PodGroup) (reason, message string) {
 	}
 	return unschedulable.Reason, unschedulable.Message
 }
+
+// lastEvictions returns the last evictions that the PodGroup names, and before them those that are known from before it was created: a PodGroup of
+// the Job may be made again. Others that it does not name were cancelled.
+func lastEvictions(group *scheduling.PodGroup, known []string) (all []string) {
+	for i := range group.Status.Conditions {
+		if c := &group.Status.Conditions[i]; c.Type == scheduling.PodGroupEvictedType && c.Status == corev1.ConditionTrue {
+			all = strings.Split(c.Message, "\n")
+		}
+	}
+	made := group.CreationTimestamp.UTC().Format(time.RFC3339)
+	for _, line := range known {
+		if line < made && !slices.Contains(all, line) { // a line begins with its time
+			all = append(all, line)
+		}
+	}
+	return all[:min(len(all), maxEvictions)]
+}
+
+// maxEvictions is how many evictions a status names.
+const maxEvictions = 3
 
 // IsSpent reports whether the PodGroup of a Job that has ended or was aborted can be deleted. With finished pods it stays,
 // since its phase is Completed. Without pods it would be pending admission for ever, or hold quota.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -135,4 +136,43 @@ func TestThePodGroupOfAJob(t *testing.T) {
 			t.Errorf("the sixth pod of partitions of two is in partition %q", selected[policies[0].MatchLabelKeys[0]])
 		}
 	})
+}
+
+func TestAJobNamesItsLastEvictions(t *testing.T) {
+	made := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	group := func(message string) *scheduling.PodGroup {
+		g := &scheduling.PodGroup{}
+		g.CreationTimestamp = metav1.NewTime(made)
+		if message != "" {
+			g.Status.Conditions = []scheduling.PodGroupCondition{{Type: scheduling.PodGroupEvictedType, Status: corev1.ConditionTrue, Message: message}}
+		}
+		return g
+	}
+	const before, first, second, third = "2026-01-01T11:00:00Z pod a-0: why", "2026-01-01T13:00:00Z pod a-0: why", "2026-01-01T14:00:00Z pod a-1: why",
+		"2026-01-01T15:00:00Z pod a-2: why"
+	for name, test := range map[string]struct {
+		group *scheduling.PodGroup
+		known []string
+		want  []string
+	}{
+		"none":                              {group(""), nil, nil},
+		"the first":                         {group(first), nil, []string{first}},
+		"one more":                          {group(second + "\n" + first), []string{first}, []string{second, first}},
+		"one that was cancelled":            {group(first), []string{second, first}, []string{first}},
+		"one of the PodGroup before":        {group(""), []string{before}, []string{before}},
+		"at most three":                     {group(third + "\n" + second + "\n" + first), []string{before}, []string{third, second, first}},
+		"of the PodGroup before after some": {group(second + "\n" + first), []string{first, before}, []string{second, first, before}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := &batch.Job{Status: batch.JobStatus{Evictions: test.known}}
+			got := Observe(job, nil, test.group, Trouble{}, made.Add(24*time.Hour)).Evictions
+			if !slices.Equal(got, test.want) {
+				t.Errorf("it names %q, want %q", got, test.want)
+			}
+		})
+	}
+	job := &batch.Job{Status: batch.JobStatus{Evictions: []string{before}}}
+	if got := Observe(job, nil, nil, Trouble{}, made).Evictions; len(got) != 1 {
+		t.Errorf("without a PodGroup it names %q", got)
+	}
 }

@@ -63,6 +63,9 @@ func Observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 	status := job.Status.DeepCopy()
 	count(status, pods)
 	status.ObservedGeneration = job.Generation
+	if group != nil {
+		status.Evictions = lastEvictions(group, status.Evictions)
+	}
 	if trouble.Reason == ReasonInvalidSpec {
 		// Contradicting numbers are not judged. Otherwise a typing error in a scale-up would end the Job.
 		if status.State.Phase == "" {

@@ -76,6 +76,12 @@ type JobStatus struct {
 	// The phases the Job went through, oldest first.
 	// +optional
 	Conditions []JobCondition `json:"conditions,omitempty"`
+
+	// The last evictions of its pods, at most three, the newest first: when, which pod, by which rule and for which job.
+	// +kubebuilder:validation:MaxItems=3
+	// +optional
+	// +listType=atomic
+	Evictions []string `json:"evictions,omitempty"`
 }
 
 // JobState is the phase of a Job and why it is in it.

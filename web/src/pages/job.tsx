@@ -76,7 +76,7 @@ function Story({ answer, namespace }: { answer: JobAnswer; namespace: string }) 
         <Fact name="Phase">{j.phase || "none yet"}</Fact>
         <Fact name="Priority">{j.priority}</Fact>
         <Fact name="Made">{clock(j.created)}, {since(j.created)} ago</Fact>
-        <Fact name="Must start together">{plural(j.minAvailable, "pod")}, of which {Math.max(j.lacks, 0)} have no node</Fact>
+        <Fact name="Must start together">{plural(j.minAvailable, "pod")}, of which {Math.max(j.lacks, 0)} {j.lacks === 1 ? "has" : "have"} no node</Fact>
         <Fact name="Requests">{written(j.requests)}</Fact>
         <Fact name="Holds">{written(j.holds)}</Fact>
         {j.attempts > 0 && <Fact name="Tried">{plural(j.attempts, "time")} without success</Fact>}

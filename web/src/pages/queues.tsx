@@ -24,10 +24,11 @@ function QueueBar({ queue: q, resource, d, scale }: { queue: QueueRow; resource:
   </div>;
 }
 
-interface Branch { row: QueueRow; children: Branch[]; depth: number }
+/** Branch is a queue in the tree. Its numbers of jobs include those of the queues below it, as amounts do. */
+interface Branch { row: QueueRow; children: Branch[]; depth: number; waiting: number; running: number; oldest: string | undefined }
 
 function treeOf(rows: QueueRow[]): Branch[] {
-  const all = new Map(rows.map((row) => [row.queue, { row, children: [], depth: 0 } as Branch]));
+  const all = new Map(rows.map((row) => [row.queue, { row, children: [], depth: 0, waiting: row.pending + row.admitted, running: row.running, oldest: row.oldest } as Branch]));
   const roots: Branch[] = [];
   for (const b of all.values()) {
     const parent = b.row.parent ? all.get(b.row.parent) : undefined;
@@ -35,7 +36,15 @@ function treeOf(rows: QueueRow[]): Branch[] {
   }
   const sort = (list: Branch[], depth: number) => {
     list.sort((a, b) => byName(a.row.queue, b.row.queue));
-    for (const b of list) { b.depth = depth; if (depth < 50) sort(b.children, depth + 1); }
+    for (const b of list) {
+      b.depth = depth;
+      if (depth < 50) sort(b.children, depth + 1);
+      for (const below of b.children) {
+        b.waiting += below.waiting;
+        b.running += below.running;
+        if (below.oldest && (!b.oldest || below.oldest < b.oldest)) b.oldest = below.oldest;
+      }
+    }
   };
   sort(roots, 0);
   return roots;
@@ -72,7 +81,7 @@ export function Queues({ selected }: { selected: string | undefined }) {
             {b.children.length > 0 && <button type="button" class="plain fold" aria-expanded={!closed.has(q.queue)} aria-label={`Queues below ${q.queue}`} onClick={() => toggle(q.queue)}>{closed.has(q.queue) ? "▸" : "▾"}</button>}
             <a href={`#/queues/${encodeURIComponent(q.queue)}`}>{q.queue}</a>
             {q.state !== "Open" && <span class="code bad">{q.state}</span>}{q.problem && <span class="problem">{q.problem}</span>}
-            <span class="muted">{plural(q.pending + q.admitted, "job")} waiting, {q.running} running{q.oldest && `, the oldest for ${since(q.oldest)}`}</span>
+            <span class="muted">{plural(b.waiting, "job")} waiting, {b.running} running{b.oldest && `, the oldest for ${since(b.oldest)}`}</span>
           </div>
           {dims.map((d, i) => (q.holds?.[d] || q.requests?.[d] || limit(q.guarantee, d) || limit(q.deserved, d) || (q.parent && limit(q.ceiling, d) !== undefined)) ? <QueueBar key={d} queue={q} resource={answer.resources[d]!} d={d} scale={scale[i]!} /> : null)}
         </li>; })}</ul>

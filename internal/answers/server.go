@@ -32,7 +32,7 @@ const (
 	// MaxBody is the largest request in bytes: some thousand pods.
 	MaxBody = 16 << 20
 	// Share is how many questions a second are answered at most, with Burst at once. A question takes the scheduler about a millisecond at 5,000
-	// nodes, and about two while 10,000 jobs wait (BenchmarkCyclesBesideQuestions): a tenth of its time.
+	// nodes while 10,000 jobs wait (BenchmarkCyclesBesideQuestions): a twentieth of its time.
 	Share, Burst = 50, 50
 	// TrialShare is how many trials a second: searches for proposals, submissions, and diagnoses. Each may take tens of milliseconds.
 	TrialShare, TrialBurst = 2, 10

@@ -162,6 +162,10 @@ func hideJob(answer *api.Job, v *veil) {
 	}
 	hideVerdict(j.Verdict, v)
 	hideCause(&answer.Cause, v)
+	if e := answer.ETA; e != nil {
+		v.text(&e.Message)
+		v.text(&e.UnknownBecause)
+	}
 	v.story(answer.Story)
 }
 

@@ -214,14 +214,14 @@ const maxNamespaces = 32
 
 func (s *Server) job(q *question) (any, error) {
 	found, err := s.questions.Why(q.ctx, q.namespace, q.name, s.shares.of(q.who).trials.Allow() && s.trials.Allow())
-	answer := api.Job{Why: found.Why, Story: found.Story}
+	answer := api.Job{Why: found.Why, ETA: found.ETA, Story: found.Story}
 	hideJob(&answer, q.veil)
 	return answer, err
 }
 
 func (s *Server) workload(q *question) (any, error) {
 	found, err := s.questions.WhyWorkload(q.ctx, q.namespace, q.name)
-	answer := api.Job{Why: found.Why, Story: found.Story}
+	answer := api.Job{Why: found.Why, ETA: found.ETA, Story: found.Story}
 	hideJob(&answer, q.veil)
 	return answer, err
 }

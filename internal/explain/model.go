@@ -80,6 +80,11 @@ func (m *Model) open(now time.Time) *framework.Session {
 	return s
 }
 
+// Trial runs a function that may change the model in sessions that it opens, at times that it chooses. The model is left unchanged.
+func Trial(m *Model, run func(open func(at time.Time) *framework.Session)) {
+	m.cache.Try(func() { run(m.open) })
+}
+
 func (m *Model) amounts(v resources.Vector) Amounts {
 	a := Amounts{}
 	for d, value := range v {

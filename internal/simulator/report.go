@@ -77,6 +77,13 @@ func (s teller) explain() error {
 			return err
 		}
 		all.Jobs = append(all.Jobs, answer)
+		eta, err := s.scheduler.ETA(s.now, j.ID)
+		if err != nil {
+			return err
+		}
+		if eta != nil {
+			all.Starts = append(all.Starts, report.Start{Job: answer.Job, ETA: eta})
+		}
 	}
 	for _, q := range c.Queues() {
 		answer, err := m.Queue(s.now, q.Name)

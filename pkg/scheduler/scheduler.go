@@ -9,6 +9,7 @@ import (
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/rows"
 	"hekla.sh/hekla/internal/journal"
+	"hekla.sh/hekla/internal/journal/history"
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/internal/statuses"
@@ -48,6 +49,7 @@ type Scheduler struct {
 	reporter       *statuses.Reporter
 	cycles         uint64
 	journal        *journal.Journal
+	history        *history.History
 	questions      *Questions
 	rows           rows.Maker
 	reader         *explain.Model  // answers questions under the policy, nil until it is needed
@@ -64,7 +66,7 @@ func New(options Options) *Scheduler {
 		observe = func(string, string) func() { return func() {} }
 	}
 	return &Scheduler{cache: cache.New(options.Cluster), opensGates: options.Cluster.OpensQueueGates, observe: observe, begin: options.Begin, reporter: statuses.New(),
-		suspects: map[cluster.JobID]int{}, journal: journal.New(journal.DefaultLimits), questions: newQuestions()}
+		suspects: map[cluster.JobID]int{}, journal: journal.New(journal.DefaultLimits), history: history.New(), questions: newQuestions()}
 }
 
 // Use puts a policy in force from the next cycle on. If the placement engine cannot be made for it, the old policy
@@ -160,6 +162,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	}
 	contained(&result, func() {
 		result.Tally = s.journal.Cycle(s.cycles, now, s.cache.Cluster, &result.Decisions, s.reporter.Touched())
+		s.history.Cycle(now, s.cache.Cluster, &result.Decisions, s.reporter.Touched())
 	})
 	result.Wake = s.cache.NextDeadline(now)
 	contained(&result, func() { s.wake = s.policy.WakeAt() })

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/forecast"
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -16,28 +17,38 @@ const maxStory = 100
 
 // JobStory is why a job waits, and the latest decisions about it.
 type JobStory struct {
-	Why   explain.Why
+	Why explain.Why
+	// ETA is when it will start, nil if it does not wait.
+	ETA   *forecast.ETA
 	Story []journal.Entry
 }
 
-// Why explains a job by the name by which users call it, with the latest decisions about it. Proposals are looked for if they are wanted.
-// Of a job that is gone only the story is known.
-func (q *Questions) Why(ctx context.Context, namespace, name string, wantsProposals bool) (JobStory, error) {
+// Why explains a job by the name by which users call it, with the latest decisions about it. What takes trials is looked for if it is wanted:
+// proposals, and when the job will start. Of a job that is gone only the story is known.
+func (q *Questions) Why(ctx context.Context, namespace, name string, wantsTrials bool) (JobStory, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (JobStory, error) {
 		id, err := m.FindJob(namespace, name)
 		if err != nil {
 			return JobStory{}, err
 		}
-		why, err := m.Why(now, id, wantsProposals)
-		return JobStory{Why: why, Story: s.journal.OfJob(id, maxStory)}, err
+		why, err := m.Why(now, id, wantsTrials)
+		answer := JobStory{Why: why, Story: s.journal.OfJob(id, maxStory)}
+		switch {
+		case err != nil:
+		case wantsTrials || why.Cause.Never:
+			answer.ETA = s.eta(m, now, id, &why.Cause)
+		case why.Cause.Waits:
+			answer.ETA = forecast.Unknown(busy)
+		}
+		return answer, err
 	})
 }
 
 // WhyWorkload explains a Workload of Kueue's API.
 func (q *Questions) WhyWorkload(ctx context.Context, namespace, name string) (JobStory, error) {
-	return ask(ctx, q, func(s *Scheduler, m *explain.Model, _ time.Time) (JobStory, error) {
+	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (JobStory, error) {
 		why, err := explain.WhyWorkload(m, types.NamespacedName{Namespace: namespace, Name: name})
-		return JobStory{Why: why, Story: s.journal.OfJob(cluster.WorkloadID(namespace, name), maxStory)}, err
+		return JobStory{Why: why, ETA: s.workloadETA(now, why.Queued), Story: s.journal.OfJob(cluster.WorkloadID(namespace, name), maxStory)}, err
 	})
 }
 

@@ -66,11 +66,15 @@ export interface Job {
   order?: { place: number; of: number; next?: string; queuePlace: number; queues: number };
   backOffs?: { until: string; reason: string }[];
 }
+export interface ETA {
+  earliest?: string; latest?: string; basis?: string; grounds?: { kind: string; jobs?: number; message: string }[];
+  assumes?: string; unknownBecause?: string; never?: boolean; message: string;
+}
 export interface JobAnswer {
   job: Job; cause: Cause;
   ahead?: { job: string; priority: number; because: string; reason?: string }[];
   proposals?: Record<string, unknown>[]; noProposals?: string;
-  eta?: Record<string, unknown>;
+  eta?: ETA;
   story?: Entry[];
 }
 export interface QueueAnswer {

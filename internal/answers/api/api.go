@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/forecast"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -78,6 +79,8 @@ type Metadata struct {
 // Job is the answer to why a job waits, or what became of it.
 type Job struct {
 	explain.Why `json:",inline"`
+	// ETA is when it will start, absent if it does not wait.
+	ETA *forecast.ETA `json:"eta,omitempty"`
 	// Story are the latest decisions about it, the oldest first.
 	Story []journal.Entry `json:"story,omitempty"`
 }

@@ -58,6 +58,9 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 		fmt.Fprintf(w, "  %s\n", printers.EscapeTerminal(c.Message))
 	}
 	p.table(w, func(w io.Writer) {
+		if a.ETA != nil {
+			block(w, "Starts", a.ETA.Message)
+		}
 		p.cause(w, c)
 		if a.Queued != nil {
 			p.queued(w, a.Queued)

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/forecast"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/journal"
 )
@@ -35,8 +36,16 @@ type Explanations struct {
 	Jobs   []explain.Job   `json:"jobs"`
 	Queues []explain.Queue `json:"queues"`
 	Nodes  []explain.Node  `json:"nodes"`
+	// Starts says when the jobs that wait would start, absent if none does.
+	Starts []Start `json:"starts,omitempty"`
 	// Workloads are those of kueue.x-k8s.io, absent if there are none.
 	Workloads []queued.Workload `json:"workloads,omitempty"`
+}
+
+// Start says when a job would start.
+type Start struct {
+	Job string        `json:"job"`
+	ETA *forecast.ETA `json:"eta"`
 }
 
 // Bind says that a pod was bound. Pods are named by namespace and name.

@@ -114,8 +114,7 @@ func (a *attention) Note(cause wake.Cause) { a.world.Note(cause) }
 // NoteFreed counts that a job holds, requests or claims less of its queue.
 func (a *attention) NoteFreed(j *cluster.Job) { a.world.NoteFreed(j.QuotaNode()) }
 
-// Postpone makes the next cycle try a job again, whatever its verdict, because this cycle has no time to search for it in a
-// scope.
+// Postpone makes the next cycle try a job again, whatever its verdict, because this cycle has no time to search for it in a scope.
 func (a *attention) Postpone(j *cluster.Job, scope decision.Scope) {
 	j.Internal.Postponed |= decision.ScopesOf(scope)
 	a.backlog.Attend(j)
@@ -159,8 +158,7 @@ func (a *attention) Present(j *cluster.Job) wake.Stamp {
 	return wake.Stamp{Counts: a.world.Counts.In(j.QuotaNode()), Version: j.Internal.Version}
 }
 
-// postponement is how long a postponed job waits for the next cycle. Meanwhile events are applied, and other work has its
-// turn.
+// postponement is how long a postponed job waits for the next cycle. Meanwhile events are applied, and other work has its turn.
 const postponement = 100 * time.Millisecond
 
 // ShouldRetry reports whether anything has happened since a job's verdict that could help it, or whether it was not tried for a
@@ -178,8 +176,7 @@ func (a *attention) ShouldRetry(j *cluster.Job, now time.Time) bool {
 	return hopeful
 }
 
-// isHelpedSince reports whether a cycle has made decisions after a job's verdict that could help it. No event would start
-// the next cycle for that.
+// isHelpedSince reports whether a cycle has made decisions after a job's verdict that could help it. No event would start the next cycle for that.
 func (a *attention) isHelpedSince(j *cluster.Job, now time.Time) bool {
 	return j.Verdict != nil && j.Verdict.Help&verdict.HelpTime == 0 && !now.Before(j.NotBefore) && a.IsHelped(j)
 }

@@ -67,8 +67,7 @@ func newRegistry() registry {
 	return r
 }
 
-// NextDue returns the earliest time after now at which time alone changes something for a task, a job or a plan, zero if
-// there is none.
+// NextDue returns the earliest time after now at which time alone changes something for a task, a job or a plan, zero if there is none.
 func (c *Cluster) NextDue(now time.Time) time.Time {
 	var next time.Time
 	sooner := func(when time.Time) {

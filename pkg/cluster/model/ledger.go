@@ -189,9 +189,9 @@ func (l *ledger) settleJob(j *cluster.Job) {
 	l.list(j)
 }
 
-func (l *ledger) setPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase) {
+func (l *ledger) setPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase, admission cluster.Admission) {
 	if j.Phase != phase {
-		j.Phase, j.Admission = phase, cluster.Admission{}
+		j.Phase, j.Admission = phase, admission
 		l.settleJob(j)
 	}
 }
@@ -256,8 +256,7 @@ func (l *ledger) hold(t *cluster.Task, r *supplies.Reservation) {
 	}
 }
 
-// letGo ends a reservation after an event. If the pod is bound, the reservation was written before. Otherwise it is
-// released.
+// letGo ends a reservation after an event. If the pod is bound, the reservation was written before. Otherwise it is released.
 func (l *ledger) letGo(t *cluster.Task, isBound bool) {
 	switch {
 	case t.Reservation == nil:

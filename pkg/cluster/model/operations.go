@@ -17,8 +17,9 @@ type operation struct {
 
 	reservation *supplies.Reservation
 
-	job   *cluster.Job
-	phase schedulingv1beta1.PodGroupPhase
+	job       *cluster.Job
+	phase     schedulingv1beta1.PodGroupPhase
+	admission cluster.Admission
 }
 
 // presence says that an operation has added or dropped a stand-in.
@@ -50,13 +51,12 @@ func (c *Cluster) Undo(mark int) {
 			c.move(last.task, last.status, last.node)
 			c.hold(last.task, last.reservation)
 		default:
-			c.setPhase(last.job, last.phase)
+			c.setPhase(last.job, last.phase, last.admission)
 		}
 	}
 }
 
-// Keep empties the undo log, so that all operations stay. The caller must commit placed tasks before. Otherwise they stay
-// placed for ever.
+// Keep empties the undo log, so that all operations stay. The caller must commit placed tasks before; otherwise they stay placed for ever.
 func (c *Cluster) Keep() {
 	for i := range c.log {
 		if n := c.log[i].node; n != nil { // a stand-in may have been the last one on a node that is gone
@@ -102,8 +102,7 @@ func (c *Cluster) Spare(t *cluster.Task) {
 	c.do(t, t.Internal.Was, t.Node)
 }
 
-// Commit makes a placed task Binding: it stays on its node until an event says otherwise. A stand-in becomes Awaited: it
-// stays there until a pod takes its place.
+// Commit makes a placed task Binding: it stays on its node until an event says otherwise. A stand-in becomes Awaited, until a pod takes its place.
 func (c *Cluster) Commit(t *cluster.Task) {
 	invariant(t.Status == cluster.Allocated, "task %s is committed while %s", t.Key(), t.Status)
 	status := cluster.Binding
@@ -115,11 +114,23 @@ func (c *Cluster) Commit(t *cluster.Task) {
 	c.sharesMore = c.sharesMore || t.Node.Internal.Standing != cluster.StandsUsable
 }
 
+// Finish ends some tasks, as if their pods had succeeded, and a job, so that it claims nothing, unless that is nil. It is for questions about
+// later times, and must be undone.
+func (c *Cluster) Finish(j *cluster.Job, tasks ...*cluster.Task) {
+	for _, t := range tasks {
+		c.do(t, cluster.Succeeded, t.Node)
+	}
+	if j != nil {
+		c.log = append(c.log, operation{job: j, phase: j.Phase, admission: j.Admission})
+		c.setPhase(j, schedulingv1beta1.PodGroupCompleted, cluster.Admission{})
+	}
+}
+
 // Admit admits a job: its phase changes from Pending to Inqueue.
 func (c *Cluster) Admit(j *cluster.Job) {
 	invariant(j.IsPendingAdmission(), "job %s is admitted while %s", j.ID, j.Phase)
-	c.log = append(c.log, operation{job: j, phase: j.Phase})
-	c.setPhase(j, schedulingv1beta1.PodGroupInqueue)
+	c.log = append(c.log, operation{job: j, phase: j.Phase, admission: j.Admission})
+	c.setPhase(j, schedulingv1beta1.PodGroupInqueue, cluster.Admission{})
 }
 
 // Reserve adds the reservation of a task that is placed or pipelined. It is undone together with that.
@@ -144,7 +155,7 @@ func (c *Cluster) SetPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase
 		c.NoteFreed(j) // its claim is released
 	}
 	wasPending := j.IsPendingAdmission()
-	c.setPhase(j, phase)
+	c.setPhase(j, phase, cluster.Admission{})
 	if j.IsPendingAdmission() != wasPending {
 		c.renew(j) // its verdict was from before its admission
 	}

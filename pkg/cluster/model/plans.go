@@ -56,8 +56,7 @@ func (s *Plans) InOrder() []*cluster.Plan {
 // The caller must not change the slice.
 func (s *Plans) WithTerms() []*cluster.Plan { return s.withTerms }
 
-// HasChanged reports whether anything has happened since the last call that could let the job of a plan start on other
-// nodes.
+// HasChanged reports whether anything has happened since the last call that could let the job of a plan start on other nodes.
 func (s *Plans) HasChanged(p *cluster.Plan) bool {
 	now := s.model.Present(p.Job)
 	if p.Internal.Seen == now {
@@ -150,8 +149,7 @@ func (s *Plans) Discard(p *cluster.Plan, promised, victims []*cluster.Task, why 
 	s.cancelled = append(s.cancelled, p)
 }
 
-// Unpromise removes the recorded nominated node of a pod that is not bound there. Its plan may be over: it was fulfilled
-// when the pod was placed.
+// Unpromise removes the recorded nominated node of a pod that is not bound there. Its plan may be over: it was fulfilled when the pod was placed.
 func (s *Plans) Unpromise(t *cluster.Task, now time.Time, why string) {
 	if t.Pod.Status.NominatedNodeName != "" {
 		s.Discard(&cluster.Plan{ID: s.NewID(now), Job: t.Job}, []*cluster.Task{t}, nil, why)
@@ -209,8 +207,7 @@ func (s *Plans) RemoveVictim(t *cluster.Task) {
 	}
 }
 
-// TakeInterrupted returns the plans that have failed since the last call after victims were gone, in the order in which
-// they came into force.
+// TakeInterrupted returns the plans that have failed since the last call after victims were gone, in the order in which they came into force.
 func (s *Plans) TakeInterrupted() []*cluster.Plan {
 	plans := s.interrupted
 	s.interrupted = nil
@@ -218,8 +215,7 @@ func (s *Plans) TakeInterrupted() []*cluster.Plan {
 	return slices.DeleteFunc(plans, func(p *cluster.Plan) bool { return s.model.jobs[p.Job.ID] != p.Job })
 }
 
-// Interrupt cancels a plan that cannot be carried out although victims are gone already. Other victims are then searched
-// for its job at once.
+// Interrupt cancels a plan that cannot be carried out although victims are gone already. Other victims are then searched for its job at once.
 func (s *Plans) Interrupt(p *cluster.Plan, why string) {
 	s.Cancel(p, why)
 	s.interrupted = append(s.interrupted, p)

@@ -166,8 +166,7 @@ func (r *registry) Users(claim types.NamespacedName) []*cluster.Task { return r.
 // DependsOnPods reports whether the answer for a class may depend on pods on other nodes.
 func (r *registry) DependsOnPods(k *cluster.Class) bool { return r.classes.DependsOnPods(k) }
 
-// Concerns reports whether another task may decide if a task fits on a node: a required affinity term of the task selects
-// the other.
+// Concerns reports whether another task may decide if a task fits on a node: a required affinity term of the task selects the other.
 func (r *registry) Concerns(t, other *cluster.Task) bool {
 	return t.Class.HasTerms && podclass.Concerns(t.Pod, other.Pod)
 }

@@ -35,6 +35,7 @@ type Spec struct {
 	Volumes                       []corev1.Volume // without those that can be mounted on any node
 	InitContainers, Containers    []corev1.Container
 	TerminationGracePeriodSeconds *int64
+	ActiveDeadlineSeconds         *int64
 	NodeSelector                  map[string]string
 	HostNetwork                   bool
 	Affinity                      *corev1.Affinity
@@ -58,6 +59,7 @@ func (s *Spec) object() corev1.PodSpec {
 		InitContainers:                s.InitContainers,
 		Containers:                    s.Containers,
 		TerminationGracePeriodSeconds: s.TerminationGracePeriodSeconds,
+		ActiveDeadlineSeconds:         s.ActiveDeadlineSeconds,
 		NodeSelector:                  s.NodeSelector,
 		HostNetwork:                   s.HostNetwork,
 		Affinity:                      s.Affinity,

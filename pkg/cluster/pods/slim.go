@@ -27,6 +27,7 @@ func (s *slimmer) template(pod *corev1.Pod) Template {
 		InitContainers:                s.inits,
 		Containers:                    s.containers,
 		TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
+		ActiveDeadlineSeconds:         spec.ActiveDeadlineSeconds,
 		NodeSelector:                  spec.NodeSelector,
 		HostNetwork:                   spec.HostNetwork,
 		Affinity:                      spec.Affinity,

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useAnswer } from "../api";
 import { clock, plural, since } from "../format";
-import type { Amounts, JobAnswer, NodeReason } from "../types";
+import type { Amounts, ETA, JobAnswer, NodeReason } from "../types";
 import { Card, Code, JobLink, Loaded, Timeline } from "../ui";
 
 const written = (a: Amounts) => Object.entries(a).map(([name, value]) => `${name} ${value}`).join(", ") || "nothing";
@@ -17,10 +17,14 @@ function Histogram({ reasons, label }: { reasons: NodeReason[]; label: string })
   </table>;
 }
 
-/** Fields lists what an answer has beyond what the page knows by name, such as an estimate of the start. */
-function Fields({ of }: { of: Record<string, unknown> }) {
-  return <dl class="facts">{Object.entries(of).map(([name, value]) => <div key={name}><dt>{name}</dt>
-    <dd>{typeof value === "string" ? (/^\d{4}-\d\d-\d\dT/.test(value) ? clock(value) : value) : typeof value === "object" ? JSON.stringify(value) : String(value)}</dd></div>)}</dl>;
+/** Starts says when a job will start, and what that follows from. */
+function Starts({ eta }: { eta: ETA }) {
+  if (!eta.earliest || !eta.latest) return <p>{eta.never ? "Never, as things are." : `Not known, because ${eta.unknownBecause}.`}</p>;
+  return <>
+    <p>Between <b>{clock(eta.earliest)}</b> and <b>{clock(eta.latest)}</b>.</p>
+    <ul>{(eta.grounds ?? []).map((g) => <li key={g.kind}>{g.message}</li>)}</ul>
+    <p class="muted">If {eta.assumes}.</p>
+  </>;
 }
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {
@@ -63,7 +67,7 @@ function Story({ answer, namespace }: { answer: JobAnswer; namespace: string }) 
       {answer.proposals && answer.proposals.length > 0 ? <ul>{answer.proposals.map((p, i) => <li key={i}>{String(p.message ?? JSON.stringify(p))}</li>)}</ul>
         : <p class="muted">{answer.noProposals || "No smaller change was found with which it would start now."}</p>}
     </Card>}
-    {answer.eta && <Card title="When it starts"><Fields of={answer.eta} /></Card>}
+    {answer.eta && <Card title="When it starts"><Starts eta={answer.eta} /></Card>}
     {(j.order || (answer.ahead && answer.ahead.length > 0)) && <Card title="Its place">
       {j.order && <p>Place {j.order.place} of {j.order.of} in queue <a href={`#/queues/${encodeURIComponent(j.queue)}`}>{j.queue}</a>, which is served as number {j.order.queuePlace} of {plural(j.order.queues, "queue")}.</p>}
       {answer.ahead && answer.ahead.length > 0 && <table><caption>Before it</caption><thead><tr><th scope="col">Job</th><th scope="col">Because</th><th scope="col">Waits for</th></tr></thead>

@@ -32,6 +32,9 @@ func PodGroup(job *batch.Job, priority func(class string) int32) *scheduling.Pod
 		annotations = map[string]string{}
 	}
 	annotations[scheduling.SchedulerNameKey] = schedulerOf(job)
+	if estimate := job.Spec.RunningEstimate; estimate != nil {
+		annotations[scheduling.RunningEstimateKey] = estimate.Duration.String()
+	}
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	minResources := minResources(job, priority)
 	return &scheduling.PodGroup{

@@ -175,13 +175,13 @@ func queueName(pod *corev1.Pod, around Surroundings) (string, []string) {
 	return cmp.Or(around.DefaultQueue, scheduling.DefaultQueue), problems
 }
 
-// inherited returns the entries whose keys start with volcano.sh/, a later map winning over an earlier one. What
-// describes one pod of a batch Job among others says nothing about a group and stays out.
+// inherited returns the entries whose keys start with volcano.sh/ and the estimate of the run time, a later map winning over an earlier
+// one. What describes one pod of a batch Job among others says nothing about a group and stays out.
 func inherited(from ...map[string]string) map[string]string {
 	result := map[string]string{}
 	for _, entries := range from {
 		for key, value := range entries {
-			if strings.HasPrefix(key, scheduling.AnnotationPrefix) && key != batch.TaskIndexKey {
+			if strings.HasPrefix(key, scheduling.AnnotationPrefix) && key != batch.TaskIndexKey || key == scheduling.RunningEstimateKey {
 				result[key] = value
 			}
 		}

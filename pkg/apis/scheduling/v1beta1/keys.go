@@ -62,6 +62,10 @@ const (
 	// PodsRefusedKey, on the PodGroup of a Job, says why the API server refuses pods of the Job. The controllers write it, and remove it once
 	// the pods are made.
 	PodsRefusedKey = "hekla.sh/pods-refused"
+
+	// RunningEstimateKey, on a PodGroup, is how long its job is expected to run, a Go duration. The controllers write there what a Job says
+	// in spec.runningEstimate; a pod or workload without a Job may carry it itself. Only forecasts read it.
+	RunningEstimateKey = "hekla.sh/running-estimate"
 )
 
 // Keys that say how a pod, or the pods of a PodGroup, may be treated.

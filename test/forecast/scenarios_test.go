@@ -19,27 +19,25 @@ type scenario struct {
 	basis forecast.Kind
 	// widest is the largest median of the width, as a part of the true wait.
 	widest float64
-	// leastRight is how many ranges of a hundred must hold the true start. It is 90 but for what the ranges do not promise.
-	leastRight int
 	isFIFO     bool // the queues have the dequeueStrategy fifo
 	comes      bool // jobs come all the time, otherwise all of them are there from the beginning
 	fill       func(w *future)
 }
 
 var scenarios = []*scenario{
-	{name: "estimates, right within 30 %", basis: forecast.Declared, widest: 2, leastRight: 90, fill: declared(0.3)},
-	{name: "estimates, wrong by up to 50 %", basis: forecast.Declared, widest: 2.5, leastRight: 90, fill: declared(0.5)},
-	{name: "estimates, all wrong by 40 % in one way", basis: forecast.Declared, widest: 4.5, leastRight: 90, fill: biased},
-	{name: "deadlines, of which jobs use a half or more", basis: forecast.Declared, widest: 2.5, leastRight: 90, fill: deadlines},
-	{name: "jobs of a few names that repeat", basis: forecast.Measured, widest: 3.5, leastRight: 90, fill: repeated(0.25, 0)},
-	{name: "jobs of a few names, with heavy tails", basis: forecast.Measured, widest: 5, leastRight: 90, fill: heavy},
-	{name: "jobs with nothing in common but their queue", basis: forecast.SameQueue, widest: 6, leastRight: 90, fill: unlike},
-	{name: "jobs of which nothing is known", basis: forecast.Pace, widest: 5, leastRight: 90, fill: unknown},
-	{name: "all of these at once", widest: 4.5, leastRight: 90, fill: mixed},
-	{name: "all of these, in fifo queues into which others come", isFIFO: true, comes: true, widest: 4, leastRight: 90, fill: mixed},
-	{name: "all of these, and others come", comes: true, widest: 4.5, leastRight: 75, fill: mixed},
-	{name: "all of these, and others of higher priority come", comes: true, widest: 4.5, leastRight: 75, fill: urgent},
-	{name: "all of these, and a node is cordoned", widest: 4.5, leastRight: 75, fill: leaving},
+	{name: "estimates, right within 30 %", basis: forecast.Declared, widest: 2, fill: declared(0.3)},
+	{name: "estimates, wrong by up to 50 %", basis: forecast.Declared, widest: 2.5, fill: declared(0.5)},
+	{name: "estimates, all wrong by 40 % in one way", basis: forecast.Declared, widest: 4.5, fill: biased},
+	{name: "deadlines, of which jobs use a half or more", basis: forecast.Declared, widest: 2.5, fill: deadlines},
+	{name: "jobs of a few names that repeat", basis: forecast.Measured, widest: 3.5, fill: repeated(0.25, 0)},
+	{name: "jobs of a few names, with heavy tails", basis: forecast.Measured, widest: 5, fill: heavy},
+	{name: "jobs with nothing in common but their queue", basis: forecast.SameQueue, widest: 6, fill: unlike},
+	{name: "jobs of which nothing is known", basis: forecast.Pace, widest: 5, fill: unknown},
+	{name: "all of these at once", widest: 5, fill: mixed},
+	{name: "all of these, in fifo queues into which others come", isFIFO: true, comes: true, widest: 4, fill: mixed},
+	{name: "all of these, and others come", comes: true, widest: 4.5, fill: mixed},
+	{name: "all of these, and others of higher priority come", comes: true, widest: 4.5, fill: urgent},
+	{name: "all of these, and a node is cordoned", widest: 4.5, fill: leaving},
 }
 
 // fill makes a backlog and further arrivals: about as much work as the nodes can do.

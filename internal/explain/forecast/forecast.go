@@ -73,6 +73,9 @@ func (f *Forecaster) Job(j *cluster.Job, open func(at time.Time) *framework.Sess
 	f.collectHolders(s)
 	late := f.replay(s, open, all, j, course{isLate: true})
 	early := f.replay(s, open, all, j, course{isEarly: true})
+	if early.isDone { // there every job has ended that may end
+		return Unknown("it would not fit even if all jobs had ended that may end")
+	}
 	if !late.starts || !early.starts {
 		return f.byPace(j.QueueName, all.place, late.why)
 	}

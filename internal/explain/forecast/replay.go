@@ -94,6 +94,7 @@ type outcome struct {
 	starts bool
 	at     time.Time
 	why    string // why the start is not known
+	isDone bool   // all that may end has ended, and there is still no room
 	counts map[Kind]int
 	work   int // pods that were placed
 }
@@ -125,7 +126,7 @@ func (f *Forecaster) replay(s *framework.Session, open func(at time.Time) *frame
 	for step := 0; ; step++ {
 		if step > 0 {
 			if r.ends.Len() == 0 {
-				return outcome{why: r.whyNot()}
+				return outcome{why: r.whyNot(), isDone: true}
 			}
 			now = r.advance()
 			r.session = open(f.now)

@@ -19,9 +19,9 @@ type scenario struct {
 	basis forecast.Kind
 	// widest is the largest median of the width, as a part of the true wait.
 	widest float64
-	isFIFO     bool // the queues have the dequeueStrategy fifo
-	comes      bool // jobs come all the time, otherwise all of them are there from the beginning
-	fill       func(w *future)
+	isFIFO bool // the queues have the dequeueStrategy fifo
+	comes  bool // jobs come all the time, otherwise all of them are there from the beginning
+	fill   func(w *future)
 }
 
 var scenarios = []*scenario{

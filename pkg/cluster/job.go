@@ -52,8 +52,11 @@ type Job struct {
 	// queue. The scheduler makes no decisions about it, does not evict its pods, and does not write to its PodGroup.
 	IsForeign bool
 
-	Queue        *Queue // nil if the queue does not exist
-	QueueName    string
+	Queue     *Queue // nil if the queue does not exist
+	QueueName string
+	// Below is the queue in which what the job of a Workload holds counts, see [AccountOf], and BelowName its name.
+	Below        *Queue
+	BelowName    string
 	MinResources resources.Vector
 	// Priority is that of the PodGroup's PriorityClass. If a ResourceQuota limits the pods of that class, it is the lowest
 	// priority of the job's pods.

@@ -33,6 +33,7 @@ func (k *keeper) jobOf(namespace, name string) *cluster.Job {
 // keep brings the nodes of all Workloads up to date that have changed.
 func (k *keeper) keep() {
 	k.checkPlans()
+	k.account()
 	changed := k.Workloads.TakeChanged(k.Now)
 	for again := true; again; {
 		moved := k.Workloads.TakeMoved()
@@ -48,6 +49,21 @@ func (k *keeper) keep() {
 			k.Workloads.Settle(k.Now) // some may have lost what they held
 		}
 		changed = nil
+	}
+}
+
+// account has what Workloads hold count in the queues that their trees hang below, if trees have changed.
+func (k *keeper) account() {
+	if !k.Workloads.AreRegrown {
+		return
+	}
+	k.Workloads.AreRegrown = false
+	for _, q := range k.Workloads.Queues().All() {
+		for _, w := range q.Holders() {
+			if j := k.jobOf(w.Namespace, w.Name); j != nil {
+				places.Account(k.Cluster, j, w)
+			}
+		}
 	}
 }
 
@@ -102,6 +118,9 @@ func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
 			j = known
 		}
 	}
+	if j != nil && e != nil && e.Held != nil {
+		places.Account(k.Cluster, j, &e.Workload)
+	}
 	switch {
 	case e == nil || e.Held == nil:
 		k.release(j)
@@ -113,6 +132,7 @@ func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
 		j = &cluster.Job{ID: cluster.WorkloadID(e.Namespace, e.Name)}
 	}
 	j.Workload = &e.Workload
+	places.Account(k.Cluster, j, &e.Workload)
 	k.LookAt(j, func() {
 		switch {
 		case e.Held.IsPlanned && j.Plan == nil:

@@ -321,6 +321,11 @@ func (a *audit) queues() {
 			own[want].Add(&j.Usage)
 			jobs[want]++
 		}
+		if j.Below != k.Queue(j.BelowName) {
+			a.found = append(a.found, fmt.Sprintf("job %s does not count in the queue it is below, %q", id, j.BelowName))
+		} else if j.Below != nil {
+			own[j.Below].Add(&j.Usage)
+		}
 	}
 	for _, q := range k.Queues() {
 		name := q.Name

@@ -30,9 +30,12 @@ func (k *queues) set(object *schedulingv1beta1.Queue) {
 	k.Note(wake.QueueShown)
 	k.Quota().Touch(&q.Node)
 	if isNew {
-		k.EachJob(func(j *cluster.Job) {
+		k.writer.Jobs.Each(func(j *cluster.Job) {
 			if j.QueueName == q.Name {
 				k.assign(j, q.Name)
+			}
+			if j.BelowName == q.Name {
+				cluster.SetBelow(k.Quota(), j, q.Name, q)
 			}
 		})
 	}
@@ -54,6 +57,9 @@ func (k *queues) drop(object *schedulingv1beta1.Queue) {
 	k.writer.Jobs.Each(func(j *cluster.Job) {
 		if j.Queue == q {
 			k.assign(j, j.QueueName)
+		}
+		if j.Below == q {
+			cluster.SetBelow(k.Quota(), j, q.Name, k.Queue(q.Name))
 		}
 	})
 	k.Quota().Stale()

@@ -199,8 +199,8 @@ func (l *ledger) setPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase,
 // book changes one part of the usage of a job, its queue and all queues above.
 func (l *ledger) book(j *cluster.Job, p quota.Part, v resources.Vector, sign int64) {
 	j.Usage.Part(p).AddScaled(v, sign)
-	if j.Queue != nil {
-		l.quota.Book(&j.Queue.Node, p, v, sign)
+	if n := cluster.AccountOf(j); n != nil {
+		l.quota.Book(n, p, v, sign)
 	}
 }
 
@@ -210,8 +210,8 @@ func (l *ledger) bookOne(j *cluster.Job, p quota.Part, d resources.Dim, delta in
 	}
 	v := j.Usage.Part(p)
 	v.Set(d, v.At(d)+delta)
-	if j.Queue != nil {
-		l.quota.BookOne(&j.Queue.Node, p, d, delta)
+	if n := cluster.AccountOf(j); n != nil {
+		l.quota.BookOne(n, p, d, delta)
 	}
 }
 

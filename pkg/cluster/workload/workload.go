@@ -63,6 +63,14 @@ func (w *Workload) Key() string {
 	return w.Namespace + "/" + w.Name
 }
 
+// Below is the name of the queue of Volcano in which what the Workload holds counts as well, "" if there is none (rule C22).
+func (w *Workload) Below() string {
+	if w.Queue == nil || w.Queue.Tree() == nil {
+		return ""
+	}
+	return w.Queue.Tree().Root.Below
+}
+
 // Compare sorts the Workloads of one queue (rule C10).
 func Compare(a, b *Workload) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), a.Timestamp.Compare(b.Timestamp), cmp.Compare(a.UID, b.UID))

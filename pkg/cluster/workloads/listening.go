@@ -44,6 +44,7 @@ func (l *listening) Leave(c *kinds.Cluster, isDeleted bool) {
 
 // Regrown forgets who was evicted for whom in trees that have changed (rule C20).
 func (l *listening) Regrown(concerns func(*workload.Queue) bool) {
+	l.AreRegrown = true
 	for _, e := range l.entries {
 		queue := e.Queue
 		if queue == nil && e.local != nil && e.local.Settings != nil { // it waits for something else than its turn

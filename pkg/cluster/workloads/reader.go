@@ -51,6 +51,9 @@ type base struct {
 	drifting map[*Entry]bool // those whose message waits to be written again
 	dirty    []*Entry        // what is decided of them may have to be written
 	moved    []*Entry
+
+	// AreRegrown says that the trees of ClusterQueues have changed. Who takes that in sets it back.
+	AreRegrown bool
 }
 
 // holding is what Workloads hold, planning what they are promised, and writing what their objects are to say.

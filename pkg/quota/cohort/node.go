@@ -30,6 +30,8 @@ type Terms struct {
 	Quotas []Quota
 	// Weight is the weight of fair sharing in billionths.
 	Weight int64
+	// Below is the name of the queue of Volcano that the tree of a root hangs below, "" for none (rule C22).
+	Below string
 }
 
 // DefaultWeight is a weight of one.

@@ -10,6 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/cluster/workloads"
+	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -86,7 +87,11 @@ func (w *Workloads) NextDue(now time.Time) time.Time {
 // hold.
 func (w *Workloads) HaveNodesChanged() bool {
 	now := w.model.Present(&cluster.Job{})
-	has := w.seen.Counts.Differ(&now.Counts, verdict.HelpNode|verdict.HelpSupply)
+	help := verdict.HelpNode | verdict.HelpSupply
+	if slices.ContainsFunc(w.Queues().Trees, func(t *cohort.Tree) bool { return t.Root.Below != "" }) {
+		help |= verdict.HelpQueue // the capability of a queue may have been in the way
+	}
+	has := w.seen.Counts.Differ(&now.Counts, help)
 	w.seen = now
 	return has
 }

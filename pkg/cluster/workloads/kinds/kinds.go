@@ -264,7 +264,7 @@ func (k *Kinds) SetCohort(o *v1beta2.Cohort) {
 	}
 	g.settings = &read
 	k.change(&g.node)
-	g.node.Terms = k.terms(read.Groups, read.WeightNanos)
+	g.node.Terms = k.terms(read.Groups, read.WeightNanos, read.Queue)
 	k.suspectAll(func(q *settings.ClusterQueue) bool { return q.Cohort != "" }, false)
 }
 

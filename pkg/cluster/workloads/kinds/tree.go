@@ -28,7 +28,7 @@ func (k *Kinds) fill(c *Cluster) {
 		c.Queue.Name = c.Name
 	}
 	q := c.Queue
-	q.Terms, q.Groups = k.terms(s.Groups, s.WeightNanos), nil
+	q.Terms, q.Groups = k.terms(s.Groups, s.WeightNanos, s.Queue), nil
 	for _, g := range s.Groups {
 		var group workload.Group
 		for _, name := range g.Resources {
@@ -54,8 +54,8 @@ func (k *Kinds) fill(c *Cluster) {
 	}
 }
 
-func (k *Kinds) terms(groups []settings.ResourceGroup, weight int64) cohort.Terms {
-	terms := cohort.Terms{Weight: weight}
+func (k *Kinds) terms(groups []settings.ResourceGroup, weight int64, below string) cohort.Terms {
+	terms := cohort.Terms{Weight: weight, Below: below}
 	for _, g := range groups {
 		for _, f := range g.Flavors {
 			for i, name := range g.Resources {

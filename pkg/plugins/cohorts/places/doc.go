@@ -8,9 +8,15 @@
 //
 //  1. After each answer the model is as it was, apart from Workloads that have left and not returned. After [Places.End] none
 //     has.
+//
 //  2. While a Workload has left, pods are placed on nodes as they will be. Otherwise they are placed on what is free now.
+//
 //  3. What [Places.Promise] has placed stays in an open transaction until [Places.Keep] or [Places.Plan] ends it.
+//
 //  4. A Workload with a pod that is being bound does not leave ([Places.Stays]).
 //
-// This package must not know queues, quota or the order of Workloads.
+//  5. Of the queues of Volcano only capabilities are asked: what a tree of ClusterQueues holds counts in the queue that it hangs below
+//     (rule C22).
+//
+// This package must not know ClusterQueues, their quota, or the order of Workloads.
 package places

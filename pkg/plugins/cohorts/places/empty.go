@@ -10,9 +10,12 @@ import (
 )
 
 // CouldPlace reports whether all pods of the parts would find nodes if no pod stood there but their own. Pods that attract or
-// repel each other count as if they did not.
+// repel each other count as if they did not. A queue above that could never hold what they request stands in the way.
 func (p *Places) CouldPlace(w *workload.Workload, parts []workload.Part) bool {
 	q := p.try(w, parts)
+	if !couldHold(&p.scratch, q.tasks) {
+		return false
+	}
 	e := empty{places: p, used: map[*cluster.Node]resources.Vector{}}
 	kinds := kindsOf(q.tasks)
 	if len(kinds) > 1 { // large pods first: small ones find room beside them

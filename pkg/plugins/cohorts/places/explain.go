@@ -17,11 +17,26 @@ func (p *Places) Explain(n *workload.Nomination) {
 	for i := range n.Assignment.PodSets {
 		reasons := n.Assignment.PodSets[i].Reasons
 		for j := range reasons {
-			if r := &reasons[j]; r.Part != nil && r.Nodes == "" {
-				r.Left, r.Nodes = p.Left(n.Workload, append(parts[:i:i], *r.Part))
+			r := &reasons[j]
+			if r.Part == nil || r.Nodes != "" || r.Text != "" {
+				continue
 			}
+			asked := append(parts[:i:i], *r.Part)
+			if tasks := p.try(n.Workload, asked).tasks; p.overCapability(&p.scratch, tasks) != nil {
+				r.Code, r.Text = p.capability(tasks)
+				continue
+			}
+			r.Left, r.Nodes = p.Left(n.Workload, asked)
 		}
 	}
+}
+
+// capability says that a queue above has no capability left for tasks, or will never have as much.
+func (p *Places) capability(tasks []*cluster.Task) (code workload.Code, text string) {
+	if code = workload.WaitingForQuota; !couldHold(&p.scratch, tasks) {
+		code = workload.ExceedsMaxQuota
+	}
+	return code, p.overCapability(&p.scratch, tasks).Sentence()
 }
 
 // Left returns how many pods of the last part find no node, beside those of the parts before, and what nodes say of the first of them.

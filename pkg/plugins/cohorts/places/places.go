@@ -68,6 +68,7 @@ func (p *Places) try(w *workload.Workload, parts []workload.Part) *trial {
 	p.begin()
 	p.scratch.ID = cluster.WorkloadID(w.Namespace, w.Name+"/trial")
 	p.scratch.Workload = w
+	Account(p.session.Cluster, &p.scratch, w)
 	p.trial = trial{of: w, parts: slices.Clone(parts)}
 	p.trial.tasks, p.trial.first = p.standIns(&p.scratch, parts)
 	return &p.trial
@@ -105,9 +106,13 @@ func (p *Places) drop() {
 	}
 }
 
-// CanPlace reports whether all pods of the parts find nodes together, beside all that hold or are promised nodes.
+// CanPlace reports whether all pods of the parts find nodes together, beside all that hold or are promised nodes. What they request must be
+// within the capability of the queue that the Workload's tree hangs below.
 func (p *Places) CanPlace(w *workload.Workload, parts []workload.Part) bool {
 	tasks := p.try(w, parts).tasks
+	if p.overCapability(&p.scratch, tasks) != nil {
+		return false
+	}
 	y := p.session.Begin()
 	ok := gang.Together(p.session, tasks, len(p.away) > 0)
 	y.Undo()
@@ -119,18 +124,22 @@ func (p *Places) jobOf(w *workload.Workload) *cluster.Job {
 	return p.session.Cluster.Job(cluster.WorkloadID(w.Namespace, w.Name))
 }
 
-// Opens reports whether a Workload stands on a node that could hold a pod of the parts, if no pod stood there.
+// Opens reports whether a Workload stands on a node that could hold a pod of the parts, if no pod stood there, or holds some of a
+// capability that they lack.
 func (p *Places) Opens(victim, w *workload.Workload, parts []workload.Part) bool {
 	j := p.jobOf(victim)
 	if j == nil {
 		return false
 	}
-	first := p.try(w, parts).first
+	q := p.try(w, parts)
+	if p.sharesCapability(j, q.tasks) {
+		return true
+	}
 	for _, v := range j.Tasks() {
 		if v.Node == nil {
 			continue
 		}
-		for _, t := range first {
+		for _, t := range q.first {
 			if p.session.Outlook.CanOpen(t, v.Node) {
 				return true
 			}
@@ -189,9 +198,10 @@ func (p *Places) Promise(w *workload.Workload, parts []workload.Part) bool {
 		j = &cluster.Job{ID: cluster.WorkloadID(w.Namespace, w.Name)}
 	}
 	j.Workload = w
+	Account(p.session.Cluster, j, w)
 	y := p.session.Begin()
 	tasks, _ := p.standIns(j, parts)
-	if !gang.Together(p.session, tasks, len(p.away) > 0) {
+	if p.overCapability(j, tasks) != nil || !gang.Together(p.session, tasks, len(p.away) > 0) {
 		y.Undo()
 		return false
 	}

@@ -1,0 +1,66 @@
+package places
+
+import (
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Account has what a job of a Workload holds count in the queue of Volcano that the tree of its ClusterQueue hangs below (rule C22).
+// While the ClusterQueue is gone it counts where it did.
+func Account(c *model.Cluster, j *cluster.Job, w *workload.Workload) {
+	if w.Queue != nil {
+		name := w.Below()
+		cluster.SetBelow(c.Quota(), j, name, c.Queue(name))
+	}
+}
+
+// overCapability says which queue above a job tasks that wait would bring above its capability, nil if none.
+func (p *Places) overCapability(j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
+	if n := cluster.AccountOf(j); n != nil {
+		return quota.OverCapability(p.session.Cluster.Resources, n, sum(tasks))
+	}
+	return nil
+}
+
+// couldHold reports whether the capabilities of all queues above a job would hold tasks if they held nothing else.
+func couldHold(j *cluster.Job, tasks []*cluster.Task) bool {
+	n := cluster.AccountOf(j)
+	if n == nil {
+		return true
+	}
+	written := quota.Written(quota.Policy{})
+	for request := sum(tasks); n != nil; n = n.Above() {
+		for i, amount := range request {
+			if amount > written.Of(n).Ceiling.Value(resources.Dim(i)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sum is what tasks request together.
+func sum(tasks []*cluster.Task) (request resources.Vector) {
+	for _, t := range tasks {
+		request.Add(t.Request())
+	}
+	return request
+}
+
+// sharesCapability reports whether what a Workload holds counts in a queue whose capability tasks would exceed.
+func (p *Places) sharesCapability(victim *cluster.Job, tasks []*cluster.Task) bool {
+	over := p.overCapability(&p.scratch, tasks)
+	if over == nil {
+		return false
+	}
+	for n := cluster.AccountOf(victim); n != nil; n = n.Above() {
+		if n.Name == over.Subject {
+			return true
+		}
+	}
+	return false
+}

@@ -8,8 +8,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,15 +58,24 @@ func judgeWorkload(_ context.Context, _ *server, _ client.Reader, asked change[*
 }
 
 // holdJob suspends a Job that is submitted to a LocalQueue, until its workload is admitted. A Job that names none is submitted to
-// the LocalQueue default of its namespace, if there is one.
+// the LocalQueue default of its namespace, if there is one. Otherwise it waits until it names one, if the configuration says so.
 func holdJob(ctx context.Context, s *server, asked change[*batchv1.Job]) error {
 	job := asked.after
 	if job.Labels[v1beta2.QueueNameLabel] == "" {
-		is, err := hasDefaultQueue(ctx, s, job.Namespace)
+		known := s.settings.Load().workloads
+		is, err := known.Manages(ctx, s.cached, job.Namespace)
 		if err != nil || !is {
 			return err
 		}
-		metav1.SetMetaDataLabel(&job.ObjectMeta, v1beta2.QueueNameLabel, v1beta2.DefaultLocalQueueName)
+		hasDefault, err := held.HasDefaultQueue(ctx, s.cached, job.Namespace)
+		switch {
+		case err != nil:
+			return err
+		case hasDefault:
+			metav1.SetMetaDataLabel(&job.ObjectMeta, v1beta2.QueueNameLabel, v1beta2.DefaultLocalQueueName)
+		case !known.HoldsUnnamed:
+			return nil
+		}
 	}
 	suspended := true
 	job.Spec.Suspend = &suspended
@@ -102,15 +109,6 @@ func takeOver(s *server, spec *corev1.PodSpec) {
 	if spec.SchedulerName == "" || spec.SchedulerName == corev1.DefaultSchedulerName {
 		spec.SchedulerName = s.settings.Load().schedulerNames[0]
 	}
-}
-
-// hasDefaultQueue reports whether a namespace has a LocalQueue for jobs that name none. Clusters without the definition have none.
-func hasDefaultQueue(ctx context.Context, s *server, namespace string) (bool, error) {
-	err := s.cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1beta2.DefaultLocalQueueName}, &v1beta2.LocalQueue{})
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // unlessKueueRuns sends what changes a spec, and nothing while the objects are Kueue's.

@@ -58,6 +58,37 @@ func TestAJobThatNamesALocalQueueWaitsForItsWorkload(t *testing.T) {
 	}
 }
 
+func TestAJobThatNamesNoLocalQueueWaitsWhereItIsManaged(t *testing.T) {
+	const managed = "kubernetes.io/metadata.name notin (kube-system)"
+	named := &shelf{}
+	for name, test := range map[string]struct {
+		known     held.Known
+		namespace string
+		queue     string
+		suspended bool
+	}{
+		"until it names one":                      {held.Known{HoldsUnnamed: true, Managed: managed}, "other", "", true},
+		"not if they run as they are":             {held.Known{Managed: managed}, "other", "", false},
+		"in the LocalQueue default":               {held.Known{HoldsUnnamed: true, Managed: managed}, "team", "default", true},
+		"not in a namespace that is not selected": {held.Known{HoldsUnnamed: true, Managed: "red"}, "other", "", false},
+		"not even beside a LocalQueue default":    {held.Known{HoldsUnnamed: true, Managed: "red"}, "team", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, handler := newServer(t, named, nil)
+			s.cached = &withDefaultQueue{}
+			known := *s.settings.Load()
+			known.workloads = test.known
+			s.settings.Store(&known)
+			a := asked{path: "/kueue/jobs/mutate", operation: "CREATE", namespace: test.namespace, object: "metadata: {name: a}\nspec: {template: {spec: {containers: []}}}"}
+			job := patched[batchv1.Job](t, a, ask(t, handler, a))
+			suspended := job.Spec.Suspend != nil && *job.Spec.Suspend
+			if got := job.Labels[v1beta2.QueueNameLabel]; got != test.queue || suspended != test.suspended {
+				t.Errorf("it is in queue %q, suspended %v", got, suspended)
+			}
+		})
+	}
+}
+
 func TestAPodThatNamesALocalQueueIsGatedOnce(t *testing.T) {
 	_, handler := newServer(t, &shelf{}, nil)
 	for name, test := range map[string]struct {
@@ -150,9 +181,10 @@ func TestJobsAndPodsAreHeldBackOnlyWhereTheyWouldBeAdmitted(t *testing.T) {
 		want         []string
 		sendsAllJobs bool
 	}{
-		"by no scheduler":                    {held.Known{}, checks, false},
-		"by ours":                            {held.Known{IsOn: true}, slices.Concat(holds, checks), false},
-		"with a LocalQueue default":          {held.Known{IsOn: true, HaveDefaultQueue: true}, slices.Concat(holds, checks), true},
+		"by no scheduler":           {held.Known{}, checks, false},
+		"by ours":                   {held.Known{IsOn: true}, slices.Concat(holds, checks), false},
+		"with a LocalQueue default": {held.Known{IsOn: true, HaveDefaultQueue: true}, slices.Concat(holds, checks), true},
+		"with Jobs that wait until they name a LocalQueue": {held.Known{IsOn: true, HoldsUnnamed: true}, slices.Concat(holds, checks), true},
 		"by Kueue itself":                    {held.Known{IsOn: true, KueueRuns: true, HaveDefaultQueue: true}, nil, false},
 		"by Kueue, and ours is switched off": {held.Known{KueueRuns: true}, nil, false},
 	} {

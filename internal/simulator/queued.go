@@ -27,6 +27,12 @@ var _ workloads.Cluster = queueing{}
 // newControllers returns the controllers of Workloads under a policy.
 func newControllers(s *simulation, p *framework.Policy) *workloads.Controllers {
 	c := &workloads.Controllers{Cluster: queueing{s}, Schedulers: s.options.SchedulerNames}
+	c.NamespaceLabels = func(name string) map[string]string {
+		if n := s.input.Namespaces[name]; n != nil {
+			return n.Labels
+		}
+		return map[string]string{corev1.LabelMetadataName: name}
+	}
 	if p.Workloads() == nil || !p.Has("admit") {
 		return c
 	}

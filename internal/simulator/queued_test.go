@@ -186,6 +186,30 @@ spec: {tasks: [{name: worker, replicas: 2, template: {spec: {containers: [{name:
 	}
 }
 
+func TestJobsThatNameNoLocalQueueWaitIfTheyAreManaged(t *testing.T) {
+	plain := strings.NewReplacer("labels: {kueue.x-k8s.io/queue-name: a}", "labels: {}", "restartPolicy", "schedulerName: volcano, restartPolicy").Replace(queuedJob("plain", "a", 1, "1", ""))
+	inDefault := plain + "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: work, name: default}, spec: {clusterQueue: a}}\n---\n"
+	for name, test := range map[string]struct {
+		arguments, jobs string
+		binds, queued   int
+	}{
+		"not by default":                             {"", plain, 1, 0},
+		"all of them":                                {"manageJobsWithoutQueueName: true", plain, 0, 0},
+		"those of a namespace that is named":         {"manageJobsWithoutQueueName: true, managedJobsNamespaceSelector: {matchLabels: {kubernetes.io/metadata.name: work}}", plain, 0, 0},
+		"not those of another namespace":             {"manageJobsWithoutQueueName: true, managedJobsNamespaceSelector: {matchLabels: {team: red}}", plain, 1, 0},
+		"a LocalQueue default takes them":            {"manageJobsWithoutQueueName: true", inDefault, 1, 1},
+		"but not in a namespace that is not managed": {"managedJobsNamespaceSelector: {matchLabels: {team: red}}", inDefault, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configured := strings.Replace(withCapacity, "{name: cohorts}", "{name: cohorts, arguments: {"+test.arguments+"}}", 1)
+			r := simulateUnder(t, configured, teams+test.jobs, untilStable)
+			if len(r.Binds) != test.binds || len(r.Workloads) != test.queued {
+				t.Errorf("bound are %v, and the Workloads stand as\n%s", r.Binds, stands(r))
+			}
+		})
+	}
+}
+
 func TestObjectsOfQueuesThatAreWrongAreErrors(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"an unknown field":          {strings.Replace(teams, "cohortName: all", "cohortNam: all", 1), "document 8, ClusterQueue b: unknown field \"spec.cohortNam\""},

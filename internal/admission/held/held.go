@@ -20,6 +20,9 @@ type Known struct {
 	IsOn bool
 	// KueueRuns says that Kueue itself runs, and the objects are its own.
 	KueueRuns bool
+	// HoldsUnnamed says that Jobs which name no LocalQueue are suspended, in namespaces that Managed selects: the text of a selector.
+	HoldsUnnamed bool
+	Managed      string
 	// HaveDefaultQueue says that a namespace has a LocalQueue for jobs that name none.
 	HaveDefaultQueue bool
 }
@@ -30,7 +33,7 @@ func (k Known) AreAdmitted() bool { return k.IsOn && !k.KueueRuns }
 // Jobs are the conditions under which a Job is looked at: it names a LocalQueue, or there may be one for those that name none. Those
 // that a queued job has made are left out.
 func (k Known) Jobs() []admissionregistrationv1.MatchCondition {
-	if k.HaveDefaultQueue {
+	if k.HaveDefaultQueue || k.HoldsUnnamed {
 		return []admissionregistrationv1.MatchCondition{hasNoManagedOwner()}
 	}
 	return Pods()

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/queueing/policy"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/client/serving"
 )
@@ -42,9 +43,12 @@ func (w *Watch) Look(ctx context.Context, known Known) (Known, error) {
 	}
 	text, err2 := serving.Configuration(ctx, w.live, w.configuration)
 	if err2 == nil {
-		var isOn bool
-		if _, isOn, err2 = serving.Admits(text); err2 == nil {
-			known.IsOn = isOn
+		var p policy.Policy
+		if p, err2 = policy.Read(text); err2 == nil {
+			known.IsOn, known.HoldsUnnamed, known.Managed = p.IsOn, p.HoldsUnnamed, ""
+			if p.Managed != nil {
+				known.Managed = p.Managed.String()
+			}
 		}
 	}
 	has, err3 := w.haveDefaultQueue(ctx)

@@ -73,7 +73,8 @@ waitForPodsReady: {enable: false, timeout: 5m}
 		"a feature that is none": {"v1beta2\nfeatureGates: {TopologyAwareScheduling: true}\n", nil, true},
 		"several clusters":       {"v1beta2\nmultiKueue: {gcInterval: 1m}\n", nil, true},
 		"an unknown framework":   {"v1beta2\nintegrations: {frameworks: [batch/job, ray.io/rayjob, example.com/job]}\n", nil, true},
-		"jobs without a queue":   {"v1beta1\nmanageJobsWithoutQueueName: true\n", nil, true},
+		"jobs without a queue": {"v1beta1\nmanageJobsWithoutQueueName: true\nmanagedJobsNamespaceSelector: {matchLabels: {a: b}}\n",
+			map[string]any{"manageJobsWithoutQueueName": true, "managedJobsNamespaceSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}, false},
 		"flags of the programs": {`v1beta1
 health: {healthProbeBindAddress: ":8081"}
 metrics: {bindAddress: ":8443"}
@@ -134,7 +135,7 @@ controller: {}
 		}
 	}
 	for path, want := range map[string]source.Outcome{
-		"namespace": source.Changed, "manageJobsWithoutQueueName": source.Kept, "managedJobsNamespaceSelector": source.Lost, "internalCertManagement": source.Changed,
+		"namespace": source.Changed, "manageJobsWithoutQueueName": source.Kept, "managedJobsNamespaceSelector": source.Kept, "internalCertManagement": source.Changed,
 		"waitForPodsReady.enable": source.Kept, "waitForPodsReady.timeout": source.Kept, "waitForPodsReady.blockAdmission": source.Kept,
 		"waitForPodsReady.recoveryTimeout": source.Kept, "waitForPodsReady.requeuingStrategy.timestamp": source.Kept,
 		"waitForPodsReady.requeuingStrategy.backoffMaxSeconds": source.Kept, "clientConnection": source.Changed, "integrations.frameworks[0]": source.Kept,

@@ -22,7 +22,7 @@ func (i *importer) keys() source.Keys {
 		"namespace":  i.changed("the objects of Hekla are in the namespace of its installation"),
 
 		"manageJobsWithoutQueueName":   i.withoutQueueName,
-		"managedJobsNamespaceSelector": i.lost("no namespace but kube-system and Hekla's own is left out; only jobs and pods that name a LocalQueue are queued"),
+		"managedJobsNamespaceSelector": i.namespaces,
 		"internalCertManagement":       i.changed("the admission server makes its certificates; those of others are given by --tls-cert-file, --tls-private-key-file and --ca-cert-file"),
 		"waitForPodsReady":             i.waitForPodsReady,
 		"clientConnection":             i.changed("flags --kube-api-qps and --kube-api-burst of each program"),
@@ -68,10 +68,22 @@ func written(v source.Value) source.Field {
 func (i *importer) withoutQueueName(v source.Value) {
 	f := i.Flag(v)
 	if f.IsTrue() {
-		i.Lose(f.Path, f, "jobs without a queue name run as they are; a LocalQueue default takes those of its namespace")
+		i.set(true, "manageJobsWithoutQueueName")
+		i.Keep(f, "plugin cohorts, argument manageJobsWithoutQueueName: Jobs of batch/v1 wait; pods that name no LocalQueue run as they are")
 	} else if f.IsWritten() {
 		i.Keep(f, "jobs without a queue name run as they are")
 	}
+}
+
+// namespaces are those in which jobs that name no LocalQueue are managed.
+func (i *importer) namespaces(v source.Value) {
+	value, err := plain(v.Node)
+	if err != nil {
+		i.Refuse(v.Field, "cannot be read: %v", err)
+		return
+	}
+	i.set(value, "managedJobsNamespaceSelector")
+	i.Keep(v.Field, "plugin cohorts, argument managedJobsNamespaceSelector")
 }
 
 // set puts a value into the arguments, below mappings of these names.

@@ -7,6 +7,7 @@ import (
 
 	"hekla.sh/hekla/pkg/client/serving"
 	"hekla.sh/hekla/pkg/plugins/cohorts/arguments"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -14,6 +15,11 @@ import (
 type Policy struct {
 	// IsOn says that the scheduler admits workloads.
 	IsOn bool
+
+	// HoldsUnnamed says that Jobs which name no LocalQueue wait until they name one, in the namespaces that Managed selects. Nil selects
+	// all. In these a LocalQueue default takes Jobs that name none.
+	HoldsUnnamed bool
+	Managed      labels.Selector
 
 	// FairSharing says that shares of ClusterQueues and Cohorts decide, and are shown.
 	FairSharing bool
@@ -50,7 +56,8 @@ func Read(text []byte) (Policy, error) {
 
 // Of is the policy by the arguments of the plugin cohorts, of a scheduler that admits workloads.
 func Of(a *arguments.Arguments) Policy {
-	p := Policy{IsOn: true, FairSharing: a.FairSharing}
+	p := Policy{IsOn: true, FairSharing: a.FairSharing, HoldsUnnamed: a.ManageJobsWithoutQueueName}
+	p.Managed, _ = a.Namespaces() // the scheduler refuses a selector that cannot be read
 	if w := &a.WaitForPodsReady; w.Enable {
 		r := &w.RequeuingStrategy
 		p.PodsReady = &PodsReady{Timeout: w.Timeout.Duration, RecoveryTimeout: w.RecoveryTimeout.Duration, BackoffLimit: r.BackoffLimitCount,
@@ -63,6 +70,11 @@ func Of(a *arguments.Arguments) Policy {
 		p.AfterDeactivated = &d.Duration
 	}
 	return p
+}
+
+// Manages reports whether Jobs that name no LocalQueue are managed in a namespace with these labels.
+func (p *Policy) Manages(namespace map[string]string) bool {
+	return p.Managed == nil || p.Managed.Matches(labels.Set(namespace))
 }
 
 // maxDoublings keeps the delay within what a duration can hold.

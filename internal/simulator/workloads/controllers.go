@@ -52,8 +52,11 @@ type Controllers struct {
 	objects   map[string]client.Object // by kind and name, without Workloads
 	workloads map[types.NamespacedName]*v1beta2.Workload
 	jobs      map[types.NamespacedName]*job // by their Workload
-	problems  []error
-	again     bool // a Workload waits for a time
+	// NamespaceLabels are the labels of a namespace.
+	NamespaceLabels func(name string) map[string]string
+
+	problems []error
+	again    bool // a Workload waits for a time
 }
 
 // Set takes an object in, which is shown already. It ignores kinds that are not its own.

@@ -37,7 +37,13 @@ func (c *Controllers) HoldJob(j *batchv1.Job) (isHeld bool) {
 		return false
 	}
 	if j.Labels[v1beta2.QueueNameLabel] == "" {
+		if !c.Policy.Manages(c.NamespaceLabels(j.Namespace)) {
+			return false
+		}
 		if find[*v1beta2.LocalQueue](c, j.Namespace, v1beta2.DefaultLocalQueueName) == nil {
+			if c.Policy.HoldsUnnamed {
+				j.Spec.Suspend = ptr.To(true)
+			}
 			return false
 		}
 		metav1.SetMetaDataLabel(&j.ObjectMeta, v1beta2.QueueNameLabel, v1beta2.DefaultLocalQueueName)

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"hekla.sh/hekla/pkg/conf"
 )
@@ -28,6 +29,10 @@ type Arguments struct {
 	} `json:"objectRetentionPolicies"`
 	// MaxRounds bounds the rounds of a cycle, 0 if nothing does.
 	MaxRounds int `json:"maxRounds"`
+	// ManageJobsWithoutQueueName says that Jobs which name no LocalQueue wait until they name one.
+	ManageJobsWithoutQueueName bool `json:"manageJobsWithoutQueueName"`
+	// ManagedJobsNamespaceSelector selects the namespaces in which they do, and in which a LocalQueue default takes them.
+	ManagedJobsNamespaceSelector *metav1.LabelSelector `json:"managedJobsNamespaceSelector"`
 }
 
 // WaitForPodsReady says what becomes of Workloads whose pods are not ready.
@@ -85,7 +90,19 @@ const (
 	defaultMax     = int32(3600)
 )
 
-const notManaged = "jobs without the label of a LocalQueue are not managed yet"
+// Namespaces selects the namespaces in which Jobs that name no LocalQueue are managed: all but those of the system if none are selected.
+func (a *Arguments) Namespaces() (labels.Selector, error) {
+	selector := a.ManagedJobsNamespaceSelector
+	if selector == nil {
+		selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: corev1.LabelMetadataName,
+			Operator: metav1.LabelSelectorOpNotIn, Values: []string{metav1.NamespaceSystem, "kueue-system", "volcano-system"}}}}
+	}
+	read, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, fmt.Errorf("managedJobsNamespaceSelector: %w", err)
+	}
+	return read, nil
+}
 
 // Schema declares the arguments.
 func Schema() []conf.Argument {
@@ -99,8 +116,8 @@ func Schema() []conf.Argument {
 		{Name: "fairSharing", Kind: conf.Bool, Default: false, Doc: "whether shares decide who is admitted and preempted in a cohort"},
 		nested("preemptionStrategies"),
 		{Name: "prioritySortingWithinCohort", Kind: conf.Bool, Default: true, Doc: "whether priority counts between the heads of a cohort"},
-		{Name: "manageJobsWithoutQueueName", Kind: conf.Bool, Default: false, NoEffect: notManaged, Doc: "whether jobs without a queue wait for a Workload too"},
-		{Name: "managedJobsNamespaceSelector", Kind: conf.Any, NoEffect: notManaged, Doc: "in which namespaces they do"},
+		{Name: "manageJobsWithoutQueueName", Kind: conf.Bool, Default: false, Doc: "whether Jobs that name no LocalQueue wait until they name one"},
+		nested("managedJobsNamespaceSelector"),
 		nested("waitForPodsReady"),
 		nested("resources"),
 		nested("objectRetentionPolicies"),
@@ -117,7 +134,7 @@ func Schema() []conf.Argument {
 func Of(given conf.Arguments) (Arguments, error) {
 	all := map[string]any{}
 	for _, declared := range Schema() {
-		if declared.NoEffect != "" || !given.Has(declared.Name) {
+		if !given.Has(declared.Name) {
 			continue
 		}
 		switch declared.Kind {
@@ -211,6 +228,9 @@ func (a *Arguments) check() error {
 		if err := oneOf("resources.transformations.strategy", a.Resources.Transformations[i].Strategy, Retain, Replace); err != nil {
 			return err
 		}
+	}
+	if _, err := a.Namespaces(); err != nil {
+		return err
 	}
 	return oneOf("waitForPodsReady.requeuingStrategy.timestamp", a.WaitForPodsReady.RequeuingStrategy.Timestamp, EvictionTimestamp, CreationTimestamp)
 }

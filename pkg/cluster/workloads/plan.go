@@ -3,6 +3,7 @@ package workloads
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -106,14 +107,10 @@ func grace(e *Entry) time.Duration {
 func (r *planning) follow(now time.Time) {
 	for _, e := range sortedPlans(r.planned) {
 		p := e.plan
-		isOver := true
-		for _, w := range p.waitsFor {
-			if r.entries[w.ID()] == w && w.state == holds && w.plan == nil {
-				isOver = false
-			}
-		}
+		// A victim that has left may be admitted again before the others have left: it is not waited for twice.
+		p.waitsFor = slices.DeleteFunc(p.waitsFor, func(w *Entry) bool { return r.entries[w.ID()] != w || w.state != holds || w.plan != nil })
 		switch {
-		case isOver:
+		case len(p.waitsFor) == 0:
 			r.start(e, now)
 		case !now.Before(p.until):
 			r.end(e)

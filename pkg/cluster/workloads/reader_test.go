@@ -68,9 +68,11 @@ func TestQuotaGoesToTheFirstAndThenToTheNext(t *testing.T) {
 	w.expect("b", "admitted in all")
 	var reasons []string
 	for _, e := range w.events {
-		reasons = append(reasons, e.Regarding.Name+" "+e.Reason)
+		reasons = append(reasons, e.Regarding.Name+" "+e.Reason+": "+e.Message)
 	}
-	want := []string{"a QuotaReserved", "a Admitted", "b WaitingForQuota", "b QuotaReserved", "b Admitted"}
+	reserved, admitted := " QuotaReserved: Quota reserved in ClusterQueue all, wait time since queued was ", " Admitted: Admitted by ClusterQueue all, wait time since reservation was 0s"
+	want := []string{"a" + reserved + "1s", "a" + admitted,
+		"b WaitingForQuota: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor default, 1 more needed", "b" + reserved + "4s", "b" + admitted}
 	if diff := cmp.Diff(want, reasons); diff != "" {
 		t.Errorf("Events (-want +got):\n%s", diff)
 	}
@@ -174,6 +176,30 @@ func TestVictimsLeaveAfterThePlanIsRecorded(t *testing.T) {
 	if text := w.workload("high").Annotations[v1beta2.PlanAnnotation]; text != "" {
 		t.Errorf("the plan is over, and its record stays: %s", text)
 	}
+}
+
+func TestAVictimThatIsAdmittedAgainIsNotWaitedForTwice(t *testing.T) {
+	two := strings.Replace(setup, "{name: cpu, nominalQuota: 4}]}]", "{name: cpu, nominalQuota: 4}]}, {name: other, resources: [{name: cpu, nominalQuota: 1}]}]", 1) +
+		"\n---\nkind: ResourceFlavor\nmetadata: {name: other}"
+	w := newKueue(t, two, pending("taken", 1, 20))
+	w.run()
+	w.apply(pending("small", 1, 0))
+	w.apply(pending("large", 2, 0))
+	w.run()
+	if given := w.workload("taken").Status.Admission.PodSetAssignments[0].Flavors["cpu"]; given != "default" {
+		t.Fatalf("the first has flavor %s", given)
+	}
+	w.apply(pending("high", 3, 10))
+	w.run()
+	w.expect("small", "evicted: Preempted")
+	w.expect("large", "evicted: Preempted")
+	w.leave("small")
+	w.run()
+	w.expect("small", "admitted in all") // with the other flavor
+	w.expect("high", "WaitingForPreemptedWorkloads: couldn't assign flavors to pod set main: insufficient quota for cpu in flavor other, previously considered podsets requests (0) + current podset request (3) > maximum capacity (1), insufficient unused quota for cpu in flavor default, 3 more needed. Pending the preemption of 2 workload(s)")
+	w.leave("large")
+	w.run()
+	w.expect("high", "admitted in all")
 }
 
 func TestAPlanEndsWhenVictimsDoNotLeave(t *testing.T) {

@@ -44,6 +44,10 @@ func Advance(w *v1beta2.Workload, in Surroundings) Outcome {
 		o.retain(conditions.Of(w, v1beta2.Finished).LastTransitionTime.Time, in.Policy.AfterFinished, in.Now)
 		return o
 	}
+	if isOrphan(w) {
+		conditions.Finish(w, v1beta2.ReasonOwnerNotFound, "The workload's owner no longer exists", in.Now)
+		return o
+	}
 	isActive := w.Spec.Active == nil || *w.Spec.Active
 	if conditions.Is(w, v1beta2.DeactivationTarget) && isActive {
 		o.Deactivates = true
@@ -65,6 +69,11 @@ func Advance(w *v1beta2.Workload, in Surroundings) Outcome {
 		reserved(w, &o, in)
 	}
 	return o
+}
+
+// isOrphan reports whether the job for which a Workload was made is gone and has left it behind, as a deletion that spares dependents does.
+func isOrphan(w *v1beta2.Workload) bool {
+	return w.Labels[v1beta2.JobUIDLabel] != "" && len(w.OwnerReferences) == 0
 }
 
 // retain deletes what is kept no longer.

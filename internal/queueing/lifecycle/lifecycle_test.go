@@ -45,6 +45,19 @@ func in(now time.Time) Surroundings {
 	return Surroundings{ClusterQueue: &settings.ClusterQueue{Stop: v1beta2.StopNone}, LocalQueue: &settings.LocalQueue{Stop: v1beta2.StopNone}, Now: now}
 }
 
+func TestAWorkloadWhoseJobHasLeftItBehindIsFinished(t *testing.T) {
+	w := admittedAt(noon)
+	Advance(w, in(noon))
+	expect(t, w, v1beta2.Finished, "") // it was made by no controller
+	w.Labels = map[string]string{v1beta2.JobUIDLabel: "j"}
+	w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "j", UID: "j"}}
+	Advance(w, in(noon))
+	expect(t, w, v1beta2.Finished, "")
+	w.OwnerReferences = nil
+	Advance(w, in(noon))
+	expect(t, w, v1beta2.Finished, "True OwnerNotFound: The workload's owner no longer exists")
+}
+
 func TestPodsThatAreNotReadyInTimeCostTheWorkloadItsAdmission(t *testing.T) {
 	w, around := admittedAt(noon), in(noon.Add(time.Minute))
 	around.Policy.PodsReady = &policy.PodsReady{Timeout: 5 * time.Minute, RecoveryTimeout: 2 * time.Minute, BackoffBase: time.Minute, BackoffMax: time.Hour, BackoffLimit: ptr.To(int32(1))}

@@ -86,12 +86,13 @@ check-web: web ## Fail if the web page in internal/web/dist is stale.
 	@test -z "$$(git status --porcelain -- internal/web/dist)" || { git status --short -- internal/web/dist; exit 1; }
 
 .PHONY: bench
-bench: build ## Run the benchmarks: decisions in process; bindings, waits, and pods of Jobs on a local cluster.
+bench: build ## Run the benchmarks: decisions in process; bindings, waits, pods of Jobs, and admissions on a local cluster.
 	go test -run '^$$' -bench . -benchmem ./pkg/... ./internal/... ./test/guarantees
 	bin/hekla bench
 	bin/hekla bench latency
 	bin/hekla bench restart
 	bin/hekla bench jobs
+	bin/hekla bench workloads
 
 .PHONY: demo
 demo: build ## Bring up a local cluster and watch gangs wait and start.

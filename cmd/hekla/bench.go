@@ -19,6 +19,7 @@ import (
 	"hekla.sh/hekla/internal/benchmark/latency"
 	"hekla.sh/hekla/internal/benchmark/restart"
 	"hekla.sh/hekla/internal/benchmark/testbed"
+	"hekla.sh/hekla/internal/benchmark/workloads"
 	"hekla.sh/hekla/internal/localcluster"
 )
 
@@ -71,7 +72,7 @@ Exit codes: 0 measured and right, 1 not measured, or a pod, gang or node is not 
 	flags.BoolVar(&isQuick, "quick", false, "use a fifth of the pods and one run, unless --shapes or --runs say otherwise")
 	addLoadFlags(flags, &options.Options, &options.Queues, &options.Backlog)
 	addOutputFlag(flags, &output)
-	command.AddCommand(newBenchLatencyCommand(), newBenchJobsCommand(), newBenchRestartCommand())
+	command.AddCommand(newBenchLatencyCommand(), newBenchJobsCommand(), newBenchRestartCommand(), newBenchWorkloadsCommand())
 	return command
 }
 
@@ -124,6 +125,39 @@ Exit codes: 0 measured and right, 1 not measured, or a Job has not the pods that
 	flags := command.Flags()
 	flags.IntVar(&options.Jobs, "jobs", 1000, "number of Jobs in each measurement")
 	flags.IntVar(&options.Pods, "pods", 10, "number of pods of each Job")
+	flags.IntVar(&options.Runs, "runs", 3, "how often both are measured; which of them begins alternates")
+	addOutputFlag(flags, &output)
+	return command
+}
+
+func newBenchWorkloadsCommand() *cobra.Command {
+	var options workloads.Options
+	var output string
+	command := &cobra.Command{
+		Use:   "workloads",
+		Short: "Measure how many Workloads of Jobs are admitted a second, beside a loop of concurrent requests",
+		Long: `Starts a fresh local cluster and lets two contenders admit Workloads there, in turn: the yardstick, a loop that sends three
+requests for each Workload, as many at once as make it fastest, and decides nothing; and hekla-scheduler, started as hekla up
+starts it, when hekla-controllers has made the Workloads of all Jobs. The Jobs get no pods: no controller manages them.
+
+Nothing else should run on the machine meanwhile; the report says what did.
+
+Exit codes: 0 measured and right, 1 not measured, or a Job was not started.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return runBenchmark(command, "scheduler", output, &options.Options, func() (benchReport, error) {
+				controllers, err := whatIsMeasured(command.Context(), "controllers", output)
+				if err != nil {
+					return nil, err
+				}
+				options.Controllers = *controllers
+				return workloads.Run(command.Context(), options)
+			})
+		},
+	}
+	flags := command.Flags()
+	flags.IntVar(&options.Nodes, "nodes", 1000, "number of nodes")
+	flags.IntVar(&options.Workloads, "workloads", 2000, "number of Jobs in each measurement")
 	flags.IntVar(&options.Runs, "runs", 3, "how often both are measured; which of them begins alternates")
 	addOutputFlag(flags, &output)
 	return command

@@ -1,0 +1,216 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/internal/benchmark/testbed"
+)
+
+// WritesEach is how many requests the loop sends for each Workload: as many as an admission takes.
+const WritesEach = 3
+
+// Options say what is measured.
+type Options struct {
+	testbed.Options // its component is the scheduler
+	// Controllers are hekla-controllers.
+	Controllers testbed.Component
+	// Workloads is how many there are in each measurement, and Runs how often both contenders are measured.
+	Workloads, Runs int
+}
+
+func (o *Options) validate() error {
+	for _, given := range []struct {
+		name         string
+		value, least int
+	}{{"nodes", o.Nodes, 1}, {"workloads", o.Workloads, 2}, {"runs", o.Runs, 1}} {
+		if given.value < given.least {
+			return fmt.Errorf("%s is %d; it must be %d or more", given.name, given.value, given.least)
+		}
+	}
+	if room := o.Nodes * (testbed.NodeCPUs / testbed.PodCPUs); o.Workloads > room {
+		return fmt.Errorf("%d workloads do not fit: %d nodes have room for %d", o.Workloads, o.Nodes, room)
+	}
+	return nil
+}
+
+// The contenders, in names of namespaces and sentences.
+const loop, hekla = "loop", "hekla"
+
+// bench is one execution of Run.
+type bench struct {
+	*testbed.Testbed
+	options Options
+	report  *Report
+}
+
+// Run measures. What was measured wrongly, and why, is in [Report.Violations]; an error means that there is no report.
+func Run(ctx context.Context, options Options) (*Report, error) {
+	if err := options.validate(); err != nil {
+		return nil, err
+	}
+	bed, err := testbed.Start(ctx, options.Options)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{Testbed: bed, options: options, report: &Report{About: bed.About, Violations: []string{},
+		Parameters: Parameters{Nodes: options.Nodes, Workloads: options.Workloads, Runs: options.Runs}}}
+	if err := errors.Join(b.measureAll(ctx), bed.Stop()); err != nil {
+		return nil, err
+	}
+	return b.report, nil
+}
+
+// measureAll measures both contenders as often as asked, and begins with the one and the other in turn.
+func (b *bench) measureAll(ctx context.Context) error {
+	if err := b.CreatePlaces(ctx, nil); err != nil {
+		return err
+	}
+	if err := b.createQueues(ctx); err != nil {
+		return err
+	}
+	if err := b.calibrate(ctx); err != nil {
+		return err
+	}
+	for number := 1; number <= b.options.Runs; number++ {
+		run := Pair{LoopFirst: number%2 == 1}
+		contenders := []func() error{
+			func() (err error) { run.Loop, err = b.runLoop(ctx, fmt.Sprintf("%s-%d", loop, number)); return err },
+			func() (err error) { run.Hekla, err = b.runHekla(ctx, fmt.Sprintf("%s-%d", hekla, number)); return err },
+		}
+		if !run.LoopFirst {
+			slices.Reverse(contenders)
+		}
+		for _, measure := range contenders {
+			if err := measure(); err != nil {
+				return err
+			}
+		}
+		run.Ratio = testbed.Ratio(run.Hekla.AdmissionsPerSecond, run.Loop.AdmissionsPerSecond)
+		b.report.Runs = append(b.report.Runs, run)
+	}
+	return nil
+}
+
+// runHekla lets the controllers make the Workloads of Jobs, and then starts the scheduler.
+func (b *bench) runHekla(ctx context.Context, namespace string) (m Measurement, err error) {
+	fail := func(err error) (Measurement, error) { return Measurement{}, fmt.Errorf("%s: %w", namespace, err) }
+	b.Say("%s: creating %d Jobs …", namespace, b.options.Workloads)
+	if err := b.createJobs(ctx, namespace, queueName); err != nil {
+		return fail(err)
+	}
+	controllers, err := b.options.Controllers.Start(ctx, b.Cluster)
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { err = errors.Join(err, controllers.Stop()) }()
+	if err := b.awaitWorkloads(ctx, namespace, b.options.Workloads); err != nil {
+		return fail(err)
+	}
+	seen, err := b.watchStarts(ctx, namespace, b.options.Workloads)
+	if err != nil {
+		return fail(err)
+	}
+	defer seen.stop()
+	if m, err = b.admit(ctx, namespace, seen); err != nil {
+		return fail(err)
+	}
+	b.Say("%s: %.0f admissions/s.", namespace, m.AdmissionsPerSecond)
+	if err := b.remove(ctx, namespace); err != nil {
+		return fail(err)
+	}
+	return m, b.Rest(ctx)
+}
+
+// admit starts the scheduler, and stops it when all Jobs have been started.
+func (b *bench) admit(ctx context.Context, namespace string, seen *starts) (m Measurement, err error) {
+	if err := b.Rest(ctx); err != nil {
+		return m, err
+	}
+	before, err := b.Usage(nil)
+	if err != nil {
+		return m, err
+	}
+	writes, err := b.Writes(ctx)
+	if err != nil {
+		return m, err
+	}
+	begin := time.Now()
+	scheduler, err := b.Component.Start(ctx, b.Cluster)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, scheduler.Stop()) }()
+	if err := seen.await(ctx, scheduler); err != nil {
+		return m, err
+	}
+	now, err := b.Usage(scheduler)
+	if err != nil {
+		return m, err
+	}
+	after, err := b.Writes(ctx)
+	if err != nil {
+		return m, err
+	}
+	count, first, last := seen.result()
+	m = Measurement{Admissions: count, StartToFirstSeconds: first.Sub(begin).Seconds(), StartToLastSeconds: last.Sub(begin).Seconds(),
+		SchedulerCPUSeconds: now.Process, ControlPlaneCPUSeconds: now.ControlPlane - before.ControlPlane,
+		OtherCPUSeconds: max(now.Other-before.Other, 0), APIWrites: after.Since(writes)}
+	if seconds := last.Sub(first).Seconds(); seconds > 0 {
+		m.AdmissionsPerSecond = float64(count-1) / seconds // the first opens the time in which the others are admitted
+	}
+	b.judge(namespace, &m)
+	return m, nil
+}
+
+// judge notes what must not be.
+func (b *bench) judge(name string, m *Measurement) {
+	for _, problem := range m.APIWrites.Refused() {
+		b.report.Violations = append(b.report.Violations, name+": "+problem)
+	}
+	if m.Admissions != b.options.Workloads {
+		b.report.Violations = append(b.report.Violations, fmt.Sprintf("%s: %d Jobs were started, and not %d", name, m.Admissions, b.options.Workloads))
+	}
+}
+
+// awaitWorkloads returns when there are so many Workloads in a namespace, and the cluster has nothing to do.
+func (b *bench) awaitWorkloads(ctx context.Context, namespace string, count int) error {
+	for deadline := time.Now().Add(testbed.RemovalPatience); ; {
+		list, err := b.Clients.Batch.KueueV1beta2().Workloads(namespace).List(ctx, metav1.ListOptions{})
+		switch {
+		case err != nil:
+			return fmt.Errorf("list the Workloads: %w", err)
+		case len(list.Items) == count:
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("there are %d Workloads, and not %d", len(list.Items), count)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(testbed.RemovalPoll):
+		}
+	}
+}
+
+// remove deletes the Jobs of a namespace, and returns when no Workload is left.
+func (b *bench) remove(ctx context.Context, namespace string) error {
+	propagation := metav1.DeletePropagationBackground
+	err := b.Clients.Core.BatchV1().Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &propagation}, metav1.ListOptions{})
+	if err == nil {
+		err = b.Clients.Batch.KueueV1beta2().Workloads(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("remove the Jobs: %w", err)
+	}
+	return b.awaitWorkloads(ctx, namespace, 0)
+}
+
+// hasStarted reports whether a Job may make pods.
+func hasStarted(j *batchv1.Job) bool { return j.Spec.Suspend != nil && !*j.Spec.Suspend }

@@ -1,6 +1,7 @@
 package cohorts
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,8 +24,9 @@ type account struct {
 	subtree, local, used int64
 }
 
-// accounts are those of a flavor, by the names of ClusterQueues, with what Workloads are charged.
-func (w *walk) accounts(flavor string, instead *v1beta2.Workload) map[string]*account {
+// accounts are those of a flavor, by the names of ClusterQueues, with what Workloads are charged. If isGone is given, these do not count, and
+// those for whom they leave do.
+func (w *walk) accounts(flavor string, instead *v1beta2.Workload, isGone map[string]bool) map[string]*account {
 	cohorts, queues, parents := map[string]*account{}, map[string]*account{}, map[*account]string{}
 	cohortOf := func(name string) *account {
 		if cohorts[name] == nil {
@@ -55,6 +57,12 @@ func (w *walk) accounts(flavor string, instead *v1beta2.Workload) map[string]*ac
 	for _, o := range w.Workloads() {
 		if instead != nil && o.Name == instead.Name {
 			o = instead
+		}
+		if isGone[o.Name] {
+			continue
+		}
+		if isGone != nil && heldBy(o) == "" {
+			o = planned(o)
 		}
 		if q := queues[heldBy(o)]; q != nil {
 			q.used += chargedFor(o, flavor)
@@ -146,22 +154,77 @@ func (a *account) available() int64 {
 	return max(0, a.local-a.used) + of
 }
 
+// left is what an account can still take, after all has been added up.
+func (a *account) left() int64 {
+	root := a
+	for root.parent != nil {
+		root = root.parent
+	}
+	root.sum()
+	return a.available()
+}
+
+// plan is the record of one, as far as it is read here.
+type plan struct {
+	Admission v1beta2.Admission
+	WaitsFor  []struct{ Name string }
+}
+
+func planOf(o *v1beta2.Workload) (p plan, is bool) {
+	return p, json.Unmarshal([]byte(o.Annotations[v1beta2.PlanAnnotation]), &p) == nil
+}
+
+// leaving are the Workloads that leave for others. What fits with those of its round gone is admitted before they are (rule C12).
+func (w *walk) leaving() map[string]bool {
+	leave := map[string]bool{}
+	for _, o := range w.Workloads() {
+		if p, is := planOf(o); is {
+			for _, victim := range p.WaitsFor {
+				leave[victim.Name] = true
+			}
+		}
+	}
+	return leave
+}
+
+// planned is a Workload as its plan has it.
+func planned(o *v1beta2.Workload) *v1beta2.Workload {
+	p, is := planOf(o)
+	if !is {
+		return o
+	}
+	o = o.DeepCopy()
+	o.Status.Admission = &p.Admission
+	conditions.Reserve(o, string(p.Admission.ClusterQueue), o.CreationTimestamp.Time)
+	return o
+}
+
+// holders says who holds how many cores where, by the objects.
+func (w *walk) holders(instead *v1beta2.Workload) (text string) {
+	for _, o := range w.Workloads() {
+		if o.Name == instead.Name {
+			o = instead
+		}
+		if queue := heldBy(o); queue != "" {
+			text += fmt.Sprintf("%s in %s: %d and %d (evicted %t, deleted %t); ", o.Name, queue, chargedFor(o, "f0"), chargedFor(o, "f1"),
+				conditions.Is(o, v1beta2.Evicted), o.DeletionTimestamp != nil)
+		}
+	}
+	return text
+}
+
 // overdrawn says what a Workload takes that its ClusterQueue does not have.
 func (w *walk) overdrawn(o *v1beta2.Workload) string {
 	for _, flavor := range []string{"f0", "f1"} {
 		if chargedFor(o, flavor) == 0 {
 			continue
 		}
-		a := w.accounts(flavor, o)[heldBy(o)]
+		a := w.accounts(flavor, o, nil)[heldBy(o)]
 		if a == nil {
 			return "its ClusterQueue does not exist"
 		}
-		root := a
-		for root.parent != nil {
-			root = root.parent
-		}
-		if root.sum(); a.available() < 0 {
-			return fmt.Sprintf("%s then has %d of %s left", a.name, a.available(), flavor)
+		if left := a.left(); left < 0 && w.accounts(flavor, o, w.leaving())[heldBy(o)].left() < 0 {
+			return fmt.Sprintf("%s then has %d of %s left beside %s", a.name, left, flavor, w.holders(o))
 		}
 	}
 	return ""

@@ -29,6 +29,7 @@ type walk struct {
 	*world.World
 	t      *testing.T
 	random *rand.Rand
+	limits *rand.Rand // of what happens to the Queue that trees hang below; nil if there is none
 	log    []string
 
 	queues, workloads, nodes int
@@ -54,6 +55,7 @@ func begin(t *testing.T, seed uint64) *walk {
 	c.Pending = pending
 	w.Apply("{kind: AdmissionCheck, metadata: {name: check}, spec: {controllerName: example.com/c}, status: {conditions: [{type: Active, status: 'True', reason: Active, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}}")
 	w.say("%s", c.Note)
+	w.hang(seed)
 	return w
 }
 
@@ -62,7 +64,7 @@ func (w *walk) say(format string, arguments ...any) {
 }
 
 func (w *walk) set(kind, name string, spec map[string]any) {
-	text := objectOf(w.t, kind, name, spec)
+	text := w.below(kind, objectOf(w.t, kind, name, spec))
 	w.say("%s", text)
 	w.Apply(text)
 }
@@ -85,6 +87,9 @@ func (w *walk) queue() string {
 
 // happen has something happen.
 func (w *walk) happen() {
+	if w.limits != nil && w.limits.IntN(25) == 0 {
+		w.editQueue()
+	}
 	r := w.random
 	switch what := r.IntN(100); {
 	case what < 34:
@@ -398,6 +403,9 @@ func (w *walk) judge(s *decision.WorkloadStatus, o *v1beta2.Workload) {
 		if wrong := w.overdrawn(after); wrong != "" {
 			w.fail("%s is admitted: %s", o.Name, wrong)
 		}
+		if wrong := w.overCapability(after); wrong != "" {
+			w.fail("%s is admitted: %s", o.Name, wrong)
+		}
 	}
 }
 
@@ -468,7 +476,7 @@ func (w *walk) comeToRest() {
 	}
 	for _, o := range w.Workloads() {
 		if o.Annotations[v1beta2.PlanAnnotation] != "" {
-			w.fail("at rest %s has the plan %s", o.Name, o.Annotations[v1beta2.PlanAnnotation])
+			w.fail("at rest %s, which says %q, has the plan %s", o.Name, w.Says(o.Name), o.Annotations[v1beta2.PlanAnnotation])
 		}
 		w.mustStand(o)
 	}

@@ -15,6 +15,7 @@ import (
 	"hekla.sh/hekla/internal/queueing/policy"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
@@ -104,7 +105,7 @@ func (w *World) Apply(text string) *World {
 		}
 		o := map[string]client.Object{"ClusterQueue": &v1beta2.ClusterQueue{}, "Cohort": &v1beta2.Cohort{}, "LocalQueue": &v1beta2.LocalQueue{},
 			"ResourceFlavor": &v1beta2.ResourceFlavor{}, "AdmissionCheck": &v1beta2.AdmissionCheck{}, "Workload": &v1beta2.Workload{},
-			"Namespace": &corev1.Namespace{}}[kind.Kind]
+			"Namespace": &corev1.Namespace{}, "Queue": &schedulingv1beta1.Queue{}}[kind.Kind]
 		if err := yaml.UnmarshalStrict([]byte(document), o); err != nil {
 			w.tb.Fatalf("%v in\n%s", err, document)
 		}

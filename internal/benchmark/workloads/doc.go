@@ -10,7 +10,7 @@
 //  2. The loop sends [WritesEach] requests for each Workload, as many at once as make it fastest. Hekla sends what it sends: all requests
 //     of all clients are counted by the API server.
 //  3. A Workload counts as admitted when a watch shows that its Job may make pods.
-//  4. The Jobs are managed by nobody, so that they get no pods: what is measured is admission.
+//  4. No controller manages the Jobs, so that they get no pods: what is measured is admission.
 //
 // It must not know how the scheduler and the controllers work: to it, they are processes that functions start.
 package workloads

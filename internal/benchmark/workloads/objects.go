@@ -18,8 +18,8 @@ import (
 // queueName is that of the ClusterQueue and of the LocalQueue in each namespace, flavorName that of the only flavor.
 const queueName, flavorName = "bench", "any"
 
-// nobody is a controller of Jobs that does not exist.
-const nobody = "example.com/nobody"
+// absentController is a controller of Jobs that does not exist.
+const absentController = "example.com/absent"
 
 // createQueues makes a ClusterQueue with quota for all Workloads.
 func (b *bench) createQueues(ctx context.Context) error {
@@ -69,7 +69,7 @@ func jobName(number int) string { return fmt.Sprintf("job-%d", number) }
 func job(number int, queue string) *batchv1.Job {
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: jobName(number)},
-		Spec: batchv1.JobSpec{Suspend: ptr.To(true), Parallelism: ptr.To[int32](1), Completions: ptr.To[int32](1), ManagedBy: ptr.To(nobody),
+		Spec: batchv1.JobSpec{Suspend: ptr.To(true), Parallelism: ptr.To[int32](1), Completions: ptr.To[int32](1), ManagedBy: ptr.To(absentController),
 			Template: template()},
 	}
 	if queue != "" {

@@ -202,7 +202,10 @@ func (r *planning) restore(e *Entry, now time.Time) bool {
 			continue // it has left
 		}
 		if !conditions.Is(victim.Object, v1beta2.Evicted) {
-			return false
+			if conditions.Of(victim.Object, v1beta2.Evicted) == nil {
+				return false
+			}
+			continue // it has left, and was admitted again
 		}
 		p.waitsFor = append(p.waitsFor, victim)
 		victim.EvictedFor(&e.Workload)

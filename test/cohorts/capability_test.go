@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -77,25 +79,39 @@ func (w *walk) isBelow(queue string) bool {
 // overCapability says by how much the Queue is over its capability with a Workload that is admitted.
 func (w *walk) overCapability(instead *v1beta2.Workload) string {
 	q, _ := w.Object("v1beta1.Queue/" + research).(*schedulingv1beta1.Queue)
-	if q == nil || !w.isBelow(heldBy(instead)) {
+	if q == nil || !w.isBelow(heldBy(instead)) || w.held(instead) == 0 {
 		return ""
 	}
 	held, leave := int64(0), w.leaving()
 	for _, o := range w.Workloads() {
 		switch {
+		case leave[o.Name]: // it may be admitted for a moment after others were promised what it has
+			continue
 		case o.Name == instead.Name:
 			o = instead
-		case leave[o.Name]:
-			continue
 		case heldBy(o) == "":
 			o = planned(o)
 		}
 		if !conditions.Is(o, v1beta2.Evicted) && o.DeletionTimestamp == nil && w.isBelow(heldBy(o)) { // pods that leave count no more
-			held += chargedFor(o, "f0") + chargedFor(o, "f1")
+			held += w.held(o)
 		}
 	}
 	if most := q.Spec.Capability.Cpu().Value(); held > most {
 		return fmt.Sprintf("the Queue then holds %d of %d: %s", held, most, w.holders(instead))
 	}
 	return ""
+}
+
+// held is how many cores the pods of a Workload hold or are to get. Other than quota, a Queue has back at once what pods held that have
+// ended.
+func (w *walk) held(o *v1beta2.Workload) (cores int64) {
+	ended := w.Succeeded(o.Name)
+	for i := range o.Status.Admission.PodSetAssignments {
+		p := &o.Status.Admission.PodSetAssignments[i]
+		if all := int64(*p.Count); all > 0 {
+			usage := p.ResourceUsage[corev1.ResourceCPU]
+			cores += usage.Value() / all * max(0, all-int64(ended[p.Name]))
+		}
+	}
+	return cores
 }

@@ -205,6 +205,11 @@ func (w *walk) holders(instead *v1beta2.Workload) (text string) {
 		if o.Name == instead.Name {
 			o = instead
 		}
+		if _, is := planOf(o); is && heldBy(o) == "" {
+			plan, _ := planOf(o)
+			text += fmt.Sprintf("planned, waits for %v: ", plan.WaitsFor)
+			o = planned(o)
+		}
 		if queue := heldBy(o); queue != "" {
 			text += fmt.Sprintf("%s in %s: %d and %d (evicted %t, deleted %t); ", o.Name, queue, chargedFor(o, "f0"), chargedFor(o, "f1"),
 				conditions.Is(o, v1beta2.Evicted), o.DeletionTimestamp != nil)

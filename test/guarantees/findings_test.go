@@ -66,3 +66,18 @@ func TestADaemonSetTakesRoomOnNoOtherNode(t *testing.T) {
 	expectLeavers(t, set("n1"), "a0")
 	expectLeavers(t, set("n2"), "")
 }
+
+// A job that is pending again counts for no limit any more, also if it has claimed nothing of its queue (rule G15).
+func TestAJobThatIsPendingAgainLetsAnotherBeAdmitted(t *testing.T) {
+	w := loop.New(t, configuration).Set(fixture.Node("n1", "cpu=2"), fixture.Queue("above", fixture.QueueAnnotated(schedulingv1beta1.MaxApplicationsKey, "1")),
+		fixture.Queue("below", fixture.Below("above")))
+	empty := fixture.Group("empty", "above", 2)
+	empty.Status.Phase = schedulingv1beta1.PodGroupRunning
+	w.Set(empty, fixture.Group("next", "below", 1, fixture.PendingAdmission))
+	for range 10 {
+		w.CycleAfter(time.Second)
+	}
+	if w.JobNamed("next").IsPendingAdmission() {
+		t.Errorf("it waits: %s", w.JobNamed("next").Verdict.Sentence())
+	}
+}

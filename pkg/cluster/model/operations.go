@@ -151,8 +151,8 @@ func (c *Cluster) do(t *cluster.Task, status gang.Status, n *cluster.Node) {
 // SetPhase sets the phase that follows from the job's tasks. It is not logged.
 func (c *Cluster) SetPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase) {
 	invariant(len(c.log) == 0, "the phase of job %s is set inside a transaction", j.ID)
-	if j.Phase == schedulingv1beta1.PodGroupInqueue && phase != j.Phase && !j.Usage.Inqueue.IsZero() {
-		c.NoteFreed(j) // its claim is released
+	if phase != j.Phase && (phase == schedulingv1beta1.PodGroupPending || j.Phase == schedulingv1beta1.PodGroupInqueue && !j.Usage.Inqueue.IsZero()) {
+		c.NoteFreed(j) // of its claim, or of its place where the number of admitted jobs is limited
 	}
 	wasPending := j.IsPendingAdmission()
 	c.setPhase(j, phase, cluster.Admission{})

@@ -184,7 +184,6 @@ func (s *Server) watchOverview(w http.ResponseWriter, r *http.Request) {
 	defer s.shares.leave(q.who)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	out := http.NewResponseController(w)
 	sent, said := uint64(0), time.Now()
 	ticker := time.NewTicker(Freshness)
 	defer ticker.Stop()
@@ -201,8 +200,7 @@ func (s *Server) watchOverview(w http.ResponseWriter, r *http.Request) {
 			text = ": nothing new\n\n"
 		}
 		if text != "" {
-			_ = out.SetWriteDeadline(time.Now().Add(toWriteEvent))
-			if _, err := w.Write([]byte(text)); err != nil || out.Flush() != nil {
+			if !sendEvent(w, text, toWriteEvent) {
 				return
 			}
 			sent, said = version, time.Now()
@@ -213,11 +211,18 @@ func (s *Server) watchOverview(w http.ResponseWriter, r *http.Request) {
 		case <-ticker.C:
 		}
 		if err := s.overview.refresh(r.Context()); err != nil {
-			_, _ = fmt.Fprintf(w, "event: error\ndata: %q\n\n", err.Error())
-			_ = out.Flush()
+			sendEvent(w, fmt.Sprintf("event: error\ndata: %q\n\n", err.Error()), toWriteEvent)
 			return
 		}
 	}
+}
+
+// sendEvent reports whether an event was written in time. The end of the stream is written without a limit, so that the client sees it
+// end and not break off.
+func sendEvent(w http.ResponseWriter, text string, limit time.Duration) (ok bool) {
+	defer within(w, limit)()
+	_, err := w.Write([]byte(text))
+	return err == nil
 }
 
 // viewOf returns what a client may see: all, or the namespaces with jobs in which it may get jobs. What the API server cannot be asked about

@@ -85,7 +85,7 @@ func (s *shares) leave(who user.Info) {
 func within(w http.ResponseWriter, limit time.Duration) (done func()) {
 	out := http.NewResponseController(w)
 	if out.SetWriteDeadline(time.Now().Add(limit)) != nil {
-		return func() {} // it is no connection
+		return func() { _ = out.Flush() } // it is no connection
 	}
 	return func() {
 		_ = out.Flush()

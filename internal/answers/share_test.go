@@ -66,6 +66,23 @@ func TestAConnectionServesAnswersAfterTheTimeForOne(t *testing.T) {
 	}
 }
 
+func TestAStreamThatEndsAfterAPauseDoesNotBreakOff(t *testing.T) {
+	const short = 10 * time.Millisecond
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		sendEvent(w, "one", short)
+		time.Sleep(2 * short)
+	}))
+	defer server.Close()
+	response, err := http.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if got, err := io.ReadAll(response.Body); string(got) != "one" || err != nil {
+		t.Errorf("read %q and %v, want one event and the end", got, err)
+	}
+}
+
 func TestOneUserLeavesRoomForOthers(t *testing.T) {
 	var s shares
 	hostile, other := &user.DefaultInfo{Name: "hostile"}, &user.DefaultInfo{Name: "other"}

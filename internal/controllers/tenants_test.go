@@ -209,7 +209,9 @@ func TestAJobThatFailsAtOnceIsRestartedAfterPauses(t *testing.T) {
 	if job.Status.State.Phase != batch.Restarting || !strings.HasSuffix(job.Status.State.Message, "after a pause of 10s") {
 		t.Errorf("it is %s: %s", job.Status.State.Phase, job.Status.State.Message)
 	}
-	// The pause outlasts the process, and keeps no room.
+	// The pause keeps no room, and outlasts the process. A slow machine starts the next process when the pause is over.
+	awaitPods(t, namespace)
+	awaitGone(t, podGroupOf(job))
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -217,8 +219,6 @@ func TestAJobThatFailsAtOnceIsRestartedAfterPauses(t *testing.T) {
 	if process, err = cluster.Run(apitest.Context(t), program); err != nil {
 		t.Fatal(err)
 	}
-	awaitPods(t, namespace)
-	awaitGone(t, podGroupOf(job))
 	awaitPhase(t, job, batch.Pending)
 	if paused := job.Status.State.LastTransitionTime.Sub(began); paused < 10*time.Second {
 		t.Errorf("it went on after %s", paused)

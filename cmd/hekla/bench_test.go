@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"hekla.sh/hekla/internal/benchmark"
+	"hekla.sh/hekla/internal/benchmark/testbed"
 )
 
 func TestAReportWithViolationsFailsTheBenchmark(t *testing.T) {
 	for _, output := range []string{"json", "text"} {
 		var out bytes.Buffer
-		report := &benchmark.Report{Violations: []string{"hekla-1: the gang g is not whole"}}
+		report := &benchmark.Report{Findings: testbed.Findings{Violations: []string{"hekla-1: the gang g is not whole"}}}
 		err := writeReport(&out, report, output)
 		if err == nil || exitCode(err) != 1 {
 			t.Errorf("%s: got error %v, want one with exit code 1", output, err)
@@ -25,7 +26,7 @@ func TestAReportWithViolationsFailsTheBenchmark(t *testing.T) {
 
 func TestAReportWithoutViolationsIsReadBackFromItsJSON(t *testing.T) {
 	var out bytes.Buffer
-	want := &benchmark.Report{Shapes: []benchmark.ShapeReport{{Median: benchmark.Median{Ratio: 0.97}}}, Violations: []string{}}
+	want := &benchmark.Report{Shapes: []benchmark.ShapeReport{{Median: benchmark.Median{Ratio: 0.97}}}, Findings: testbed.NoFindings()}
 	if err := writeReport(&out, want, "json"); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -51,13 +50,8 @@ type Options struct {
 }
 
 func (o *Options) validate() error {
-	for _, given := range []struct {
-		name         string
-		value, least int
-	}{{"nodes", o.Nodes, 1}, {"runs", o.Runs, 1}, {"queues", o.Queues, 1}, {"backlog", o.Backlog, 0}} {
-		if given.value < given.least {
-			return fmt.Errorf("%s is %d; it must be %d or more", given.name, given.value, given.least)
-		}
+	if err := testbed.Validate(testbed.Number{Name: "nodes", Value: o.Nodes, Least: 1}, testbed.Number{Name: "runs", Value: o.Runs, Least: 1}, testbed.Number{Name: "queues", Value: o.Queues, Least: 1}, testbed.Number{Name: "backlog", Value: o.Backlog, Least: 0}); err != nil {
+		return err
 	}
 	if len(o.Shapes) == 0 {
 		return errors.New("no shape is given")
@@ -67,7 +61,7 @@ func (o *Options) validate() error {
 		if pods < 2 {
 			return fmt.Errorf("shape %s: the time from the first binding to the last needs 2 pods or more", s)
 		}
-		if room := o.Nodes * (testbed.NodeCPUs / testbed.PodCPUs); pods+o.Backlog > room {
+		if room := testbed.Room(o.Nodes); pods+o.Backlog > room {
 			return fmt.Errorf("shape %s: %d pods do not fit: %d nodes have room for %d", s, pods+o.Backlog, o.Nodes, room)
 		}
 	}
@@ -87,18 +81,13 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	bed, err := testbed.Start(ctx, options.Options)
-	if err != nil {
-		return nil, err
-	}
-	b := &bench{Testbed: bed, options: options, report: newReport(&options, bed.About)}
-	if options.Queues > 1 {
-		b.queues = testbed.QueueNames(options.Queues)
-	}
-	if err := errors.Join(b.measureAll(ctx), bed.Stop()); err != nil {
-		return nil, err
-	}
-	return b.report, nil
+	return testbed.Run(ctx, options.Options, func(bed *testbed.Testbed) (*Report, error) {
+		b := &bench{Testbed: bed, options: options, report: newReport(&options, bed.About)}
+		if options.Queues > 1 {
+			b.queues = testbed.QueueNames(options.Queues)
+		}
+		return b.report, b.measureAll(ctx)
+	})
 }
 
 func (b *bench) measureAll(ctx context.Context) error {
@@ -129,28 +118,19 @@ func (b *bench) measureAll(ctx context.Context) error {
 	return nil
 }
 
-// measureBoth measures both contenders with a shape, one after the other: A B, B A, A B …, so that a machine or a cluster that
-// becomes slower with time favours neither.
+// measureBoth measures both contenders with a shape, one after the other.
 func (b *bench) measureBoth(ctx context.Context, number, shape int) error {
 	of := &b.report.Shapes[shape]
 	run := Pair{LoopFirst: (number+shape)%2 == 1}
-	contenders := []func() error{
-		func() (err error) {
-			run.Loop, err = b.measure(ctx, number, of.Shape, loop, b.runLoop)
-			return err
-		},
-		func() (err error) {
-			run.Hekla, err = b.measure(ctx, number, of.Shape, hekla, b.runScheduler)
-			return err
-		},
-	}
-	if !run.LoopFirst {
-		slices.Reverse(contenders)
-	}
-	for _, measure := range contenders {
-		if err := measure(); err != nil {
-			return err
-		}
+	err := testbed.InTurn(run.LoopFirst, func() (err error) {
+		run.Loop, err = b.measure(ctx, number, of.Shape, loop, b.runLoop)
+		return err
+	}, func() (err error) {
+		run.Hekla, err = b.measure(ctx, number, of.Shape, hekla, b.runScheduler)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	run.Ratio = testbed.Ratio(run.Hekla.PodsPerSecond, run.Loop.PodsPerSecond)
 	run.RunningRatio = testbed.Ratio(run.Hekla.PodsRunningPerSecond, run.Loop.PodsRunningPerSecond)

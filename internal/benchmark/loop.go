@@ -29,7 +29,7 @@ type Trial struct {
 
 // calibrate finds how many requests at once make the loop fastest.
 func (b *bench) calibrate(ctx context.Context) error {
-	pods := min(trialPods, b.Nodes*(testbed.NodeCPUs/testbed.PodCPUs)/(trialRounds*len(trialRequests)))
+	pods := min(trialPods, testbed.Room(b.Nodes)/(trialRounds*len(trialRequests)))
 	l := &testbed.Load{Name: "trial", SchedulerName: loop.schedulerName, Gangs: trialRounds * len(trialRequests), Members: pods}
 	b.Say("Trying with how many requests at once the loop is fastest …")
 	if err := b.Create(ctx, l); err != nil {
@@ -89,5 +89,8 @@ func (b *bench) runLoop(ctx context.Context, l *testbed.Load, w *window) (*Proce
 	if err := b.bind(ctx, l, 0, l.Pods(), b.report.RequestsAtOnce); err != nil {
 		return nil, err
 	}
-	return nil, w.awaitBound(ctx)
+	if err := w.awaitBound(ctx); err != nil {
+		return nil, err
+	}
+	return &ProcessUse{CPUSeconds: w.atLast.Own - w.begin.Usage.Own}, nil
 }

@@ -31,8 +31,8 @@ type window struct {
 	observer *testbed.Observer
 	process  *localcluster.Process // the contender's own, nil if it has none
 
-	started        time.Time
-	before, atLast testbed.Usage
+	begin  testbed.Reading
+	atLast testbed.Usage
 }
 
 // measure lets a contender bind a load, and leaves the cluster without it and at rest.
@@ -52,12 +52,8 @@ func (b *bench) measure(ctx context.Context, number int, s Shape, c contender,
 	if err := b.Rest(ctx); err != nil {
 		return m, err
 	}
-	before, err := b.Writes(ctx)
-	if err != nil {
-		return m, err
-	}
-	w := &window{bench: b, observer: o, started: time.Now()}
-	if w.before, err = b.Usage(nil); err != nil {
+	w := &window{bench: b, observer: o}
+	if w.begin, err = b.Begin(ctx, nil); err != nil {
 		return m, err
 	}
 	process, err := run(ctx, l, w)
@@ -69,19 +65,18 @@ func (b *bench) measure(ctx context.Context, number int, s Shape, c contender,
 			return m, err
 		}
 	}
-	done, err := b.WritesOfBindings(ctx, before, l.Pods())
-	if err != nil {
-		return m, err
-	}
 	seen := o.Seen()
 	m = w.measurement(&seen)
-	m.Process, m.APIWrites = process, done
+	m.Process = process
+	if m.APIWrites, err = b.WritesOfBindings(ctx, w.begin.Writes, l.Pods()); err != nil {
+		return m, err
+	}
 	b.Say("%s: %.0f pods/s.", about, m.PodsPerSecond)
 	problems, err := b.Check(ctx, l, seen, m.APIWrites)
 	if err != nil {
 		return m, err
 	}
-	b.report.Violations = append(b.report.Violations, problems...)
+	b.report.Find(problems...)
 	if err := b.Remove(ctx, l); err != nil {
 		return m, err
 	}
@@ -127,17 +122,13 @@ func (w *window) awaitBound(ctx context.Context) (err error) {
 // measurement is what was seen through the window.
 func (w *window) measurement(seen *testbed.Seen) Measurement {
 	m := Measurement{
-		PodsBound:              seen.Bound,
-		PodsRunningAtLast:      seen.RunsAtLast,
-		ControlPlaneCPUSeconds: w.atLast.ControlPlane - w.before.ControlPlane,
-		// The kernel counts a machine in ticks and a process exactly, so that of a quiet machine less than nothing may be left.
-		OtherCPUSeconds: max(w.atLast.Other-w.before.Other, 0),
+		PodsBound: seen.Bound, PodsRunningAtLast: seen.RunsAtLast, Cost: w.begin.Until(w.atLast),
 	}
 	if seen.Bound == 0 {
 		return m
 	}
-	m.StartToFirstSeconds = seen.First.Sub(w.started).Seconds()
-	m.StartToLastSeconds = seen.Last.Sub(w.started).Seconds()
+	m.StartToFirstSeconds = seen.First.Sub(w.begin.At).Seconds()
+	m.StartToLastSeconds = seen.Last.Sub(w.begin.At).Seconds()
 	m.FirstToLastSeconds = seen.Last.Sub(seen.First).Seconds()
 	m.PodsPerSecondFromStart = float64(seen.Bound) / m.StartToLastSeconds
 	if m.FirstToLastSeconds > 0 {
@@ -145,7 +136,7 @@ func (w *window) measurement(seen *testbed.Seen) Measurement {
 		m.PodsPerSecond = float64(seen.Bound-1) / m.FirstToLastSeconds
 	}
 	if seen.Running > 0 {
-		m.PodsRunningPerSecond = float64(seen.Running) / seen.LastRun.Sub(w.started).Seconds()
+		m.PodsRunningPerSecond = float64(seen.Running) / seen.LastRun.Sub(w.begin.At).Seconds()
 	}
 	return m
 }

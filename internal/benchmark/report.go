@@ -15,8 +15,7 @@ type Report struct {
 	Trials         []Trial `json:"trials"`
 	// Shapes are in the order in which they were asked for.
 	Shapes []ShapeReport `json:"shapes"`
-	// Violations are what must not happen and did, a sentence each. With any, no number counts.
-	Violations []string `json:"violations"`
+	testbed.Findings
 }
 
 // Parameters are what was asked for.
@@ -72,17 +71,14 @@ type Measurement struct {
 	PodsRunningAtLast int `json:"podsRunningAtLast"`
 	// PodsRunningPerSecond counts from the start until the last pod runs, so that nothing is left over.
 	PodsRunningPerSecond float64 `json:"podsRunningPerSecond"`
-	// Process is what the contender's own process used. The loop has none: it runs in the benchmark's.
+	// Process is what the contender's process used. The loop runs in that of the benchmark, which watches the pods besides.
 	Process *ProcessUse `json:"process,omitempty"`
-	// ControlPlaneCPUSeconds is what the cluster's processes used from the start to the last binding.
-	ControlPlaneCPUSeconds float64 `json:"controlPlaneCPUSeconds"`
-	// OtherCPUSeconds is what everything else on the machine used in that time. It should be next to nothing.
-	OtherCPUSeconds float64 `json:"otherCPUSeconds"`
-	// APIWrites are the requests of all clients, kwok's and the control plane's included, until the contender has ended.
-	APIWrites testbed.Writes `json:"apiWrites"`
+	// Cost is that of the time from the start to the last binding; the requests are counted until the contender has ended.
+	testbed.Cost
 }
 
-// ProcessUse is what a process has used since it was started: when the last pod was bound, and after some idle seconds.
+// ProcessUse is what a process has used since it was started: when the last pod was bound, and after some idle seconds. Of the loop it is
+// the CPU time from its first request to the last binding.
 type ProcessUse struct {
 	CPUSeconds               float64 `json:"cpuSeconds"`
 	CPUSecondsAfterIdle      float64 `json:"cpuSecondsAfterIdle"`
@@ -105,12 +101,9 @@ type Median struct {
 	HeklaPeakMemoryBytesAfterIdle float64 `json:"heklaPeakMemoryBytesAfterIdle"`
 }
 
-// Wrong returns the violations.
-func (r *Report) Wrong() []string { return r.Violations }
-
 // newReport returns a report without numbers.
 func newReport(o *Options, about testbed.About) *Report {
-	r := &Report{About: about, Violations: []string{}, Parameters: Parameters{
+	r := &Report{About: about, Findings: testbed.NoFindings(), Parameters: Parameters{
 		Nodes: o.Nodes, Runs: o.Runs, Queues: o.Queues, Backlog: o.Backlog, PodsRun: o.PodsRun,
 		Node: Size{CPU: testbed.NodeCPUs, Memory: testbed.NodeMemory, Pods: testbed.NodePods},
 		Pod:  Size{CPU: testbed.PodCPUs, Memory: testbed.PodMemory},

@@ -66,7 +66,7 @@ func TestMediansAreTakenOfEachNumber(t *testing.T) {
 func TestRatesAreTakenFromTheFirstBindingToTheLast(t *testing.T) {
 	epoch := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	at := func(second int) time.Time { return epoch.Add(time.Duration(second) * time.Second) }
-	w := &window{started: at(-1)}
+	w := &window{begin: testbed.Reading{At: at(-1)}}
 	// Bound at seconds 1, 2 and 5, running at 3, 6 and 7; the clock started one second before 0.
 	m := w.measurement(&testbed.Seen{Bound: 3, First: at(1), Last: at(5), Running: 3, LastRun: at(7), RunsAtLast: 1})
 	for name, number := range map[string]struct{ got, want float64 }{
@@ -97,12 +97,12 @@ func TestTheTextHoldsTheRunsInTheirOrder(t *testing.T) {
 		Shapes: []ShapeReport{{Shape: Shape{20, 10}, Runs: []Pair{
 			{
 				LoopFirst: true, Ratio: 0.5,
-				Loop:  Measurement{PodsPerSecond: 111, APIWrites: binds},
-				Hekla: Measurement{PodsPerSecond: 222, PodsBound: 200, Process: &ProcessUse{CPUSeconds: 1.25}, APIWrites: binds},
+				Loop:  Measurement{PodsPerSecond: 111, Cost: testbed.Cost{APIWrites: binds}},
+				Hekla: Measurement{PodsPerSecond: 222, PodsBound: 200, Process: &ProcessUse{CPUSeconds: 1.25}, Cost: testbed.Cost{APIWrites: binds}},
 			},
 			{
-				Loop:  Measurement{PodsPerSecond: 333, APIWrites: binds},
-				Hekla: Measurement{PodsPerSecond: 444, Process: &ProcessUse{}, APIWrites: testbed.Writes{"PATCH podgroups/status 200": 21}},
+				Loop:  Measurement{PodsPerSecond: 333, Cost: testbed.Cost{APIWrites: binds}},
+				Hekla: Measurement{PodsPerSecond: 444, Process: &ProcessUse{}, Cost: testbed.Cost{APIWrites: testbed.Writes{"PATCH podgroups/status 200": 21}}},
 			},
 		}}},
 	}

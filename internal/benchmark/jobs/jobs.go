@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"hekla.sh/hekla/internal/benchmark/testbed"
 	"hekla.sh/hekla/internal/localcluster"
@@ -27,13 +27,8 @@ type Options struct {
 }
 
 func (o *Options) validate() error {
-	for _, given := range []struct {
-		name  string
-		value int
-	}{{"jobs", o.Jobs}, {"pods", o.Pods}, {"runs", o.Runs}} {
-		if given.value < 1 {
-			return fmt.Errorf("%s is %d; it must be 1 or more", given.name, given.value)
-		}
+	if err := testbed.Validate(testbed.Number{Name: "jobs", Value: o.Jobs, Least: 1}, testbed.Number{Name: "pods", Value: o.Pods, Least: 1}, testbed.Number{Name: "runs", Value: o.Runs, Least: 1}); err != nil {
+		return err
 	}
 	if o.Jobs*o.Pods < 2 {
 		return errors.New("the time from the first pod to the last needs 2 pods or more")
@@ -57,39 +52,26 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	bed, err := testbed.Start(ctx, options.Options)
-	if err != nil {
-		return nil, err
-	}
-	b := &bench{Testbed: bed, options: options, report: &Report{About: bed.About, Violations: []string{},
-		Parameters: Parameters{Jobs: options.Jobs, Pods: options.Pods, Runs: options.Runs}}}
-	if err := errors.Join(b.measureAll(ctx), bed.Stop()); err != nil {
-		return nil, err
-	}
-	return b.report, nil
+	return testbed.Run(ctx, options.Options, func(bed *testbed.Testbed) (*Report, error) {
+		b := &bench{Testbed: bed, options: options, report: &Report{About: bed.About, Findings: testbed.NoFindings(),
+			Parameters: Parameters{Jobs: options.Jobs, Pods: options.Pods, Runs: options.Runs}}}
+		return b.report, b.measureAll(ctx)
+	})
 }
 
 // measureAll measures both contenders as often as asked, and begins with the one and the other in turn.
 func (b *bench) measureAll(ctx context.Context) (err error) {
 	for number := 1; number <= b.options.Runs; number++ {
 		run := Pair{PlainLoopFirst: number%2 == 1}
-		contenders := []func() error{
-			func() (err error) {
-				run.PlainLoop, err = b.measure(ctx, fmt.Sprintf("%s-%d", plainLoop, number), b.runPlainLoop)
-				return err
-			},
-			func() (err error) {
-				run.Hekla, err = b.measure(ctx, fmt.Sprintf("%s-%d", hekla, number), b.runControllers)
-				return err
-			},
-		}
-		if !run.PlainLoopFirst {
-			slices.Reverse(contenders)
-		}
-		for _, measure := range contenders {
-			if err := measure(); err != nil {
-				return err
-			}
+		err := testbed.InTurn(run.PlainLoopFirst, func() (err error) {
+			run.PlainLoop, err = b.measure(ctx, fmt.Sprintf("%s-%d", plainLoop, number), b.runPlainLoop)
+			return err
+		}, func() (err error) {
+			run.Hekla, err = b.measure(ctx, fmt.Sprintf("%s-%d", hekla, number), b.runControllers)
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		run.Ratio = testbed.Ratio(run.Hekla.PodsPerSecond, run.PlainLoop.PodsPerSecond)
 		b.report.Runs = append(b.report.Runs, run)
@@ -98,26 +80,36 @@ func (b *bench) measureAll(ctx context.Context) (err error) {
 }
 
 // measure lets a contender make the pods of all Jobs in a namespace of its own, and leaves nothing of them behind.
-func (b *bench) measure(ctx context.Context, name string, run func(context.Context, string, *arrivals) (*Measurement, error)) (Measurement, error) {
+func (b *bench) measure(ctx context.Context, name string, run func(context.Context, string, *testbed.Collector) (*Measurement, error)) (Measurement, error) {
 	fail := func(err error) (Measurement, error) { return Measurement{}, fmt.Errorf("%s: %w", name, err) }
 	if err := b.Cluster.CreateNamespace(ctx, name); err != nil {
 		return fail(err)
 	}
-	pods, err := b.awaitPods(ctx, name, b.options.Jobs*b.options.Pods)
+	pods, err := b.watchPods(ctx, name)
 	if err != nil {
 		return fail(err)
 	}
-	defer pods.stop()
+	defer pods.Stop()
 	m, err := run(ctx, name, pods)
 	if err != nil {
 		return fail(err)
 	}
-	pods.tell(m)
 	b.Say("%s: %.0f pods/s.", name, m.PodsPerSecond)
 	if err := b.removeJobs(ctx, name); err != nil {
 		return fail(err)
 	}
 	return *m, b.Rest(ctx)
+}
+
+// watchPods begins to watch a namespace without pods.
+func (b *bench) watchPods(ctx context.Context, namespace string) (*testbed.Collector, error) {
+	pods := b.Clients.Core.CoreV1().Pods(namespace)
+	list, err := pods.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return testbed.Collect(ctx, list.ResourceVersion, pods.Watch, b.options.Jobs*b.options.Pods,
+		func(event watch.Event) bool { return event.Type == watch.Added })
 }
 
 // job is one of the Jobs of a measurement.
@@ -140,19 +132,14 @@ func (b *bench) job(namespace string, number int) *batchv1alpha1.Job {
 }
 
 // runPlainLoop makes what the controllers would make, one object after the other, and decides nothing.
-func (b *bench) runPlainLoop(ctx context.Context, namespace string, pods *arrivals) (*Measurement, error) {
+func (b *bench) runPlainLoop(ctx context.Context, namespace string, pods *testbed.Collector) (*Measurement, error) {
 	if err := b.Rest(ctx); err != nil {
 		return nil, err
 	}
-	before, err := b.Usage(nil)
+	before, err := b.Begin(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	writes, err := b.Writes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	pods.started = time.Now()
 	for number := range b.options.Jobs {
 		j := b.job(namespace, number)
 		j.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", number))
@@ -170,15 +157,15 @@ func (b *bench) runPlainLoop(ctx context.Context, namespace string, pods *arriva
 			}
 		}
 	}
-	if err := pods.await(ctx, nil); err != nil {
+	if err := pods.Await(ctx, nil); err != nil {
 		return nil, err
 	}
-	return b.finish(ctx, namespace, nil, before, writes)
+	return b.finish(ctx, namespace, pods, nil, before)
 }
 
 // runControllers starts the controllers when all Jobs are there, and admits PodGroups as the scheduler would: each one when
 // it is seen.
-func (b *bench) runControllers(ctx context.Context, namespace string, pods *arrivals) (m *Measurement, err error) {
+func (b *bench) runControllers(ctx context.Context, namespace string, pods *testbed.Collector) (m *Measurement, err error) {
 	jobs := b.Clients.Batch.BatchV1alpha1().Jobs(namespace)
 	err = testbed.InParallel(ctx, testbed.Creators, b.options.Jobs, func(i int) error {
 		_, err := jobs.Create(ctx, b.job(namespace, i), metav1.CreateOptions{})
@@ -195,36 +182,27 @@ func (b *bench) runControllers(ctx context.Context, namespace string, pods *arri
 	if err := b.Rest(ctx); err != nil {
 		return nil, err
 	}
-	before, err := b.Usage(nil)
+	before, err := b.Begin(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	writes, err := b.Writes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	pods.started = time.Now()
 	process, err := b.Component.Start(ctx, b.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, process.Stop()) }()
-	if err := pods.await(ctx, process); err != nil {
+	if err := pods.Await(ctx, process); err != nil {
 		return nil, err
 	}
-	if m, err = b.finish(ctx, namespace, process, before, writes); err != nil {
+	if m, err = b.finish(ctx, namespace, pods, process, before); err != nil {
 		return nil, err
 	}
 	return m, b.checkJobs(ctx, namespace)
 }
 
 // finish reads the meters when the last pod is there.
-func (b *bench) finish(ctx context.Context, namespace string, process *localcluster.Process, before testbed.Usage, writes testbed.Writes) (*Measurement, error) {
-	now, err := b.Usage(process)
-	if err != nil {
-		return nil, err
-	}
-	after, err := b.Writes(ctx)
+func (b *bench) finish(ctx context.Context, namespace string, pods *testbed.Collector, process *localcluster.Process, before testbed.Reading) (*Measurement, error) {
+	now, cost, err := b.End(ctx, before, process, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -232,17 +210,19 @@ func (b *bench) finish(ctx context.Context, namespace string, process *localclus
 	if err != nil {
 		return nil, err
 	}
-	for _, problem := range after.Since(writes).Refused() {
-		b.report.Violations = append(b.report.Violations, namespace+": "+problem)
-	}
+	b.report.FindRefused(namespace, cost.APIWrites)
 	if want := b.options.Jobs * b.options.Pods; len(list.Items) != want {
-		b.report.Violations = append(b.report.Violations, fmt.Sprintf("%s: there are %d pods, and not %d", namespace, len(list.Items), want))
+		b.report.Find(fmt.Sprintf("%s: there are %d pods, and not %d", namespace, len(list.Items), want))
 	}
-	return &Measurement{
-		ProcessCPUSeconds: now.Process, PeakMemoryBytes: now.PeakMemory,
-		ControlPlaneCPUSeconds: now.ControlPlane - before.ControlPlane, OtherCPUSeconds: max(now.Other-before.Other, 0),
-		APIWrites: after.Since(writes),
-	}, nil
+	m := &Measurement{ProcessCPUSeconds: now.Process, PeakMemoryBytes: now.PeakMemory, Cost: cost}
+	count, first, last, perSecond := pods.Result()
+	m.PodsMade, m.PodsPerSecond = count, perSecond
+	if count > 0 {
+		m.StartToFirstSeconds, m.StartToLastSeconds = first.Sub(before.At).Seconds(), last.Sub(before.At).Seconds()
+		m.PodsPerSecondFromStart = float64(count) / m.StartToLastSeconds
+		m.WritesPerSecond = float64(cost.APIWrites.Total()) / m.StartToLastSeconds
+	}
+	return m, nil
 }
 
 // checkJobs looks until the status of every Job counts its pods. A Job that does not is a violation.
@@ -260,7 +240,7 @@ func (b *bench) checkJobs(ctx context.Context, namespace string) error {
 			}
 		}
 		if len(wrong) == 0 || time.Now().After(deadline) {
-			b.report.Violations = append(b.report.Violations, wrong...)
+			b.report.Find(wrong...)
 			return nil
 		}
 		select {

@@ -3,9 +3,6 @@ package jobs
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"text/tabwriter"
 
 	"hekla.sh/hekla/internal/benchmark/testbed"
 )
@@ -15,8 +12,7 @@ type Report struct {
 	testbed.About
 	Parameters Parameters `json:"parameters"`
 	Runs       []Pair     `json:"runs"`
-	// Violations are what must not happen and did, a sentence each. With any, no number counts.
-	Violations []string `json:"violations"`
+	testbed.Findings
 }
 
 // Parameters are what was asked for: so many Jobs of so many pods each, so often.
@@ -48,28 +44,18 @@ type Measurement struct {
 	// which runs in the benchmark's process.
 	ProcessCPUSeconds float64 `json:"processCPUSeconds"`
 	PeakMemoryBytes   uint64  `json:"peakMemoryBytes"`
-	// ControlPlaneCPUSeconds is what the cluster's processes used, OtherCPUSeconds everything else on the machine.
-	ControlPlaneCPUSeconds float64 `json:"controlPlaneCPUSeconds"`
-	OtherCPUSeconds        float64 `json:"otherCPUSeconds"`
-	// APIWrites are the requests of all clients until the last pod was made.
-	APIWrites testbed.Writes `json:"apiWrites"`
+	// Cost is that of the time from the start to the last pod.
+	testbed.Cost
 	// WritesPerSecond is the rate of all of them from the start to the last pod: what the API server took.
 	WritesPerSecond float64 `json:"writesPerSecond"`
 }
 
-// Wrong returns the violations.
-func (r *Report) Wrong() []string { return r.Violations }
-
 // WriteText writes the report for a person.
 func (r *Report) WriteText(out io.Writer) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	line := func(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
-	for _, text := range r.Lines() {
-		line("%s", text)
-	}
-	line("Load\t%d Jobs of %d pods", r.Parameters.Jobs, r.Parameters.Pods)
-	line("")
-	line("run\t\tpods made/s\tfrom start\tall writes/s\tseconds\tCPU s\tpeak MiB\tcontrol plane CPU s\tothers' CPU s")
+	t := testbed.NewText(out, &r.About)
+	t.Line("Load\t%d Jobs of %d pods", r.Parameters.Jobs, r.Parameters.Pods)
+	t.Line("")
+	t.Line("run\t\tpods made/s\tfrom start\tall writes/s\tseconds\tCPU s\tpeak MiB\tcontrol plane CPU s\tothers' CPU s")
 	row := func(who string, m *Measurement) string {
 		process := "\t"
 		if m.ProcessCPUSeconds > 0 {
@@ -80,30 +66,13 @@ func (r *Report) WriteText(out io.Writer) error {
 	}
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		rows := []string{row("plain loop", &run.PlainLoop), row("Hekla", &run.Hekla)}
-		if !run.PlainLoopFirst {
-			slices.Reverse(rows)
-		}
-		for _, row := range append(rows, fmt.Sprintf("ratio\t%.2f\t\t%.2f\t\t\t\t\t", run.Ratio, testbed.Ratio(run.Hekla.WritesPerSecond, run.PlainLoop.WritesPerSecond))) {
-			line("%d\t%s", i+1, row)
-		}
+		t.InTurn(i+1, run.PlainLoopFirst, row("plain loop", &run.PlainLoop), row("Hekla", &run.Hekla),
+			fmt.Sprintf("ratio\t%.2f\t\t%.2f\t\t\t\t\t", run.Ratio, testbed.Ratio(run.Hekla.WritesPerSecond, run.PlainLoop.WritesPerSecond)))
 	}
 	if number := len(r.Runs); number > 0 {
-		plainLoop, hekla := r.Runs[number-1].PlainLoop.APIWrites, r.Runs[number-1].Hekla.APIWrites
-		requests := make(testbed.Writes)
-		maps.Copy(requests, plainLoop)
-		maps.Copy(requests, hekla)
-		line("\nall writes in run %d\tplain loop\tHekla", number)
-		for _, request := range slices.Sorted(maps.Keys(requests)) {
-			line("%s\t%d\t%d", request, plainLoop[request], hekla[request])
-		}
+		last := &r.Runs[number-1]
+		t.Requests(fmt.Sprintf("all writes in run %d", number), testbed.Column{Name: "plain loop", Writes: last.PlainLoop.APIWrites},
+			testbed.Column{Name: "Hekla", Writes: last.Hekla.APIWrites})
 	}
-	line("")
-	for _, violation := range r.Violations {
-		line("WRONG: %s", violation)
-	}
-	if len(r.Violations) == 0 {
-		line("Every Job has its pods, and its status counts them.")
-	}
-	return t.Flush()
+	return t.End(&r.Findings, "Every Job has its pods, and its status counts them.")
 }

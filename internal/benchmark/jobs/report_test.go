@@ -8,9 +8,9 @@ import (
 )
 
 func TestTheReportOfJobsIsReadable(t *testing.T) {
-	r := &Report{Parameters: Parameters{Jobs: 1000, Pods: 10, Runs: 2}, Violations: []string{}, Runs: []Pair{
-		{PlainLoopFirst: true, Ratio: 1.5, PlainLoop: Measurement{PodsPerSecond: 200, PodsPerSecondFromStart: 199, WritesPerSecond: 220, APIWrites: testbed.Writes{"POST pods 201": 10000}},
-			Hekla: Measurement{PodsPerSecond: 300, WritesPerSecond: 385, ProcessCPUSeconds: 2.5, PeakMemoryBytes: 64 << 20, APIWrites: testbed.Writes{"POST pods 201": 10000, "PATCH jobs/status 200": 7}}},
+	r := &Report{Parameters: Parameters{Jobs: 1000, Pods: 10, Runs: 2}, Findings: testbed.NoFindings(), Runs: []Pair{
+		{PlainLoopFirst: true, Ratio: 1.5, PlainLoop: Measurement{PodsPerSecond: 200, PodsPerSecondFromStart: 199, WritesPerSecond: 220, Cost: testbed.Cost{APIWrites: testbed.Writes{"POST pods 201": 10000}}},
+			Hekla: Measurement{PodsPerSecond: 300, WritesPerSecond: 385, ProcessCPUSeconds: 2.5, PeakMemoryBytes: 64 << 20, Cost: testbed.Cost{APIWrites: testbed.Writes{"POST pods 201": 10000, "PATCH jobs/status 200": 7}}}},
 		{Ratio: 2},
 	}}
 	var out strings.Builder

@@ -37,13 +37,8 @@ type Options struct {
 }
 
 func (o *Options) validate() error {
-	for _, given := range []struct {
-		name         string
-		value, least int
-	}{{"nodes", o.Nodes, 1}, {"gang", o.Gang, 1}, {"queues", o.Queues, 1}, {"backlog", o.Backlog, 0}} {
-		if given.value < given.least {
-			return fmt.Errorf("%s is %d; it must be %d or more", given.name, given.value, given.least)
-		}
+	if err := testbed.Validate(testbed.Number{Name: "nodes", Value: o.Nodes, Least: 1}, testbed.Number{Name: "gang", Value: o.Gang, Least: 1}, testbed.Number{Name: "queues", Value: o.Queues, Least: 1}, testbed.Number{Name: "backlog", Value: o.Backlog, Least: 0}); err != nil {
+		return err
 	}
 	if len(o.Rates) == 0 {
 		return errors.New("no rate is given")
@@ -56,7 +51,7 @@ func (o *Options) validate() error {
 		if gangs < 1 {
 			return fmt.Errorf("rate %d: no gang of %d pods arrives within %s", rate, o.Gang, o.Duration)
 		}
-		if room := o.Nodes * (testbed.NodeCPUs / testbed.PodCPUs); gangs*o.Gang+o.Backlog > room {
+		if room := testbed.Room(o.Nodes); gangs*o.Gang+o.Backlog > room {
 			return fmt.Errorf("rate %d: %d pods do not fit: %d nodes have room for %d", rate, gangs*o.Gang+o.Backlog, o.Nodes, room)
 		}
 	}
@@ -82,18 +77,13 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	bed, err := testbed.Start(ctx, options.Options)
-	if err != nil {
-		return nil, err
-	}
-	b := &bench{Testbed: bed, options: options, report: newReport(&options, bed.About)}
-	if options.Queues > 1 {
-		b.queues = testbed.QueueNames(options.Queues)
-	}
-	if err := errors.Join(b.measureAll(ctx), bed.Stop()); err != nil {
-		return nil, err
-	}
-	return b.report, nil
+	return testbed.Run(ctx, options.Options, func(bed *testbed.Testbed) (*Report, error) {
+		b := &bench{Testbed: bed, options: options, report: newReport(&options, bed.About)}
+		if options.Queues > 1 {
+			b.queues = testbed.QueueNames(options.Queues)
+		}
+		return b.report, b.measureAll(ctx)
+	})
 }
 
 func (b *bench) measureAll(ctx context.Context) (err error) {
@@ -153,44 +143,36 @@ func (b *bench) measure(ctx context.Context, rate int) error {
 		return err
 	}
 	defer o.Stop()
-	writes, err := b.Writes(ctx)
-	if err != nil {
-		return err
-	}
-	before, err := b.Usage(b.process)
-	if err != nil {
-		return err
-	}
 	b.Say("%d pods/s: creating %d pods …", rate, l.Pods())
-	begin := time.Now()
+	before, err := b.Begin(ctx, b.process)
+	if err != nil {
+		return err
+	}
 	if err := b.arrive(ctx, l, rate); err != nil {
 		return err
 	}
-	created := time.Since(begin)
+	created := time.Since(before.At)
 	if err := o.AwaitBound(ctx, b.process); err != nil {
 		return err
 	}
-	after, err := b.Usage(b.process)
+	took := time.Since(before.At).Seconds()
+	after, cost, err := b.End(ctx, before, b.process, l.Pods())
 	if err != nil {
 		return err
 	}
-	done, err := b.WritesOfBindings(ctx, writes, l.Pods())
-	if err != nil {
-		return err
-	}
-	seen, took := o.Seen(), time.Since(begin).Seconds()
+	seen := o.Seen()
 	m := Measurement{
 		PodsPerSecond: rate, Pods: l.Pods(), CreatedPerSecond: float64(l.Pods()) / created.Seconds(), WaitMillis: waitsOf(seen.Waits),
-		ProcessCPUMillisPerPod: 1000 * (after.Process - before.Process) / float64(l.Pods()), PeakMemoryBytes: after.PeakMemory,
-		ControlPlaneCPUs: (after.ControlPlane - before.ControlPlane) / took, OtherCPUs: max(after.Other-before.Other, 0) / took,
-		APIWrites: done,
+		ProcessCPUMillisPerPod: 1000 * (after.Process - before.Usage.Process) / float64(l.Pods()), PeakMemoryBytes: after.PeakMemory,
+		ControlPlaneCPUs: cost.ControlPlaneCPUSeconds / took, OtherCPUs: cost.OtherCPUSeconds / took, APIWrites: cost.APIWrites,
 	}
 	b.Say("%d pods/s: half of the pods waited for %.0f ms or less.", rate, m.WaitMillis.P50)
 	problems, err := b.Check(ctx, l, seen, m.APIWrites)
 	if err != nil {
 		return err
 	}
-	b.report.Rates, b.report.Violations = append(b.report.Rates, m), append(b.report.Violations, problems...)
+	b.report.Rates = append(b.report.Rates, m)
+	b.report.Find(problems...)
 	if err := b.Remove(ctx, l); err != nil {
 		return err
 	}

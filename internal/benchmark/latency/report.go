@@ -1,11 +1,8 @@
 package latency
 
 import (
-	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"text/tabwriter"
+	"strconv"
 
 	"hekla.sh/hekla/internal/benchmark/testbed"
 )
@@ -16,8 +13,7 @@ type Report struct {
 	Parameters Parameters `json:"parameters"`
 	// Rates are in the order in which they were asked for.
 	Rates []Measurement `json:"rates"`
-	// Violations are what must not happen and did, a sentence each. With any, no number counts.
-	Violations []string `json:"violations"`
+	testbed.Findings
 }
 
 // Parameters are what was asked for.
@@ -55,52 +51,27 @@ type Waits struct {
 	Most float64 `json:"most"`
 }
 
-// Wrong returns the violations.
-func (r *Report) Wrong() []string { return r.Violations }
-
 func newReport(o *Options, about testbed.About) *Report {
-	return &Report{About: about, Rates: []Measurement{}, Violations: []string{}, Parameters: Parameters{
+	return &Report{About: about, Rates: []Measurement{}, Findings: testbed.NoFindings(), Parameters: Parameters{
 		Nodes: o.Nodes, Gang: o.Gang, Queues: o.Queues, Backlog: o.Backlog, DurationSeconds: o.Duration.Seconds(), PodsRun: o.PodsRun,
 	}}
 }
 
 // WriteText writes the report for a person.
 func (r *Report) WriteText(out io.Writer) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	line := func(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
-	for _, text := range r.Lines() {
-		line("%s", text)
-	}
+	t := testbed.NewText(out, &r.About)
 	p := r.Parameters
-	line("Load\tgangs of %d, each rate for %.0f s, on %d nodes; queues: %d; pods that fit no node: %d", p.Gang, p.DurationSeconds, p.Nodes, p.Queues, p.Backlog)
-	line("Bound pods\t%s", map[bool]string{true: "become Running", false: "stay Pending"}[p.PodsRun])
-	line("")
-	line("pods/s\tcreated/s\tp50 ms\tp90 ms\tp99 ms\tmost ms\tCPU ms/pod\tpeak MiB\tcontrol plane CPUs\tothers' CPUs")
-	header, requests := "\nall writes at pods/s", testbed.Writes{}
+	t.Line("Load\tgangs of %d, each rate for %.0f s, on %d nodes; queues: %d; pods that fit no node: %d", p.Gang, p.DurationSeconds, p.Nodes, p.Queues, p.Backlog)
+	t.Line("Bound pods\t%s", map[bool]string{true: "become Running", false: "stay Pending"}[p.PodsRun])
+	t.Line("")
+	t.Line("pods/s\tcreated/s\tp50 ms\tp90 ms\tp99 ms\tmost ms\tCPU ms/pod\tpeak MiB\tcontrol plane CPUs\tothers' CPUs")
+	var columns []testbed.Column
 	for i := range r.Rates {
 		m := &r.Rates[i]
-		line("%d\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%.0f\t%.2f\t%.2f", m.PodsPerSecond, m.CreatedPerSecond, m.WaitMillis.P50, m.WaitMillis.P90, m.WaitMillis.P99,
+		t.Line("%d\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%.0f\t%.2f\t%.2f", m.PodsPerSecond, m.CreatedPerSecond, m.WaitMillis.P50, m.WaitMillis.P90, m.WaitMillis.P99,
 			m.WaitMillis.Most, m.ProcessCPUMillisPerPod, testbed.Mebibytes(float64(m.PeakMemoryBytes)), m.ControlPlaneCPUs, m.OtherCPUs)
-		header += fmt.Sprintf("\t%d", m.PodsPerSecond)
-		maps.Copy(requests, m.APIWrites)
+		columns = append(columns, testbed.Column{Name: strconv.Itoa(m.PodsPerSecond), Writes: m.APIWrites})
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	line("%s", header)
-	for _, request := range slices.Sorted(maps.Keys(requests)) {
-		row := request
-		for i := range r.Rates {
-			row += fmt.Sprintf("\t%d", r.Rates[i].APIWrites[request])
-		}
-		line("%s", row)
-	}
-	line("")
-	for _, violation := range r.Violations {
-		line("WRONG: %s", violation)
-	}
-	if len(r.Violations) == 0 {
-		line("Every pod was bound once, every gang is whole, no node is over-committed.")
-	}
-	return t.Flush()
+	t.Requests("all writes at pods/s", columns...)
+	return t.End(&r.Findings, testbed.PodsAreRight)
 }

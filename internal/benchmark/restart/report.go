@@ -3,7 +3,6 @@ package restart
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"hekla.sh/hekla/internal/benchmark/testbed"
 )
@@ -16,8 +15,7 @@ type Report struct {
 	Fill *Measurement `json:"fill,omitempty"`
 	// Runs are the restarts, for each of which one gang waits.
 	Runs []Measurement `json:"runs"`
-	// Violations are what must not happen and did, a sentence each. With any, no number counts.
-	Violations []string `json:"violations"`
+	testbed.Findings
 }
 
 // Parameters are what was asked for.
@@ -44,27 +42,20 @@ type Measurement struct {
 	PeakMemoryBytes uint64  `json:"peakMemoryBytes"`
 }
 
-// Wrong returns the violations.
-func (r *Report) Wrong() []string { return r.Violations }
-
 func newReport(o *Options, about testbed.About) *Report {
-	return &Report{About: about, Runs: []Measurement{}, Violations: []string{},
+	return &Report{About: about, Runs: []Measurement{}, Findings: testbed.NoFindings(),
 		Parameters: Parameters{Nodes: o.Nodes, Pods: o.Pods, Gang: o.Gang, Runs: o.Runs, Bound: o.Bound}}
 }
 
 // WriteText writes the report for a person.
 func (r *Report) WriteText(out io.Writer) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	line := func(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
-	for _, text := range r.Lines() {
-		line("%s", text)
-	}
+	t := testbed.NewText(out, &r.About)
 	p := r.Parameters
-	line("Load\t%d pods in gangs of %d on %d nodes; then one gang for each restart", p.Pods, p.Gang, p.Nodes)
-	line("")
-	line("start\twaiting pods\tlists s\tfirst bound s\tlast bound s\tCPU s\tMiB\tpeak MiB")
+	t.Line("Load\t%d pods in gangs of %d on %d nodes; then one gang for each restart", p.Pods, p.Gang, p.Nodes)
+	t.Line("")
+	t.Line("start\twaiting pods\tlists s\tfirst bound s\tlast bound s\tCPU s\tMiB\tpeak MiB")
 	row := func(name string, m *Measurement) {
-		line("%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f", name, m.Pods, m.ListsSeconds, m.FirstSeconds, m.LastSeconds, m.CPUSeconds,
+		t.Line("%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f", name, m.Pods, m.ListsSeconds, m.FirstSeconds, m.LastSeconds, m.CPUSeconds,
 			testbed.Mebibytes(float64(m.MemoryBytes)), testbed.Mebibytes(float64(m.PeakMemoryBytes)))
 	}
 	if r.Fill != nil {
@@ -73,12 +64,5 @@ func (r *Report) WriteText(out io.Writer) error {
 	for i := range r.Runs {
 		row(fmt.Sprintf("restart %d", i+1), &r.Runs[i])
 	}
-	line("")
-	for _, violation := range r.Violations {
-		line("WRONG: %s", violation)
-	}
-	if len(r.Violations) == 0 {
-		line("Every pod was bound once, every gang is whole, no node is over-committed.")
-	}
-	return t.Flush()
+	return t.End(&r.Findings, testbed.PodsAreRight)
 }

@@ -27,18 +27,13 @@ type Options struct {
 }
 
 func (o *Options) validate() error {
-	for _, given := range []struct {
-		name  string
-		value int
-	}{{"nodes", o.Nodes}, {"pods", o.Pods}, {"gang", o.Gang}, {"runs", o.Runs}} {
-		if given.value < 1 {
-			return fmt.Errorf("%s is %d; it must be 1 or more", given.name, given.value)
-		}
+	if err := testbed.Validate(testbed.Number{Name: "nodes", Value: o.Nodes, Least: 1}, testbed.Number{Name: "pods", Value: o.Pods, Least: 1}, testbed.Number{Name: "gang", Value: o.Gang, Least: 1}, testbed.Number{Name: "runs", Value: o.Runs, Least: 1}); err != nil {
+		return err
 	}
 	if o.Pods%o.Gang != 0 {
 		return fmt.Errorf("%d pods are no gangs of %d", o.Pods, o.Gang)
 	}
-	if room := o.Nodes * (testbed.NodeCPUs / testbed.PodCPUs); o.Pods+o.Gang > room {
+	if room := testbed.Room(o.Nodes); o.Pods+o.Gang > room {
 		return fmt.Errorf("%d pods and a gang of %d do not fit: %d nodes have room for %d", o.Pods, o.Gang, o.Nodes, room)
 	}
 	return nil
@@ -56,15 +51,10 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	bed, err := testbed.Start(ctx, options.Options)
-	if err != nil {
-		return nil, err
-	}
-	b := &bench{Testbed: bed, options: options, report: newReport(&options, bed.About)}
-	if err := errors.Join(b.measureAll(ctx), bed.Stop()); err != nil {
-		return nil, err
-	}
-	return b.report, nil
+	return testbed.Run(ctx, options.Options, func(bed *testbed.Testbed) (*Report, error) {
+		b := &bench{Testbed: bed, options: options, report: newReport(&options, bed.About)}
+		return b.report, b.measureAll(ctx)
+	})
 }
 
 func (b *bench) measureAll(ctx context.Context) error {
@@ -127,11 +117,10 @@ func (b *bench) start(ctx context.Context, l *testbed.Load) (m *Measurement, err
 		return nil, err
 	}
 	defer o.Stop()
-	writes, err := b.Writes(ctx)
+	before, err := b.Begin(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
 	process, err := b.Component.Start(ctx, b.Cluster)
 	if err != nil {
 		return nil, err
@@ -140,19 +129,15 @@ func (b *bench) start(ctx context.Context, l *testbed.Load) (m *Measurement, err
 	if err := o.AwaitBound(ctx, process); err != nil {
 		return nil, err
 	}
-	used, err := b.Usage(process)
-	if err != nil {
-		return nil, err
-	}
-	done, err := b.WritesOfBindings(ctx, writes, l.Pods())
+	used, cost, err := b.End(ctx, before, process, l.Pods())
 	if err != nil {
 		return nil, err
 	}
 	seen := o.Seen()
-	m.FirstSeconds, m.LastSeconds = seen.First.Sub(began).Seconds(), seen.Last.Sub(began).Seconds()
+	m.FirstSeconds, m.LastSeconds = seen.First.Sub(before.At).Seconds(), seen.Last.Sub(before.At).Seconds()
 	m.CPUSeconds, m.MemoryBytes, m.PeakMemoryBytes = used.Process, used.Memory, used.PeakMemory
-	problems, err := b.Check(ctx, l, seen, done)
-	b.report.Violations = append(b.report.Violations, problems...)
+	problems, err := b.Check(ctx, l, seen, cost.APIWrites)
+	b.report.Find(problems...)
 	return m, err
 }
 

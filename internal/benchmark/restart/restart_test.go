@@ -32,8 +32,8 @@ func TestOptionsThatCannotBeMeasuredAreRefused(t *testing.T) {
 
 func TestTheTextHasALineForEachStart(t *testing.T) {
 	r := &Report{Parameters: Parameters{Nodes: 7, Pods: 40, Gang: 10, Runs: 2}, Fill: &Measurement{Pods: 40, FirstSeconds: 1.5},
-		Runs:       []Measurement{{Pods: 10, ListsSeconds: 0.25, FirstSeconds: 1, LastSeconds: 2, CPUSeconds: 3, MemoryBytes: 2 << 20, PeakMemoryBytes: 4 << 20}, {Pods: 10}},
-		Violations: []string{"a pod was bound twice"}}
+		Runs:     []Measurement{{Pods: 10, ListsSeconds: 0.25, FirstSeconds: 1, LastSeconds: 2, CPUSeconds: 3, MemoryBytes: 2 << 20, PeakMemoryBytes: 4 << 20}, {Pods: 10}},
+		Findings: testbed.Findings{Violations: []string{"a pod was bound twice"}}}
 	var out strings.Builder
 	if err := r.WriteText(&out); err != nil {
 		t.Fatal(err)

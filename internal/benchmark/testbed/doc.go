@@ -1,8 +1,9 @@
 // Package testbed is what all benchmarks on a local cluster share: the cluster, the pods of a measurement, and the meters.
 //
 // Main types: a [Testbed] is a fresh cluster with its clients and meters. [Component] is the program that is measured. A [Load] is
-// the pods of one measurement with their PodGroups. An [Observer] watches them get their nodes. [Usage] and [Writes] are
-// readings of CPU time, memory and requests.
+// the pods of one measurement with their PodGroups. An [Observer] watches them get their nodes. A [Collector] watches other
+// objects come into a state. A [Reading] is what the meters of CPU time, memory and requests show, [Cost] what was used since. [Findings] and
+// [Text] are what all reports have.
 //
 // Invariants:
 //

@@ -2,7 +2,6 @@ package testbed
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,18 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 
 	"hekla.sh/hekla/internal/localcluster"
-)
-
-const (
-	// StallPatience is how long no pod may get a node before the rest counts as left behind. It outlasts the Lease of a
-	// scheduler that was killed, and every back-off.
-	StallPatience = time.Minute
-	// StallPoll is how often is looked for that.
-	StallPoll = time.Second
 )
 
 // Observer sees from outside when each pod of a load is created, gets its node, and runs.
@@ -32,8 +21,7 @@ type Observer struct {
 	wanted  int
 	bound   chan struct{} // closed when all pods have a node
 	running chan struct{} // closed when all pods run
-	cancel  context.CancelFunc
-	ended   sync.WaitGroup
+	stop    func()
 
 	mutex sync.Mutex
 	seen  Seen
@@ -66,29 +54,13 @@ func (t *Testbed) Observe(ctx context.Context, l *Load, there int) (*Observer, e
 	if len(list.Items) != there {
 		return nil, fmt.Errorf("%s has %d pods, and not %d", l.Name, len(list.Items), there)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = l.selector()
-			return pods.Watch(ctx, options)
-		},
-	})
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("watch the pods of %s: %w", l.Name, err)
-	}
 	o := newObserver(l.Pods())
-	o.cancel = func() {
-		cancel()
-		watcher.Stop()
+	ofLoad := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		options.LabelSelector = l.selector()
+		return pods.Watch(ctx, options)
 	}
-	o.ended.Go(func() {
-		for event := range watcher.ResultChan() {
-			o.see(event, time.Now())
-		}
-		o.fail(errors.New("the watch of the pods ended"))
-	})
-	return o, nil
+	o.stop, err = Watch(ctx, list.ResourceVersion, ofLoad, func(event watch.Event) { o.see(event, time.Now()) })
+	return o, err
 }
 
 func newObserver(wanted int) *Observer {
@@ -99,10 +71,7 @@ func newObserver(wanted int) *Observer {
 }
 
 // Stop ends the watch.
-func (o *Observer) Stop() {
-	o.cancel()
-	o.ended.Wait()
-}
+func (o *Observer) Stop() { o.stop() }
 
 // Seen returns what was seen so far.
 func (o *Observer) Seen() Seen {
@@ -183,33 +152,10 @@ func (o *Observer) progress() (last time.Time, err error) {
 // AwaitBound returns when all pods have a node, or when none has got one for so long that none will. The check finds what was
 // left behind. process is that of who binds them, nil if it has none.
 func (o *Observer) AwaitBound(ctx context.Context, process *localcluster.Process) error {
-	return o.await(ctx, o.bound, process)
+	return await(ctx, o.bound, process, o.progress)
 }
 
 // AwaitRunning does the same for pods that run.
-func (o *Observer) AwaitRunning(ctx context.Context) error { return o.await(ctx, o.running, nil) }
-
-func (o *Observer) await(ctx context.Context, all <-chan struct{}, process *localcluster.Process) error {
-	ticker := time.NewTicker(StallPoll)
-	defer ticker.Stop()
-	begin := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-all:
-			return nil
-		case now := <-ticker.C:
-			last, err := o.progress()
-			if err != nil {
-				return err
-			}
-			if process != nil && !process.IsAlive() {
-				return fmt.Errorf("%s ended by itself; see %s", process.Name, process.LogPath)
-			}
-			if now.Sub(last) > StallPatience && now.Sub(begin) > StallPatience {
-				return nil
-			}
-		}
-	}
+func (o *Observer) AwaitRunning(ctx context.Context) error {
+	return await(ctx, o.running, nil, o.progress)
 }

@@ -33,6 +33,7 @@ type Usage struct {
 	Process      float64 // of the contender's own process
 	Memory       uint64  // of the same, resident now
 	PeakMemory   uint64  // of the same
+	Own          float64 // of the benchmark's process
 	Other        float64 // of everything on the machine that has no part in the benchmark
 }
 
@@ -46,8 +47,8 @@ func (t *Testbed) Usage(process *localcluster.Process) (Usage, error) {
 		}
 		u.ControlPlane += seconds
 	}
-	own, err := t.cpuSeconds(os.Getpid())
-	if err != nil {
+	var err error
+	if u.Own, err = t.cpuSeconds(os.Getpid()); err != nil {
 		return Usage{}, fmt.Errorf("CPU time of the benchmark: %w", err)
 	}
 	if process != nil {
@@ -63,7 +64,7 @@ func (t *Testbed) Usage(process *localcluster.Process) (Usage, error) {
 		return Usage{}, fmt.Errorf("CPU time of the machine: %w", err)
 	}
 	total := stat.CPUTotal
-	u.Other = total.User + total.Nice + total.System + total.IRQ + total.SoftIRQ + total.Steal - u.ControlPlane - u.Process - own
+	u.Other = total.User + total.Nice + total.System + total.IRQ + total.SoftIRQ + total.Steal - u.ControlPlane - u.Process - u.Own
 	return u, nil
 }
 

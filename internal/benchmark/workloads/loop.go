@@ -68,29 +68,19 @@ func (b *bench) runLoop(ctx context.Context, namespace string) (m Measurement, e
 	if err := b.prepareLoop(ctx, namespace); err != nil {
 		return fail(err)
 	}
-	before, err := b.Usage(nil)
+	before, err := b.Begin(ctx, nil)
 	if err != nil {
 		return fail(err)
 	}
-	writes, err := b.Writes(ctx)
-	if err != nil {
-		return fail(err)
-	}
-	begin := time.Now()
 	if err := b.write(ctx, namespace, b.options.Workloads, b.report.RequestsAtOnce, 0); err != nil {
 		return fail(err)
 	}
-	seconds := time.Since(begin).Seconds()
-	now, err := b.Usage(nil)
+	seconds := time.Since(before.At).Seconds()
+	_, cost, err := b.End(ctx, before, nil, 0)
 	if err != nil {
 		return fail(err)
 	}
-	after, err := b.Writes(ctx)
-	if err != nil {
-		return fail(err)
-	}
-	m = Measurement{Admissions: b.options.Workloads, AdmissionsPerSecond: float64(b.options.Workloads) / seconds, StartToLastSeconds: seconds,
-		ControlPlaneCPUSeconds: now.ControlPlane - before.ControlPlane, OtherCPUSeconds: max(now.Other-before.Other, 0), APIWrites: after.Since(writes)}
+	m = Measurement{Admissions: b.options.Workloads, AdmissionsPerSecond: float64(b.options.Workloads) / seconds, StartToLastSeconds: seconds, Cost: cost}
 	b.judge(namespace, &m)
 	b.Say("%s: %.0f admissions/s.", namespace, m.AdmissionsPerSecond)
 	if err := b.remove(ctx, namespace); err != nil {

@@ -3,9 +3,6 @@ package workloads
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"text/tabwriter"
 
 	"hekla.sh/hekla/internal/benchmark/testbed"
 )
@@ -17,8 +14,7 @@ type Report struct {
 	// RequestsAtOnce is with how many requests at once the loop is fastest.
 	RequestsAtOnce int    `json:"requestsAtOnce"`
 	Runs           []Pair `json:"runs"`
-	// Violations are what must not happen and did, a sentence each. With any, no number counts.
-	Violations []string `json:"violations"`
+	testbed.Findings
 }
 
 // Parameters are what was asked for.
@@ -46,28 +42,17 @@ type Measurement struct {
 	StartToLastSeconds  float64 `json:"startToLastSeconds"`
 	// SchedulerCPUSeconds is what the scheduler has used when the last Job is started; 0 of the loop.
 	SchedulerCPUSeconds float64 `json:"schedulerCPUSeconds"`
-	// ControlPlaneCPUSeconds is what the cluster's processes used, OtherCPUSeconds everything else on the machine: with Hekla, the
-	// controllers too.
-	ControlPlaneCPUSeconds float64 `json:"controlPlaneCPUSeconds"`
-	OtherCPUSeconds        float64 `json:"otherCPUSeconds"`
-	// APIWrites are the requests of all clients until the last Job was started.
-	APIWrites testbed.Writes `json:"apiWrites"`
+	// Cost is that of the time until the last Job was started. The controllers count as others.
+	testbed.Cost
 }
-
-// Wrong returns the violations.
-func (r *Report) Wrong() []string { return r.Violations }
 
 // WriteText writes the report for a person.
 func (r *Report) WriteText(out io.Writer) error {
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	line := func(format string, values ...any) { _, _ = fmt.Fprintf(t, format+"\n", values...) }
-	for _, text := range r.Lines() {
-		line("%s", text)
-	}
-	line("Load\t%d Jobs of one pod, %d nodes; the loop sends %d requests for each, %d at once", r.Parameters.Workloads, r.Parameters.Nodes,
+	t := testbed.NewText(out, &r.About)
+	t.Line("Load\t%d Jobs of one pod, %d nodes; the loop sends %d requests for each, %d at once", r.Parameters.Workloads, r.Parameters.Nodes,
 		WritesEach, r.RequestsAtOnce)
-	line("")
-	line("run\t\tadmissions/s\twrites each\tto the first s\tto the last s\tscheduler CPU s\tcontrol plane CPU s\tothers' CPU s")
+	t.Line("")
+	t.Line("run\t\tadmissions/s\twrites each\tto the first s\tto the last s\tscheduler CPU s\tcontrol plane CPU s\tothers' CPU s")
 	row := func(who string, m *Measurement) string {
 		return fmt.Sprintf("%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.1f\t%.1f", who, m.AdmissionsPerSecond,
 			testbed.Ratio(float64(m.APIWrites.Total()), float64(m.Admissions)), m.StartToFirstSeconds, m.StartToLastSeconds, m.SchedulerCPUSeconds,
@@ -75,35 +60,13 @@ func (r *Report) WriteText(out io.Writer) error {
 	}
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		rows := []string{row("loop", &run.Loop), row("Hekla", &run.Hekla)}
-		if !run.LoopFirst {
-			slices.Reverse(rows)
-		}
-		for _, row := range append(rows, fmt.Sprintf("ratio\t%.2f\t\t\t\t\t\t", run.Ratio)) {
-			line("%d\t%s", i+1, row)
-		}
+		t.InTurn(i+1, run.LoopFirst, row("loop", &run.Loop), row("Hekla", &run.Hekla),
+			fmt.Sprintf("ratio\t%.2f\t\t\t\t\t\t", run.Ratio))
 	}
 	if number := len(r.Runs); number > 0 {
-		r.writeRequests(line, number)
+		last := &r.Runs[number-1]
+		t.Requests(fmt.Sprintf("all writes in run %d", number), testbed.Column{Name: "loop", Writes: last.Loop.APIWrites},
+			testbed.Column{Name: "Hekla", Writes: last.Hekla.APIWrites})
 	}
-	line("")
-	for _, violation := range r.Violations {
-		line("WRONG: %s", violation)
-	}
-	if len(r.Violations) == 0 {
-		line("Every Job was started.")
-	}
-	return t.Flush()
-}
-
-// writeRequests writes the requests of a run.
-func (r *Report) writeRequests(line func(string, ...any), number int) {
-	of, hekla := r.Runs[number-1].Loop.APIWrites, r.Runs[number-1].Hekla.APIWrites
-	requests := make(testbed.Writes)
-	maps.Copy(requests, of)
-	maps.Copy(requests, hekla)
-	line("\nall writes in run %d\tloop\tHekla", number)
-	for _, request := range slices.Sorted(maps.Keys(requests)) {
-		line("%s\t%d\t%d", request, of[request], hekla[request])
-	}
+	return t.End(&r.Findings, "Every Job was started.")
 }

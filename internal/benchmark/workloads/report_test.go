@@ -8,9 +8,9 @@ import (
 )
 
 func TestTheReportOfWorkloadsIsReadable(t *testing.T) {
-	r := &Report{Parameters: Parameters{Nodes: 1000, Workloads: 100, Runs: 1}, RequestsAtOnce: 16, Violations: []string{}, Runs: []Pair{
-		{LoopFirst: true, Ratio: 0.9, Loop: Measurement{Admissions: 100, AdmissionsPerSecond: 200, APIWrites: testbed.Writes{"PATCH workloads/status 200": 200, "PATCH jobs 200": 100}},
-			Hekla: Measurement{Admissions: 100, AdmissionsPerSecond: 180, SchedulerCPUSeconds: 0.5, APIWrites: testbed.Writes{"PATCH workloads/status 200": 250}}},
+	r := &Report{Parameters: Parameters{Nodes: 1000, Workloads: 100, Runs: 1}, RequestsAtOnce: 16, Findings: testbed.NoFindings(), Runs: []Pair{
+		{LoopFirst: true, Ratio: 0.9, Loop: Measurement{Admissions: 100, AdmissionsPerSecond: 200, Cost: testbed.Cost{APIWrites: testbed.Writes{"PATCH workloads/status 200": 200, "PATCH jobs 200": 100}}},
+			Hekla: Measurement{Admissions: 100, AdmissionsPerSecond: 180, SchedulerCPUSeconds: 0.5, Cost: testbed.Cost{APIWrites: testbed.Writes{"PATCH workloads/status 200": 250}}}},
 	}}
 	text := func() string {
 		var out strings.Builder

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"hekla.sh/hekla/internal/benchmark/testbed"
 )
@@ -26,15 +26,10 @@ type Options struct {
 }
 
 func (o *Options) validate() error {
-	for _, given := range []struct {
-		name         string
-		value, least int
-	}{{"nodes", o.Nodes, 1}, {"workloads", o.Workloads, 2}, {"runs", o.Runs, 1}} {
-		if given.value < given.least {
-			return fmt.Errorf("%s is %d; it must be %d or more", given.name, given.value, given.least)
-		}
+	if err := testbed.Validate(testbed.Number{Name: "nodes", Value: o.Nodes, Least: 1}, testbed.Number{Name: "workloads", Value: o.Workloads, Least: 2}, testbed.Number{Name: "runs", Value: o.Runs, Least: 1}); err != nil {
+		return err
 	}
-	if room := o.Nodes * (testbed.NodeCPUs / testbed.PodCPUs); o.Workloads > room {
+	if room := testbed.Room(o.Nodes); o.Workloads > room {
 		return fmt.Errorf("%d workloads do not fit: %d nodes have room for %d", o.Workloads, o.Nodes, room)
 	}
 	return nil
@@ -55,16 +50,11 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	bed, err := testbed.Start(ctx, options.Options)
-	if err != nil {
-		return nil, err
-	}
-	b := &bench{Testbed: bed, options: options, report: &Report{About: bed.About, Violations: []string{},
-		Parameters: Parameters{Nodes: options.Nodes, Workloads: options.Workloads, Runs: options.Runs}}}
-	if err := errors.Join(b.measureAll(ctx), bed.Stop()); err != nil {
-		return nil, err
-	}
-	return b.report, nil
+	return testbed.Run(ctx, options.Options, func(bed *testbed.Testbed) (*Report, error) {
+		b := &bench{Testbed: bed, options: options, report: &Report{About: bed.About, Findings: testbed.NoFindings(),
+			Parameters: Parameters{Nodes: options.Nodes, Workloads: options.Workloads, Runs: options.Runs}}}
+		return b.report, b.measureAll(ctx)
+	})
 }
 
 // measureAll measures both contenders as often as asked, and begins with the one and the other in turn.
@@ -80,17 +70,15 @@ func (b *bench) measureAll(ctx context.Context) error {
 	}
 	for number := 1; number <= b.options.Runs; number++ {
 		run := Pair{LoopFirst: number%2 == 1}
-		contenders := []func() error{
-			func() (err error) { run.Loop, err = b.runLoop(ctx, fmt.Sprintf("%s-%d", loop, number)); return err },
-			func() (err error) { run.Hekla, err = b.runHekla(ctx, fmt.Sprintf("%s-%d", hekla, number)); return err },
-		}
-		if !run.LoopFirst {
-			slices.Reverse(contenders)
-		}
-		for _, measure := range contenders {
-			if err := measure(); err != nil {
-				return err
-			}
+		err := testbed.InTurn(run.LoopFirst, func() (err error) {
+			run.Loop, err = b.runLoop(ctx, fmt.Sprintf("%s-%d", loop, number))
+			return err
+		}, func() (err error) {
+			run.Hekla, err = b.runHekla(ctx, fmt.Sprintf("%s-%d", hekla, number))
+			return err
+		})
+		if err != nil {
+			return err
 		}
 		run.Ratio = testbed.Ratio(run.Hekla.AdmissionsPerSecond, run.Loop.AdmissionsPerSecond)
 		b.report.Runs = append(b.report.Runs, run)
@@ -113,11 +101,11 @@ func (b *bench) runHekla(ctx context.Context, namespace string) (m Measurement, 
 	if err := b.awaitWorkloads(ctx, namespace, b.options.Workloads); err != nil {
 		return fail(err)
 	}
-	seen, err := b.watchStarts(ctx, namespace, b.options.Workloads)
+	seen, err := b.watchStarts(ctx, namespace)
 	if err != nil {
 		return fail(err)
 	}
-	defer seen.stop()
+	defer seen.Stop()
 	if m, err = b.admit(ctx, namespace, seen); err != nil {
 		return fail(err)
 	}
@@ -129,54 +117,52 @@ func (b *bench) runHekla(ctx context.Context, namespace string) (m Measurement, 
 }
 
 // admit starts the scheduler, and stops it when all Jobs have been started.
-func (b *bench) admit(ctx context.Context, namespace string, seen *starts) (m Measurement, err error) {
+func (b *bench) admit(ctx context.Context, namespace string, seen *testbed.Collector) (m Measurement, err error) {
 	if err := b.Rest(ctx); err != nil {
 		return m, err
 	}
-	before, err := b.Usage(nil)
+	before, err := b.Begin(ctx, nil)
 	if err != nil {
 		return m, err
 	}
-	writes, err := b.Writes(ctx)
-	if err != nil {
-		return m, err
-	}
-	begin := time.Now()
 	scheduler, err := b.Component.Start(ctx, b.Cluster)
 	if err != nil {
 		return m, err
 	}
 	defer func() { err = errors.Join(err, scheduler.Stop()) }()
-	if err := seen.await(ctx, scheduler); err != nil {
+	if err := seen.Await(ctx, scheduler); err != nil {
 		return m, err
 	}
-	now, err := b.Usage(scheduler)
+	now, cost, err := b.End(ctx, before, scheduler, 0)
 	if err != nil {
 		return m, err
 	}
-	after, err := b.Writes(ctx)
-	if err != nil {
-		return m, err
-	}
-	count, first, last := seen.result()
-	m = Measurement{Admissions: count, StartToFirstSeconds: first.Sub(begin).Seconds(), StartToLastSeconds: last.Sub(begin).Seconds(),
-		SchedulerCPUSeconds: now.Process, ControlPlaneCPUSeconds: now.ControlPlane - before.ControlPlane,
-		OtherCPUSeconds: max(now.Other-before.Other, 0), APIWrites: after.Since(writes)}
-	if seconds := last.Sub(first).Seconds(); seconds > 0 {
-		m.AdmissionsPerSecond = float64(count-1) / seconds // the first opens the time in which the others are admitted
-	}
+	count, first, last, perSecond := seen.Result()
+	m = Measurement{Admissions: count, AdmissionsPerSecond: perSecond, StartToFirstSeconds: first.Sub(before.At).Seconds(),
+		StartToLastSeconds: last.Sub(before.At).Seconds(), SchedulerCPUSeconds: now.Process, Cost: cost}
 	b.judge(namespace, &m)
 	return m, nil
 }
 
 // judge notes what must not be.
 func (b *bench) judge(name string, m *Measurement) {
-	for _, problem := range m.APIWrites.Refused() {
-		b.report.Violations = append(b.report.Violations, name+": "+problem)
-	}
+	b.report.FindRefused(name, m.APIWrites)
 	if m.Admissions != b.options.Workloads {
-		b.report.Violations = append(b.report.Violations, fmt.Sprintf("%s: %d Jobs were started, and not %d", name, m.Admissions, b.options.Workloads))
+		b.report.Find(fmt.Sprintf("%s: %d Jobs were started, and not %d", name, m.Admissions, b.options.Workloads))
 	}
+}
+
+// watchStarts begins to watch the Jobs of a namespace, none of which is started.
+func (b *bench) watchStarts(ctx context.Context, namespace string) (*testbed.Collector, error) {
+	jobs := b.Clients.Core.BatchV1().Jobs(namespace)
+	list, err := jobs.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return nil, fmt.Errorf("list the Jobs: %w", err)
+	}
+	return testbed.Collect(ctx, list.ResourceVersion, jobs.Watch, b.options.Workloads, func(event watch.Event) bool {
+		j, isJob := event.Object.(*batchv1.Job)
+		return isJob && event.Type == watch.Modified && hasStarted(j)
+	})
 }
 
 // awaitWorkloads returns when there are so many Workloads in a namespace, and the cluster has nothing to do.

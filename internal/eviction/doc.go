@@ -7,6 +7,8 @@
 //   - rules: which pods may be evicted for a preemptor in a scope, and by which rule;
 //   - victims: in which order pods are evicted and given back, and what they cost;
 //   - candidates: the nodes that evictions open, the cheapest first;
+//   - shortage: how many pods must leave a node, at least;
+//   - ordered: items in an order that is worked out when it is needed;
 //   - spared: how many pods which rule protects, without trying;
 //   - plans: plans in force, how they are upheld, fulfilled, cancelled, and recovered after a restart.
 //

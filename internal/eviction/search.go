@@ -1,7 +1,7 @@
 package eviction
 
 import (
-	"maps"
+	"iter"
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/capacity"
@@ -116,7 +116,7 @@ func (f *Search) floorsFor(s *victims.Selector, scope decision.Scope) *victims.F
 	if scope == decision.WithinJob || f.triesAll {
 		return nil
 	}
-	return f.floors.For(s, f.evictableQueues())
+	return f.floors.For(s, f.evictableQueues)
 }
 
 // rightOf returns whether any queue with pods to evict may have to give way.
@@ -124,7 +124,7 @@ func (f *Search) rightOf(a *attempt) rules.Right {
 	if f.triesAll {
 		return rules.Right{MayTake: true}
 	}
-	return a.rules.Right(maps.Keys(f.evictable))
+	return a.rules.Right(f.queuesWithVictims())
 }
 
 func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
@@ -229,7 +229,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	}
 	why.waits = waits || a.victims.Waits()
 	if scope == decision.BetweenQueues {
-		why.refine = func(v *verdict.Verdict) { a.rules.Guarantees.Refine(v, maps.Keys(f.evictableQueues())) }
+		why.refine = func(v *verdict.Verdict) { a.rules.Guarantees.Refine(v, f.queuesWithVictims()) }
 	}
 	if isComparable && !a.brokeGuarantee {
 		f.noteFailure(shape, a, why)
@@ -273,12 +273,37 @@ func (f *Search) mayFindVictims(scope decision.Scope, j *cluster.Job) bool {
 	if scope == decision.WithinJob {
 		return rules.RanksItsPods(j)
 	}
-	evictable := f.evictableQueues()
-	lowest, own := evictable[j.QuotaNode()]
 	if scope == decision.BetweenJobs {
-		return own && lowest < j.Priority
+		lowest, hasVictims := f.evictableQueues()[j.QuotaNode()]
+		return hasVictims && lowest < j.Priority
 	}
-	return scope == decision.Anywhere && own || len(evictable) > btoi(own)
+	for n := range f.queuesWithVictims() {
+		if scope == decision.Anywhere || n != j.QuotaNode() {
+			return true
+		}
+	}
+	return false
+}
+
+// queuesWithVictims yields the keys of evictableQueues, each once. Until that is worked out, it looks at no more pods than it takes to
+// answer the caller: most ask whether there is one queue of some kind.
+func (f *Search) queuesWithVictims() iter.Seq[*quota.Node] {
+	return func(yield func(*quota.Node) bool) {
+		seen := map[*quota.Node]bool{}
+		for n := range rules.QueuesOnNodes(f.session) {
+			if f.evictable != nil {
+				break
+			}
+			if seen[n] = true; !yield(n) {
+				return
+			}
+		}
+		for n := range f.evictableQueues() {
+			if !seen[n] && !yield(n) {
+				return
+			}
+		}
+	}
 }
 
 // evictableQueues is [rules.EvictableQueues], worked out once.

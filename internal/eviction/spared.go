@@ -2,7 +2,6 @@ package eviction
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/rules"
@@ -22,7 +21,7 @@ type protectionKey struct {
 // sparedFor is [attempt.spared]. If rules protect all pods, the counts are the same for every preemptor of the same queue and priority.
 // finds is false if it may take no pod, whichever it wants. It is nil if the verdict says another reason.
 func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
-	if a.rules.Scope == decision.BetweenQueues && !a.rules.Guarantees.CountsPods(maps.Keys(f.evictableQueues())) {
+	if a.rules.Scope == decision.BetweenQueues && !a.rules.Guarantees.CountsPods(f.queuesWithVictims()) {
 		return nil
 	}
 	j := a.rules.Preemptor

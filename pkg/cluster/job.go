@@ -45,6 +45,7 @@ type Job struct {
 	gang.Gang
 	ID    JobID
 	Group *schedulingv1beta1.PodGroup // as last seen; nil while only its pods are known
+	mark  marking                     // of the PodGroup, see Task.Mark
 	// Workload is what the job is, if that is a Workload and no PodGroup; nil otherwise. Such a job has no PodGroup and no
 	// Volcano Queue of its own, so that no action but admit looks at it, and its pods are no victims for jobs with a PodGroup.
 	Workload *workload.Workload
@@ -320,7 +321,7 @@ func ofNodes(list corev1.ResourceList) corev1.ResourceList {
 
 // Read reads the PodGroup's fields of the job itself, and assigns its tasks to subgroups.
 func (j *Job) Read(index *resources.Index, group *schedulingv1beta1.PodGroup) {
-	j.Group = group
+	j.Group, j.mark = group, markingOf(group.Annotations, group.Labels)
 	j.Gang.Read(group)
 	j.readMinResources(index, group)
 	for _, t := range j.Internal.Tasks {

@@ -30,6 +30,7 @@ type Task struct {
 	// IsStandIn says that the pod does not exist yet. Pod is then the form that it is expected to have, see [Podset].
 	IsStandIn bool
 	mark      marking   // of the pod itself, see Mark
+	isPlain   bool      // see isPlain
 	Subgroup  *Subgroup // of its job, nil if it is in none
 	Node      *Node     // nil unless it is placed or pipelined
 
@@ -107,26 +108,13 @@ func (t *Task) IsHeld() bool { return t.Status != Gated && HasOnlyQueueGate(t.Po
 // Mark is the value of volcano.sh/preemptable: the pod's annotation, otherwise its label, otherwise the annotation or label
 // of its PodGroup. ok is false if there is none.
 func (t *Task) Mark() (mark string, ok bool) {
-	const key = schedulingv1beta1.PreemptableKey
-	switch t.mark {
-	case markedTrue:
-		return "true", true
-	case markedFalse:
-		return "false", true
-	case markedOtherwise:
-		return ownMark(t.Pod)
+	if t.mark != notMarked || t.Job == nil || t.Job.Group == nil {
+		return t.mark.of(t.Pod.Annotations, t.Pod.Labels)
 	}
-	if t.Job == nil || t.Job.Group == nil {
-		return "", false
-	}
-	if mark, ok = t.Job.Group.Annotations[key]; ok {
-		return mark, true
-	}
-	mark, ok = t.Job.Group.Labels[key]
-	return mark, ok
+	return t.Job.mark.of(t.Job.Group.Annotations, t.Job.Group.Labels)
 }
 
-// marking is what a pod itself says by volcano.sh/preemptable. Searches for victims ask that of every pod.
+// marking is what an object itself says by volcano.sh/preemptable. Searches for victims ask that of every pod.
 type marking uint8
 
 const (
@@ -136,16 +124,29 @@ const (
 	markedOtherwise
 )
 
-// ownMark is the value of volcano.sh/preemptable of a pod: the annotation, otherwise the label. ok is false if it has neither.
-func ownMark(pod *Pod) (mark string, ok bool) {
-	if mark, ok = pod.Annotations[schedulingv1beta1.PreemptableKey]; !ok {
-		mark, ok = pod.Labels[schedulingv1beta1.PreemptableKey]
+// of returns the mark of the object that has a marking. ok is false if it has none.
+func (m marking) of(annotations, labels map[string]string) (mark string, ok bool) {
+	switch m {
+	case notMarked:
+		return "", false
+	case markedTrue:
+		return "true", true
+	case markedFalse:
+		return "false", true
+	}
+	return ownMark(annotations, labels)
+}
+
+// ownMark is the value of volcano.sh/preemptable of an object: the annotation, otherwise the label. ok is false if it has neither.
+func ownMark(annotations, labels map[string]string) (mark string, ok bool) {
+	if mark, ok = annotations[schedulingv1beta1.PreemptableKey]; !ok {
+		mark, ok = labels[schedulingv1beta1.PreemptableKey]
 	}
 	return mark, ok
 }
 
-func markingOf(pod *Pod) marking {
-	switch mark, ok := ownMark(pod); {
+func markingOf(annotations, labels map[string]string) marking {
+	switch mark, ok := ownMark(annotations, labels); {
 	case !ok:
 		return notMarked
 	case mark == "true":
@@ -185,7 +186,7 @@ func (t *Task) Due() time.Time {
 
 // Read reads the pod's fields of the task itself. An index or priority that cannot be read is ignored.
 func (t *Task) Read(pod *Pod) {
-	t.Pod, t.mark = pod, markingOf(pod)
+	t.Pod, t.mark, t.isPlain = pod, markingOf(pod.Annotations, pod.Labels), isPlain(pod)
 	t.Internal.Budgets = budget.Found{}
 	if t.Role = pod.Labels[v1beta2.PodSetLabel]; t.Role == "" || pod.Annotations[v1beta2.WorkloadAnnotation] == "" {
 		t.Role = cmp.Or(pod.Annotations[batchv1alpha1.TaskSpecKey], batchv1alpha1.DefaultTaskSpec)

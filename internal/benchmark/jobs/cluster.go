@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,23 +50,24 @@ func (b *bench) admitAll(ctx context.Context, namespace string) (end func() erro
 
 // removeJobs deletes everything of a namespace and returns when it is gone.
 func (b *bench) removeJobs(ctx context.Context, namespace string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, testbed.RemovalPatience, errors.New("not within "+testbed.RemovalPatience.String()))
-	defer cancel()
 	pods := b.Clients.Core.CoreV1().Pods(namespace)
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
-	for {
-		err := errors.Join(
+	err := testbed.UntilGone(ctx, func(ctx context.Context) (left int, err error) {
+		err = errors.Join(
 			b.Clients.Batch.BatchV1alpha1().Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
 			b.Clients.Batch.SchedulingV1beta1().PodGroups(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
 			pods.DeleteCollection(ctx, now, metav1.ListOptions{}))
-		left, listErr := pods.List(ctx, metav1.ListOptions{Limit: 1})
-		if err == nil && listErr == nil && len(left.Items) == 0 {
-			return nil
+		if err != nil {
+			return 0, err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("remove the pods: %w", errors.Join(context.Cause(ctx), err, listErr))
-		case <-time.After(testbed.RemovalPoll):
+		list, err := pods.List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return 0, err
 		}
+		return len(list.Items), nil
+	})
+	if err != nil {
+		return fmt.Errorf("remove the pods: %w", err)
 	}
+	return nil
 }

@@ -184,21 +184,39 @@ func InParallel(ctx context.Context, atOnce, count int, do func(int) error) erro
 // Remove deletes the load and returns when it is gone. It is repeated until then: the API server breaks off a deletion
 // of thousands that lasts longer than a minute.
 func (t *Testbed) Remove(ctx context.Context, l *Load) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, RemovalPatience, errors.New("not within "+RemovalPatience.String()))
-	defer cancel()
 	pods, groups := t.Clients.Core.CoreV1().Pods(Namespace), t.Clients.Batch.SchedulingV1beta1().PodGroups(Namespace)
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 	selection := metav1.ListOptions{LabelSelector: l.selector()}
+	err := UntilGone(ctx, func(ctx context.Context) (left int, err error) {
+		err = errors.Join(pods.DeleteCollection(ctx, now, selection), groups.DeleteCollection(ctx, metav1.DeleteOptions{}, selection))
+		if err != nil {
+			return 0, err
+		}
+		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: l.selector(), Limit: 1})
+		if err != nil {
+			return 0, err
+		}
+		return len(list.Items), nil
+	})
+	if err != nil {
+		return fmt.Errorf("remove the pods of %s: %w", l.Name, err)
+	}
+	return nil
+}
+
+// UntilGone removes objects, again and again until none is left. An API server may break off a request that deletes thousands of them. It
+// returns an error if some are left after RemovalPatience.
+func UntilGone(ctx context.Context, remove func(context.Context) (left int, err error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, RemovalPatience, errors.New("not within "+RemovalPatience.String()))
+	defer cancel()
 	for {
-		podsErr := pods.DeleteCollection(ctx, now, selection)
-		groupsErr := groups.DeleteCollection(ctx, metav1.DeleteOptions{}, selection)
-		left, err := pods.List(ctx, metav1.ListOptions{LabelSelector: l.selector(), Limit: 1})
-		if err == nil && podsErr == nil && groupsErr == nil && len(left.Items) == 0 {
+		left, err := remove(ctx)
+		if err == nil && left == 0 {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("remove the pods of %s: %w", l.Name, errors.Join(context.Cause(ctx), podsErr, groupsErr, err))
+			return errors.Join(context.Cause(ctx), err)
 		case <-time.After(RemovalPoll):
 		}
 	}

@@ -188,14 +188,23 @@ func (b *bench) awaitWorkloads(ctx context.Context, namespace string, count int)
 // remove deletes the Jobs of a namespace, and returns when no Workload is left.
 func (b *bench) remove(ctx context.Context, namespace string) error {
 	propagation := metav1.DeletePropagationBackground
-	err := b.Clients.Core.BatchV1().Jobs(namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &propagation}, metav1.ListOptions{})
-	if err == nil {
-		err = b.Clients.Batch.KueueV1beta2().Workloads(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	}
+	jobs, workloads := b.Clients.Core.BatchV1().Jobs(namespace), b.Clients.Batch.KueueV1beta2().Workloads(namespace)
+	err := testbed.UntilGone(ctx, func(ctx context.Context) (left int, err error) {
+		err = errors.Join(jobs.DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &propagation}, metav1.ListOptions{}),
+			workloads.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+		if err != nil {
+			return 0, err
+		}
+		list, err := workloads.List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return 0, err
+		}
+		return len(list.Items), nil
+	})
 	if err != nil {
 		return fmt.Errorf("remove the Jobs: %w", err)
 	}
-	return b.awaitWorkloads(ctx, namespace, 0)
+	return nil
 }
 
 // hasStarted reports whether a Job may make pods.

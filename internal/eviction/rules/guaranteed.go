@@ -193,7 +193,7 @@ const freshTime = time.Minute
 
 // IsFreshlyPlaced reports whether a plan has placed a pod a short time ago. It still has the record of that plan.
 func IsFreshlyPlaced(t *cluster.Task, now time.Time) bool {
-	return t.Pod.Annotations[schedulingv1beta1.PromiseRecordKey] != "" && now.Sub(t.Started()) < freshTime
+	return now.Sub(t.Started()) < freshTime && t.Pod.Annotations[schedulingv1beta1.PromiseRecordKey] != ""
 }
 
 // Class is what of a victim counts before its priority (rule G8).

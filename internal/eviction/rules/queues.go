@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -24,6 +25,24 @@ func EvictableQueues(s *framework.Session) map[*quota.Node]int32 {
 	return queues
 }
 
+// QueuesOnNodes yields the queues of evictable pods on nodes, each once. EvictableQueues may have more, of pods on nodes that are gone.
+func QueuesOnNodes(s *framework.Session) iter.Seq[*quota.Node] {
+	return func(yield func(*quota.Node) bool) {
+		seen := map[*quota.Node]bool{}
+		for _, n := range s.Cluster.Nodes() {
+			for _, t := range n.Tasks() {
+				j := t.Job
+				if !t.Status.Evictable() || j == nil || j.Group == nil || j.Queue == nil || j.IsForeign || seen[j.QuotaNode()] {
+					continue
+				}
+				if seen[j.QuotaNode()] = true; !yield(j.QuotaNode()) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // SparedQueues names sets of queues, so that preemptors which may not evict pods of the same queues are known to be alike.
 type SparedQueues struct {
 	known  map[sparedKey]string
@@ -38,7 +57,7 @@ type sparedKey struct {
 }
 
 // Of returns the numbers of the queues from which a preemptor may not evict pods. The keys of evictable are the queues with evictable pods.
-func (f *SparedQueues) Of(r *Rules, evictable map[*quota.Node]int32) string {
+func (f *SparedQueues) Of(r *Rules, evictable func() map[*quota.Node]int32) string {
 	if f.known == nil {
 		f.known, f.number = map[sparedKey]string{}, map[*quota.Node]int{}
 	}
@@ -47,7 +66,7 @@ func (f *SparedQueues) Of(r *Rules, evictable map[*quota.Node]int32) string {
 		return known
 	}
 	var numbers []int
-	for q := range evictable {
+	for q := range evictable() {
 		if _, isNumbered := f.number[q]; !isNumbered {
 			f.number[q] = len(f.number)
 		}

@@ -1,6 +1,7 @@
 package victims
 
 import (
+	"hekla.sh/hekla/internal/eviction/shortage"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -38,29 +39,6 @@ func (s *Selector) compareBounds(a, b bound) int {
 	return c.Compare(&d, &s.rules.EvictionRules)
 }
 
-// shortage is how much of one resource must leave a node.
-type shortage struct {
-	dim    resources.Dim
-	amount int64
-	sizes  []int64 // of the offers that may be evicted, the largest first
-}
-
-// shortages returns what must leave for a request. ok is false if all offers together, their total, are too small.
-func (o *nodeOffers) shortages(request, total resources.Vector) (short []shortage, ok bool) {
-	for i, amount := range request {
-		d := resources.Dim(i)
-		lacks := amount - o.future.At(d)
-		if lacks <= 0 || amount <= 0 {
-			continue
-		}
-		if lacks > total.At(d) {
-			return nil, false
-		}
-		short = append(short, shortage{dim: d, amount: lacks})
-	}
-	return short, true
-}
-
 // hasRoom reports whether a request fits without evictions.
 func (o *nodeOffers) hasRoom(request resources.Vector) bool {
 	for i, amount := range request {
@@ -83,11 +61,11 @@ func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, spared []bool, reque
 		bounds[k].offer = noBound
 	}
 	offers, indexes, total := o.without(spared)
-	short, ok := o.shortages(request, total)
+	short, ok := shortage.Of(request, o.future, total)
 	if !ok {
 		return false
 	}
-	var few [8]bool
+	var few [fewQueues]bool
 	done := few[:]
 	if len(bounds) > len(few) {
 		done = make([]bool, len(bounds))
@@ -105,14 +83,17 @@ func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, spared []bool, reque
 		}
 		enough := true
 		for i := range short {
-			enough = short[i].add(offers[first:next]) && enough
+			for k := first; k < next; k++ {
+				short[i].Add(offers[k].size)
+			}
+			enough = short[i].IsCovered() && enough
 		}
 		for i := first; enough && i < next; i++ {
 			k := offers[i].entry
 			if done[k] {
 				continue
 			}
-			b := bound{of: o, offer: int32(i), more: moreBeside(&offers[i], short)}
+			b := bound{of: o, offer: int32(i), more: shortage.MoreBeside(offers[i].size, short)}
 			if indexes != nil {
 				b.offer = indexes[i]
 			}
@@ -147,45 +128,25 @@ func (o *nodeOffers) without(spared []bool) (offers []offer, indexes []int32, to
 	return offers, indexes, total
 }
 
-// add adds offers to those that may be evicted, and reports whether they are enough.
-func (s *shortage) add(offers []offer) bool {
-	sum := int64(0)
-	for i := range offers {
-		size := offers[i].size.At(s.dim)
-		at := len(s.sizes)
-		s.sizes = append(s.sizes, size)
-		for ; at > 0 && s.sizes[at-1] < size; at-- {
-			s.sizes[at] = s.sizes[at-1]
-		}
-		s.sizes[at] = size
+// include takes in the offers of a node, for atLeast.
+func (f *Floors) include(o *nodeOffers) {
+	f.extremes.Include(o.future)
+	for i := range o.offers {
+		f.extremes.Include(nil, o.offers[i].size)
 	}
-	for _, size := range s.sizes {
-		if sum += size; sum >= s.amount {
-			return true
+	for k, sum := range o.least {
+		if len(o.offers) > 0 && sum < f.least[k] {
+			f.least[k] = sum
 		}
 	}
-	return false
 }
 
-// moreBeside returns how many offers have to be evicted beside one of them, at least.
-func moreBeside(o *offer, short []shortage) int32 {
-	most := int32(0)
-	for i := range short {
-		s := &short[i]
-		own := o.size.At(s.dim)
-		lacks, count, isLeftOut := s.amount-own, int32(0), false
-		for _, size := range s.sizes {
-			if lacks <= 0 {
-				break
-			}
-			if size == own && !isLeftOut {
-				isLeftOut = true
-				continue
-			}
-			lacks -= size
-			count++
-		}
-		most = max(most, count)
+// atLeast returns the least cost of a node without room for a request if the most important victim is an offer of this cost.
+func (f *Floors) atLeast(c Cost, request resources.Vector) Cost {
+	more := f.extremes.MoreBesideAny(request)
+	c.victims += int(more)
+	for k := range c.sum {
+		c.sum[k] += more * f.least[k]
 	}
-	return most
+	return c
 }

@@ -11,7 +11,7 @@
 // sets of victims would be exponential.
 //
 // [Floors] are lower bounds of what it costs to open nodes, and a [Ranking] finds the nodes of the lowest for pods of one class.
-// [FloorsByRules] are shared by preemptors, also of several queues: each ranking leaves out the queues that its preemptors may not evict from.
+// No bound is worked out for nodes that cost more whichever pods leave them, see [shortage.Extremes]. [FloorsByRules] are shared by preemptors, also of several queues: each ranking leaves out the queues that its preemptors may not evict from.
 //
 // Invariants (the rules are in docs/preemption.md):
 //

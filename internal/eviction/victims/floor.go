@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/internal/eviction/shortage"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
@@ -35,23 +36,30 @@ type Floors struct {
 	outdated   []int32
 	isOutdated []bool // by slot
 	mixed      int    // number of nodes with offers of several queues
+	extremes   shortage.Extremes
+	least      [3]int64 // the smallest sum of priorities of an offer, in each part
 	kinds      map[rankingKey]*Ranking
 	bounds     int // in these rankings, about
 }
 
 // nodeOffers are the pods on a node that may be evicted. It does not change: an update makes another.
 type nodeOffers struct {
-	change     int             // position in [Floors.changed], -1 before the first
-	generation uint64          // of the node for which it was last found right
-	evictable  []*cluster.Task // the pods that it was made of
-	staying    []int32         // of each, the pods of its job that stayed then
-	offers     []offer         // the least important first
-	entries    []entry         // in the orders of its queues
+	change     int         // position in [Floors.changed], -1 before the first
+	generation uint64      // of the node for which it was last found right
+	evictable  []evictable // the pods that it was made of
+	offers     []offer     // the least important first
+	entries    []entry     // in the orders of its queues
 	total      resources.Vector
 	future     resources.Vector // of the node
 	least      [3]int64         // the smallest sum of priorities of an offer, in each part
 	// waiting are the queues of gangs that cannot be evicted until another plan has sent its evictions.
 	waiting []*quota.Node
+}
+
+// evictable is a pod, and how many pods of its job stayed when it was looked at.
+type evictable struct {
+	*cluster.Task
+	staying int
 }
 
 // offer is an unprotected pod, or all pods of a gang on the node, with the cost if nothing else is evicted.
@@ -163,14 +171,15 @@ func (f *Floors) outdate(slot int32) {
 func (f *Floors) replace(s *Selector, n *cluster.Node, now *nodeOffers) {
 	if before := f.bySlot[n.Slot]; before != nil {
 		for _, e := range before.entries {
-			f.orderOf(s, e.offer.queue).nodes.Delete(e)
+			f.orderOf(s, e.offer.queue).nodes.Remove(e)
 		}
 		f.count(s, before, -1)
 	}
 	for _, e := range now.entries {
-		f.orderOf(s, e.offer.queue).nodes.ReplaceOrInsert(e)
+		f.orderOf(s, e.offer.queue).nodes.Add(e)
 	}
 	f.count(s, now, 1)
+	f.include(now)
 	now.change = len(f.changed)
 	f.bySlot[n.Slot] = now
 	f.changed = append(f.changed, int32(n.Slot))
@@ -200,7 +209,7 @@ func (o *nodeOffers) isOf(n *cluster.Node) bool {
 		if !t.Status.Yields() {
 			continue
 		}
-		if found == len(o.evictable) || o.evictable[found] != t {
+		if found == len(o.evictable) || o.evictable[found].Task != t {
 			return false
 		}
 		found++
@@ -214,8 +223,8 @@ func (o *nodeOffers) isCurrent(s *Selector, n *cluster.Node) bool {
 	if len(o.waiting) > 0 || !o.isOf(n) {
 		return false
 	}
-	for i, t := range o.evictable {
-		if t.Job != nil && int(o.staying[i]) != t.Job.Staying() {
+	for _, t := range o.evictable {
+		if t.Job != nil && t.staying != t.Job.Staying() {
 			return false
 		}
 	}
@@ -240,12 +249,13 @@ func (f *Floors) concerns(s *Selector, t *cluster.Task) bool {
 // offersOf returns the offers of a node.
 func (f *Floors) offersOf(s *Selector, n *cluster.Node) *nodeOffers {
 	waits := s.waits
-	o := &nodeOffers{generation: n.Generation, future: make(resources.Vector, len(n.Allocatable))}
+	vectors, size := make(resources.Vector, 2*len(n.Allocatable)), len(n.Allocatable)
+	o := &nodeOffers{generation: n.Generation, future: vectors[:size:size], total: vectors[size:]}
 	for d := range o.future {
 		o.future[d] = n.Future(resources.Dim(d))
 	}
 	tasks := n.Tasks()
-	o.evictable, o.offers, o.staying = make([]*cluster.Task, 0, len(tasks)), make([]offer, 0, len(tasks)), make([]int32, 0, len(tasks))
+	o.evictable, o.offers = make([]evictable, 0, len(tasks)), make([]offer, 0, len(tasks))
 	for _, t := range tasks {
 		if !t.Status.Yields() {
 			continue
@@ -254,7 +264,7 @@ func (f *Floors) offersOf(s *Selector, n *cluster.Node) *nodeOffers {
 		if t.Job != nil {
 			staying = t.Job.Staying()
 		}
-		o.evictable, o.staying = append(o.evictable, t), append(o.staying, int32(staying))
+		o.evictable = append(o.evictable, evictable{t, staying})
 		if f.concerns(s, t) {
 			s.waits = false
 			if s.offer(o, t, n.Rank); s.waits {
@@ -264,6 +274,7 @@ func (f *Floors) offersOf(s *Selector, n *cluster.Node) *nodeOffers {
 	}
 	s.waits = waits
 	slices.SortFunc(o.offers, func(a, b offer) int { return cmp.Or(a.compare(&b), cmp.Compare(a.task.UID(), b.task.UID())) })
+	o.entries = make([]entry, 0, min(len(o.offers), fewQueues))
 	for i := range o.offers {
 		o.total.Add(o.offers[i].size)
 		for k, sum := range o.offers[i].cost.sum {
@@ -271,19 +282,16 @@ func (f *Floors) offersOf(s *Selector, n *cluster.Node) *nodeOffers {
 				o.least[k] = sum
 			}
 		}
-		first := o.firstOf(o.offers[i].queue)
-		if first < i {
-			o.offers[i].entry = o.offers[first].entry
-			continue
-		}
-		o.offers[i].entry = int32(len(o.entries))
-		o.entries = append(o.entries, entry{offer: o.cheapest(s.rules, first), slot: int32(n.Slot)})
+		o.enter(s.rules, &o.offers[i], int32(n.Slot))
 	}
 	if !s.rules.RanksJobs() {
 		o.markEnds()
 	}
 	return o
 }
+
+// fewQueues is how many queues most nodes have pods of, at most.
+const fewQueues = 8
 
 // markEnds finds the offers with which the last pods of a job would leave.
 func (o *nodeOffers) markEnds() {
@@ -343,18 +351,15 @@ func (o *nodeOffers) addWhole(r *rules.Rules, made *offer, class rules.Class, le
 	o.offers = append(o.offers, *made)
 }
 
-// firstOf returns the index of the first offer of a queue.
-func (o *nodeOffers) firstOf(queue *quota.Node) int {
-	return slices.IndexFunc(o.offers, func(p offer) bool { return p.queue == queue })
-}
-
-// cheapest returns the cheapest offer of the queue of one of them.
-func (o *nodeOffers) cheapest(r *rules.Rules, of int) *offer {
-	best := &o.offers[of]
-	for i := of + 1; i < len(o.offers); i++ {
-		if p := &o.offers[i]; p.queue == best.queue && p.cost.Compare(&best.cost, &r.EvictionRules) < 0 {
-			best = p
-		}
+// enter puts an offer into the entry of its queue, which is that of its cheapest.
+func (o *nodeOffers) enter(r *rules.Rules, p *offer, slot int32) {
+	at := slices.IndexFunc(o.entries, func(e entry) bool { return e.offer.queue == p.queue })
+	switch {
+	case at < 0:
+		at = len(o.entries)
+		o.entries = append(o.entries, entry{offer: p, slot: slot})
+	case p.cost.Compare(&o.entries[at].offer.cost, &r.EvictionRules) < 0:
+		o.entries[at].offer = p
 	}
-	return best
+	p.entry = int32(at)
 }

@@ -4,18 +4,18 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/google/btree"
-
+	"hekla.sh/hekla/internal/eviction/ordered"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
 )
 
 // order has the nodes with offers of one queue, the node with the cheapest offer first. How far a queue is above its share counts
-// before the priority of its pods and changes with each plan, but it is the same for all pods of the queue.
+// before the priority of its pods and changes with each plan, but it is the same for all pods of the queue. Of most queues only
+// the first node is asked for.
 type order struct {
 	queue   *quota.Node
-	nodes   *btree.BTreeG[entry]
+	nodes   *ordered.Set[entry]
 	at      int // index in [Floors.orders]
 	offers  int // of the queue on all nodes
 	waiting int // on how many nodes a gang of the queue cannot be evicted until another plan has sent its evictions
@@ -27,16 +27,13 @@ type entry struct {
 	slot  int32
 }
 
-// branching is the number of children of a node of the trees. Entries are small.
-const branching = 32
-
 // orderOf returns the order of a queue.
 func (f *Floors) orderOf(s *Selector, queue *quota.Node) *order {
 	if o := f.byQueue[queue]; o != nil {
 		return o
 	}
 	action := s.rules.EvictionRules
-	o := &order{queue: queue, at: len(f.orders), nodes: btree.NewG(branching, func(a, b entry) bool { return a.compare(b, &action) < 0 })}
+	o := &order{queue: queue, at: len(f.orders), nodes: ordered.New(func(a, b entry) int { return a.compare(b, &action) })}
 	f.orders = append(f.orders, o)
 	if f.byQueue == nil {
 		f.byQueue = map[*quota.Node]*order{}
@@ -259,7 +256,8 @@ func (r *Ranking) least(s *Selector, q *rankedQueue) (least bound, ok bool) {
 			return true
 		}
 		if least, ok = r.top(q.heap); ok {
-			if cost := least.cost(); cost.Compare(&e.offer.cost, &s.rules.EvictionRules) <= 0 {
+			floor := r.floors.atLeast(e.offer.cost, r.class.Request)
+			if cost := least.cost(); cost.Compare(&floor, &s.rules.EvictionRules) <= 0 {
 				return false
 			}
 		}
@@ -268,9 +266,9 @@ func (r *Ranking) least(s *Selector, q *rankedQueue) (least bound, ok bool) {
 		return true
 	}
 	if q.last.offer == nil {
-		q.order.nodes.Ascend(look)
+		q.order.nodes.All(look)
 	} else {
-		q.order.nodes.AscendGreaterOrEqual(q.last, look)
+		q.order.nodes.From(q.last, look)
 	}
 	return r.top(q.heap)
 }
@@ -298,7 +296,7 @@ func (r *Ranking) First(s *Selector) (slot int32, floor Cost, ok bool) {
 		if !hasOffers || q.isSpared || r.lackingRight != nil && r.floors.mixed == 0 && s.rules.Queues.NeedsRight(q.order.queue) {
 			continue // no node has pods of another queue that could leave first
 		}
-		if cheapest := countOrder(s.rules, e.offer.cost, q.order.queue); ok && cheapest.Compare(&floor, &s.rules.EvictionRules) >= 0 {
+		if cheapest := countOrder(s.rules, r.floors.atLeast(e.offer.cost, r.class.Request), q.order.queue); ok && cheapest.Compare(&floor, &s.rules.EvictionRules) >= 0 {
 			continue // all its bounds cost as much, and need not be worked out
 		}
 		b, any := r.least(s, q)

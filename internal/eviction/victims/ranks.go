@@ -35,7 +35,7 @@ func rankOf(r *rules.Rules, j *cluster.Job) int64 {
 // rankOffer adds the rank of its job to an offer, which counts before the share of its queue (rule G8).
 func rankOffer(r *rules.Rules, o *offer) {
 	if r.RanksJobs() {
-		o.cost.queue = rankOf(r, o.task.Job)
+		o.cost.queue = o.cost.top[1] // as in rankOf
 	}
 }
 

@@ -1,6 +1,8 @@
 package victims
 
 import (
+	"math"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/eviction/rules"
@@ -32,13 +34,16 @@ type floorsKey struct {
 // than those of all.
 const maxOwn = 4
 
-// For returns the lower bounds for the preemptor of a selector. The keys of evictable are the queues with evictable pods.
-func (f *FloorsByRules) For(s *Selector, evictable map[*quota.Node]int32) *Floors {
+// For returns the lower bounds for the preemptor of a selector. The keys of evictable are the queues with evictable pods. Where victims are
+// compared by rule G8 the bounds are those of one queue, which says as much.
+func (f *FloorsByRules) For(s *Selector, evictable func() map[*quota.Node]int32) *Floors {
 	if f.floors == nil {
 		f.floors, f.own = map[floorsKey]*Floors{}, map[floorsKey]int{}
 	}
 	r := s.rules
-	s.spared = f.spared.Of(r, evictable)
+	if !r.RanksJobs() {
+		s.spared = f.spared.Of(r, evictable)
+	}
 	key := floorsKey{scope: r.Scope, variant: r.Variant()}
 	if r.Guarantees != nil || r.Scope != decision.BetweenQueues {
 		key.priority = r.Preemptor.Priority
@@ -59,7 +64,7 @@ func (f *FloorsByRules) For(s *Selector, evictable map[*quota.Node]int32) *Floor
 		key.isShared = true
 	}
 	if known = f.floors[key]; known == nil {
-		known = &Floors{isShared: key.isShared}
+		known = &Floors{isShared: key.isShared, least: [3]int64{math.MaxInt64, math.MaxInt64, math.MaxInt64}}
 		f.floors[key] = known
 	}
 	return known

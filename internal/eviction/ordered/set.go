@@ -1,0 +1,62 @@
+package ordered
+
+import (
+	"slices"
+
+	"github.com/google/btree"
+)
+
+// Set is a set of items. A function compares them.
+type Set[T any] struct {
+	compare  func(a, b T) int
+	unsorted []T // until tree is made
+	least    T   // of them
+	tree     *btree.BTreeG[T]
+}
+
+// New returns an empty set.
+func New[T any](compare func(a, b T) int) *Set[T] { return &Set[T]{compare: compare} }
+
+// Add adds an item that is not in the set.
+func (s *Set[T]) Add(item T) {
+	if s.tree != nil {
+		s.tree.ReplaceOrInsert(item)
+		return
+	}
+	if len(s.unsorted) == 0 || s.compare(item, s.least) < 0 {
+		s.least = item
+	}
+	s.unsorted = append(s.unsorted, item)
+}
+
+// Remove removes an item.
+func (s *Set[T]) Remove(item T) { s.sorted().Delete(item) }
+
+// Min returns the least item. ok is false if there is none.
+func (s *Set[T]) Min() (least T, ok bool) {
+	if s.tree != nil {
+		return s.tree.Min()
+	}
+	return s.least, len(s.unsorted) > 0
+}
+
+// All visits the items in their order until visit returns false.
+func (s *Set[T]) All(visit func(T) bool) { s.sorted().Ascend(visit) }
+
+// From is All from one item on.
+func (s *Set[T]) From(first T, visit func(T) bool) { s.sorted().AscendGreaterOrEqual(first, visit) }
+
+// branching is the number of children of a node of the tree. Items are small.
+const branching = 32
+
+func (s *Set[T]) sorted() *btree.BTreeG[T] {
+	if s.tree == nil {
+		s.tree = btree.NewG(branching, func(a, b T) bool { return s.compare(a, b) < 0 })
+		slices.SortFunc(s.unsorted, s.compare)
+		for _, item := range s.unsorted {
+			s.tree.ReplaceOrInsert(item)
+		}
+		s.unsorted = nil
+	}
+	return s.tree
+}

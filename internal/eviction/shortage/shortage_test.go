@@ -1,0 +1,66 @@
+package shortage_test
+
+import (
+	"math/bits"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"hekla.sh/hekla/internal/eviction/shortage"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// No set of offers that makes room is smaller than the bounds say.
+func TestBoundsHoldForEverySetOfOffers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		amounts := func(most int64) *rapid.Generator[resources.Vector] {
+			return rapid.Custom(func(t *rapid.T) (v resources.Vector) {
+				for d := range 2 {
+					v.Set(resources.Dim(d), rapid.Int64Range(0, most).Draw(t, "amount"))
+				}
+				return v
+			})
+		}
+		request, future := amounts(12).Draw(t, "request"), amounts(6).Draw(t, "future")
+		offers := rapid.SliceOfN(amounts(5), 1, 7).Draw(t, "offers")
+		var total resources.Vector
+		for _, o := range offers {
+			total.Add(o)
+		}
+		short, isPossible := shortage.Of(request, future, total)
+		for _, o := range offers {
+			for i := range short {
+				short[i].Add(o)
+			}
+		}
+		var x shortage.Extremes
+		x.Include(future, offers...)
+		for set := range 1 << len(offers) {
+			room := future.Clone()
+			for i, o := range offers {
+				if set>>i&1 == 1 {
+					room.Add(o)
+				}
+			}
+			if !request.LessEqual(room) {
+				continue
+			}
+			if !isPossible {
+				t.Fatalf("the offers %b are enough, and all together are said not to be", set)
+			}
+			for i, o := range offers {
+				if set>>i&1 == 1 && int(shortage.MoreBeside(o, short)) > bits.OnesCount(uint(set))-1 {
+					t.Fatalf("the offers %b are enough, and beside number %d at least %d are said to be needed", set, i, shortage.MoreBeside(o, short))
+				}
+			}
+			if count := bits.OnesCount(uint(set)); len(short) > 0 && int(x.MoreBesideAny(request)) > count-1 {
+				t.Fatalf("the offers %b are enough, and at least %d are said to be needed beside the first", set, x.MoreBesideAny(request))
+			}
+		}
+		for i := range short {
+			if isPossible != short[i].IsCovered() {
+				t.Fatalf("possible is %t, and resource %d is covered: %t", isPossible, short[i].Dim, short[i].IsCovered())
+			}
+		}
+	})
+}

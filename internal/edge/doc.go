@@ -26,8 +26,9 @@
 //     loop sees none of them.
 //  8. Of decisions about Workloads the loop learns how they ended. One that does not hold any more is not written.
 //  9. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those about single pods that
-//     wait or have a node come after everything else. Only the newest Event of each pod is kept, few are written while
-//     bindings wait, and beyond a limit they are dropped and counted.
+//     wait or have a node, and about admissions, come after everything else. Only the newest Event of each pod is kept, and of each
+//     Workload the newest of each reason. Few are written while bindings or admissions wait, and beyond a limit they are dropped and
+//     counted.
 //
 // The caches are filled only after leadership is won, so a standby costs almost nothing. The lists with which a leader
 // begins are newer than everything that the leader before it wrote, because they are read from etcd. The price is the time

@@ -18,17 +18,19 @@ import (
 	"k8s.io/utils/clock"
 
 	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 const (
 	// eventWorkers write Events. Each request takes milliseconds, and the limits below are a few hundred a second.
 	eventWorkers = 4
-	// podEventsPerSecond limits the Events about single pods that got a node or wait: one in twenty of the requests that
-	// are allowed by default. While bindings wait, the limit is busyPodEventsPerSecond.
-	podEventsPerSecond, busyPodEventsPerSecond = 100, 10
-	// maxPodEvents is how many of these may wait: ten megabytes, and two minutes of writes. Further ones are dropped and
+	// laterEventsPerSecond limits the Events that come after all other writes: that a pod got a node or waits, and that a Workload was
+	// admitted. It is one in twenty of the requests that are allowed by default. While such writes wait, the limit is
+	// busyLaterEventsPerSecond.
+	laterEventsPerSecond, busyLaterEventsPerSecond = 100, 10
+	// maxLaterEvents is how many of these may wait: ten megabytes, and two minutes of writes. Further ones are dropped and
 	// counted.
-	maxPodEvents = 10_000
+	maxLaterEvents = 10_000
 	// maxEventRequests limits how often an Event is sent if the API server does not accept it. Nothing depends on Events.
 	maxEventRequests = 4
 	// longestNote limits the message of an Event: the most that events.k8s.io accepts, and more than users read.
@@ -45,33 +47,39 @@ type eventWriter struct {
 	core       typedcorev1.CoreV1Interface
 	source     string
 	correlator *record.EventCorrelator
-	isBusy     func() bool // bindings wait
+	isBusy     func() bool // bindings or admissions wait
 	calm, busy flowcontrol.RateLimiter
 	logger     logr.Logger
 	workers    sync.WaitGroup
 
-	mutex    sync.Mutex
-	wake     *sync.Cond
-	few      []*corev1.Event // Events that users wait for; the callers of show limit their number
-	ofPods   []*podEvent
-	byPod    map[types.UID]*podEvent // those of ofPods
-	dropped  uint64
-	isClosed bool
+	mutex     sync.Mutex
+	wake      *sync.Cond
+	few       []*corev1.Event // Events that users wait for; the callers of show limit their number
+	later     []*laterEvent
+	bySubject map[subject]*laterEvent // those of later
+	dropped   uint64
+	isClosed  bool
 }
 
-// podEvent is the newest Event about a pod.
-type podEvent struct {
-	uid   types.UID
-	event *corev1.Event
+// subject is what an Event that may come later is about. Only the newest of each is written.
+type subject struct {
+	uid    types.UID
+	reason string // of those of a Workload, about which each reason is told; "" of pods
+}
+
+// laterEvent is the newest Event about a subject.
+type laterEvent struct {
+	subject subject
+	event   *corev1.Event
 }
 
 func newEventWriter(core typedcorev1.CoreV1Interface, source string, isBusy func() bool, logger logr.Logger) *eventWriter {
 	w := &eventWriter{
-		core: core, source: source, isBusy: isBusy, logger: logger, byPod: map[types.UID]*podEvent{},
+		core: core, source: source, isBusy: isBusy, logger: logger, bySubject: map[subject]*laterEvent{},
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{Clock: clock.RealClock{}, MaxEvents: 1,
 			MessageFunc: func(e *corev1.Event) string { return e.Message }}),
-		calm: flowcontrol.NewTokenBucketRateLimiter(podEventsPerSecond, podEventsPerSecond),
-		busy: flowcontrol.NewTokenBucketRateLimiter(busyPodEventsPerSecond, 1),
+		calm: flowcontrol.NewTokenBucketRateLimiter(laterEventsPerSecond, laterEventsPerSecond),
+		busy: flowcontrol.NewTokenBucketRateLimiter(busyLaterEventsPerSecond, 1),
 	}
 	w.wake = sync.NewCond(&w.mutex)
 	return w
@@ -106,19 +114,27 @@ func (w *eventWriter) show(e *corev1.Event) {
 // tell writes an Event about a pod after all other Events, unless a newer one of the pod replaces it.
 func (w *eventWriter) tell(pod types.NamespacedName, uid types.UID, kind, reason, message string) {
 	regarding := corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: uid}
-	e := w.event(regarding, kind, reason, message)
+	w.putOff(subject{uid: uid}, w.event(regarding, kind, reason, message))
+}
+
+// tellAdmission writes an Event about a Workload after all other Events, unless a newer one with the same reason replaces it.
+func (w *eventWriter) tellAdmission(n decision.Notice) {
+	w.putOff(subject{n.Regarding.UID, n.Reason}, w.event(n.Regarding, n.Type, n.Reason, n.Message))
+}
+
+func (w *eventWriter) putOff(of subject, e *corev1.Event) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if waiting := w.byPod[uid]; waiting != nil {
+	if waiting := w.bySubject[of]; waiting != nil {
 		waiting.event = e
 		return
 	}
-	if len(w.ofPods) >= maxPodEvents {
+	if len(w.later) >= maxLaterEvents {
 		w.dropped++
 		return
 	}
-	waiting := &podEvent{uid: uid, event: e}
-	w.ofPods, w.byPod[uid] = append(w.ofPods, waiting), waiting
+	waiting := &laterEvent{subject: of, event: e}
+	w.later, w.bySubject[of] = append(w.later, waiting), waiting
 	w.wake.Signal()
 }
 
@@ -147,11 +163,11 @@ func cut(message string) string {
 
 // next writes one Event. It returns false after the writer was closed.
 func (w *eventWriter) next(ctx context.Context) bool {
-	e, isOfPod := w.take()
+	e, isLater := w.take()
 	if e == nil {
 		return false
 	}
-	if isOfPod {
+	if isLater {
 		limit := w.calm
 		if w.isBusy() {
 			limit = w.busy
@@ -195,7 +211,7 @@ func (w *eventWriter) next(ctx context.Context) bool {
 }
 
 // take waits for an Event; nil says that the writer is closed.
-func (w *eventWriter) take() (e *corev1.Event, isOfPod bool) {
+func (w *eventWriter) take() (e *corev1.Event, isLater bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	for {
@@ -205,10 +221,10 @@ func (w *eventWriter) take() (e *corev1.Event, isOfPod bool) {
 		case len(w.few) > 0:
 			e, w.few = w.few[0], w.few[1:]
 			return e, false
-		case len(w.ofPods) > 0:
-			first := w.ofPods[0]
-			w.ofPods[0], w.ofPods = nil, w.ofPods[1:]
-			delete(w.byPod, first.uid)
+		case len(w.later) > 0:
+			first := w.later[0]
+			w.later[0], w.later = nil, w.later[1:]
+			delete(w.bySubject, first.subject)
 			return first.event, true
 		}
 		w.wake.Wait()

@@ -25,6 +25,9 @@ const (
 	// statusWorkers is the number of writers for PodGroups and queues, and again for the conditions of pods. They are
 	// separate, so that the conditions of ten thousand waiting pods do not delay the phase of a PodGroup.
 	statusWorkers = 3
+	// admissionWorkers is the number of writers for Workloads. A job starts only after its Workload is written, so they are as many as
+	// keep an API server busy.
+	admissionWorkers = 16
 	// busyShare is the part of the allowed requests that statuses may use for which pods wait, while binds wait: one in twenty, a
 	// hundred a second by default. Less would delay the next jobs: their pods are created only after their new phase is written.
 	busyShare = 20
@@ -55,11 +58,12 @@ type OutboxOptions struct {
 
 // Outbox carries out decisions.
 type Outbox struct {
-	options OutboxOptions
-	binder  *binder.Binder
-	plans   *plans.Executor
-	jobs    *status.Writer // PodGroups and queues
-	pods    *status.Writer
+	options   OutboxOptions
+	binder    *binder.Binder
+	plans     *plans.Executor
+	jobs      *status.Writer // PodGroups and queues
+	pods      *status.Writer
+	workloads *status.Writer
 
 	events        *eventWriter
 	eventLimit    flowcontrol.RateLimiter
@@ -83,9 +87,10 @@ func NewOutbox(clients *apiserver.Clients, options OutboxOptions) *Outbox {
 	}
 	o.binder = binder.New(clients.Bindings, binder.Options{Settle: o.settle, Finished: o.finished, BackOff: backOff, Logger: options.Logger})
 	trickle := clients.Share(busyShare)
-	o.events = newEventWriter(clients.Core.CoreV1(), options.Name, o.binder.IsBusy, options.Logger)
+	o.events = newEventWriter(clients.Core.CoreV1(), options.Name, func() bool { return o.binder.IsBusy() || o.workloads.IsBusy() }, options.Logger)
 	o.jobs = status.New(clients, trickle, o.binder.IsBusy, options.Logger)
 	o.pods = status.New(clients, trickle, o.binder.IsBusy, options.Logger)
+	o.workloads = status.New(clients, trickle, o.binder.IsBusy, options.Logger)
 	o.plans = plans.New(clients, plans.Options{
 		Record: func(group decision.GroupStatus, told func(error) bool) { o.jobs.PutObserved(status.Group(group), told) },
 		Fail:   options.Fail, Evicted: o.evicted, IsBusy: o.binder.IsBusy, Logger: options.Logger,
@@ -100,6 +105,7 @@ func (o *Outbox) Start(ctx context.Context) {
 	o.plans.Start(ctx)
 	o.jobs.Start(ctx, statusWorkers)
 	o.pods.Start(ctx, statusWorkers)
+	o.workloads.Start(ctx, admissionWorkers)
 	o.events.start(ctx)
 }
 
@@ -237,6 +243,7 @@ func (o *Outbox) Drain(ctx context.Context) error {
 	o.isClosed.Store(true)
 	o.jobs.Close()
 	o.pods.Close()
+	o.workloads.Close()
 	plansIdle, bindsIdle := o.plans.Close(), o.binder.Close()
 	var err error
 	for _, idle := range []<-chan struct{}{bindsIdle, plansIdle} {
@@ -261,6 +268,7 @@ func (o *Outbox) Wait() {
 	o.plans.Wait()
 	o.jobs.Wait()
 	o.pods.Wait()
+	o.workloads.Wait()
 	o.events.workers.Wait()
 }
 
@@ -283,10 +291,11 @@ type OutboxStats struct {
 
 // Stats returns the current numbers.
 func (o *Outbox) Stats() OutboxStats {
-	s := OutboxStats{StatusesWaiting: o.jobs.Waiting() + o.pods.Waiting(), EventsDropped: o.droppedEvents.Load() + o.events.droppedCount()}
+	s := OutboxStats{StatusesWaiting: o.jobs.Waiting() + o.pods.Waiting() + o.workloads.Waiting(),
+		EventsDropped: o.droppedEvents.Load() + o.events.droppedCount()}
 	s.Waiting, s.InFlight, s.Repeated = o.binder.Stats()
 	s.Plans, s.StepsWaiting, s.StepsInFlight, s.StepsRepeated = o.plans.Stats()
-	for _, w := range []*status.Writer{o.jobs, o.pods} {
+	for _, w := range []*status.Writer{o.jobs, o.pods, o.workloads} {
 		written, failed := w.Counts()
 		s.StatusesWritten += written
 		s.StatusesFailed += failed

@@ -6,6 +6,7 @@ import (
 
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/edge/status"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
@@ -22,10 +23,14 @@ func (o *Outbox) writeWorkload(d *decision.WorkloadStatus) {
 		}
 		o.options.Workload(cache.WorkloadWritten{Workload: d.Workload, UID: d.UID, Number: d.Number, Version: version})
 		for _, n := range d.Events {
-			o.Show(n)
+			if n.Reason == v1beta2.ReasonQuotaReserved || n.Reason == v1beta2.ReasonAdmitted {
+				o.events.tellAdmission(n)
+			} else {
+				o.Show(n)
+			}
 		}
 	}
-	o.jobs.Put(change)
+	o.workloads.Put(change)
 }
 
 // recordPlan records for which Workloads others are about to be evicted. That it was recorded the loop sees by the annotation.
@@ -37,7 +42,7 @@ func (o *Outbox) recordPlan(d *decision.WorkloadPlan) {
 			o.options.Workload(cache.WorkloadFailed{Workload: d.Workload, UID: d.UID, At: time.Now()})
 		}
 	}
-	o.jobs.Put(change)
+	o.workloads.Put(change)
 }
 
 // failWorkload logs what the API server refuses, which another permission or setting may mend. That Workloads change is no error.

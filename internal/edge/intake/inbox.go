@@ -381,8 +381,8 @@ func (i *Inbox) Refuse(e cache.BindFailed) {
 // Workload reports to the loop what became of a decision about a Workload; it is for [OutboxOptions].
 func (i *Inbox) Workload(e cache.Event) {
 	switch e := e.(type) {
-	case cache.WorkloadWritten:
-		i.queue.add(objectKey{workloadResultKind, e.Workload.Namespace, e.Workload.Name}, e, false)
+	case cache.WorkloadWritten: // it is as was decided
+		i.queue.addLater(objectKey{workloadResultKind, e.Workload.Namespace, e.Workload.Name}, e)
 	case cache.WorkloadFailed:
 		kind := workloadResultKind
 		if e.Number == 0 { // that of a status must not take its place

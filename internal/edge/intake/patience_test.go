@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -28,7 +30,23 @@ func TestUpdatesThatChangeNothingToDecideCanWait(t *testing.T) {
 			return g
 		}
 	}
-	before, beforeGroup := pod(func(*corev1.Pod) {}), group(func(*schedulingv1beta1.PodGroup) {})
+	workload := func(change func(*v1beta2.Workload)) func() object {
+		return func() object {
+			w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "w", UID: "4", Generation: 1},
+				Status: v1beta2.WorkloadStatus{AdmissionChecks: []v1beta2.AdmissionCheckState{{Name: "c", State: v1beta2.CheckPending}}}}
+			change(w)
+			return w
+		}
+	}
+	reserved := func(w *v1beta2.Workload) { conditions.Reserve(w, "cq", time.Time{}) }
+	admitted := func(w *v1beta2.Workload) { reserved(w); conditions.Admit(w, time.Time{}) }
+	also := func(change func(*v1beta2.Workload)) func(*v1beta2.Workload) {
+		return func(w *v1beta2.Workload) { admitted(w); change(w) }
+	}
+	ready := func(w *v1beta2.Workload) {
+		conditions.Set(w, v1beta2.PodsReady, true, v1beta2.ReasonStarted, "", time.Time{})
+	}
+	before, beforeGroup, beforeWorkload := pod(func(*corev1.Pod) {}), group(func(*schedulingv1beta1.PodGroup) {}), workload(func(*v1beta2.Workload) {})
 	for name, test := range map[string]struct {
 		before, now func() object
 		want        bool
@@ -46,7 +64,19 @@ func TestUpdatesThatChangeNothingToDecideCanWait(t *testing.T) {
 		"the minimum of a group":   {beforeGroup, group(func(g *schedulingv1beta1.PodGroup) { g.Generation++ }), false},
 		"a group without generation": {group(func(g *schedulingv1beta1.PodGroup) { g.Generation = 0 }),
 			group(func(g *schedulingv1beta1.PodGroup) { g.Generation = 0 }), false},
-		"a node": {func() object { return &corev1.Node{} }, func() object { return &corev1.Node{} }, false},
+		"a Workload has quota":      {beforeWorkload, workload(reserved), true},
+		"a Workload is admitted":    {workload(reserved), workload(admitted), true},
+		"a Workload waits":          {beforeWorkload, workload(func(w *v1beta2.Workload) { conditions.Pend(w, "why", "", time.Time{}) }), false},
+		"a Workload is to stop":     {workload(admitted), workload(also(func(w *v1beta2.Workload) { conditions.Evict(w, "why", "", "", time.Time{}) })), false},
+		"a Workload has ended":      {workload(admitted), workload(also(func(w *v1beta2.Workload) { conditions.Finish(w, "why", "", time.Time{}) })), false},
+		"a Workload has lost quota": {workload(admitted), beforeWorkload, false},
+		"a check of a Workload":     {workload(reserved), workload(func(w *v1beta2.Workload) { reserved(w); w.Status.AdmissionChecks[0].State = v1beta2.CheckReady }), false},
+		"a pod of a Workload has ended": {workload(admitted), workload(also(func(w *v1beta2.Workload) {
+			w.Status.ReclaimablePods = []v1beta2.ReclaimablePod{{Name: "main", Count: 1}}
+		})), false},
+		"the pods of a Workload are ready": {workload(admitted), workload(also(ready)), false},
+		"another priority of a Workload":   {workload(admitted), workload(also(func(w *v1beta2.Workload) { w.Generation++ })), false},
+		"a node":                           {func() object { return &corev1.Node{} }, func() object { return &corev1.Node{} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			slimmer, objects := newSlimmer(), []object{}

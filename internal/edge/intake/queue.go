@@ -144,10 +144,12 @@ func (q *eventQueue) set(o object)    { q.add(keyOf(o), cache.Set{Object: o}, fa
 func (q *eventQueue) delete(o object) { q.add(keyOf(o), cache.Delete{Object: o}, true) }
 
 // setLater is set for a state that can wait for [patience].
-func (q *eventQueue) setLater(o object) {
+func (q *eventQueue) setLater(o object) { q.addLater(keyOf(o), cache.Set{Object: o}) }
+
+func (q *eventQueue) addLater(k objectKey, e cache.Event) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	q.put(keyOf(o), cache.Set{Object: o}, false)
+	q.put(k, e, false)
 	if !q.isTimed {
 		q.isTimed = true
 		time.AfterFunc(patience, q.endPatience)

@@ -354,6 +354,9 @@ func (w *Writer) Waiting() int {
 	return count
 }
 
+// IsBusy reports whether a change waits for a worker.
+func (w *Writer) IsBusy() bool { return w.queue.Len() > 0 }
+
 // Close ends the intake, and drops what waits.
 func (w *Writer) Close() { w.queue.ShutDown() }
 

@@ -31,11 +31,12 @@ var controllerNames = []string{
 	job.Name, podgroup.Name, queue.Name, jobflow.Name, jobtemplate.Name, hypernode.Name, cronjob.Name, garbagecollector.Name, workload.Name,
 }
 
-// Volcano has no flags for these. A JobFlow or a JobTemplate is looked at in no time: its Jobs do the work.
+// Volcano has no flags for these. A JobFlow or a JobTemplate is looked at in no time: its Jobs do the work. Thousands of Workloads may be
+// admitted at a time, and each job is started by a request.
 const (
 	jobFlowWorkers     = 5
 	jobTemplateWorkers = 2
-	workloadWorkers    = 5
+	workloadWorkers    = 10
 )
 
 // options are the values of the flags.

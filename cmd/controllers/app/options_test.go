@@ -30,7 +30,7 @@ func parse(t *testing.T, arguments ...string) *options {
 func TestTheControllersAreChosenByName(t *testing.T) {
 	all := controllers.Options{
 		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, CronJobWorkers: 3, GarbageWorkers: 1, HyperNodes: true,
-		JobFlowWorkers: 5, JobTemplateWorkers: 2, WorkloadWorkers: 5,
+		JobFlowWorkers: 5, JobTemplateWorkers: 2, WorkloadWorkers: 10,
 		SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true, DefaultQueue: "default",
 		DiscoveryConfigMap:      types.NamespacedName{Namespace: "volcano-system", Name: "volcano-controller-configmap"},
 		SchedulerConfigMap:      types.NamespacedName{Namespace: "volcano-system", Name: "volcano-scheduler-configmap"},

@@ -5,7 +5,9 @@
 // Invariants:
 //
 //  1. Every Event carries the times of its first and last occurrence and a count: what is made through events.k8s.io/v1 must not,
-//     and then kubectl cannot sort by them and scripts read nothing.
+//     and then kubectl cannot sort by them and scripts read nothing. The times are those of what happened, however late it is written.
+//  2. Events do not take the API server from what the controllers are there for: of each controller few are written in a second
+//     after a first burst. Warnings come first. Beyond a limit they are dropped.
 //
 // It must not know any controller or kind.
 package recorder

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/record"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"k8s.io/client-go/tools/events"
 )
 
 // sink keeps what a recorder writes, as the API server would.
@@ -51,23 +51,17 @@ func (s *sink) now() (events []*corev1.Event, creates, patches int) {
 	return events, s.creates, s.patches
 }
 
-// source is a manager that can do nothing but make recorders, as controller-runtime makes them.
-type source struct {
-	manager.Manager
-	broadcaster record.EventBroadcaster
-}
-
-func (s source) GetEventRecorderFor(name string) record.EventRecorder {
-	return s.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: name})
-}
-
-func newSource(t *testing.T) (source, *sink) {
+// newRecorder returns a recorder, and where its Events go.
+func newRecorder(t *testing.T, name string) (events.EventRecorder, *sink) {
 	t.Helper()
-	s := source{broadcaster: record.NewBroadcaster()}
-	t.Cleanup(s.broadcaster.Shutdown)
 	into := &sink{stored: map[string]*corev1.Event{}}
-	s.broadcaster.StartRecordingToSink(into)
-	return s, into
+	o := newOutlet(into, logr.Discard())
+	recorder, stop := o.recorder(scheme.Scheme, name)
+	var runs sync.WaitGroup
+	runs.Go(func() { o.run(t.Context()) })
+	t.Cleanup(runs.Wait) // after the context has ended
+	t.Cleanup(stop)
+	return recorder, into
 }
 
 func subject(name string) *corev1.Pod {
@@ -91,9 +85,9 @@ func (s *sink) await(t *testing.T, writes int) []*corev1.Event {
 
 // Scripts sort by lastTimestamp, and read who said it from source.
 func TestAnEventHasItsTimesAndItsSource(t *testing.T) {
-	from, into := newSource(t)
+	recorder, into := newRecorder(t, "job-controller")
 	began := time.Now().Add(-time.Second)
-	For(from, "job-controller").Eventf(subject("p"), subject("related"), corev1.EventTypeWarning, "FailedCreate", "CreatePods", "pod %s: %d left", "p", 3)
+	recorder.Eventf(subject("p"), subject("related"), corev1.EventTypeWarning, "FailedCreate", "CreatePods", "pod %s: %d left", "p", 3)
 	event := into.await(t, 1)[0]
 	if event.FirstTimestamp.IsZero() || event.LastTimestamp.Before(&metav1.Time{Time: began}) || !event.FirstTimestamp.Equal(&event.LastTimestamp) {
 		t.Errorf("the times are %s and %s", event.FirstTimestamp, event.LastTimestamp)
@@ -109,8 +103,8 @@ func TestAnEventHasItsTimesAndItsSource(t *testing.T) {
 
 // A percent sign in a note without arguments, such as what an API server said, is none of a format.
 func TestANoteIsFormattedOnce(t *testing.T) {
-	from, into := newSource(t)
-	For(from, "c").Eventf(subject("p"), nil, corev1.EventTypeNormal, "Said", "Say", "%s", "100%d of it")
+	recorder, into := newRecorder(t, "c")
+	recorder.Eventf(subject("p"), nil, corev1.EventTypeNormal, "Said", "Say", "%s", "100%d of it")
 	if event := into.await(t, 1)[0]; event.Message != "100%d of it" {
 		t.Errorf("the message is %q", event.Message)
 	}
@@ -118,8 +112,7 @@ func TestANoteIsFormattedOnce(t *testing.T) {
 
 // What is said again is one Event that counts and has a later lastTimestamp, not a second.
 func TestWhatIsSaidAgainIsCounted(t *testing.T) {
-	from, into := newSource(t)
-	recorder := For(from, "c")
+	recorder, into := newRecorder(t, "c")
 	const times = 5
 	for i := range times {
 		recorder.Eventf(subject("p"), nil, corev1.EventTypeWarning, "Failed", "Try", "it failed")
@@ -140,8 +133,7 @@ func TestWhatIsSaidAgainIsCounted(t *testing.T) {
 // The number of different Events about one object is limited, so that a tenant's object cannot cause Events without end.
 // Events about other objects do not wait for them.
 func TestOneObjectCannotFloodTheAPIServer(t *testing.T) {
-	from, into := newSource(t)
-	recorder := For(from, "c")
+	recorder, into := newRecorder(t, "c")
 	const said = 200
 	for i := range said {
 		recorder.Eventf(subject("loud"), nil, corev1.EventTypeWarning, fmt.Sprintf("Reason%d", i), "Try", "number %d", i)

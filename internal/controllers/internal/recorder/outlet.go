@@ -1,0 +1,162 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+const (
+	// eventsPerSecond limits the Events of a controller after the first eventsAtOnce. An Event costs the API server as much as the start
+	// of a job, so that without a limit thousands of jobs would start a third slower. Users of few jobs wait for no Event.
+	eventsPerSecond, eventsAtOnce = 20, 100
+	// maxWaiting is how many Events may wait: ten megabytes, and eight minutes of writes. Further ones are dropped.
+	maxWaiting = 10_000
+	// maxRequests limits how often an Event is sent to an API server that does not answer, each time after a longer pause.
+	maxRequests = 4
+	firstPause  = time.Second
+)
+
+// outlet keeps Events until they are sent. Warnings are sent first.
+type outlet struct {
+	sink   record.EventSink
+	limit  flowcontrol.RateLimiter
+	logger logr.Logger
+
+	mutex            sync.Mutex
+	wake             *sync.Cond
+	warnings, others []*waiting
+	created          map[types.NamespacedName]*waiting // those that are still to be created
+	isClosed         bool
+}
+
+// waiting is an Event that is to be sent.
+type waiting struct {
+	event *corev1.Event
+	patch []byte // what has changed of one that exists; nil if it is to be created
+}
+
+func newOutlet(sink record.EventSink, logger logr.Logger) *outlet {
+	o := &outlet{sink: sink, logger: logger, limit: flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce),
+		created: map[types.NamespacedName]*waiting{}}
+	o.wake = sync.NewCond(&o.mutex)
+	return o
+}
+
+// Create implements [record.EventSink].
+func (o *outlet) Create(event *corev1.Event) (*corev1.Event, error) { return o.put(event, nil) }
+
+// Update implements [record.EventSink].
+func (o *outlet) Update(event *corev1.Event) (*corev1.Event, error) { return o.put(event, nil) }
+
+// Patch implements [record.EventSink].
+func (o *outlet) Patch(event *corev1.Event, patch []byte) (*corev1.Event, error) {
+	return o.put(event, patch)
+}
+
+// put keeps an Event to be sent. One that is not created yet is created as it is last.
+func (o *outlet) put(event *corev1.Event, patch []byte) (*corev1.Event, error) {
+	name := types.NamespacedName{Namespace: event.Namespace, Name: event.Name}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if before := o.created[name]; before != nil {
+		before.event = event
+		return event, nil
+	}
+	if len(o.warnings)+len(o.others) >= maxWaiting {
+		o.logger.V(1).Info("An Event was dropped: too many wait", "object", event.InvolvedObject, "reason", event.Reason)
+		return event, nil
+	}
+	w := &waiting{event, patch}
+	if patch == nil {
+		o.created[name] = w
+	}
+	if event.Type == corev1.EventTypeWarning {
+		o.warnings = append(o.warnings, w)
+	} else {
+		o.others = append(o.others, w)
+	}
+	o.wake.Signal()
+	return event, nil
+}
+
+// run sends Events until the context ends.
+func (o *outlet) run(ctx context.Context) {
+	context.AfterFunc(ctx, func() {
+		o.mutex.Lock()
+		defer o.mutex.Unlock()
+		o.isClosed = true
+		o.wake.Broadcast()
+	})
+	for o.await() && o.limit.Wait(ctx) == nil {
+		o.send(ctx, o.take())
+	}
+}
+
+// await waits for an Event. It reports false when there will be no more.
+func (o *outlet) await() bool {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	for !o.isClosed && len(o.warnings)+len(o.others) == 0 {
+		o.wake.Wait()
+	}
+	return !o.isClosed
+}
+
+// take returns the Event that is sent next. There is one.
+func (o *outlet) take() waiting {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	from := &o.others
+	if len(o.warnings) > 0 {
+		from = &o.warnings
+	}
+	w := (*from)[0]
+	(*from)[0], *from = nil, (*from)[1:]
+	if w.patch == nil {
+		delete(o.created, types.NamespacedName{Namespace: w.event.Namespace, Name: w.event.Name})
+	}
+	return *w
+}
+
+// send sends an Event, again if the API server does not answer.
+func (o *outlet) send(ctx context.Context, w waiting) {
+	pause := firstPause
+	for requests := 1; ; requests++ {
+		err := o.request(w)
+		var answer apierrors.APIStatus
+		switch {
+		case err == nil:
+			return
+		case errors.As(err, &answer) || requests == maxRequests:
+			o.logger.V(1).Info("An Event was not written", "object", w.event.InvolvedObject, "reason", w.event.Reason, "error", err.Error())
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+			pause *= 2
+		}
+	}
+}
+
+func (o *outlet) request(w waiting) error {
+	if w.patch != nil {
+		if _, err := o.sink.Patch(w.event, w.patch); !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	// It is the first of its kind, or the one before has expired.
+	w.event.ResourceVersion = ""
+	_, err := o.sink.Create(w.event)
+	return err
+}

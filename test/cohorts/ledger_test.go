@@ -24,9 +24,8 @@ type account struct {
 	subtree, local, used int64
 }
 
-// accounts are those of a flavor, by the names of ClusterQueues, with what Workloads are charged. If isGone is given, these do not count, and
-// those for whom they leave do.
-func (w *walk) accounts(flavor string, instead *v1beta2.Workload, isGone map[string]bool) map[string]*account {
+// accounts are those of a flavor, by the names of ClusterQueues, with what Workloads hold.
+func (w *walk) accounts(flavor string, instead *v1beta2.Workload) map[string]*account {
 	cohorts, queues, parents := map[string]*account{}, map[string]*account{}, map[*account]string{}
 	cohortOf := func(name string) *account {
 		if cohorts[name] == nil {
@@ -57,12 +56,6 @@ func (w *walk) accounts(flavor string, instead *v1beta2.Workload, isGone map[str
 	for _, o := range w.Workloads() {
 		if instead != nil && o.Name == instead.Name {
 			o = instead
-		}
-		if isGone[o.Name] {
-			continue
-		}
-		if isGone != nil && heldBy(o) == "" {
-			o = planned(o)
 		}
 		if q := queues[heldBy(o)]; q != nil {
 			q.used += chargedFor(o, flavor)
@@ -224,11 +217,11 @@ func (w *walk) overdrawn(o *v1beta2.Workload) string {
 		if chargedFor(o, flavor) == 0 {
 			continue
 		}
-		a := w.accounts(flavor, o, nil)[heldBy(o)]
+		a := w.accounts(flavor, o)[heldBy(o)]
 		if a == nil {
 			return "its ClusterQueue does not exist"
 		}
-		if left := a.left(); left < 0 && w.accounts(flavor, o, w.leaving())[heldBy(o)].left() < 0 {
+		if left := a.left(); left < 0 {
 			return fmt.Sprintf("%s then has %d of %s left beside %s", a.name, left, flavor, w.holders(o))
 		}
 	}

@@ -44,7 +44,8 @@ type Cycle struct {
 	standing map[*workload.Nomination]bool // those of blocked heads
 	victims  []workload.Victim
 	gone     map[*workload.Workload]bool
-	more     bool // another round may decide more
+	planned  []*workload.Nomination // who is charged, and starts when victims have left
+	more     bool                   // another round may decide more
 }
 
 // Run runs the rounds of a cycle. Who was refused because quota was withheld for a blocked head is tried again at its end,
@@ -73,7 +74,7 @@ func (c *Cycle) Run() workload.Rounds {
 
 // Round decides about one head of each queue. It reports whether another round may decide more.
 func (c *Cycle) Round() bool {
-	c.victims, c.gone, c.more = nil, nil, false
+	c.victims, c.gone, c.planned, c.more = nil, nil, nil, false
 	c.review()
 	var order []*workload.Nomination
 	heads := c.Queues.Heads()
@@ -117,11 +118,15 @@ func (c *Cycle) decide(n *workload.Nomination) {
 	deferred, ok := false, true
 	parts := n.Assignment.Parts()
 	isFit := n.Assignment.Mode == workload.Fit
-	if c.overlaps(n) || isFit && !c.Nodes.CanPlace(n.Workload, parts) {
+	switch {
+	case c.overlaps(n), isFit && !c.Nodes.CanPlace(n.Workload, parts):
 		if deferred, ok = c.reassign(n); ok {
 			parts = n.Assignment.Parts()
 			isFit = false
 		}
+	case isFit && !c.hasQuota(n):
+		deferred, isFit = true, false
+		c.awaitVictims(n)
 	}
 	if !ok || !c.commit(n, parts, isFit) {
 		c.skip(n)
@@ -180,11 +185,32 @@ func (c *Cycle) reassign(n *workload.Nomination) (deferred, ok bool) {
 		c.Rules.Gone = nil
 	})
 	if ok {
-		for _, v := range c.victims {
-			n.WaitsFor = append(n.WaitsFor, v.Workload)
-		}
+		c.awaitVictims(n)
 	}
 	return deferred, ok
+}
+
+// awaitVictims has a nomination wait until the round's victims have left.
+func (c *Cycle) awaitVictims(n *workload.Nomination) {
+	for _, v := range c.victims {
+		n.WaitsFor = append(n.WaitsFor, v.Workload)
+	}
+}
+
+// hasQuota reports whether there is quota for a fit beside all that is held now: the round's victims hold theirs until they have left, and
+// those for whom they leave hold nothing before. If only the victims' quota is missing, the fit is deferred as for nodes.
+func (c *Cycle) hasQuota(n *workload.Nomination) (has bool) {
+	if len(c.victims) == 0 {
+		return true
+	}
+	for _, p := range c.planned {
+		p.Queue.Release(p.Assignment.Usage)
+	}
+	has = n.Queue.Fits(n.Assignment.Usage)
+	for i := len(c.planned) - 1; i >= 0; i-- {
+		c.planned[i].Queue.Charge(c.planned[i].Assignment.Usage)
+	}
+	return has
 }
 
 // without does something as if Workloads had left.
@@ -223,6 +249,9 @@ func (c *Cycle) book(n *workload.Nomination, isFit bool) {
 	delete(c.begun, w)
 	c.unblock(w)
 	w.Cursor, w.Planned, w.Reserved = nil, !isFit, c.Now
+	if !isFit {
+		c.planned = append(c.planned, n)
+	}
 	for _, v := range n.Victims {
 		v.Evicted = true
 		v.EvictedFor(w)

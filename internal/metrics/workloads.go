@@ -12,6 +12,8 @@ import (
 type admissions struct {
 	attempts   *prometheus.CounterVec
 	took       *prometheus.HistogramVec
+	byLocal    *prometheus.CounterVec // the same of the Workloads of a LocalQueue
+	tookLocal  *prometheus.HistogramVec
 	rounds     prometheus.Observer
 	nodeMisses *prometheus.CounterVec
 
@@ -26,12 +28,19 @@ const (
 
 func (m *Metrics) newAdmissions() admissions {
 	const kueue = "kueue"
-	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: kueue, Name: "admission_attempt_duration_seconds",
-		Help: "Duration of an attempt to admit workloads.", Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15)}, []string{"result"})
+	duration := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: kueue, Name: name, Help: help,
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15)}, labels)
+	}
+	took := duration("admission_attempt_duration_seconds", "Duration of an attempt to admit workloads.", "result")
+	tookLocal := duration("local_queue_admission_attempt_duration_seconds", "Duration of an attempt in which workloads of the local queue were tried.",
+		"name", "namespace", "result")
 	rounds := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: hekla, Name: "admit_rounds",
 		Help: "Rounds of heads in a cycle that tries workloads.", Buckets: prometheus.ExponentialBuckets(1, 2, 12)})
-	m.registry.MustRegister(took, rounds)
-	a := admissions{took: took, rounds: rounds,
+	m.registry.MustRegister(took, tookLocal, rounds)
+	a := admissions{took: took, tookLocal: tookLocal, rounds: rounds,
+		byLocal: m.counter(kueue, "local_queue_admission_attempts_total",
+			"Attempts in which workloads of the local queue were tried: success if at least one got quota, else inadmissible.", "name", "namespace", "result"),
 		attempts: m.counter(kueue, "admission_attempts_total", "Cycles that tried to admit workloads: success if at least one got quota, else inadmissible.", "result"),
 		nodeMisses: m.counter(hekla, "admit_node_misses_total", "Workloads that were refused because of nodes although there was quota.",
 			"cluster_queue")}
@@ -44,18 +53,30 @@ func (m *Metrics) newAdmissions() admissions {
 // Workloads counts an attempt to admit Workloads, after the action that made it was observed. A cycle in which none was tried is no
 // attempt.
 func (m *Metrics) Workloads(t *workloads.Tally) {
+	a := &m.admissions
+	for _, q := range t.Gone {
+		a.byLocal.DeletePartialMatch(prometheus.Labels{"name": q.Name, "namespace": q.Namespace})
+		a.tookLocal.DeletePartialMatch(prometheus.Labels{"name": q.Name, "namespace": q.Namespace})
+	}
 	if t.Rounds == 0 {
 		return
 	}
-	result := attemptFailed
-	if t.Reserved > 0 {
-		result = attemptSucceeded
-	}
-	a := &m.admissions
+	result := resultOf(t.Reserved > 0)
 	a.attempts.WithLabelValues(result).Inc()
 	a.took.WithLabelValues(result).Observe(a.lasted.Seconds())
 	a.rounds.Observe(float64(t.Rounds))
 	for queue, count := range t.NodeMisses {
 		a.nodeMisses.WithLabelValues(queue).Add(float64(count))
 	}
+	for q, isReserved := range t.LocalQueues {
+		a.byLocal.WithLabelValues(q.Name, q.Namespace, resultOf(isReserved)).Inc()
+		a.tookLocal.WithLabelValues(q.Name, q.Namespace, resultOf(isReserved)).Observe(a.lasted.Seconds())
+	}
+}
+
+func resultOf(isReserved bool) string {
+	if isReserved {
+		return attemptSucceeded
+	}
+	return attemptFailed
 }

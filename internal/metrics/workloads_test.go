@@ -3,6 +3,8 @@ package metrics
 import (
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"hekla.sh/hekla/pkg/cluster/workloads"
 )
 
@@ -10,12 +12,20 @@ func TestAttemptsToAdmitWorkloadsAreCounted(t *testing.T) {
 	m := New()
 	m.Workloads(&workloads.Tally{}) // none was tried
 	m.Observe("action", "admit")()
-	m.Workloads(&workloads.Tally{Rounds: 3, Reserved: 2, NodeMisses: map[string]int{"q": 1}})
-	m.Workloads(&workloads.Tally{Rounds: 1, NodeMisses: map[string]int{"q": 2}})
+	a, b := types.NamespacedName{Namespace: "lab", Name: "a"}, types.NamespacedName{Namespace: "lab", Name: "b"}
+	m.Workloads(&workloads.Tally{Rounds: 3, Reserved: 2, NodeMisses: map[string]int{"q": 1}, LocalQueues: map[types.NamespacedName]bool{a: true, b: false}})
+	m.Workloads(&workloads.Tally{Rounds: 1, NodeMisses: map[string]int{"q": 2}, LocalQueues: map[types.NamespacedName]bool{b: false}})
 	expect(t, m, "kueue_admission_attempts_total", map[string]string{
 		`kueue_admission_attempts_total{result="success"}`: "1", `kueue_admission_attempts_total{result="inadmissible"}`: "1"})
 	expect(t, m, "hekla_admit_node_misses_total", map[string]string{`hekla_admit_node_misses_total{cluster_queue="q"}`: "3"})
 	expect(t, m, "hekla_admit_rounds_sum", map[string]string{"hekla_admit_rounds_sum": "4"})
 	expect(t, m, "kueue_admission_attempt_duration_seconds_count", map[string]string{
 		`kueue_admission_attempt_duration_seconds_count{result="success"}`: "1", `kueue_admission_attempt_duration_seconds_count{result="inadmissible"}`: "1"})
+	const attempts, took = "kueue_local_queue_admission_attempts_total", "kueue_local_queue_admission_attempt_duration_seconds_count"
+	ofA, ofB := `{name="a",namespace="lab",result="success"}`, `{name="b",namespace="lab",result="inadmissible"}`
+	expect(t, m, attempts, map[string]string{attempts + ofA: "1", attempts + ofB: "2"})
+	expect(t, m, took, map[string]string{took + ofA: "1", took + ofB: "2"})
+	m.Workloads(&workloads.Tally{Gone: []types.NamespacedName{b}})
+	expect(t, m, attempts, map[string]string{attempts + ofA: "1"})
+	expect(t, m, took, map[string]string{took + ofA: "1"})
 }

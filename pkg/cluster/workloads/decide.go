@@ -17,13 +17,15 @@ type eviction struct {
 	reason, message string
 	preempted       string // the reason of the condition Preempted, "" if it is not evicted for another
 	by              *Entry // for whom; nil if for none
+	hasFailed       bool   // the Workload could not be told
 }
 
 // Decide takes in what became of a nomination. The rounds have charged it in the queues already. nodes are those that its pods
 // get, by pod set in the order of the Workload's; of one that was refused they are not read.
 func (r *Reader) Decide(n *workload.Nomination, nodes [][]settings.NodeCount, now time.Time) {
-	r.Tally.count(n)
 	e := r.Of(n.Workload)
+	r.tried[e.local.Key] = true
+	r.Tally.count(n, e.local.Key)
 	switch n.Outcome {
 	case workload.Admitted:
 		r.held.take(e, r.held.admission(n, nodes), false)

@@ -69,8 +69,9 @@ type Reader struct {
 	held   *holding
 	plans  *planning
 	writes *writing
-	Tally  Tally // what was decided since it was last taken
-	isCut  bool  // heads are left that no round has decided about
+	Tally  Tally                         // what was decided since it was last taken
+	isCut  bool                          // heads are left that no round has decided about
+	tried  map[types.NamespacedName]bool // the LocalQueues of Workloads about which anything was decided
 }
 
 // New returns a reader without objects. Dimensions are those of the index, which the model shares.
@@ -83,7 +84,7 @@ func New(index *resources.Index) *Reader {
 	b.kinds = kinds.New(index, &listening{b})
 	b.queues = b.kinds.Queues
 	held := &holding{b}
-	return &Reader{base: b, held: held, plans: &planning{held}, writes: &writing{b}}
+	return &Reader{base: b, held: held, plans: &planning{held}, writes: &writing{b}, tried: map[types.NamespacedName]bool{}}
 }
 
 // Queues are what rounds decide on. They are up to date after [Reader.Settle].
@@ -136,7 +137,12 @@ func (r *Reader) Delete(object runtime.Object) (isRead bool) {
 	case *v1beta2.Cohort:
 		r.kinds.DropCohort(o.Name)
 	case *v1beta2.LocalQueue:
-		r.kinds.DropLocal(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
+		key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
+		r.kinds.DropLocal(key)
+		if r.tried[key] {
+			delete(r.tried, key)
+			r.Tally.Gone = append(r.Tally.Gone, key)
+		}
 	case *v1beta2.ResourceFlavor:
 		r.kinds.DropFlavor(o.Name)
 	case *v1beta2.AdmissionCheck:

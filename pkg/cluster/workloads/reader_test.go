@@ -460,3 +460,24 @@ func TestAnEditHasOnlyThoseTriedAgainThatItCouldHelp(t *testing.T) {
 		})
 	}
 }
+
+func TestAttemptsAreCountedByLocalQueue(t *testing.T) {
+	w := newKueue(t, two("{}"), pendingIn("a", "first", 1, 0), pendingIn("b", "large", 5, 0), pendingIn("b", "small", 1, -1))
+	w.decide()
+	a, b := types.NamespacedName{Namespace: "team", Name: "a"}, types.NamespacedName{Namespace: "team", Name: "b"}
+	if diff := cmp.Diff(map[types.NamespacedName]bool{a: true, b: true}, w.reader.Tally.Take().LocalQueues); diff != "" {
+		t.Errorf("who got quota (-want +got):\n%s", diff)
+	}
+	w.apply(pendingIn("b", "huge", 6, 5))
+	w.decide()
+	if diff := cmp.Diff(map[types.NamespacedName]bool{b: false}, w.reader.Tally.Take().LocalQueues); diff != "" {
+		t.Errorf("who got quota (-want +got):\n%s", diff)
+	}
+	for range 2 {
+		w.delete(w.objects["v1beta2.LocalQueue team/b"])
+		w.apply("kind: LocalQueue\nmetadata: {name: b}\nspec: {clusterQueue: b}")
+	}
+	if diff := cmp.Diff([]types.NamespacedName{b}, w.reader.Tally.Take().Gone); diff != "" {
+		t.Errorf("who is gone (-want +got):\n%s", diff)
+	}
+}

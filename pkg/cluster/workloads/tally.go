@@ -1,6 +1,10 @@
 package workloads
 
-import "hekla.sh/hekla/pkg/cluster/workload"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/cluster/workload"
+)
 
 // Tally counts what was decided about the Workloads whose turn it was.
 type Tally struct {
@@ -10,9 +14,18 @@ type Tally struct {
 	Reserved int
 	// NodeMisses are, by ClusterQueue, the Workloads that were refused because of nodes alone: there was quota.
 	NodeMisses map[string]int
+	// LocalQueues are those of which a Workload was tried, true if one of it got quota and nodes, or the promise of them.
+	LocalQueues map[types.NamespacedName]bool
+	// Gone are the LocalQueues that were deleted, if anything was counted for them before.
+	Gone []types.NamespacedName
 }
 
-func (t *Tally) count(n *workload.Nomination) {
+func (t *Tally) count(n *workload.Nomination, from types.NamespacedName) {
+	isReserved := n.Outcome == workload.Admitted || n.Outcome == workload.Preempting || n.Outcome == workload.Deferred
+	if t.LocalQueues == nil {
+		t.LocalQueues = map[types.NamespacedName]bool{}
+	}
+	t.LocalQueues[from] = t.LocalQueues[from] || isReserved
 	switch n.Outcome {
 	case workload.Admitted, workload.Preempting, workload.Deferred:
 		t.Reserved++

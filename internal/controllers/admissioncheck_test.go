@@ -34,7 +34,7 @@ func reserve(t *testing.T, w *v1beta2.Workload) {
 		w.Status.Admission = &v1beta2.Admission{ClusterQueue: w.Namespace, PodSetAssignments: []v1beta2.PodSetAssignment{{
 			Name: "main", Count: ptr.To(int32(1)), Flavors: map[corev1.ResourceName]string{"cpu": w.Namespace}}}}
 		conditions.Reserve(w, w.Namespace, time.Now())
-		conditions.Set(w, v1beta2.Admitted, false, v1beta2.ReasonUnsatisfiedAdmissionChecks, "The workload has not all checks ready", time.Now())
+		conditions.AwaitChecks(w, time.Now())
 	})
 }
 

@@ -158,3 +158,30 @@ func TestUpdatesOfAdmissionChecksArePlacedAnew(t *testing.T) {
 		}
 	})
 }
+
+// What is held for pods to come does not stay on a node that is gone.
+func TestNodesThatAreGoneWhileAWorkloadWaitsToStart(t *testing.T) {
+	begin := func(t *testing.T) *world.World {
+		w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=2").AddNode("n2", "cpu=2")
+		w.Apply(one(20, "Never")).Apply(aCheck).Apply(checkedQueue).Apply(workloadOf("a", "q", 0, 2, "2")).Rest(20)
+		return w.Expect("a", "reserved")
+	}
+	t.Run("others are held instead", func(t *testing.T) {
+		w := begin(t).AddNode("n3", "cpu=2")
+		w.RemoveNode("n1")
+		w.Rest(20).Expect("a", "reserved")
+		if diff := cmp.Diff(map[string]int32{"main on n2": 1, "main on n3": 1}, named(t, w, "a")); diff != "" {
+			t.Errorf("nodes (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("without others it is evicted and waits", func(t *testing.T) {
+		w := begin(t)
+		w.RemoveNode("n1")
+		w.Rest(20).Expect("a", "TopologyPlacementFailed: couldn't assign flavors to pod set main: no room on the nodes of flavor default for 1 of 2 pod(s): 1 Insufficient cpu")
+		c := conditions.Of(w.Workload("a"), v1beta2.Evicted)
+		if c == nil || c.Reason != v1beta2.ReasonNodeFailures || c.Message != "Workload was evicted as there was no replacement for unhealthy node(s): n1" {
+			t.Errorf("it says %+v", c)
+		}
+		w.AddNode("n3", "cpu=2").Rest(20).Expect("a", "reserved")
+	})
+}

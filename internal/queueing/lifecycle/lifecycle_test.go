@@ -122,7 +122,7 @@ func TestChecksAreListedForTheFlavorsAndFollowed(t *testing.T) {
 	around := in(noon)
 	around.ClusterQueue.Checks = []settings.Check{{Name: "all"}, {Name: "spot", Flavors: []string{"spot"}}, {Name: "other", Flavors: []string{"other"}}}
 	w := admittedAt(noon)
-	conditions.Set(w, v1beta2.Admitted, false, v1beta2.ReasonUnsatisfiedAdmissionChecks, "The workload has not all checks ready", noon)
+	conditions.AwaitChecks(w, noon)
 	Advance(w, around)
 	if c := w.Status.AdmissionChecks; len(c) != 2 || c[0].Name != "all" || c[1].Name != "spot" || c[0].State != v1beta2.CheckPending {
 		t.Fatalf("the checks are %+v", c)
@@ -147,6 +147,7 @@ func TestChecksAreListedForTheFlavorsAndFollowed(t *testing.T) {
 	if o := Advance(w, around); !o.Deactivates {
 		t.Errorf("after a rejection: %+v, %s", o, waits(w, v1beta2.DeactivationTarget))
 	}
+	expect(t, w, v1beta2.DeactivationTarget, `True AdmissionCheck: Admission check(s): "all" (never), were rejected`)
 }
 
 func TestAStoppedQueueKeepsWhatIsAdmittedUnlessItIsDrained(t *testing.T) {
@@ -161,7 +162,7 @@ func TestAStoppedQueueKeepsWhatIsAdmittedUnlessItIsDrained(t *testing.T) {
 	} {
 		around, w := in(noon), admittedAt(noon)
 		if !test.admitted {
-			conditions.Set(w, v1beta2.Admitted, false, v1beta2.ReasonUnsatisfiedAdmissionChecks, "", noon)
+			conditions.AwaitChecks(w, noon)
 		}
 		around.ClusterQueue.Stop = test.stop
 		Advance(w, around)

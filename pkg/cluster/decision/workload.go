@@ -61,6 +61,9 @@ func (s *WorkloadStatus) Apply(w *v1beta2.Workload) (holds bool) {
 		}
 		w.Status.Admission = s.Reserve.DeepCopy()
 		conditions.Reserve(w, s.Reserve.ClusterQueue, s.At)
+		if !s.Admit {
+			conditions.AwaitChecks(w, s.At)
+		}
 	}
 	if s.Move != nil {
 		if !conditions.Is(w, v1beta2.QuotaReserved) || w.Status.Admission == nil || !isAs(w.Status.Admission, s.Move) {

@@ -29,6 +29,8 @@ type plan struct {
 	isSent     bool // the record is on its way
 	waitsFor   []*Entry
 	victims    []*Entry // those of waitsFor that are evicted for this one
+	why        string   // why it does not fit with them there, "" if they are evicted for others only
+	count      int      // of the victims that were chosen, those that leave anyway among them
 	until      time.Time
 }
 
@@ -74,13 +76,43 @@ func (r *planning) begin(e *Entry, n *workload.Nomination, now time.Time) {
 	text, _ := json.Marshal(&record) // of strings, numbers and times
 	p.record = string(text)
 	e.plan, r.planned[e] = p, true
-	_, message := n.Assignment.Refusal()
-	if message == "" {
-		message = "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete"
-	} else {
-		message = fmt.Sprintf("%s. Pending the preemption of %d workload(s)", message, len(n.Victims))
+	_, p.why = n.Assignment.Refusal()
+	p.count = len(n.Victims)
+	r.explain(e)
+}
+
+// explain says what a Workload with a plan waits for.
+func (r *planning) explain(e *Entry) {
+	p, failed := e.plan, 0
+	for _, victim := range p.victims {
+		if v := victim.evict; v != nil && v.by == e && v.hasFailed {
+			failed++
+		}
+	}
+	message := "Workload has overlapping preemption targets with another workload, but will fit after these preemptions complete"
+	switch {
+	case failed > 0:
+		message = fmt.Sprintf("%s. Preempting %d workload(s) failed, will retry.", p.why, failed)
+	case p.why != "":
+		message = fmt.Sprintf("%s. Pending the preemption of %d workload(s)", p.why, p.count)
 	}
 	r.say(e, condition{v1beta2.ReasonWaitingForPreemptedWorkloads, message})
+}
+
+// told says that a victim was told to leave, or could not be. It is then told again as long as the plan waits for it.
+func (r *planning) told(victim *Entry, hasFailed bool) {
+	v := victim.evict
+	switch {
+	case v == nil:
+	case v.by != nil && v.by.plan != nil:
+		if v.hasFailed != hasFailed {
+			v.hasFailed = hasFailed
+			r.explain(v.by)
+		}
+	case hasFailed:
+		victim.evict, victim.Evicted = nil, false
+		r.moves(victim) // it keeps its nodes
+	}
 }
 
 func maxTime(a, b time.Time) time.Time {

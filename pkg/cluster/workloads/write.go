@@ -74,6 +74,7 @@ func (r *Reader) Written(key types.NamespacedName, uid types.UID, number int64, 
 		return
 	}
 	e.write.isSent, e.write.version, e.failures = false, version, 0
+	r.plans.told(e, false)
 	r.changed(e)
 	if e.isAssumed && e.write.isOver(e.Object) {
 		r.later(e) // it was released again before its reservation was seen
@@ -100,10 +101,7 @@ func (r *Reader) Failed(key types.NamespacedName, uid types.UID, number int64, a
 		r.held.drop(e)
 		r.later(e)
 	}
-	if e.evict != nil {
-		e.evict, e.Evicted = nil, false
-		r.plans.moves(e) // it keeps its nodes
-	}
+	r.plans.told(e, true)
 }
 
 // awaits reports whether the answer to a decision, or to the record of a plan, is that to the last one.

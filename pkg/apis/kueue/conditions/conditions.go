@@ -56,6 +56,11 @@ func Admit(w *v1beta2.Workload, now time.Time) (changed bool) {
 	return Set(w, v1beta2.Admitted, true, v1beta2.ReasonAdmitted, "The workload is admitted", now)
 }
 
+// AwaitChecks says that the workload holds quota, and may not start before its checks are ready.
+func AwaitChecks(w *v1beta2.Workload, now time.Time) (changed bool) {
+	return Set(w, v1beta2.Admitted, false, v1beta2.ReasonUnsatisfiedAdmissionChecks, "The workload has not all checks ready", now)
+}
+
 // Pend says why the workload holds no quota.
 func Pend(w *v1beta2.Workload, reason, message string, now time.Time) (changed bool) {
 	return Set(w, v1beta2.QuotaReserved, false, reason, message, now)

@@ -22,6 +22,10 @@ import (
 const withFairSharing = withQuotas + `
     arguments: {fairSharing: true}`
 
+// withCredits is the default configuration, and a credit for each CPU.
+const withCredits = withQuotas + `
+    arguments: {resources: {transformations: [{input: cpu, strategy: Retain, outputs: {cpu_credits: 1}}]}}`
+
 // waitsFor says of a Workload that it is not admitted, and of its condition QuotaReserved that it has this text.
 func waitsFor(text string) string { return "waits: " + text }
 
@@ -43,6 +47,8 @@ var quotaExamples = map[string]struct {
 	"07-fair-sharing.yaml":      {config: withFairSharing, counts: map[string]int{"heavy": 4, "light": 2}},
 	"08-priorities.yaml":        {want: map[string]string{"job-urgent": "any 2", "job-patient": waitsFor("insufficient unused quota for cpu in flavor any, 2 more needed")}},
 	"09-partial-admission.yaml": {after: "01-one-queue.yaml", want: map[string]string{"job-sample-job": "default-flavor 3", "job-sample-job-in-part": "default-flavor 6"}},
+	"10-credits.yaml": {config: withCredits, want: map[string]string{"job-first": "reserved 3", "job-second": "spot 1",
+		"job-third": waitsFor("insufficient unused quota for cpu_credits in flavor credits, 2 more needed")}},
 }
 
 func TestTheExamplesOfQuotasEndAsKueueDescribes(t *testing.T) {

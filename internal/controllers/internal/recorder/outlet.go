@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// eventsPerSecond limits the Events of a controller after the first eventsAtOnce. An Event costs the API server as much as the start
-	// of a job, so that without a limit thousands of jobs would start a third slower. Users of few jobs wait for no Event.
+	// eventsPerSecond limits the Events of a controller after the first eventsAtOnce. Without a limit every third request would be an Event
+	// while thousands of jobs are started. Users of few jobs wait for none.
 	eventsPerSecond, eventsAtOnce = 20, 100
 	// maxWaiting is how many Events may wait: ten megabytes, and eight minutes of writes. Further ones are dropped.
 	maxWaiting = 10_000

@@ -167,9 +167,15 @@ func planOf(o *v1beta2.Workload) (p plan, is bool) {
 	return p, json.Unmarshal([]byte(o.Annotations[v1beta2.PlanAnnotation]), &p) == nil
 }
 
-// leaving are the Workloads that leave for others. What fits with those of its round gone is admitted before they are (rule C12).
+// leaving are the Workloads that leave for others, and those that are told to leave in this step, as when their nodes are gone. Pods of
+// others get the nodes of both at once.
 func (w *walk) leaving() map[string]bool {
 	leave := map[string]bool{}
+	for i := range w.Decided {
+		if s := &w.Decided[i]; s.Evict != nil {
+			leave[s.Workload.Name] = true
+		}
+	}
 	for _, o := range w.Workloads() {
 		if p, is := planOf(o); is {
 			for _, victim := range p.WaitsFor {

@@ -41,6 +41,7 @@ func (w carrier) write(d *decision.Decisions) {
 		}
 		w.show(o)
 	}
+	w.Decided = d.Workloads
 	for i := range d.Workloads {
 		w.writeStatus(&d.Workloads[i])
 	}

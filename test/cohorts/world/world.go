@@ -58,6 +58,8 @@ type World struct {
 	Policy policy.Policy
 	// Judge is told of each status before it is written, with the Workload as it is then; nil is told nothing.
 	Judge func(*decision.WorkloadStatus, *v1beta2.Workload)
+	// Decided are the statuses that are written in this step, one after another.
+	Decided []decision.WorkloadStatus
 
 	configuration string
 	crash         *crash

@@ -8,7 +8,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -239,67 +238,6 @@ func (c *Nodes) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, found
 		made.units = units
 	}
 	return made, found
-}
-
-// open evicts all pods that may be evicted from a node, and gives back those that need not be. If the pod does not fit even then, the
-// caller has to undo the evictions. local is as in [victims.Options]. isLocal says that no whole gang was evicted, so that the result is the
-// same with and without local.
-func (c *Nodes) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []victims.Unit, isLocal bool, found result) {
-	fits := func() bool { return c.rules.Fits(t, n) }
-	options := victims.Options{Local: local}
-	if c.fitsBetterOnLess(t) {
-		options.Fits = fits
-	}
-	y := c.session.Begin()
-	evicted := c.victims.Evict(x, n.Tasks(), options)
-	if !evicted.Fits && !fits() {
-		if !evicted.WasRefused {
-			return nil, false, result{wasRefused: !c.fitsBetterOnLess(t)}
-		}
-		// Small units may have used up what a queue may lose, before the unit that is large enough was tried.
-		y.Undo()
-		evicted = c.victims.Evict(x, n.Tasks(), victims.Options{Local: local, LargestFirst: true, Lacking: lacking(t, n)})
-		evicted.WasRefused = true
-		if !fits() {
-			return nil, false, result{wasRefused: true}
-		}
-		c.victims.Sort(evicted.Units)
-	}
-	isLocal = !slices.ContainsFunc(evicted.Units, func(u victims.Unit) bool { return u.Whole })
-	units = c.victims.GiveBack(x, evicted.Units, local, func(*victims.Unit) bool { return fits() })
-	if c.rules.RanksJobs() && victims.Marked(units) > 1 {
-		units = c.withFewerMarked(x, y, n, local, units, fits)
-	}
-	return units, isLocal, result{opens: true, wasRefused: evicted.WasRefused}
-}
-
-// lacking is what a node lacks for a pod, nil if it lacks no resource.
-func lacking(t *cluster.Task, n *cluster.Node) (lacks resources.Vector) {
-	for i, amount := range t.Request() {
-		d := resources.Dim(i)
-		if short := amount - n.Future(d); amount > 0 && short > 0 {
-			lacks.Set(d, min(short, amount))
-		}
-	}
-	return lacks
-}
-
-// withFewerMarked returns the cheaper of two sets of units that open a node, and evicts it. One set is evicted now. The other is left if of
-// the units with marks the small ones are given back first (rule G1). start is the state before.
-func (c *Nodes) withFewerMarked(x, start framework.Transaction, n, local *cluster.Node, units []victims.Unit, fits func() bool) []victims.Unit {
-	cost := c.victims.Cost(units, n.Rank)
-	start.Undo()
-	all := c.victims.Evict(x, n.Tasks(), victims.Options{Local: local}).Units
-	victims.SortBySize(c.rules, all)
-	if fits() {
-		other := c.victims.GiveBack(x, all, local, func(*victims.Unit) bool { return fits() })
-		if c.compare(c.victims.Cost(other, n.Rank), cost) < 0 {
-			return other
-		}
-	}
-	start.Undo()
-	victims.LeaveOn(x, units, local)
-	return units
 }
 
 // fitsBetterOnLess reports whether a pod that fits on a node also fits if more pods leave it. A pod with affinity may need them there, and

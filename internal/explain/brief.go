@@ -8,7 +8,8 @@ import (
 )
 
 // Brief returns the code of the reason for which a job waits, "" if there is no verdict, and a message if its verdict does not have that. It
-// is for lists of many jobs: nothing is tried, and [Model.Why] may be more precise.
+// is for lists of many jobs: nothing is tried, and [Model.Why] may be more precise. The answer depends only on the verdict of the job, on its
+// PodGroup, and on [LargestNode].
 func (m *Model) Brief(j *cluster.Job) (code, message string) {
 	v := j.Verdict
 	if v == nil {
@@ -36,20 +37,27 @@ func (m *Model) Brief(j *cluster.Job) (code, message string) {
 
 // exceedsAnyNode reports whether more is needed than any node has.
 func exceedsAnyNode(m *Model, s verdict.Shortage) bool {
-	k := known(m)
 	d, ok := m.cluster.Resources.Find(s.Resource)
 	if !ok {
 		return true
 	}
+	largest := LargestNode(m)
+	return int(d) < len(largest) && s.Need > largest[d]
+}
+
+// LargestNode returns the most that a node has of each known resource. It is never changed, also not by the caller.
+func LargestNode(m *Model) []int64 {
+	k := known(m)
 	if k.largest == nil {
 		k.largest = make([]int64, m.cluster.Resources.Len())
 		for _, n := range m.cluster.Nodes() {
-			for i := range k.largest {
-				if n.Object != nil {
-					k.largest[i] = max(k.largest[i], n.Allocatable.At(dim(i)))
-				}
+			if n.Object == nil {
+				continue
+			}
+			for d, amount := range n.Allocatable {
+				k.largest[d] = max(k.largest[d], amount)
 			}
 		}
 	}
-	return int(d) < len(k.largest) && s.Need > k.largest[d]
+	return k.largest
 }

@@ -5,7 +5,7 @@ export interface List<T> { token: string; whole: boolean; rows: T[]; gone?: stri
 
 export interface JobRow {
   job: string; name: string; queue: string; state: "Pending" | "Admitted" | "Running" | "Finished"; priority: number;
-  minAvailable: number; lacks: number; pods: number; reason?: string; message?: string; created: string; requests?: number[]; workload?: boolean;
+  minAvailable: number; lacks: number; pods: number; reason?: string; message?: string; created: string; requests?: number[];
 }
 export interface JobCounts { pending: number; admitted: number; running: number; finished: number }
 export interface Jobs extends List<JobRow> { resources: string[]; others: JobCounts; otherNamespaces: number }

@@ -2,6 +2,7 @@ package board
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 	"time"
@@ -15,11 +16,11 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // seen is an overview with some jobs, NAMESPACE/NAME and a state.
 func seen(cycle uint64, jobs ...string) scheduler.Overview {
-	b := &rows.Board{Resources: []string{"cpu"}, Nodes: []rows.Node{
-		{Node: "n", Ready: true, Allocatable: []int64{4000}, Used: []int64{1000}, Idle: []int64{3000}}, {Node: "gone", Allocatable: []int64{4000}},
+	b := &rows.Board{Resources: []string{"cpu"}, Nodes: []*rows.Node{
+		{Node: "gone", Allocatable: []int64{4000}}, {Node: "n", Ready: true, Allocatable: []int64{4000}, Used: []int64{1000}, Idle: []int64{3000}},
 	}}
 	for i := 0; i < len(jobs); i += 2 {
-		b.Jobs = append(b.Jobs, rows.Job{Job: jobs[i], State: jobs[i+1], Created: noon})
+		b.Jobs = append(b.Jobs, &rows.Job{Job: jobs[i], State: jobs[i+1], Created: noon})
 	}
 	return scheduler.Overview{Cycle: cycle, Time: noon, Board: b}
 }
@@ -63,7 +64,7 @@ func TestAReaderIsSentWhatHasChanged(t *testing.T) {
 
 func TestOtherNamespacesAreSums(t *testing.T) {
 	s := New(7)
-	first := seen(1, "a/x", "Pending", "b/secret", "Running", "c/secret", "Pending", "c/other", "Finished")
+	first := seen(1, "a/x", "Pending", "b/secret", "Running", "c/other", "Finished", "c/secret", "Pending")
 	for i, names := range [][2]string{{"a/v", "c/secret"}, {"b/v", "c/secret"}, {"b/v", "a/x"}} {
 		first.Entries = append(first.Entries, journal.Entry{Cycle: 1, Time: noon.Add(time.Duration(i) * time.Minute), Kind: journal.Evicted, Job: names[0],
 			Pod: names[0] + "-0", For: names[1]})
@@ -116,5 +117,42 @@ func TestOldDecisionsAreDropped(t *testing.T) {
 	}
 	if minutes := s.Summary(all).Decisions; len(minutes) != maxMinutes {
 		t.Errorf("%d minutes", len(minutes))
+	}
+}
+
+func TestWhoAppliesAllChangesHasTheWholeList(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 14))
+	s, mine := New(7), &View{Namespaces: []string{"a", "c"}}
+	s.Update(seen(1))
+	client, token := map[string]string{}, ""
+	for cycle := range uint64(2000) {
+		var jobs []string
+		for _, name := range []string{"a/v", "a/w", "a/x", "b/y", "c/z"} {
+			if r.IntN(3) > 0 {
+				jobs = append(jobs, name, []string{rows.StatePending, rows.StateRunning}[r.IntN(2)])
+			}
+		}
+		s.Update(seen(cycle+2, jobs...))
+		if r.IntN(3) == 0 {
+			continue // it does not look each time
+		}
+		changes := s.Jobs(mine, token)
+		if changes.Whole {
+			client = map[string]string{}
+		}
+		token = changes.Token
+		for _, row := range changes.Rows {
+			client[row.Job] = row.State
+		}
+		for _, name := range changes.Gone {
+			delete(client, name)
+		}
+		whole := map[string]string{}
+		for _, row := range s.Jobs(mine, "").Rows {
+			whole[row.Job] = row.State
+		}
+		if !reflect.DeepEqual(client, whole) {
+			t.Fatalf("after cycle %d the client has %v, want %v", cycle, client, whole)
+		}
 	}
 }

@@ -11,6 +11,7 @@
 //  2. Rows of jobs in namespaces that the reader may not see are left out, and counted instead. Nodes are counted if the reader may not see them.
 //     Queues and the numbers of a cycle are sums already.
 //  3. The store holds at most [maxCycles] cycles of [maxDecisions] decisions each, and [maxEvictions] evictions.
+//  4. Rows of an update that the last one had too, in the same place of memory, cost no comparison.
 //
 // Any goroutine may use a Store. This package must not know HTTP, the API server, or how overviews are made.
 package board

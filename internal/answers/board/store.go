@@ -168,8 +168,8 @@ func (s *Store) Namespaces() []string {
 	defer s.mutex.RUnlock()
 	seen := map[string]bool{}
 	var all []string
-	for name := range s.jobs.rows {
-		if namespace, _, _ := strings.Cut(name, "/"); !seen[namespace] {
+	for _, r := range s.jobs.rows {
+		if namespace, _, _ := strings.Cut(r.value.Job, "/"); !seen[namespace] {
 			seen[namespace] = true
 			all = append(all, namespace)
 		}

@@ -1,8 +1,8 @@
 package board
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 )
@@ -18,18 +18,17 @@ type List[T any] struct {
 	Gone  []string `json:"gone,omitempty"`
 }
 
-// table stores rows by name, and when each has changed.
+// table stores rows, sorted by name, and when each has changed.
 type table[T any] struct {
-	name  func(*T) string
-	rows  map[string]*row[T]
-	order []string // the names, as they came
-	gone  []grave
+	name func(*T) string
+	rows []row[T]
+	gone []grave
 	// floor is the oldest version of which all changes are known.
 	floor uint64
 }
 
 type row[T any] struct {
-	value   T
+	value   *T
 	changed uint64 // version
 }
 
@@ -42,50 +41,64 @@ type grave struct {
 // maxGraves bounds how many removed rows are remembered. A reader that missed more gets the whole list.
 const maxGraves = 20_000
 
-func newTable[T any](name func(*T) string) table[T] {
-	return table[T]{name: name, rows: map[string]*row[T]{}}
-}
+func newTable[T any](name func(*T) string) table[T] { return table[T]{name: name} }
 
-// update replaces all rows. It reports whether anything has changed.
-func (t *table[T]) update(version uint64, values []T) (changed bool) {
-	next := make(map[string]*row[T], len(values))
-	order := make([]string, 0, len(values))
-	for i := range values {
-		name := t.name(&values[i])
-		known := t.rows[name]
-		if known == nil || !reflect.DeepEqual(&known.value, &values[i]) {
-			known, changed = &row[T]{value: values[i], changed: version}, true
-		}
-		next[name] = known
-		order = append(order, name)
+// update replaces all rows by others, which are sorted by name too. It reports whether anything has changed. Rows that are the same in memory
+// are not compared.
+func (t *table[T]) update(version uint64, values []*T) (changed bool) {
+	next, old := make([]row[T], 0, len(values)), t.rows
+	bury := func() {
+		t.gone, changed = append(t.gone, grave{t.name(old[0].value), version}), true
+		old = old[1:]
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.rows)) {
-		if next[name] == nil {
-			t.gone, changed = append(t.gone, grave{name, version}), true
+	for _, value := range values {
+		for len(old) > 0 && old[0].value != value && t.name(old[0].value) < t.name(value) {
+			bury()
 		}
+		known := row[T]{value: value, changed: version}
+		if len(old) > 0 && t.isSame(old[0].value, value) {
+			if known.value == old[0].value || reflect.DeepEqual(old[0].value, value) {
+				known = old[0]
+			}
+			old = old[1:]
+		}
+		changed = changed || known.changed == version
+		next = append(next, known)
+	}
+	for len(old) > 0 {
+		bury()
 	}
 	if surplus := len(t.gone) - maxGraves; surplus > 0 {
 		t.floor = t.gone[surplus-1].at
 		t.gone = slices.Delete(t.gone, 0, surplus)
 	}
-	t.rows, t.order = next, order
+	t.rows = next
 	return changed
+}
+
+// isSame reports whether two rows are about one object.
+func (t *table[T]) isSame(a, b *T) bool { return a == b || t.name(a) == t.name(b) }
+
+// has reports whether there is a row of a name.
+func (t *table[T]) has(name string) bool {
+	_, found := slices.BinarySearchFunc(t.rows, name, func(r row[T], name string) int { return cmp.Compare(t.name(r.value), name) })
+	return found
 }
 
 // since returns what has changed after a version, or all if the version is 0 or too old. visit is called with each row of the table, changed or
 // not, and says whether the reader may see it; sees says that of the name of a row that is gone.
 func (t *table[T]) since(version uint64, visit func(*T) bool, sees func(name string) bool) List[T] {
 	list := List[T]{Whole: version == 0 || version < t.floor, Rows: []T{}}
-	for _, name := range t.order {
-		if r := t.rows[name]; visit(&r.value) && (list.Whole || r.changed > version) {
-			list.Rows = append(list.Rows, r.value)
+	for _, r := range t.rows {
+		if visit(r.value) && (list.Whole || r.changed > version) {
+			list.Rows = append(list.Rows, *r.value)
 		}
 	}
 	if list.Whole {
 		return list
 	}
 	for _, g := range t.gone {
-		if g.at > version && t.rows[g.name] == nil && sees(g.name) {
+		if g.at > version && !t.has(g.name) && sees(g.name) {
 			list.Gone = append(list.Gone, g.name)
 		}
 	}

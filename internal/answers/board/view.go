@@ -168,7 +168,7 @@ func (s *Store) Summary(v *View) Summary {
 		Namespaces: v.Namespaces, Everything: v.Everything, Decisions: slices.Clone(s.minutes[max(len(s.minutes)-maxMinutes, 0):])}
 	reasons := map[string]int{}
 	for _, r := range s.jobs.rows {
-		j := &r.value
+		j := r.value
 		answer.Jobs.add(j.State)
 		if j.State != rows.StatePending && j.State != rows.StateAdmitted {
 			continue
@@ -188,7 +188,7 @@ func (s *Store) Summary(v *View) Summary {
 		return strings.Compare(a.Reason, b.Reason)
 	})
 	for _, r := range s.nodes.rows {
-		answer.Nodes.add(&r.value)
+		answer.Nodes.add(r.value)
 	}
 	for _, m := range answer.Decisions {
 		answer.Evictions += m.Evicted

@@ -1,30 +1,26 @@
 package rows
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 	"time"
 
-	"hekla.sh/hekla/internal/explain"
-	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
-	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Board is the whole cluster at a glance: a row for each job, queue and node, sorted by name.
 //
 // Amounts are numbers in the order of Resources: CPU in thousandths of a core, memory and storage in bytes, others by number. A list may be
 // shorter than Resources; what it lacks is 0. In limits and shares -1 says that there is none.
+//
+// Boards share the rows of jobs and nodes that have not changed in between, so the rows must not be changed.
 type Board struct {
 	Resources []string `json:"resources"`
-	Jobs      []Job    `json:"jobs"`
-	Queues    []Queue  `json:"queues"`
-	Nodes     []Node   `json:"nodes"`
+	Jobs      []*Job   `json:"jobs"`
+	Queues    []*Queue `json:"queues"`
+	Nodes     []*Node  `json:"nodes"`
 }
 
 // The states of jobs on a board.
@@ -53,7 +49,6 @@ type Job struct {
 	Subject  string    `json:"subject,omitempty"` // the queue, job or pod that is the cause; empty if it is the job itself
 	Created  time.Time `json:"created"`
 	Requests []int64   `json:"requests,omitempty"`
-	Workload bool      `json:"workload,omitempty"` // a Workload of Kueue's API, not a PodGroup
 }
 
 // Queue is a queue on a board. Amounts include the queues below it, numbers of jobs do not.
@@ -93,58 +88,10 @@ type Node struct {
 	Idle          []int64 `json:"idle,omitempty"`
 }
 
-// longestMessage is the length to which the sentence of a row is cut, in bytes. A table shows no more.
-const longestMessage = 400
-
-// Maker makes boards. It remembers the names, their order and the sentences of the last one, because most jobs are still there on the next, and
-// wait for the same reason. Only the goroutine that owns the model may use it.
-type Maker struct {
-	sentences map[*verdict.Verdict]string
-	jobs      map[*cluster.Job]*known
-	order     []*known // by id
-	boards    int      // how many were made
-}
-
-// known is what is remembered of a job.
-type known struct {
-	job      *cluster.Job
-	id, name string
-	group    *schedulingv1beta1.PodGroup // that the name is of
-	seen     int                         // the last board that it is on
-}
-
-// Board returns all rows. It costs some milliseconds with ten thousand jobs and five thousand nodes: an asker with many readers asks once for
-// all.
-func (k *Maker) Board(m *explain.Model, now time.Time) Board {
-	var b Board
-	m.Session(now, func(s *framework.Session) {
-		c := s.Cluster
-		for d := range c.Resources.Len() {
-			b.Resources = append(b.Resources, string(c.Resources.Name(dim(d))))
-		}
-		queues := c.Queues()
-		b.Queues = make([]Queue, 0, len(queues))
-		own := make(map[*cluster.Queue]*Queue, len(queues))
-		for _, q := range queues {
-			b.Queues = append(b.Queues, queueRow(s, q))
-			own[q] = &b.Queues[len(b.Queues)-1]
-		}
-		k.jobRows(m, c, &b, own)
-		for _, n := range c.Nodes() {
-			if n.Object != nil {
-				b.Nodes = append(b.Nodes, nodeRow(n))
-			}
-		}
-	})
-	slices.SortFunc(b.Queues, func(x, y Queue) int { return cmp.Compare(x.Queue, y.Queue) })
-	slices.SortFunc(b.Nodes, func(x, y Node) int { return cmp.Compare(x.Node, y.Node) })
-	return b
-}
-
 func dim(d int) resources.Dim { return resources.Dim(d) }
 
-func queueRow(s *framework.Session, q *cluster.Queue) Queue {
-	row := Queue{Queue: q.Name, State: "Open", Problem: q.Problem, Priority: q.Priority, Weight: q.Weight, Guarantee: rowLimits(q.Guarantee),
+func queueRow(s *framework.Session, q *cluster.Queue) *Queue {
+	row := &Queue{Queue: q.Name, State: "Open", Problem: q.Problem, Priority: q.Priority, Weight: q.Weight, Guarantee: rowLimits(q.Guarantee),
 		Ceiling: rowLimits(q.Capability), Holds: rowAmounts(q.Subtree.Allocated), Requests: rowAmounts(q.Subtree.Request)}
 	if !q.Open() {
 		row.State = q.Closed
@@ -169,71 +116,8 @@ func queueRow(s *framework.Session, q *cluster.Queue) Queue {
 	return row
 }
 
-// jobRows adds the jobs, and counts them for their queues.
-func (k *Maker) jobRows(m *explain.Model, c *model.Cluster, b *Board, own map[*cluster.Queue]*Queue) {
-	before := k.sentences
-	k.sentences = make(map[*verdict.Verdict]string, len(before))
-	k.follow(c)
-	dims := c.Resources.Len()
-	b.Jobs = make([]Job, len(k.order))
-	space := make([]int64, len(k.order)*dims) // one allocation for all amounts
-	for i, e := range k.order {
-		j, row := e.job, &b.Jobs[i]
-		requests := space[i*dims : i*dims : (i+1)*dims]
-		*row = Job{Job: e.id, Name: e.name, Queue: j.QueueName, Priority: j.Priority, MinAvailable: j.MinMember, Lacks: max(j.Lacks(), 0),
-			Pods: len(j.Tasks()), Created: j.Created(), Requests: append(requests, trimmed(j.Usage.Request)...), State: stateOf(j), Workload: j.Workload != nil}
-		if v := j.Verdict; v != nil && row.State != StateFinished {
-			row.Subject = v.Subject
-			row.Reason, row.Message = m.Brief(j)
-			if row.Message == "" {
-				sentence, ok := before[v]
-				if !ok {
-					sentence = cut(v.Sentence())
-				}
-				k.sentences[v], row.Message = sentence, sentence
-			}
-			row.Message = cut(row.Message)
-		}
-		if q := own[j.Queue]; q != nil {
-			q.count(row)
-		}
-	}
-}
-
-// follow brings the jobs and their order up to date.
-func (k *Maker) follow(c *model.Cluster) {
-	if k.jobs == nil {
-		k.jobs = map[*cluster.Job]*known{}
-	}
-	k.boards++
-	var added []*known
-	c.EachJob(func(j *cluster.Job) {
-		if j.IsForeign || j.Group == nil && j.Workload == nil {
-			return
-		}
-		e := k.jobs[j]
-		if e == nil {
-			e = &known{job: j, id: j.ID.String()}
-			k.jobs[j] = e
-			added = append(added, e)
-		}
-		if e.seen = k.boards; j.Workload != nil {
-			e.name = j.Workload.Key()
-		} else if e.group != j.Group {
-			e.name, e.group = j.Name(), j.Group
-		}
-	})
-	k.order = slices.DeleteFunc(k.order, func(e *known) bool {
-		if e.seen != k.boards {
-			delete(k.jobs, e.job)
-		}
-		return e.seen != k.boards
-	})
-	if len(added) > 0 {
-		k.order = append(k.order, added...)
-		slices.SortFunc(k.order, func(x, y *known) int { return cmp.Compare(x.id, y.id) })
-	}
-}
+// longestMessage is the length to which the sentence of a row is cut, in bytes. A table shows no more.
+const longestMessage = 400
 
 // cut returns a sentence as a row shows it.
 func cut(sentence string) string {
@@ -245,10 +129,6 @@ func cut(sentence string) string {
 
 func stateOf(j *cluster.Job) string {
 	switch {
-	case j.Workload != nil && j.Workload.Charge == nil:
-		return StatePending
-	case j.Workload != nil:
-		return StateRunning
 	case j.Over():
 		return StateFinished
 	case j.IsPendingAdmission():
@@ -259,6 +139,7 @@ func stateOf(j *cluster.Job) string {
 	return StateRunning
 }
 
+// count counts a job of the queue.
 func (q *Queue) count(j *Job) {
 	switch j.State {
 	case StateFinished:
@@ -276,8 +157,8 @@ func (q *Queue) count(j *Job) {
 	}
 }
 
-func nodeRow(n *cluster.Node) Node {
-	row := Node{Node: n.Name, Ready: n.Ready(), Unschedulable: n.Object.Spec.Unschedulable, Pods: len(n.Tasks()), Allocatable: rowAmounts(n.Allocatable),
+func nodeRow(n *cluster.Node) *Node {
+	row := &Node{Node: n.Name, Ready: n.Ready(), Unschedulable: n.Object.Spec.Unschedulable, Pods: len(n.Tasks()), Allocatable: rowAmounts(n.Allocatable),
 		Used: rowAmounts(n.Used), Leaving: rowAmounts(n.Releasing), Promised: rowAmounts(n.Promised), Idle: make([]int64, len(n.Allocatable))}
 	for d := range row.Idle {
 		row.Idle[d] = max(n.Free(dim(d)), 0)
@@ -285,13 +166,19 @@ func nodeRow(n *cluster.Node) Node {
 			row.Allocatable[d], row.Idle[d] = 0, 0 // which devices there are, the node does not say
 		}
 	}
-	if above := n.HyperNodes(); len(above) > 0 {
-		row.HyperNode = above[0].Name
-	}
+	row.HyperNode = lowestHyperNode(n)
 	return row
 }
 
-func rowAmounts(v resources.Vector) []int64 { return slices.Clone(trimmed(v)) }
+func lowestHyperNode(n *cluster.Node) string {
+	if above := n.HyperNodes(); len(above) > 0 {
+		return above[0].Name
+	}
+	return ""
+}
+
+// rowAmounts copies amounts, nil if there are none.
+func rowAmounts(v resources.Vector) []int64 { return append([]int64(nil), trimmed(v)...) }
 
 // trimmed leaves out zeros at the end.
 func trimmed(v resources.Vector) []int64 {

@@ -1,0 +1,183 @@
+package rows
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"hekla.sh/hekla/internal/explain"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
+	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
+
+// Maker makes boards of one model. It makes the row of a job or node again only if what the row shows may have changed since the last board.
+// To find that out costs much less than a row. Only the goroutine that owns the model may use it.
+type Maker struct {
+	jobs    map[*cluster.Job]*jobEntry
+	order   []*jobEntry // by id
+	boards  int         // how many were made
+	largest []int64     // what a node had at most
+	nodes   []nodeEntry // by slot
+}
+
+// jobEntry is a job, and its row with all that the row follows from.
+type jobEntry struct {
+	job  *cluster.Job
+	id   string
+	seen int  // the last board for which it was there
+	row  *Job // nil if it is on no board
+
+	shape    shape
+	group    *schedulingv1beta1.PodGroup
+	verdict  *verdict.Verdict
+	requests resources.Vector
+}
+
+// shape is what a row shows of a job itself.
+type shape struct {
+	queue, state              string
+	priority                  int32
+	minAvailable, lacks, pods int
+	isForeign                 bool
+}
+
+// nodeEntry is the row of a node with all that the row follows from.
+type nodeEntry struct {
+	node       *cluster.Node
+	generation uint64
+	pods       int
+	hyperNode  string
+	row        *Node
+}
+
+// Board returns all rows. An asker with many readers asks once for all.
+func (k *Maker) Board(m *explain.Model, now time.Time) Board {
+	var b Board
+	m.Session(now, func(s *framework.Session) {
+		c := s.Cluster
+		for d := range c.Resources.Len() {
+			b.Resources = append(b.Resources, string(c.Resources.Name(dim(d))))
+		}
+		queues := c.Queues()
+		b.Queues = make([]*Queue, 0, len(queues))
+		own := make(map[*cluster.Queue]*Queue, len(queues))
+		for _, q := range queues {
+			row := queueRow(s, q)
+			b.Queues, own[q] = append(b.Queues, row), row
+		}
+		b.Jobs = k.jobRows(m, c, own)
+		b.Nodes = k.nodeRows(c)
+	})
+	return b
+}
+
+// jobRows returns the rows of jobs, and counts them for their queues.
+func (k *Maker) jobRows(m *explain.Model, c *model.Cluster, own map[*cluster.Queue]*Queue) []*Job {
+	k.list(c)
+	largest := explain.LargestNode(m)
+	isOtherReason := !slices.Equal(k.largest, largest)
+	k.largest = largest
+	jobs := make([]*Job, 0, len(k.order))
+	for _, e := range k.order {
+		if !e.isCurrent() || isOtherReason && e.verdict != nil {
+			e.read(m)
+		}
+		if e.row == nil {
+			continue
+		}
+		jobs = append(jobs, e.row)
+		if q := own[e.job.Queue]; q != nil {
+			q.count(e.row)
+		}
+	}
+	return jobs
+}
+
+// list brings the jobs and their order up to date.
+func (k *Maker) list(c *model.Cluster) {
+	if k.jobs == nil {
+		k.jobs = map[*cluster.Job]*jobEntry{}
+	}
+	k.boards++
+	var added []*jobEntry
+	seen := 0
+	c.EachJob(func(j *cluster.Job) {
+		e := k.jobs[j]
+		if e == nil {
+			e = &jobEntry{job: j, id: j.ID.String()}
+			k.jobs[j] = e
+			added = append(added, e)
+		}
+		e.seen = k.boards
+		seen++
+	})
+	if seen-len(added) < len(k.order) {
+		k.order = slices.DeleteFunc(k.order, func(e *jobEntry) bool {
+			if e.seen != k.boards {
+				delete(k.jobs, e.job)
+			}
+			return e.seen != k.boards
+		})
+	}
+	if len(added) > 0 {
+		k.order = append(k.order, added...)
+		slices.SortFunc(k.order, func(x, y *jobEntry) int { return cmp.Compare(x.id, y.id) })
+	}
+}
+
+// shapeOf returns what a row shows of the job itself.
+func shapeOf(j *cluster.Job) shape {
+	return shape{queue: j.QueueName, state: stateOf(j), priority: j.Priority, minAvailable: j.MinMember, lacks: max(j.Lacks(), 0),
+		pods: len(j.Tasks()), isForeign: j.IsForeign}
+}
+
+// isCurrent reports whether the row is still right, but for the largest node.
+func (e *jobEntry) isCurrent() bool {
+	j := e.job
+	return e.group == j.Group && e.verdict == j.Verdict && e.shape == shapeOf(j) &&
+		slices.Equal(e.requests, trimmed(j.Usage.Request))
+}
+
+// read makes the row of a job.
+func (e *jobEntry) read(m *explain.Model) {
+	j := e.job
+	e.group, e.verdict, e.shape = j.Group, j.Verdict, shapeOf(j)
+	e.requests = rowAmounts(j.Usage.Request)
+	e.row = nil
+	if j.IsForeign {
+		return
+	}
+	e.row = &Job{Job: e.id, Name: j.Name(), Queue: j.QueueName, State: e.shape.state, Priority: j.Priority, MinAvailable: j.MinMember, Lacks: e.shape.lacks,
+		Pods: e.shape.pods, Created: j.Created(), Requests: e.requests}
+	if v := j.Verdict; v != nil && e.row.State != StateFinished {
+		e.row.Subject = v.Subject
+		e.row.Reason, e.row.Message = m.Brief(j)
+		if e.row.Message == "" {
+			e.row.Message = v.Sentence()
+		}
+		e.row.Message = cut(e.row.Message)
+	}
+}
+
+// nodeRows returns the rows of nodes.
+func (k *Maker) nodeRows(c *model.Cluster) []*Node {
+	if missing := len(c.BySlot()) - len(k.nodes); missing > 0 {
+		k.nodes = append(k.nodes, make([]nodeEntry, missing)...)
+	}
+	nodes := make([]*Node, 0, len(c.Nodes()))
+	for _, n := range c.Nodes() {
+		if n.Object == nil {
+			continue
+		}
+		e := &k.nodes[n.Slot]
+		if e.node != n || e.generation != n.Generation || e.pods != len(n.Tasks()) || e.hyperNode != lowestHyperNode(n) {
+			*e = nodeEntry{node: n, generation: n.Generation, pods: len(n.Tasks()), hyperNode: lowestHyperNode(n), row: nodeRow(n)}
+		}
+		nodes = append(nodes, e.row)
+	}
+	return nodes
+}

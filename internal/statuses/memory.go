@@ -33,6 +33,7 @@ type jobStatus struct {
 	// evictions are those that this process has decided, the newest first.
 	evictions []evicted
 
+	queued   queuedState
 	standIns *string // the record of nodes that are held for pods to come, nil before the first
 }
 
@@ -55,8 +56,8 @@ func newMemory() memory {
 }
 
 // forget drops the objects that the model has forgotten. How long a job has waited for its pods depends only on its name,
-// so a new PodGroup does not change it.
-func (m *memory) forget(c *cache.Cache) {
+// so a new PodGroup does not change it. It reports whether there were such jobs.
+func (m *memory) forget(c *cache.Cache) bool {
 	forgotten := c.TakeForgotten()
 	for _, j := range forgotten.Jobs {
 		s := m.jobs[j]
@@ -65,7 +66,7 @@ func (m *memory) forget(c *cache.Cache) {
 		case s.arrival == arrival{} || c.Job(j.ID) != j:
 			delete(m.jobs, j)
 		default:
-			s.group, s.place, s.standIns, s.evictions = nil, nil, nil, nil
+			s.group, s.place, s.standIns, s.evictions, s.queued = nil, nil, nil, nil, queuedState{}
 		}
 	}
 	for _, q := range forgotten.Queues {
@@ -75,6 +76,7 @@ func (m *memory) forget(c *cache.Cache) {
 	for _, t := range forgotten.Tasks {
 		delete(m.pods, t)
 	}
+	return len(forgotten.Jobs) > 0
 }
 
 // of returns the entry of a job, and makes it if there is none.

@@ -27,11 +27,16 @@ type Reporter struct {
 	memory       memory
 	arriving     []*cluster.Job // jobs that lack pods, and whose status does not say so yet
 	touched      []*cluster.Job // the jobs of the last run, by name
-	ungrouped    []ungrouped    // pods without a PodGroup whose condition does not say so yet, in the order of their times
+	Places       Places
+	ungrouped    []ungrouped // pods without a PodGroup whose condition does not say so yet, in the order of their times
 }
 
 // New returns a reporter without any decisions.
-func New() *Reporter { return &Reporter{memory: newMemory()} }
+func New() *Reporter {
+	r := &Reporter{memory: newMemory()}
+	r.Places.memory = &r.memory
+	return r
+}
 
 // Use applies a policy to the conditions of pods, also to those that are written already.
 func (r *Reporter) Use(policy *framework.Policy, c *model.Cluster) {
@@ -55,7 +60,11 @@ func (r *Reporter) Use(policy *framework.Policy, c *model.Cluster) {
 
 // Forget drops the decisions about objects that the model has forgotten. It must be called first after the actions of a
 // cycle.
-func (r *Reporter) Forget(c *cache.Cache) { r.memory.forget(c) }
+func (r *Reporter) Forget(c *cache.Cache) {
+	if r.memory.forget(c) {
+		r.Places.areStale = true
+	}
+}
 
 // Touched returns the jobs that the last call of Statuses has read, by name.
 func (r *Reporter) Touched() []*cluster.Job { return r.touched }
@@ -79,6 +88,13 @@ func (r *Reporter) Statuses(c *cache.Cache, now time.Time, d *decision.Decisions
 			r.writePods(j, now, d)
 		}
 	}
+	for _, j := range r.Places.moved {
+		if c.Job(j.ID) == j && j.Group != nil && !j.IsForeign {
+			r.writeGroup(j, r.isArriving(j, now), now, d)
+		}
+	}
+	r.Places.moved = nil
+	r.Places.follow(c, len(r.touched) > 0, now)
 	// Setting phases has touched some jobs again, which are written already.
 	c.TakeTouchedJobs()
 	for _, q := range c.TakeTouchedQueues() {
@@ -157,12 +173,18 @@ func awaitsPods(j *cluster.Job) bool {
 		j.Group != nil && metav1.GetControllerOfNoCopy(j.Group) != nil
 }
 
-// isRefresh reports whether two statuses differ only in the messages of their conditions.
+// isRefresh reports whether two statuses differ only in the messages of their conditions, and in the place of the job.
 func isRefresh(a, b *schedulingv1beta1.PodGroupStatus) bool {
 	return a.Phase == b.Phase && a.Running == b.Running && a.Succeeded == b.Succeeded && a.Failed == b.Failed &&
-		slices.EqualFunc(a.Conditions, b.Conditions, func(a, b schedulingv1beta1.PodGroupCondition) bool {
+		slices.EqualFunc(withoutPlace(a.Conditions), withoutPlace(b.Conditions), func(a, b schedulingv1beta1.PodGroupCondition) bool {
 			return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
 		})
+}
+
+func withoutPlace(conditions []schedulingv1beta1.PodGroupCondition) []schedulingv1beta1.PodGroupCondition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c schedulingv1beta1.PodGroupCondition) bool {
+		return c.Type == schedulingv1beta1.PodGroupQueuedType
+	})
 }
 
 // writePlace writes to a PodGroup with a network topology in which HyperNode its pods are. While none has a node, the old
@@ -186,7 +208,7 @@ func (r *Reporter) writePlace(j *cluster.Job, d *decision.Decisions) {
 }
 
 // conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once it
-// is placed, and Nominated while room is being made for it. Evicted names the pods that it lost last. A condition that does
+// is placed, and Nominated while room is being made for it. Queued says at which place it waits. Evicted names the pods that it lost last. A condition that does
 // not change keeps its time. The condition about missing pods does not change while pods are being created.
 func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
 	var conditions []schedulingv1beta1.PodGroupCondition
@@ -221,6 +243,10 @@ func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupNominatedType, TransitionID: p.ID,
 			Reason: p.Action, Message: nominated(p)})
 	}
+	if message := r.Places.of(j, last); message != "" && blocked(j) && !arriving {
+		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupQueuedType, TransitionID: transition,
+			Reason: queuedReason, Message: message})
+	}
 	if message := r.evictionsOf(j, last); message != "" {
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupEvictedType, TransitionID: transition,
 			Reason: evictedReason, Message: message})
@@ -239,10 +265,10 @@ func nominated(p *cluster.Plan) string {
 	return fmt.Sprintf("nominated to nodes; %d pods are evicted from them (rule %s)", p.Evictions, p.Rule)
 }
 
-// announce makes an Event when the reason of a job's condition changes, not with every number. Evictions have Events of the pods.
+// announce makes an Event when the reason of a job's condition changes, not with every number. Evictions have Events of the pods, places none.
 func (r *Reporter) announce(j *cluster.Job, last, next []schedulingv1beta1.PodGroupCondition, d *decision.Decisions) {
 	for _, c := range next {
-		if c.Type != schedulingv1beta1.PodGroupEvictedType && !slices.ContainsFunc(last, func(old schedulingv1beta1.PodGroupCondition) bool {
+		if c.Type != schedulingv1beta1.PodGroupEvictedType && c.Type != schedulingv1beta1.PodGroupQueuedType && !slices.ContainsFunc(last, func(old schedulingv1beta1.PodGroupCondition) bool {
 			return old.Type == c.Type && old.Reason == c.Reason
 		}) {
 			d.Events = append(d.Events, noticeOf(j, c))

@@ -93,7 +93,9 @@ func TestThePhaseFollowsFromThePods(t *testing.T) {
 			}
 			var condition schedulingv1beta1.PodGroupConditionType
 			for _, c := range w.Groups[fixture.Key("g")].Status.Conditions {
-				condition = c.Type
+				if c.Type != schedulingv1beta1.PodGroupQueuedType {
+					condition = c.Type
+				}
 			}
 			if condition != test.condition {
 				t.Errorf("the condition is %q, want %q: %+v", condition, test.condition, j.Verdict)

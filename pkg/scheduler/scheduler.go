@@ -7,6 +7,7 @@ import (
 
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/order"
 	"hekla.sh/hekla/internal/explain/rows"
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/journal/history"
@@ -52,6 +53,7 @@ type Scheduler struct {
 	history        *history.History
 	questions      *Questions
 	rows           rows.Maker
+	backlog        order.Backlog   // for the places of waiting jobs
 	reader         *explain.Model  // answers questions under the policy, nil until it is needed
 	namespaces     map[string]bool // nil before the first question
 	namespacesAt   uint64          // their generation
@@ -149,6 +151,9 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 		result.Unplaced = session.Tally()
 		if s.opensGates && (len(events) > 0 || session.HasJudged()) {
 			contained(&result, func() { s.reporter.OpenGates(session, &result.Decisions) })
+		}
+		if s.reporter.Places.AreDue(now) {
+			contained(&result, func() { s.reporter.Places.Note(s.cache, s.backlog.Lines(session, s.cache.Version())) })
 		}
 	} else {
 		result.Panic = problem

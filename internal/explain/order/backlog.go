@@ -1,6 +1,8 @@
 package order
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -54,6 +56,36 @@ func (b *Backlog) Around(j *cluster.Job, s *framework.Session, version uint64) (
 		found.isSorted = true
 	}
 	return found.jobs, b.queues
+}
+
+// Lines returns the jobs that wait, each line in order: by queue, those that wait for admission first. The caller must not change the slices.
+func (b *Backlog) Lines(s *framework.Session, version uint64) [][]*cluster.Job {
+	b.group(s.Cluster.Waiting())
+	b.version, b.at = version, s.Now
+	keys := slices.SortedFunc(maps.Keys(b.lines), func(x, y line) int {
+		if x.queue != y.queue {
+			return cmp.Compare(x.queue.Name, y.queue.Name)
+		}
+		if x.isPendingAdmission {
+			return -1
+		}
+		return 1
+	})
+	lines := make([][]*cluster.Job, len(keys))
+	for i, key := range keys {
+		lines[i] = b.sorted(key, s)
+	}
+	return lines
+}
+
+// sorted returns the jobs of a line in order.
+func (b *Backlog) sorted(key line, s *framework.Session) []*cluster.Job {
+	found := b.lines[key]
+	if !found.isSorted {
+		slices.SortFunc(found.jobs, s.CompareJobs)
+		found.isSorted = true
+	}
+	return found.jobs
 }
 
 // of returns the line of a job, empty if there is none.

@@ -31,9 +31,9 @@ func overlay(base, over map[string]string) map[string]string {
 	return base
 }
 
-// waiting returns the scheduler's reason and message why the PodGroup is not placed, "" if there is none.
+// waiting returns the scheduler's reason and message why the PodGroup is not placed, with its place in the queue, "" if there is none.
 func waiting(group *scheduling.PodGroup) (reason, message string) {
-	var unschedulable, scheduled *scheduling.PodGroupCondition
+	var unschedulable, scheduled, queued *scheduling.PodGroupCondition
 	for i := range group.Status.Conditions {
 		condition := &group.Status.Conditions[i]
 		if condition.Status != corev1.ConditionTrue {
@@ -44,6 +44,8 @@ func waiting(group *scheduling.PodGroup) (reason, message string) {
 			unschedulable = condition
 		case scheduling.PodGroupScheduledType:
 			scheduled = condition
+		case scheduling.PodGroupQueuedType:
+			queued = condition
 		}
 	}
 	if unschedulable == nil {
@@ -51,6 +53,9 @@ func waiting(group *scheduling.PodGroup) (reason, message string) {
 	}
 	if scheduled != nil && scheduled.LastTransitionTime.After(unschedulable.LastTransitionTime.Time) {
 		return "", ""
+	}
+	if queued != nil {
+		return unschedulable.Reason, unschedulable.Message + "; " + queued.Message
 	}
 	return unschedulable.Reason, unschedulable.Message
 }

@@ -82,6 +82,14 @@ func TestThePodGroupOfAJob(t *testing.T) {
 			})
 		}
 	})
+	t.Run("says at which place the job waits", func(t *testing.T) {
+		group := &scheduling.PodGroup{Status: scheduling.PodGroupStatus{Conditions: []scheduling.PodGroupCondition{
+			{Type: scheduling.PodGroupUnschedulableType, Status: corev1.ConditionTrue, Reason: "NotEnoughResources", Message: "2 cpu are free"},
+			{Type: scheduling.PodGroupQueuedType, Status: corev1.ConditionTrue, Reason: "WaitsInQueue", Message: "place 3"}}}}
+		if reason, message := waiting(group); reason != "NotEnoughResources" || message != "2 cpu are free; place 3" {
+			t.Errorf("got %q, %q", reason, message)
+		}
+	})
 	t.Run("lets pods be made once it is admitted", func(t *testing.T) {
 		for phase, want := range map[scheduling.PodGroupPhase]bool{
 			"": false, scheduling.PodGroupPending: false, scheduling.PodGroupInqueue: true, scheduling.PodGroupRunning: true,

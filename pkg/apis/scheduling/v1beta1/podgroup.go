@@ -262,6 +262,9 @@ const (
 	// PodGroupEvictedType: pods of the group have been evicted for others. The message has the last three evictions, one in
 	// each line, the newest first: when, which pod, for which job and by which rule.
 	PodGroupEvictedType PodGroupConditionType = "Evicted"
+	// PodGroupQueuedType: the gang waits, and the message says at which place of its queue: the first ten exactly, up to the
+	// thousandth by ranges. Those behind have no such condition.
+	PodGroupQueuedType PodGroupConditionType = "Queued"
 )
 
 // Reasons of PodGroup conditions.

@@ -24,8 +24,8 @@ import (
 const (
 	// Freshness is how old an overview may be. That is how often the scheduler is asked for one, while a client reads it.
 	Freshness = time.Second
-	// MaxWatches is how many clients may follow overviews at a time.
-	MaxWatches = 256
+	// MaxWatches is how many clients may follow overviews at a time. Each takes some tens of kilobytes; the scheduler is asked once for all.
+	MaxWatches = 1000
 	// viewLife is how long what a client may see is used again.
 	viewLife = 30 * time.Second
 	// maxViewed is about how many namespaces the API server is asked whether a client may see them, and reviewers how many such requests run

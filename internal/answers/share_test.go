@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,26 @@ func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("all was written to a client that does not read")
 	}
+}
+
+func TestAFollowerThatDoesNotReadIsLeft(t *testing.T) {
+	const short = 50 * time.Millisecond
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer close(ended)
+		for event := strings.Repeat("x", 64<<10); sendEvent(w, event, short); {
+		}
+	}))
+	defer server.Close()
+	client, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := fmt.Fprint(client, "GET / HTTP/1.1\r\nHost: test\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
 }
 
 func TestAConnectionServesAnswersAfterTheTimeForOne(t *testing.T) {

@@ -6,6 +6,9 @@
 // Jobs of one name are repetitions of one another: [BaseName] takes off what a controller or a script adds to a name to make it unique. A
 // job runs from the time at which it has all pods that must start together until none of its pods is left. Only jobs that succeeded count.
 //
+// The first cycle takes in the run times of jobs that ended before the process, as far as their pods are still there. Starts are not recovered:
+// no object says which jobs had to wait.
+//
 // Invariants:
 //
 //  1. What is kept is bounded: the latest [PerName] run times of at most [MaxNames] names, and [PerQueue] of at most [MaxQueues] queues.

@@ -56,6 +56,7 @@ func New() *History {
 func (h *History) Cycle(now time.Time, c *model.Cluster, d *decision.Decisions, touched []*cluster.Job) {
 	if h.since.IsZero() {
 		h.since = now
+		h.recover(touched)
 	}
 	for _, j := range touched {
 		h.follow(now, j)
@@ -94,6 +95,50 @@ func (h *History) follow(now time.Time, j *cluster.Job) {
 	case isKnown && !runs:
 		delete(h.running, j.ID) // it has lost its gang
 	}
+}
+
+// recover takes in the jobs that ended before this process and are still there, by what their pods say, in the order in which they ended.
+func (h *History) recover(jobs []*cluster.Job) {
+	type ended struct {
+		job  *cluster.Job
+		at   time.Time
+		took time.Duration
+	}
+	var all []ended
+	for _, j := range jobs {
+		if at, took, ok := lastRun(j); ok {
+			all = append(all, ended{j, at, took})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b ended) int { return a.at.Compare(b.at) })
+	for _, e := range all {
+		h.noteRun(e.job, e.took)
+	}
+}
+
+// lastRun returns when a job ended that has succeeded, and how long it ran: from the first start of its pods that have not failed to their last
+// end. ok is false if the job has not ended, or its pods do not say when.
+func lastRun(j *cluster.Job) (end time.Time, took time.Duration, ok bool) {
+	if j.Group == nil || j.IsForeign || !j.Over() {
+		return time.Time{}, 0, false
+	}
+	var start time.Time
+	for _, t := range j.Tasks() {
+		if t.Status != cluster.Succeeded {
+			continue
+		}
+		ended, isKnown := t.Pod.Status.Ended()
+		if !isKnown {
+			return time.Time{}, 0, false
+		}
+		if at := t.Started(); start.IsZero() || at.Before(start) {
+			start = at
+		}
+		if ended.After(end) {
+			end = ended
+		}
+	}
+	return end, end.Sub(start), end.After(start)
 }
 
 // startOf is when a job that runs has started: now, or before this process, as its pods say.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/internal/journal/history"
 	"hekla.sh/hekla/pkg/cluster"
@@ -104,5 +105,35 @@ func TestAStartCountsIfTheJobHadToWait(t *testing.T) {
 	}
 	if at := s.history.Started(s.Scheduler.Cluster().Job(fixture.Key("second"))); !at.Equal(s.Now) {
 		t.Errorf("it has started at %s, want %s", at, s.Now)
+	}
+}
+
+func TestRunTimesFromBeforeTheProcess(t *testing.T) {
+	s := follow(t)
+	ended := func(name string, start, took time.Duration, phase corev1.PodPhase) {
+		s.Set(fixture.Group(name, "default", 2))
+		for i := range 2 {
+			pod := fixture.Pod(fmt.Sprint(name, "-", i), fixture.In(name), fixture.On("n"))
+			began, end := metav1.NewTime(fixture.Birth.Add(start)), metav1.NewTime(fixture.Birth.Add(start+took-time.Duration(i)*time.Second))
+			pod.Status.Phase, pod.Status.StartTime = phase, &began
+			if took > 0 {
+				pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name,
+					State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: end}}}}
+			}
+			s.Set(pod)
+		}
+	}
+	ended("train-1", time.Hour, 20*time.Minute, corev1.PodSucceeded)
+	ended("train-2", 0, 10*time.Minute, corev1.PodSucceeded)
+	ended("train-3", 0, time.Minute, corev1.PodFailed)
+	ended("train-4", 0, 0, corev1.PodSucceeded)
+	ended("train-5", 0, 5*time.Minute, corev1.PodRunning)
+	s.note("train-1", "train-2", "train-3", "train-4", "train-5")
+	if got := fmt.Sprint(s.history.OfName(s.Scheduler.Cluster().Job(fixture.Key("train-1")))); got != "[10m0s 20m0s]" {
+		t.Errorf("jobs of the name ran %s", got)
+	}
+	s.note("train-1", "train-2")
+	if got := s.history.OfQueue("default"); len(got) != 2 {
+		t.Errorf("after a second cycle the queue has the run times %v", got)
 	}
 }

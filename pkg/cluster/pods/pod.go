@@ -86,8 +86,8 @@ type Status struct {
 	// PodScheduled if it is True, see [Status.Scheduled].
 	Conditions []corev1.PodCondition
 
-	started, scheduled moment
-	claims             *claims // nil for most pods
+	started, scheduled, ended moment
+	claims                    *claims // nil for most pods
 }
 
 // Started returns when the kubelet has taken the pod on. ok is false if it has not.
@@ -95,6 +95,9 @@ func (s *Status) Started() (at time.Time, ok bool) { return s.started.time() }
 
 // Scheduled returns since when the pod has its node, by the condition PodScheduled. ok is false if the condition is not True.
 func (s *Status) Scheduled() (at time.Time, ok bool) { return s.scheduled.time() }
+
+// Ended returns when the last container of a pod has ended that has succeeded or failed. ok is false if it has not, or nothing says when.
+func (s *Status) Ended() (at time.Time, ok bool) { return s.ended.time() }
 
 // moment is a time in microseconds since 1970, 0 if there is none. It takes a third of the memory of a time. The times of the API have
 // no fractions of a second.
@@ -162,7 +165,21 @@ func (p *Pod) Object() *corev1.Pod {
 		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses = r.InitContainerStatuses, r.ContainerStatuses
 		pod.Status.AllocatedResources, pod.Status.Resources = r.AllocatedResources, r.Resources
 	}
+	if at, ok := p.Status.Ended(); ok && len(p.Spec.Containers) > 0 {
+		pod.Status.ContainerStatuses = withEnd(pod.Status.ContainerStatuses, p.Spec.Containers[0].Name, metav1.Time{Time: at})
+	}
 	return pod
+}
+
+// withEnd returns a copy of the statuses of containers in which that of a name says when it ended.
+func withEnd(statuses []corev1.ContainerStatus, name string, at metav1.Time) []corev1.ContainerStatus {
+	statuses = slices.Clone(statuses)
+	i := slices.IndexFunc(statuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
+	if i < 0 {
+		i, statuses = len(statuses), append(statuses, corev1.ContainerStatus{Name: name})
+	}
+	statuses[i].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: at}}
+	return statuses
 }
 
 // DeepCopy returns a copy of the pod as an object of the API, which the caller may change.

@@ -220,6 +220,23 @@ func TestTimesAreKept(t *testing.T) {
 	}
 }
 
+func TestTheEndOfAPodIsKept(t *testing.T) {
+	ended := metav1.NewTime(fixture.Birth.Add(time.Hour))
+	pod := fixture.Pod("a", fixture.On("n"), func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodSucceeded
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: p.Spec.Containers[0].Name,
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: ended}}}}
+	})
+	kept := pods.New(pods.New(pod).Object())
+	if at, ok := kept.Status.Ended(); !ok || !at.Equal(ended.Time) {
+		t.Errorf("it ended at %v, %v", at, ok)
+	}
+	pod.Status.Phase = corev1.PodRunning // and the container starts again
+	if at, ok := pods.New(pod).Status.Ended(); ok {
+		t.Errorf("a pod that runs ended at %v", at)
+	}
+}
+
 func TestATableDoesNotGrowWithoutBounds(t *testing.T) {
 	table := pods.NewTable()
 	first := table.Of(fixture.LivePod(0, 0), nil)

@@ -136,6 +136,19 @@ func placedVolumes(into, volumes []corev1.Volume) []corev1.Volume {
 	return into
 }
 
+// endOf returns when the last container of a pod ended that has succeeded or failed, 0 if that is not known.
+func endOf(status *corev1.PodStatus) (last moment) {
+	if status.Phase != corev1.PodSucceeded && status.Phase != corev1.PodFailed {
+		return 0
+	}
+	for i := range status.ContainerStatuses {
+		if ended := status.ContainerStatuses[i].State.Terminated; ended != nil {
+			last = max(last, momentOf(ended.FinishedAt))
+		}
+	}
+	return last
+}
+
 // slimStatus returns what is kept of a status besides resizes. It shares the conditions of the pod's last state if they
 // are the same.
 func slimStatus(status *corev1.PodStatus, before *Pod) Status {
@@ -147,6 +160,7 @@ func slimStatus(status *corev1.PodStatus, before *Pod) Status {
 		kept.claims = &claims{made: status.ResourceClaimStatuses, extended: status.ExtendedResourceClaimStatus,
 			allocatable: status.NodeAllocatableResourceClaimStatuses}
 	}
+	kept.ended = endOf(status)
 	count := 0
 	for i := range status.Conditions {
 		switch c := &status.Conditions[i]; {

@@ -295,8 +295,8 @@ func TestAnyOwnerThatMayBeReadHasASay(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "job", Annotations: service.Annotations},
 		Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: podSpec()}},
 	}
-	two := int32(2)
-	job.Spec.Parallelism, job.Spec.Template.Spec.SchedulerName = &two, "volcano"
+	two, deadline := int32(2), int64(3600)
+	job.Spec.Parallelism, job.Spec.Template.Spec.SchedulerName, job.Spec.ActiveDeadlineSeconds = &two, "volcano", &deadline
 	for _, object := range []client.Object{service, account, job} {
 		create(t, object)
 	}
@@ -317,6 +317,9 @@ func TestAnyOwnerThatMayBeReadHasASay(t *testing.T) {
 		if isRead := owner.Kind == "Service" || owner.Kind == "Job"; isRead != (group.Spec.MinMember == 2 && group.Spec.Queue == "research" &&
 			group.Spec.MinResources.Cpu().Value() == 7 && group.Spec.NetworkTopology != nil && group.Annotations[scheduling.PreemptableKey] == "true") {
 			t.Errorf("the PodGroup of a %s is %+v", owner.Kind, group)
+		}
+		if got := group.Annotations[scheduling.ActiveDeadlineKey]; (got == "1h0m0s") != (owner.Kind == "Job") {
+			t.Errorf("the PodGroup of a %s has the deadline %q", owner.Kind, got)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func hasJoined(pods []*corev1.Pod) bool {
 
 // beginApplication makes the PodGroup of an application by its first pod, or brings that of an earlier run up to date.
 func (r *Reconciler) beginApplication(ctx context.Context, model *corev1.Pod, current *scheduling.PodGroup) (*scheduling.PodGroup, error) {
-	owner, ownerProblem, err := r.owner(ctx, model)
+	owner, err := r.owner(ctx, model)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (r *Reconciler) beginApplication(ctx context.Context, model *corev1.Pod, cu
 		return nil, err
 	}
 	wanted, problems := groupbuilder.ApplicationGroup(model, around)
-	r.tell(model, ownerProblem, problems...)
+	r.tell(model, owner.problem, problems...)
 	if current == nil {
 		if current, err = r.create(ctx, wanted); err != nil || current == nil {
 			return wanted, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -135,11 +136,11 @@ func later(a, b *corev1.Pod) int {
 // ensure makes the PodGroup as the pod wants it, or brings the present one up to date. What is wrong with annotations is
 // told only if pods are joining.
 func (r *Reconciler) ensure(ctx context.Context, model *corev1.Pod, pods []*corev1.Pod, current *scheduling.PodGroup, isJoining bool) error {
-	owner, ownerProblem, err := r.owner(ctx, model)
+	owner, err := r.owner(ctx, model)
 	if err != nil {
 		return err
 	}
-	if owner == nil && ownerProblem == "" && current != nil && !isJoining {
+	if owner.object == nil && owner.problem == "" && current != nil && !isJoining {
 		// It is being deleted, and what it asked for is not known any more.
 		return nil
 	}
@@ -148,12 +149,12 @@ func (r *Reconciler) ensure(ctx context.Context, model *corev1.Pod, pods []*core
 		return err
 	}
 	wanted, problems := groupbuilder.PodGroup(model, around)
-	note, err := r.lower(ctx, wanted, model, pods, owner)
+	note, err := r.lower(ctx, wanted, model, pods, owner.object)
 	if err != nil {
 		return err
 	}
 	if isJoining {
-		r.tell(model, ownerProblem, append(problems, note)...)
+		r.tell(model, owner.problem, append(problems, note)...)
 	}
 	if current == nil {
 		if current, err = r.create(ctx, wanted); err != nil || current == nil {
@@ -222,23 +223,49 @@ func (r *Reconciler) remove(ctx context.Context, group *scheduling.PodGroup) err
 	return client.IgnoreNotFound(err)
 }
 
-// owner reads the metadata of the pod's controller, if its annotations are to be inherited or the pod has a minimum. It is
-// nil if there is none, or if it is another one by now; or else the sentence says why it could not be read.
+// owner is what was read of the controller of a pod.
+type owner struct {
+	// object is nil if there is no controller, or if it is another one by now, or could not be read, for which problem is a sentence.
+	object  *metav1.PartialObjectMetadata
+	problem string
+	// deadline is the activeDeadlineSeconds of a batch/v1 Job, nil if there is none.
+	deadline *int64
+}
+
+// owner reads the pod's controller, if its annotations are to be inherited or the pod has a minimum.
 //
 // It is asked for live: it is needed once per roll-out, and a cache of every ReplicaSet of the cluster would cost more than
 // it saves.
-func (r *Reconciler) owner(ctx context.Context, pod *corev1.Pod) (*metav1.PartialObjectMetadata, string, error) {
+func (r *Reconciler) owner(ctx context.Context, pod *corev1.Pod) (found owner, err error) {
 	reference := metav1.GetControllerOfNoCopy(pod)
 	_, hasMinimum := pod.Annotations[scheduling.GroupMinMemberAnnotationKey]
 	if reference == nil || !r.inheritFromOwners && !hasMinimum {
-		return nil, "", nil
+		return owner{}, nil
 	}
-	owner, err := r.read(ctx, pod.Namespace, reference)
+	if reference.APIVersion == batchv1.SchemeGroupVersion.String() && reference.Kind == "Job" {
+		found, err = r.readJob(ctx, pod.Namespace, reference)
+	} else {
+		found.object, err = r.read(ctx, pod.Namespace, reference)
+	}
 	if apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
 		// The right to read all that may own pods is not granted in advance, and most of it has no annotations of ours.
-		return nil, fmt.Sprintf("the annotations of its owner do not count: %s", err), nil
+		return owner{problem: fmt.Sprintf("the annotations of its owner do not count: %s", err)}, nil
 	}
-	return owner, "", err
+	return found, err
+}
+
+// readJob reads a batch/v1 Job.
+func (r *Reconciler) readJob(ctx context.Context, namespace string, reference *metav1.OwnerReference) (owner, error) {
+	job := &batchv1.Job{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name}, job)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && job.UID != reference.UID:
+		return owner{}, nil
+	case err != nil:
+		return owner{}, fmt.Errorf("reading Job %s/%s: %w", namespace, reference.Name, err)
+	}
+	return owner{deadline: job.Spec.ActiveDeadlineSeconds, object: &metav1.PartialObjectMetadata{ObjectMeta: job.ObjectMeta,
+		TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: reference.Kind}}}, nil
 }
 
 // read reads the metadata of an owner. It is nil if there is none of its UID.
@@ -261,7 +288,7 @@ func (r *Reconciler) read(ctx context.Context, namespace string, reference *meta
 
 // surroundings are the annotations of the pod's owner, if they are to be inherited, and of its namespace, and the Queue that its labels
 // name.
-func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, owner *metav1.PartialObjectMetadata) (groupbuilder.Surroundings, error) {
+func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, of owner) (groupbuilder.Surroundings, error) {
 	var around groupbuilder.Surroundings
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -269,9 +296,10 @@ func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, owner *m
 		return around, fmt.Errorf("reading namespace %s: %w", pod.Namespace, err)
 	}
 	around.Namespace = namespace.Annotations
-	if owner != nil && r.inheritFromOwners {
-		around.Owner = owner.Annotations
+	if of.object != nil && r.inheritFromOwners {
+		around.Owner = of.object.Annotations
 	}
+	around.Deadline = of.deadline
 	around.DefaultQueue = r.defaultQueue
 	var err error
 	around.LabelQueue, around.LabelProblem, err = r.labelQueue(ctx, pod)

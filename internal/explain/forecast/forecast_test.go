@@ -50,6 +50,14 @@ func TestRanges(t *testing.T) {
 		})
 		expectWithin(t, l, 0, 65*time.Minute, forecast.Declared)
 	})
+	t.Run("the deadline of a Job counts from its creation", func(t *testing.T) {
+		l := busy(t, func(l *loop.Loop, g *scheduling.PodGroup, _ *corev1.Pod) {
+			g.CreationTimestamp = metav1.NewTime(l.Now.Add(-30 * time.Minute))
+			metav1.SetMetaDataAnnotation(&g.ObjectMeta, scheduling.ActiveDeadlineKey, "1h")
+		})
+		l.Now = l.Now.Add(time.Second)
+		expectWithin(t, l, 0, 35*time.Minute, forecast.Declared)
+	})
 	t.Run("jobs of the same name ran before", func(t *testing.T) {
 		l := loop.New(t, "").Set(fixture.Node("n", "cpu=1"))
 		for _, name := range []string{"train-1", "train-2", "train-3", "train-4"} {

@@ -54,14 +54,44 @@ func (f *Forecaster) left(j *cluster.Job, ran time.Duration) span {
 		return span{stays: true}
 	}
 	s := f.declaredOrMeasured(j, ran)
-	if deadline := f.deadline(j); deadline > 0 {
-		until := max(deadline+afterDeadline-ran, time.Second)
+	if until := f.untilDeadline(j, ran); until > 0 {
 		if s.kind == "" || s.kind == SameQueue {
 			s = span{late: until, early: min(s.early, until), kind: Declared}
 		}
 		s.early, s.late = min(s.early, until), min(s.late, until)
 	}
 	return s
+}
+
+// untilDeadline is when a job is gone at the latest that has run for some time, 0 if it has no deadline. Pods count from their start, a batch/v1 Job
+// from its own, also while it waits; of one that has not started it is not known how long it will have waited.
+func (f *Forecaster) untilDeadline(j *cluster.Job, ran time.Duration) time.Duration {
+	var until time.Duration
+	if deadline := f.deadline(j); deadline > 0 {
+		until = max(deadline+afterDeadline-ran, time.Second)
+	}
+	if deadline := deadlineOfOwner(j); deadline > 0 {
+		since := ran
+		if ran > 0 {
+			since = max(ran, f.now.Sub(j.Created()))
+		}
+		if left := max(deadline+afterDeadline-since, time.Second); until == 0 || left < until {
+			until = left
+		}
+	}
+	return until
+}
+
+// deadlineOfOwner is the deadline of the batch/v1 Job for which the PodGroup was made, 0 if there is none.
+func deadlineOfOwner(j *cluster.Job) time.Duration {
+	if j.Group == nil {
+		return 0
+	}
+	deadline, err := time.ParseDuration(j.Group.Annotations[schedulingv1beta1.ActiveDeadlineKey])
+	if err != nil {
+		return 0
+	}
+	return max(deadline, 0)
 }
 
 func (f *Forecaster) declaredOrMeasured(j *cluster.Job, ran time.Duration) span {

@@ -3,9 +3,11 @@ package builder
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +22,8 @@ import (
 type Surroundings struct {
 	Owner     map[string]string
 	Namespace map[string]string
+	// Deadline is the activeDeadlineSeconds of an owner that is a batch/v1 Job, nil if there is none.
+	Deadline *int64
 	// LabelQueue is the Queue that YuniKorn's labels of the pod name, as [FindQueue] has found it. It is empty if there are none, or if
 	// they do not count.
 	LabelQueue string
@@ -45,6 +49,9 @@ func PodGroup(pod *corev1.Pod, around Surroundings) (*scheduling.PodGroup, []str
 	topology, topologyProblems := networkTopology(pod, around.Owner)
 	annotations := inherited(around.Owner, pod.Annotations)
 	annotations[scheduling.SchedulerNameKey] = pod.Spec.SchedulerName
+	if around.Deadline != nil {
+		annotations[scheduling.ActiveDeadlineKey] = (time.Duration(min(*around.Deadline, mostSeconds)) * time.Second).String()
+	}
 	return &scheduling.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            PodGroupName(pod),
@@ -62,6 +69,9 @@ func PodGroup(pod *corev1.Pod, around Surroundings) (*scheduling.PodGroup, []str
 		},
 	}, slices.Concat(problems, queueProblems, resourceProblems, topologyProblems)
 }
+
+// mostSeconds are as many as a duration can have.
+const mostSeconds = int64(math.MaxInt64 / time.Second)
 
 // annotation looks for an annotation on the pod, then on its owner.
 func annotation(pod *corev1.Pod, owner map[string]string, key string) (value string, found bool) {

@@ -66,6 +66,10 @@ const (
 	// RunningEstimateKey, on a PodGroup, is how long its job is expected to run, a Go duration. The controllers write there what a Job says
 	// in spec.runningEstimate; a pod or workload without a Job may carry it itself. Only forecasts read it.
 	RunningEstimateKey = "hekla.sh/running-estimate"
+
+	// ActiveDeadlineKey, on the PodGroup of a batch/v1 Job, is its activeDeadlineSeconds as a Go duration: so long after the PodGroup was made
+	// the pods of the Job are ended. The controllers write it. Only forecasts read it.
+	ActiveDeadlineKey = "hekla.sh/active-deadline"
 )
 
 // Keys that say how a pod, or the pods of a PodGroup, may be treated.

@@ -71,6 +71,7 @@ func TestThePageInABrowser(t *testing.T) {
 	t.Run("an operator sees everything", func(t *testing.T) { w.everything(t, b) })
 	t.Run("a user sees the own namespace, and sums", func(t *testing.T) { w.ownNamespace(t, b) })
 	t.Run("everything is done with the keyboard", func(t *testing.T) { w.keyboard(t, b) })
+	t.Run("when a job starts", func(t *testing.T) { w.starts(t, b) })
 	t.Run("the queue tree and the nodes", func(t *testing.T) { w.details(t, b) })
 	for _, look := range []struct {
 		name  string
@@ -182,6 +183,31 @@ func (w *site) keyboard(t *testing.T, b *browser.Browser) {
 		t.Errorf("the help is %+v", got)
 	}
 	press("Escape")
+}
+
+// starts shows a job that waits for others of its queue, which have a deadline, and one that can never start.
+func (w *site) starts(t *testing.T, b *browser.Browser) {
+	w.open(t, b, w.operator, nil)
+	w.settle(t, b)
+	apitest.Eventually(t, func(context.Context) error {
+		said := ""
+		for i := range etls {
+			var text string
+			if err := b.Do("go", arguments{"path": fmt.Sprintf("#/jobs/research/etl-%02d", i), "wait": "[data-cause]"}, &text); err != nil {
+				return err
+			}
+			if _, said, _ = strings.Cut(text, "When it starts"); said == "" {
+				continue // it runs
+			}
+			if strings.Contains(said, "Between") && strings.Contains(said, "how long") && strings.Contains(said, "no later job is served before it") {
+				return nil
+			}
+		}
+		return fmt.Errorf("the last job of analytics that waits starts %s", said)
+	})
+	text := browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/too-large", "wait": "[data-cause]"})
+	_, said, _ := strings.Cut(text, "When it starts")
+	want(t, said, "Never, as things are.")
 }
 
 func (w *site) details(t *testing.T, b *browser.Browser) {

@@ -150,7 +150,7 @@ func (w *site) fill(t *testing.T) {
 		queue("analytics", "", nil, amounts("64", "512Gi", "8"), amounts("128", "1Ti", "16")))
 	w.make(t, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
 		"metadata": map[string]any{"name": "urgent"}, "value": int64(1000)}})
-	const trainings, services, etls = 24, 8, 6
+	const trainings, services = 24, 8
 	for i := range trainings {
 		w.job(t, "research", fmt.Sprintf("train-llm-%02d", i), "ai-training", 2, amounts("12", "96Gi", strconv.Itoa(5+i%3)), i%2 == 0, "")
 	}
@@ -178,13 +178,13 @@ func (w *site) fill(t *testing.T) {
 		w.job(t, "production", fmt.Sprintf("serve-%02d", i), "ai-inference", 1, amounts("6", "48Gi", "1"), false, "")
 	}
 	for i := range etls {
-		w.job(t, "research", fmt.Sprintf("etl-%02d", i), "analytics", 2, amounts("16", "128Gi", "0"), false, "")
+		w.job(t, "research", fmt.Sprintf("etl-%02d", i), "analytics", 2, amounts("16", "128Gi", "0"), false, "", endingAfter(etlDeadline))
 	}
 	w.jobs, w.ofUser = trainings+services+etls+3, trainings+etls+2
 }
 
 // job makes a PodGroup and its pods.
-func (w *site) job(t *testing.T, namespace, name, queue string, size int, requests corev1.ResourceList, isPreemptable bool, class string) {
+func (w *site) job(t *testing.T, namespace, name, queue string, size int, requests corev1.ResourceList, isPreemptable bool, class string, options ...func(*corev1.Pod)) {
 	t.Helper()
 	w.make(t, &v1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1beta1.PodGroupSpec{MinMember: int32(size), Queue: queue, PriorityClassName: class}})
@@ -196,8 +196,21 @@ func (w *site) job(t *testing.T, namespace, name, queue string, size int, reques
 		if isPreemptable {
 			pod.Annotations["volcano.sh/preemptable"] = "true"
 		}
+		for _, option := range options {
+			option(pod)
+		}
 		w.make(t, pod)
 	}
+}
+
+// etls is the number of jobs of analytics.
+const etls = 6
+
+// etlDeadline is after how many seconds the pods of the jobs of analytics are ended.
+const etlDeadline = 3600
+
+func endingAfter(seconds int64) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = &seconds }
 }
 
 // many makes PodGroups without pods, many at once.

@@ -97,8 +97,8 @@ func TestTheTextHoldsTheRunsInTheirOrder(t *testing.T) {
 		Shapes: []ShapeReport{{Shape: Shape{20, 10}, Runs: []Pair{
 			{
 				LoopFirst: true, Ratio: 0.5,
-				Loop:  Measurement{PodsPerSecond: 111, Cost: testbed.Cost{APIWrites: binds}},
-				Hekla: Measurement{PodsPerSecond: 222, PodsBound: 200, Process: &ProcessUse{CPUSeconds: 1.25}, Cost: testbed.Cost{APIWrites: binds}},
+				Loop:  Measurement{PodsPerSecond: 111, PodsBound: 200, Process: &ProcessUse{CPUSeconds: 0.5}, Cost: testbed.Cost{APIWrites: binds}},
+				Hekla: Measurement{PodsPerSecond: 222, PodsBound: 200, Process: &ProcessUse{CPUSeconds: 1.25, CPUSecondsAfterIdle: 1.5, PeakMemoryBytesAfterIdle: 4 << 20}, Cost: testbed.Cost{APIWrites: binds}},
 			},
 			{
 				Loop:  Measurement{PodsPerSecond: 333, Cost: testbed.Cost{APIWrites: binds}},
@@ -114,7 +114,7 @@ func TestTheTextHoldsTheRunsInTheirOrder(t *testing.T) {
 	rest := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
 		"Machine 2 cores, 24 GiB", "queues: 3", "fit no node: 7", "become Running", "8 requests at once (1: 90/s, 8: 800/s)",
-		"20x10 1 loop 111", "20x10 1 Hekla 222", "1.25 0.00 6.25", "20x10 1 ratio 0.50",
+		"20x10 1 loop 111", "20x10 1 Hekla 222", "1.25 1.50 6.25 4", "20x10 1 ratio 0.50",
 		"20x10 2 Hekla 444", "20x10 2 loop 333", "20x10 222 333",
 		"20x10 loop Hekla", "PATCH podgroups/status 200 0 21", "POST pods/binding 201 200 0", "Every pod was bound once",
 	} {

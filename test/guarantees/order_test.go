@@ -201,10 +201,17 @@ func (j *judge) asksByItself(pod *corev1.Pod) bool {
 	return held+1 >= int(group.Spec.MinMember)
 }
 
-// hasRoomFor reports whether a pod that waits could stand on a node that another pod is bound to.
+// hasRoomFor reports whether a pod that waits could stand on a node that another pod is bound to. Pods that are to leave the node, or are
+// leaving it, still take its room.
 func (j *judge) hasRoomFor(a, b *corev1.Pod, node string) bool {
 	for name, amount := range j.requests[nameOf(a)] {
-		if amount > 0 && j.free[node][name] < amount {
+		free := j.free[node][name]
+		for _, leaving := range j.pods {
+			if leaving.Spec.NodeName == node && j.at[leaving.UID] == "" {
+				free -= j.requests[nameOf(leaving)][name]
+			}
+		}
+		if amount > 0 && free < amount {
 			return false
 		}
 	}

@@ -18,6 +18,30 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
+func TestAJobThatLacksPodsHearsOfItsQueue(t *testing.T) {
+	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"), fixture.Queue("q"), fixture.Group("g", "q", 2))
+	reasonAfter := func(queues ...any) verdict.Code {
+		w.Set(queues...)
+		w.Cycle()
+		return w.Scheduler.Cluster().Job(fixture.Key("g")).Verdict.Code
+	}
+	closed := fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed })
+	for i, step := range []struct {
+		queues []any
+		want   verdict.Code
+	}{
+		{nil, verdict.NotEnoughTasks},
+		{[]any{closed}, verdict.QueueClosed},
+		{[]any{fixture.Queue("q")}, verdict.NotEnoughTasks},
+		{[]any{fixture.Queue("q", fixture.Below("nowhere"))}, verdict.QueueInvalid},
+		{[]any{fixture.Queue("nowhere")}, verdict.NotEnoughTasks},
+	} {
+		if got := reasonAfter(step.queues...); got != step.want {
+			t.Errorf("step %d: it waits because of %s, want %s", i, got, step.want)
+		}
+	}
+}
+
 func TestGangsStartTogether(t *testing.T) {
 	t.Run("a gang starts whole or not at all", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=1"))

@@ -101,7 +101,7 @@ func New(options Options) *Cache {
 	options.DefaultQueue = cmp.Or(options.DefaultQueue, schedulingv1beta1.DefaultQueue)
 	c, w := model.New(options.Overlook)
 	b := &base{Cluster: c, writer: w, options: options, pods: pods.NewTable()}
-	return &Cache{base: b, nodes: newNodes(b), queues: queues{b}, owners: newOwners(b), ranks: newRanks(b), refusals: newRefusals(b), StandIns: standins.New(c, w),
+	return &Cache{base: b, nodes: newNodes(b), queues: queues{base: b}, owners: newOwners(b), ranks: newRanks(b), refusals: newRefusals(b), StandIns: standins.New(c, w),
 		Workloads: held.New(c)}
 }
 

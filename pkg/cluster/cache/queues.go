@@ -1,19 +1,20 @@
 package cache
 
 import (
-	"cmp"
-	"fmt"
-
 	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/internal/queuetree"
 	"hekla.sh/hekla/pkg/cluster/internal/same"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
 )
 
 // queues applies events about queues, and assigns jobs to them.
-type queues struct{ *base }
+type queues struct {
+	*base
+	refuse map[string]bool // the names of those that start no jobs, whatever else these wait for
+}
 
 func (k *queues) set(object *schedulingv1beta1.Queue) {
 	q := k.writer.Queue(object.Name)
@@ -88,80 +89,39 @@ func (k *queues) read(q *cluster.Queue, object *schedulingv1beta1.Queue) {
 	}
 }
 
-// growTree links parents and children again. A queue whose parent is missing, or that is its own ancestor, is left out of
-// the tree, with the reason in Problem. Other queues are not affected.
+// growTree links parents and children again, see [queuetree.Link].
 func (k *queues) growTree() {
 	queues, root := k.Queues(), k.Root()
-	byName := make(map[string]*cluster.Queue, len(queues))
-	for _, q := range queues {
-		byName[q.Name] = q
-		q.Parent, q.Children, q.Problem = nil, q.Children[:0], ""
-	}
-	for _, q := range queues {
-		if q != root {
-			q.Parent = byName[parentName(q)]
-		}
-	}
-	findProblems(queues, root)
-	nodes := make([]*quota.Node, len(queues))
+	queuetree.Link(queues, root)
+	nodes, above := make([]*quota.Node, len(queues)), make(map[*quota.Node]*quota.Node, len(queues))
 	for i, q := range queues {
 		nodes[i] = &q.Node
-		if q.Problem != "" {
-			q.Parent = nil
-		} else if q.Parent != nil {
-			q.Parent.Children = append(q.Parent.Children, q)
+		if q.Parent != nil {
+			above[&q.Node] = &q.Parent.Node
 		}
 	}
-	k.Quota().Grow(&root.Node, nodes, func(n *quota.Node) *quota.Node {
-		if parent := byName[n.Name].Parent; parent != nil {
-			return &parent.Node
-		}
-		return nil
-	})
+	k.Quota().Grow(&root.Node, nodes, func(n *quota.Node) *quota.Node { return above[n] })
+	k.renewJobs(queues)
 }
 
-// findProblems notes for every queue why it has no path to the root.
-func findProblems(queues []*cluster.Queue, root *cluster.Queue) {
-	own := map[*cluster.Queue]string{}
+// renewJobs has the jobs tried again whose queue has come to start no jobs, or starts some again: the reason why they wait is another, even
+// if a queue could not help them before.
+func (k *queues) renewJobs(queues []*cluster.Queue) {
+	refuse := map[string]bool{}
 	for _, q := range queues {
-		switch {
-		case q == root:
-		case q.Parent == nil:
-			own[q] = fmt.Sprintf("its parent %q does not exist", parentName(q))
-		case isBelowItself(q, len(queues)):
-			own[q] = "it is below itself: its parents form a cycle"
+		if q.Problem != "" || len(q.Children) > 0 || !q.Open() {
+			refuse[q.Name] = true
+		}
+		if refuse[q.Name] == k.refuse[q.Name] {
+			continue
+		}
+		for _, j := range q.Members() {
+			if j.Verdict != nil {
+				k.writer.Jobs.Renew(j)
+			}
 		}
 	}
-	for _, q := range queues {
-		a := q
-		for a != root && own[a] == "" {
-			a = a.Parent
-		}
-		switch a {
-		case root:
-		case q:
-			q.Problem = own[q]
-		default:
-			q.Problem = fmt.Sprintf("queue %s above it: %s", a.Name, own[a])
-		}
-	}
-}
-
-// isBelowItself reports whether a queue is its own ancestor, among so many queues.
-func isBelowItself(q *cluster.Queue, queues int) bool {
-	a := q.Parent
-	// From a queue below a cycle, the path never returns to this queue.
-	for range queues {
-		if a == nil || a == q {
-			break
-		}
-		a = a.Parent
-	}
-	return a == q
-}
-
-func parentName(q *cluster.Queue) string {
-	return cmp.Or(q.Object.Spec.Parent, schedulingv1beta1.RootQueue)
+	k.refuse = refuse
 }
 
 // assign moves a job with its usage to the queue of a name, which need not exist.

@@ -43,6 +43,9 @@ func (m *Model) session(now time.Time) *framework.Session {
 
 // suitable counts the nodes that could hold a task if they were empty.
 func suitable(m *Model, t *cluster.Task) int {
+	if isLocal := !m.cluster.DependsOnPods(t.Class) && !t.Class.NeedsSupplies() && len(m.policy.Filters) == 0; isLocal {
+		return m.suitableOf(t)
+	}
 	counts := known(m).suitable
 	count, ok := counts[t.Class]
 	if !ok {
@@ -54,6 +57,58 @@ func suitable(m *Model, t *cluster.Task) int {
 		counts[t.Class] = count
 	}
 	return count
+}
+
+// suitability is which nodes could hold a task of a class if they were empty, where each node says so by itself. It follows the changes of
+// nodes.
+type suitability struct {
+	isMade bool
+	seen   uint64 // how far Cluster.Changes has been followed
+	fits   []bool // by slot
+	count  int
+}
+
+// maxSuitabilities limits the classes for which it is kept, a byte for each node.
+const maxSuitabilities = 64
+
+func (m *Model) suitableOf(t *cluster.Task) int {
+	known := m.suitable[t.Class]
+	if known == nil {
+		if m.suitable == nil || len(m.suitable) >= maxSuitabilities {
+			m.suitable = map[*cluster.Class]*suitability{}
+		}
+		known = &suitability{}
+		m.suitable[t.Class] = known
+	}
+	nodes := m.cluster.BySlot()
+	known.fits = append(known.fits, make([]bool, len(nodes)-len(known.fits))...)
+	look := func(slot int) {
+		n := nodes[slot]
+		fits := n != nil && n.Object != nil && m.outlook.CanOpen(t, n)
+		if fits != known.fits[slot] {
+			known.fits[slot] = fits
+			known.count += btoi(fits) - btoi(!fits)
+		}
+	}
+	changed, next, ok := m.cluster.Changes(known.seen)
+	if known.isMade && ok {
+		for _, slot := range changed {
+			look(int(slot))
+		}
+	} else {
+		for slot := range nodes {
+			look(slot)
+		}
+	}
+	known.isMade, known.seen = true, next
+	return known.count
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // place finds the place of a job among the waiting jobs, and the first of those before it, in order.

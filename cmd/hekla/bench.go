@@ -47,18 +47,19 @@ takes some fifteen minutes, --quick about two.`,
   hekla bench --nodes 5000 --shapes 200x100 --runs 1 -o text
   hekla bench latency --rates 50,100,200 -o text`,
 		component: "scheduler", bed: &options.Options, wrong: podsAreWrong,
-		run: func(command *cobra.Command) (_ benchReport, err error) {
-			if isQuick && !command.Flags().Changed("shapes") {
+		read: func(flags *pflag.FlagSet) (err error) {
+			if isQuick && !flags.Changed("shapes") {
 				shapes = quickShapes
 			}
-			if isQuick && !command.Flags().Changed("runs") {
+			if isQuick && !flags.Changed("runs") {
 				options.Runs = 1
 			}
 			if options.Shapes, err = benchmark.ParseShapes(shapes); err != nil {
-				return nil, fmt.Errorf("--shapes: %w", err)
+				return fmt.Errorf("--shapes: %w", err)
 			}
-			return benchmark.Run(command.Context(), options)
+			return nil
 		},
+		run: func(command *cobra.Command) (benchReport, error) { return benchmark.Run(command.Context(), options) },
 	}.build()
 	flags := command.Flags()
 	flags.IntVar(&options.Nodes, "nodes", 1000, "number of nodes")
@@ -159,9 +160,10 @@ const podsAreWrong = "a pod, gang or node is not as it must be"
 // benchmarkCommand is what the commands differ in, besides their flags.
 type benchmarkCommand struct {
 	use, short, long, example string
-	component                 string           // which is measured
-	bed                       *testbed.Options // is completed before run
-	wrong                     string           // what makes a report worthless
+	component                 string                     // which is measured
+	bed                       *testbed.Options           // is completed before run
+	wrong                     string                     // what makes a report worthless
+	read                      func(*pflag.FlagSet) error // reads the flags that are more than values, nil if there are none
 	run                       func(*cobra.Command) (benchReport, error)
 }
 
@@ -178,6 +180,11 @@ Exit codes: 0 measured and right, 1 not measured, or ` + c.wrong + ".",
 		RunE: func(command *cobra.Command, _ []string) error {
 			if output != "json" && output != "text" {
 				return fmt.Errorf("--output %q: it must be json or text", output)
+			}
+			if c.read != nil {
+				if err := c.read(command.Flags()); err != nil {
+					return err
+				}
 			}
 			measured, err := whatIsMeasured(command.Context(), c.component)
 			if err != nil {

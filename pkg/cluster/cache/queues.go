@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/internal/same"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // queues applies events about queues, and assigns jobs to them.
@@ -116,7 +117,7 @@ func (k *queues) renewJobs(queues []*cluster.Queue) {
 			continue
 		}
 		for _, j := range q.Members() {
-			if j.Verdict != nil {
+			if j.Verdict != nil && j.Verdict.Help&verdict.HelpQueue == 0 { // others hear of the queue as of any change
 				k.writer.Jobs.Renew(j)
 			}
 		}

@@ -29,11 +29,31 @@ func (j *judge) isCheapest(pod *corev1.Pod, victims []*corev1.Pod, toQueue strin
 		if w == v || w == pod || j.at[w.UID] == "" || w.Spec.NodeName == "" || w.DeletionTimestamp != nil || !j.isSingle(w) || j.compareVictims(w, v, toQueue) >= 0 {
 			continue
 		}
+		if w.Spec.NodeName != v.Spec.NodeName && j.isAskedInVain(w, pod, toQueue) {
+			continue
+		}
 		if j.couldStandIn(pod, v, w, toQueue) && j.mayLeaveInstead(w, v, pod, toQueue, asked, before) {
 			return fmt.Errorf("G8: pod %s on node %s should leave rather than %s on node %s", w.Name, w.Spec.NodeName, v.Name, v.Spec.NodeName)
 		}
 	}
 	return nil
+}
+
+// isAskedInVain reports whether the pods that are asked before one may make enough room on its node: two small pods then leave, though one
+// that is asked after them would do.
+func (j *judge) isAskedInVain(w, pod *corev1.Pod, toQueue string) bool {
+	for name, amount := range j.requests[nameOf(pod)] {
+		free := j.free[w.Spec.NodeName][name]
+		for _, before := range j.pods {
+			if before != w && before != pod && before.Spec.NodeName == w.Spec.NodeName && j.at[before.UID] != "" && j.compareVictims(before, w, toQueue) <= 0 {
+				free += j.requests[nameOf(before)][name]
+			}
+		}
+		if free < amount {
+			return false
+		}
+	}
+	return true
 }
 
 // isSingle reports whether a pod is the only one of a job that could be asked to leave.

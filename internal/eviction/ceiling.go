@@ -33,12 +33,13 @@ func (a *attempt) underCeiling(x framework.Transaction, pods []*cluster.Task) *d
 		for _, largestFirst := range []bool{false, true} {
 			y := a.search.session.Begin()
 			on := &draftOn{node: n, largestFirst: largestFirst}
-			if d := on.try(a, y, t); d != nil {
+			d := on.try(a, y, t)
+			y.Undo()
+			if d != nil { // the cost is that of pods that are there
 				if cost := a.victims.Cost(d.units, n.Rank); best == nil || cost.Compare(&bestCost, &a.rules.EvictionRules) < 0 {
 					best, bestCost = on, cost
 				}
 			}
-			y.Undo()
 		}
 	}
 	if best == nil {

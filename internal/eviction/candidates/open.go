@@ -75,12 +75,13 @@ func lacking(t *cluster.Task, n *cluster.Node) (lacks resources.Vector) {
 func (c *Nodes) cheaper(
 	x, start framework.Transaction, n, local *cluster.Node, units []victims.Unit, fits func() bool, evict func() []victims.Unit,
 ) []victims.Unit {
-	cost := c.victims.Cost(units, n.Rank)
 	start.Undo()
+	cost := c.victims.Cost(units, n.Rank) // that of pods that are there
 	if all := evict(); fits() {
 		other := c.victims.GiveBack(x, all, local, func(*victims.Unit) bool { return fits() })
+		start.Undo()
 		if c.compare(c.victims.Cost(other, n.Rank), cost) < 0 {
-			return other
+			units = other
 		}
 	}
 	start.Undo()

@@ -69,7 +69,7 @@ var rows = []row{
 	{"two pods rather than the first of an application", "n1 2; n2 2", "g; t G=2", "d@n1 g 2 app=s; w,z@n2 g 1 app=s; x t 2", "w z", "x"},
 	{"the node where the highest priority is lower", "n1 2; n2 2", "g; t G=2", "a1@n1 g 1; a2@n1 g 1 P=10; b1,b2@n2 g 1; x t 2 P=10", "b1 b2", "x"},
 	{"one victim rather than two", "n1 2; n2 2", "g; t G=2", "b1@n2 g 2; a1,a2@n1 g 1; x t 2", "b1", "x"},
-	{"under a ceiling the pod asked first leaves, however large", "n1 20", "p M=6; q1<p G=1; q2<p G=2", 
+	{"under a ceiling the pod asked first leaves, however large", "n1 20", "p M=6; q1<p G=1; q2<p G=2",
 		"c@n1 q1 2; a@n1 q1 cpu:1,memory:2Gi; b@n1 q1 cpu:3,memory:1Gi; x q2 cpu:1,memory:3Gi", "b", "x"},
 	{"a large pod leaves though a small one comes first", "n1 6; n2 1", "g G=memory:4Gi; h offset=5; t G=2",
 		"k@n2 g cpu:1,memory:3Gi; c@n1 g cpu:3,memory:1Gi; s@n1 g cpu:1,memory:2Gi; d@n1 h 2; x t 2 P=10", "c", "x"},

@@ -44,7 +44,7 @@ func (m *Model) session(now time.Time) *framework.Session {
 // suitable counts the nodes that could hold a task if they were empty.
 func suitable(m *Model, t *cluster.Task) int {
 	if isLocal := !m.cluster.DependsOnPods(t.Class) && !t.Class.NeedsSupplies() && len(m.policy.Filters) == 0; isLocal {
-		return m.suitableOf(t)
+		return suitableOf(m, t)
 	}
 	counts := known(m).suitable
 	count, ok := counts[t.Class]
@@ -71,7 +71,7 @@ type suitability struct {
 // maxSuitabilities limits the classes for which it is kept, a byte for each node.
 const maxSuitabilities = 64
 
-func (m *Model) suitableOf(t *cluster.Task) int {
+func suitableOf(m *Model, t *cluster.Task) int {
 	known := m.suitable[t.Class]
 	if known == nil {
 		if m.suitable == nil || len(m.suitable) >= maxSuitabilities {

@@ -14,6 +14,25 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
+// dial connects to a server, until the test ends.
+func dial(t *testing.T, server *httptest.Server) net.Conn {
+	t.Helper()
+	client, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// get sends a request, and reads no answer.
+func get(t *testing.T, client net.Conn, path string) {
+	t.Helper()
+	if _, err := fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: test\r\n\r\n", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
 	const short, answer = 50 * time.Millisecond, 64 << 20 // more than sockets hold
 	ended := make(chan error, 1)
@@ -23,15 +42,9 @@ func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
 		_, err := w.Write(make([]byte, answer))
 		ended <- err
 	}))
-	defer server.Close()
-	client, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if _, err := fmt.Fprint(client, "GET / HTTP/1.1\r\nHost: test\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(server.Close)
+	client := dial(t, server)
+	get(t, client, "/")
 	if err := <-ended; err == nil {
 		t.Error("all was written to a client that does not read")
 	}
@@ -45,15 +58,9 @@ func TestAFollowerThatDoesNotReadIsLeft(t *testing.T) {
 		for event := strings.Repeat("x", 64<<10); sendEvent(w, event, short); {
 		}
 	}))
-	defer server.Close()
-	client, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	if _, err := fmt.Fprint(client, "GET / HTTP/1.1\r\nHost: test\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(server.Close)
+	client := dial(t, server)
+	get(t, client, "/")
 	<-ended
 }
 
@@ -65,18 +72,12 @@ func TestAConnectionServesAnswersAfterTheTimeForOne(t *testing.T) {
 		}
 		_, _ = fmt.Fprint(w, "answer")
 	}))
-	defer server.Close()
-	client, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	t.Cleanup(server.Close)
+	client := dial(t, server)
 	in := bufio.NewReader(client)
 	for i, path := range []string{"/first", "/second"} {
 		time.Sleep(time.Duration(i) * 2 * short)
-		if _, err := fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: test\r\n\r\n", path); err != nil {
-			t.Fatal(err)
-		}
+		get(t, client, path)
 		response, err := http.ReadResponse(in, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
@@ -93,7 +94,7 @@ func TestAStreamThatEndsAfterAPauseDoesNotBreakOff(t *testing.T) {
 		sendEvent(w, "one", short)
 		time.Sleep(2 * short)
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	response, err := http.Get(server.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -290,12 +290,11 @@ func (f *Search) mayFindVictims(scope decision.Scope, j *cluster.Job) bool {
 func (f *Search) queuesWithVictims() iter.Seq[*quota.Node] {
 	return func(yield func(*quota.Node) bool) {
 		seen := map[*quota.Node]bool{}
-		for n := range rules.QueuesOnNodes(f.session) {
-			if f.evictable != nil {
-				break
-			}
-			if seen[n] = true; !yield(n) {
-				return
+		if f.evictable == nil {
+			for n := range rules.QueuesOnNodes(f.session) {
+				if seen[n] = true; !yield(n) {
+					return
+				}
 			}
 		}
 		for n := range f.evictableQueues() {

@@ -85,10 +85,13 @@ func suitableOf(m *Model, t *cluster.Task) int {
 	look := func(slot int) {
 		n := nodes[slot]
 		fits := n != nil && n.Object != nil && m.outlook.CanOpen(t, n)
-		if fits != known.fits[slot] {
-			known.fits[slot] = fits
-			known.count += btoi(fits) - btoi(!fits)
+		switch was := known.fits[slot]; {
+		case fits && !was:
+			known.count++
+		case was && !fits:
+			known.count--
 		}
+		known.fits[slot] = fits
 	}
 	changed, next, ok := m.cluster.Changes(known.seen)
 	if known.isMade && ok {
@@ -102,13 +105,6 @@ func suitableOf(m *Model, t *cluster.Task) int {
 	}
 	known.isMade, known.seen = true, next
 	return known.count
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // place finds the place of a job among the waiting jobs, and the first of those before it, in order.

@@ -84,14 +84,19 @@ func (f *Forecaster) untilDeadline(j *cluster.Job, ran time.Duration) time.Durat
 
 // deadlineOfOwner is the deadline of the batch/v1 Job for which the PodGroup was made, 0 if there is none.
 func deadlineOfOwner(j *cluster.Job) time.Duration {
+	return annotated(j, schedulingv1beta1.ActiveDeadlineKey)
+}
+
+// annotated is the duration in an annotation of the PodGroup, 0 if there is none that can be read.
+func annotated(j *cluster.Job, key string) time.Duration {
 	if j.Group == nil {
 		return 0
 	}
-	deadline, err := time.ParseDuration(j.Group.Annotations[schedulingv1beta1.ActiveDeadlineKey])
+	d, err := time.ParseDuration(j.Group.Annotations[key])
 	if err != nil {
 		return 0
 	}
-	return max(deadline, 0)
+	return max(d, 0)
 }
 
 func (f *Forecaster) declaredOrMeasured(j *cluster.Job, ran time.Duration) span {
@@ -146,14 +151,7 @@ func conditioned(times []time.Duration, ran time.Duration) (s span, ok bool) {
 
 // estimateOf is how long a job is expected to run by its user, 0 if it says nothing that can be read.
 func estimateOf(j *cluster.Job) time.Duration {
-	if j.Group == nil {
-		return 0
-	}
-	estimate, err := time.ParseDuration(j.Group.Annotations[schedulingv1beta1.RunningEstimateKey])
-	if err != nil {
-		return 0
-	}
-	return max(estimate, 0)
+	return annotated(j, schedulingv1beta1.RunningEstimateKey)
 }
 
 // deadline is after which time a job is ended that runs, 0 if it has none. It is that of all its pods, or what its Workload says.

@@ -50,12 +50,7 @@ func (b *Backlog) Around(j *cluster.Job, s *framework.Session, version uint64) (
 		b.group(waiting)
 		b.version, b.at = version, now
 	}
-	found := b.of(j)
-	if !found.isSorted {
-		slices.SortFunc(found.jobs, s.CompareJobs)
-		found.isSorted = true
-	}
-	return found.jobs, b.queues
+	return b.of(j).sorted(s), b.queues
 }
 
 // Lines returns the jobs that wait, each line in order: by queue, those that wait for admission first. The caller must not change the slices.
@@ -73,19 +68,18 @@ func (b *Backlog) Lines(s *framework.Session, version uint64) [][]*cluster.Job {
 	})
 	lines := make([][]*cluster.Job, len(keys))
 	for i, key := range keys {
-		lines[i] = b.sorted(key, s)
+		lines[i] = b.lines[key].sorted(s)
 	}
 	return lines
 }
 
 // sorted returns the jobs of a line in order.
-func (b *Backlog) sorted(key line, s *framework.Session) []*cluster.Job {
-	found := b.lines[key]
-	if !found.isSorted {
-		slices.SortFunc(found.jobs, s.CompareJobs)
-		found.isSorted = true
+func (o *ordered) sorted(s *framework.Session) []*cluster.Job {
+	if !o.isSorted {
+		slices.SortFunc(o.jobs, s.CompareJobs)
+		o.isSorted = true
 	}
-	return found.jobs
+	return o.jobs
 }
 
 // of returns the line of a job, empty if there is none.

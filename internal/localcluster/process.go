@@ -22,7 +22,7 @@ const (
 	stopPatience = 15 * time.Second
 	// killPatience bounds the wait for a killed process; only one stuck in the kernel outlives it.
 	killPatience = 10 * time.Second
-	// logTail is how much of its log is shown when a process ends early, in bytes.
+	// logTail is how much of its log is shown when a process ends early or does not become ready, in bytes.
 	logTail = 2000
 )
 
@@ -147,7 +147,7 @@ func (p *Process) waitUntil(ctx context.Context, condition func(context.Context)
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return fmt.Errorf("interrupted while %s was starting: %w", p.Name, ctx.Err())
 			}
-			return fmt.Errorf("%s did not become ready in time: %w; its log is %s", p.Name, err, p.LogPath)
+			return fmt.Errorf("%s did not become ready in time: %w; the end of its log %s:\n%s", p.Name, err, p.LogPath, p.tail())
 		case <-time.After(processPoll):
 		}
 	}

@@ -38,6 +38,8 @@ const (
 	auditPeriod = 5 * time.Minute
 	// drainPatience bounds an orderly stop. Kubernetes gives a pod thirty seconds.
 	drainPatience = 20 * time.Second
+	// syncPatience is how long the lists of the cluster may take before the log says what is missing.
+	syncPatience = 10 * time.Second
 	// stuckAfter is how long the loop may show no sign of life. A cycle takes milliseconds.
 	stuckAfter = 2 * time.Minute
 )
@@ -192,6 +194,8 @@ func (r *runner) sync(ctx context.Context) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within --resource-sync-timeout=%s", patience))
 		defer cancel()
 	}
+	tell := time.AfterFunc(syncPatience, func() { r.logger.Info("Still waiting for the caches", "missing", fmt.Sprint(r.inbox.Missing())) })
+	defer tell.Stop()
 	if err := r.inbox.WaitSynced(ctx); err != nil {
 		return err
 	}
@@ -213,7 +217,7 @@ func (r *runner) isAlive() error {
 // isReady is an error while this process leads and cannot decide yet. One that waits for leadership is ready for that.
 func (r *runner) isReady() error {
 	if r.isLeading.Load() && !r.isSynced.Load() {
-		return errors.New("the caches are not complete yet")
+		return errors.Join(errors.New("the caches are not complete yet"), r.inbox.Missing())
 	}
 	return nil
 }

@@ -100,8 +100,8 @@ func TestWhoLeadsIsReadyWhenTheCachesAreComplete(t *testing.T) {
 		t.Errorf("as a standby: %v", err)
 	}
 	r.isLeading.Store(true)
-	if r.isReady() == nil {
-		t.Error("ready without caches")
+	if err := r.isReady(); err == nil || !strings.Contains(err.Error(), "\npods: ") {
+		t.Errorf("without caches: %v", err)
 	}
 	r.isSynced.Store(true)
 	if err := r.isReady(); err != nil {

@@ -60,6 +60,9 @@ type Inbox struct {
 	batch externalversions.SharedInformerFactory
 	mutex sync.Mutex
 	kinds []*watchedKind
+	// setup is held from the making of informers until they are started: the factories start whatever was made, and what runs can
+	// no longer be set up.
+	setup sync.Mutex
 
 	api     discovery.DiscoveryInterface
 	asking  sync.WaitGroup
@@ -140,6 +143,18 @@ func (i *Inbox) watchAll(watched map[string]toolscache.SharedIndexInformer) erro
 			return fmt.Errorf("watch %s: %w", name, err)
 		}
 	}
+	return nil
+}
+
+// watchMore watches further kinds from now on. The informers are made by informers.
+func (i *Inbox) watchMore(ctx context.Context, informers func() map[string]toolscache.SharedIndexInformer) error {
+	i.setup.Lock()
+	defer i.setup.Unlock()
+	if err := i.watchAll(informers()); err != nil {
+		return err
+	}
+	i.core.StartWithContext(ctx)
+	i.batch.StartWithContext(ctx)
 	return nil
 }
 
@@ -274,19 +289,20 @@ func (i *Inbox) watchDevices(ctx context.Context) {
 		if err != nil {
 			return false, nil
 		}
-		resource := i.core.Resource().V1()
-		watched := map[string]toolscache.SharedIndexInformer{
-			"resourceclaims": resource.ResourceClaims().Informer(),
-			"resourceslices": resource.ResourceSlices().Informer(),
-			"deviceclasses":  resource.DeviceClasses().Informer(),
-		}
-		if hasRules {
-			watched["devicetaintrules"] = i.core.Resource().V1beta2().DeviceTaintRules().Informer()
-		}
-		return true, i.watchAll(watched)
+		return true, i.watchMore(ctx, func() map[string]toolscache.SharedIndexInformer {
+			resource := i.core.Resource().V1()
+			watched := map[string]toolscache.SharedIndexInformer{
+				"resourceclaims": resource.ResourceClaims().Informer(),
+				"resourceslices": resource.ResourceSlices().Informer(),
+				"deviceclasses":  resource.DeviceClasses().Informer(),
+			}
+			if hasRules {
+				watched["devicetaintrules"] = i.core.Resource().V1beta2().DeviceTaintRules().Informer()
+			}
+			return watched
+		})
 	})
 	if err == nil {
-		i.core.StartWithContext(ctx)
 		close(i.devices)
 	}
 }
@@ -310,10 +326,9 @@ func (i *Inbox) Wait() {
 	i.batch.Shutdown()
 }
 
-// WaitSynced returns when all objects that existed at the start can be taken. If the context ends before, the error names
-// the kinds that could not be listed, and why.
+// WaitSynced returns when all objects that existed at the start can be taken. If the context ends before, the error is that of
+// [Inbox.Missing].
 func (i *Inbox) WaitSynced(ctx context.Context) error {
-	var errs []error
 	select {
 	case <-i.known(ctx):
 		var synced []toolscache.InformerSynced
@@ -324,7 +339,19 @@ func (i *Inbox) WaitSynced(ctx context.Context) error {
 			return nil
 		}
 	case <-ctx.Done():
-		errs = append(errs, errors.New("resourceclaims, workloads: the API server has not said whether it has any"))
+	}
+	return fmt.Errorf("the lists of the cluster are not complete: %w", errors.Join(context.Cause(ctx), i.Missing()))
+}
+
+// Missing is nil if all objects that existed at the start can be taken; else it names the kinds that were not listed yet, and why. It may
+// be called by anyone at any time.
+func (i *Inbox) Missing() error {
+	var errs []error
+	if isOpen(i.devices) {
+		errs = append(errs, errors.New("resourceclaims: the API server has not said whether it has any"))
+	}
+	if isOpen(i.kueue.known) {
+		errs = append(errs, errors.New("workloads: the API server has not said whether it has any, or whether Kueue runs"))
 	}
 	for _, w := range i.watched() {
 		if w.registration.HasSynced() {
@@ -338,7 +365,7 @@ func (i *Inbox) WaitSynced(ctx context.Context) error {
 		}
 		errs = append(errs, fmt.Errorf("%s: %w", w.name, problem))
 	}
-	return errors.Join(append([]error{fmt.Errorf("the lists of the cluster are not complete: %w", context.Cause(ctx))}, errs...)...)
+	return errors.Join(errs...)
 }
 
 // known closes when it is known which kinds the API server has that it need not have.

@@ -58,10 +58,8 @@ func (k *kueue) watch(ctx context.Context) {
 				if apierrors.IsForbidden(err) { // the rest of the scheduler does not need it
 					k.closed.Do(func() { close(k.known) })
 				}
-				if err == nil && k.begin() == nil {
+				if err == nil && k.inbox.watchMore(ctx, k.informers) == nil {
 					isWatching = true
-					k.inbox.batch.StartWithContext(ctx)
-					k.inbox.core.StartWithContext(ctx)
 					k.closed.Do(func() { close(k.known) })
 				}
 			case apierrors.IsNotFound(err):
@@ -92,8 +90,8 @@ func isOpen(c <-chan struct{}) bool {
 	}
 }
 
-// begin makes the watches: of the kinds of Kueue, and of those that only say what the pods of its Workloads will get.
-func (k *kueue) begin() error {
+// informers are those of the kinds of Kueue, and of those that only say what the pods of its Workloads will get.
+func (k *kueue) informers() map[string]toolscache.SharedIndexInformer {
 	kinds := k.inbox.batch.Kueue().V1beta2()
 	watched := map[string]toolscache.SharedIndexInformer{
 		"clusterqueues": kinds.ClusterQueues().Informer(), "cohorts": kinds.Cohorts().Informer(), "localqueues": kinds.LocalQueues().Informer(),
@@ -107,7 +105,7 @@ func (k *kueue) begin() error {
 	k.mutex.Unlock()
 	watched["limitranges"] = k.inbox.core.Core().V1().LimitRanges().Informer()
 	watched["runtimeclasses"] = k.inbox.core.Node().V1().RuntimeClasses().Informer()
-	return k.inbox.watchAll(watched)
+	return watched
 }
 
 // look sees whether Kueue's own controllers hold their Lease, in whichever namespace.

@@ -45,7 +45,7 @@ A load is written as GANGSxMEMBERS: 50x100 is fifty gangs of a hundred pods. The
 takes some fifteen minutes, --quick about two.`,
 		example: `  hekla bench --quick -o text
   hekla bench --nodes 5000 --shapes 200x100 --runs 1 -o text
-  hekla bench latency --rates 50,100,200 -o text`,
+  hekla bench latency --rates 25,50,100 -o text`,
 		component: "scheduler", bed: &options.Options, wrong: podsAreWrong,
 		read: func(flags *pflag.FlagSet) (err error) {
 			if isQuick && !flags.Changed("shapes") {
@@ -84,7 +84,7 @@ the CPU time that the scheduler took for each pod.`,
 	}.build()
 	flags := command.Flags()
 	flags.IntVar(&options.Nodes, "nodes", 1000, "number of nodes")
-	flags.IntSliceVar(&options.Rates, "rates", []int{50, 100, 200}, "pods created per second, one rate after the other")
+	flags.IntSliceVar(&options.Rates, "rates", []int{25, 50, 100, 200}, "pods created per second, one rate after the other")
 	flags.DurationVar(&options.Duration, "duration", 20*time.Second, "how long pods are created at each rate")
 	flags.IntVar(&options.Gang, "gang", 1, "number of pods in a gang")
 	addLoadFlags(flags, &options.Options, &options.Queues, &options.Backlog)

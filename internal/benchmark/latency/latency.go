@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -165,6 +166,7 @@ func (b *bench) measure(ctx context.Context, rate int) error {
 		PodsPerSecond: rate, Pods: l.Pods(), CreatedPerSecond: float64(l.Pods()) / created.Seconds(), WaitMillis: waitsOf(seen.Waits),
 		ProcessCPUMillisPerPod: 1000 * (after.Process - before.Usage.Process) / float64(l.Pods()), PeakMemoryBytes: after.PeakMemory,
 		ControlPlaneCPUs: cost.ControlPlaneCPUSeconds / took, OtherCPUs: cost.OtherCPUSeconds / took, APIWrites: cost.APIWrites,
+		BusyPercent: 100 * (after.All() - before.Usage.All()) / took / float64(runtime.NumCPU()),
 	}
 	b.Say("%d pods/s: half of the pods waited for %.0f ms or less.", rate, m.WaitMillis.P50)
 	problems, err := b.Check(ctx, l, seen, m.APIWrites)

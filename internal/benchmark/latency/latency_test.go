@@ -51,7 +51,7 @@ func TestPercentilesAreWaitsThatPodsHad(t *testing.T) {
 
 func TestTheTextHasALineForEachRate(t *testing.T) {
 	r := &Report{Parameters: Parameters{Nodes: 7, Gang: 3, Queues: 2, Backlog: 9, DurationSeconds: 20}, Rates: []Measurement{
-		{PodsPerSecond: 50, CreatedPerSecond: 49, WaitMillis: Waits{1.5, 2.5, 3.5, 4.5}, ProcessCPUMillisPerPod: 0.25, APIWrites: testbed.Writes{"POST pods 201": 5}},
+		{PodsPerSecond: 50, CreatedPerSecond: 49, WaitMillis: Waits{1.5, 2.5, 3.5, 4.5}, ProcessCPUMillisPerPod: 0.25, BusyPercent: 61.4, APIWrites: testbed.Writes{"POST pods 201": 5}},
 		{PodsPerSecond: 100, APIWrites: testbed.Writes{"POST events 201": 6}},
 	}}
 	var out strings.Builder
@@ -59,7 +59,7 @@ func TestTheTextHasALineForEachRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"gangs of 3, each rate for 20 s, on 7 nodes; queues: 2; pods that fit no node: 9", "50 49 1.5 2.5 3.5 4.5 0.25 0", "100 0 0.0",
+	for _, want := range []string{"gangs of 3, each rate for 20 s, on 7 nodes; queues: 2; pods that fit no node: 9", "50 49 1.5 2.5 3.5 4.5 0.25 0", "0.00 0.00 61 %", "100 0 0.0",
 		"all writes at pods/s 50 100", "POST pods 201 5 0", "POST events 201 0 6", "Every pod was bound once"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, out.String())

@@ -39,6 +39,8 @@ type Measurement struct {
 	// ControlPlaneCPUs is how many CPUs the cluster's processes used in that time, OtherCPUs everything else on the machine.
 	ControlPlaneCPUs float64 `json:"controlPlaneCPUs"`
 	OtherCPUs        float64 `json:"otherCPUs"`
+	// BusyPercent is the part of the machine's CPUs that all of that, the scheduler and the benchmark itself used in that time.
+	BusyPercent float64 `json:"busyPercent"`
 	// APIWrites are the requests of all clients, those that create the pods included.
 	APIWrites testbed.Writes `json:"apiWrites"`
 }
@@ -64,12 +66,12 @@ func (r *Report) WriteText(out io.Writer) error {
 	t.Line("Load\tgangs of %d, each rate for %.0f s, on %d nodes; queues: %d; pods that fit no node: %d", p.Gang, p.DurationSeconds, p.Nodes, p.Queues, p.Backlog)
 	t.Line("Bound pods\t%s", map[bool]string{true: "become Running", false: "stay Pending"}[p.PodsRun])
 	t.Line("")
-	t.Line("pods/s\tcreated/s\tp50 ms\tp90 ms\tp99 ms\tmost ms\tCPU ms/pod\tpeak MiB\tcontrol plane CPUs\tothers' CPUs")
+	t.Line("pods/s\tcreated/s\tp50 ms\tp90 ms\tp99 ms\tmost ms\tCPU ms/pod\tpeak MiB\tcontrol plane CPUs\tothers' CPUs\tmachine busy")
 	var columns []testbed.Column
 	for i := range r.Rates {
 		m := &r.Rates[i]
-		t.Line("%d\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%.0f\t%.2f\t%.2f", m.PodsPerSecond, m.CreatedPerSecond, m.WaitMillis.P50, m.WaitMillis.P90, m.WaitMillis.P99,
-			m.WaitMillis.Most, m.ProcessCPUMillisPerPod, testbed.Mebibytes(float64(m.PeakMemoryBytes)), m.ControlPlaneCPUs, m.OtherCPUs)
+		t.Line("%d\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t%.0f\t%.2f\t%.2f\t%.0f %%", m.PodsPerSecond, m.CreatedPerSecond, m.WaitMillis.P50, m.WaitMillis.P90, m.WaitMillis.P99,
+			m.WaitMillis.Most, m.ProcessCPUMillisPerPod, testbed.Mebibytes(float64(m.PeakMemoryBytes)), m.ControlPlaneCPUs, m.OtherCPUs, m.BusyPercent)
 		columns = append(columns, testbed.Column{Name: strconv.Itoa(m.PodsPerSecond), Writes: m.APIWrites})
 	}
 	t.Requests("all writes at pods/s", columns...)

@@ -37,6 +37,9 @@ type Usage struct {
 	Other        float64 // of everything on the machine that has no part in the benchmark
 }
 
+// All is the CPU time of the whole machine, in seconds.
+func (u *Usage) All() float64 { return u.ControlPlane + u.Process + u.Own + u.Other }
+
 // Usage reads the meters. process may be nil.
 func (t *Testbed) Usage(process *localcluster.Process) (Usage, error) {
 	var u Usage

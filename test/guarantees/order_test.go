@@ -221,26 +221,32 @@ func (j *judge) asksByItself(pod *corev1.Pod) bool {
 	return held+1 >= int(group.Spec.MinMember)
 }
 
-// hasRoomFor reports whether a pod that waits could stand on a node that another pod is bound to. Pods that are to leave the node, or are
-// leaving it, still take its room.
+// hasRoomFor reports whether a pod that waits could stand on a node that another pod is bound to. Pods that are to leave, or are
+// leaving, still take the room of their nodes, and still count for what their queues may hold.
 func (j *judge) hasRoomFor(a, b *corev1.Pod, node string) bool {
 	for name, amount := range j.requests[nameOf(a)] {
-		free := j.free[node][name]
-		for _, leaving := range j.pods {
-			if leaving.Spec.NodeName == node && j.at[leaving.UID] == "" {
-				free -= j.requests[nameOf(leaving)][name]
-			}
-		}
-		if amount > 0 && free < amount {
+		if free := j.free[node][name] - j.leaving(name, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node }); amount > 0 && free < amount {
 			return false
 		}
 	}
 	for _, x := range j.way(j.groupOf(a).Spec.Queue, "") {
-		if most, ok := j.queues[x].Spec.Capability[corev1.ResourceCPU]; ok && j.held[x]["cpu"]+j.requests[nameOf(a)]["cpu"] > int(most.Value()) {
+		below := func(pod *corev1.Pod) bool { return slices.Contains(j.way(j.groupOf(pod).Spec.Queue, ""), x) }
+		if most, ok := j.queues[x].Spec.Capability[corev1.ResourceCPU]; ok && j.held[x]["cpu"]+j.leaving("cpu", below)+j.requests[nameOf(a)]["cpu"] > int(most.Value()) {
 			return false
 		}
 	}
 	return true
+}
+
+// leaving is what those of some pods request that have a node, and are leaving it or are to leave it.
+func (j *judge) leaving(name string, is func(*corev1.Pod) bool) (sum int) {
+	for _, pod := range j.pods {
+		isOver := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+		if pod.Spec.NodeName != "" && !isOver && j.at[pod.UID] == "" && is(pod) {
+			sum += j.requests[nameOf(pod)][name]
+		}
+	}
+	return sum
 }
 
 // bestWaiting returns the highest priority of the jobs that wait below each queue, as the queue above sees it.

@@ -41,10 +41,34 @@ func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface,
 		return nil, fmt.Errorf("--answers-address: %w", err)
 	}
 	if o.answersService != "" {
-		r.announce = publication.Poke
+		poke := publication.Poke
+		r.announce.Store(&poke)
 		go publication.Run(ctx)
 	}
 	return serve(o.answersAddress, handler, publication.TLS(), logger)
+}
+
+// openQuestions serves questions beside the start of the scheduler, which need not wait for keys and for what the API server says about
+// users. fail ends the scheduler if they cannot be served. The function that is returned closes what is served, and says why nothing is.
+func (o *options) openQuestions(ctx context.Context, client kubernetes.Interface, r *runner, logger logr.Logger, fail context.CancelCauseFunc) func() error {
+	var served []*server
+	var err error
+	isDone := make(chan struct{})
+	r.isOpening.Store(true)
+	go func() {
+		defer close(isDone)
+		if served, err = o.serveQuestions(ctx, client, r, logger); err != nil {
+			fail(err)
+		}
+		r.isOpening.Store(false)
+	}()
+	return func() error {
+		<-isDone
+		for _, s := range served {
+			s.close()
+		}
+		return err
+	}
 }
 
 // serveQuestions serves answers and the web page, each on its address if it has one. The caller closes what is served.

@@ -150,13 +150,6 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 		}
 		defer s.close()
 	}
-	served, err := o.serveQuestions(ctx, clients.Core, r, logger.WithName("answers"))
-	for _, s := range served {
-		defer s.close()
-	}
-	if err != nil {
-		return err
-	}
 	if o.enableHealthz {
 		s, err := o.serve(o.healthzAddress, healthHandler(isAlive, r.isReady, chosen.warning), logger)
 		if err != nil {
@@ -164,8 +157,14 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 		}
 		defer s.close()
 	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	closeQuestions := o.openQuestions(ctx, clients.Core, r, logger.WithName("answers"), fail)
 	logger.Info("Scheduler starts", "version", version.Version, "schedulerNames", o.schedulerNames)
 	err = lead(ctx)
+	if problem := closeQuestions(); problem != nil {
+		return problem
+	}
 	logger.Info("Scheduler ends")
 	return err
 }

@@ -57,9 +57,10 @@ type runner struct {
 	scheduler *scheduler.Scheduler
 	meter     *load.Meter
 	recorder  *diagnosis.Recorder
-	announce  func() // tells the API server at once that this process answers questions
+	announce  atomic.Pointer[func()] // tells the API server at once that this process answers questions, nil as long as it does not
 
 	policy    atomic.Pointer[framework.Policy] // offered and not taken
+	isOpening atomic.Bool // the addresses for questions are not open yet
 	isLeading atomic.Bool
 	isSynced  atomic.Bool
 	since     atomic.Int64 // when it began to lead, in nanoseconds since 1970
@@ -70,7 +71,7 @@ type runner struct {
 
 // newRunner puts the parts together. Nothing runs yet.
 func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, m *metrics.Metrics, logger logr.Logger) (*runner, error) {
-	r := &runner{options: o, clients: clients, source: src, policies: p, metrics: m, logger: logger, recorder: diagnosis.NewRecorder(), announce: func() {}}
+	r := &runner{options: o, clients: clients, source: src, policies: p, metrics: m, logger: logger, recorder: diagnosis.NewRecorder()}
 	var err error
 	r.inbox, err = intake.New(clients, intake.Options{
 		NodeSelector: o.nodeSelector, IgnorePriorityClasses: !o.usePriorityClasses, Observe: r.watched,
@@ -164,7 +165,9 @@ func (r *runner) lead(ctx, leading context.Context) error {
 		}
 		return err
 	}
-	r.announce()
+	if announce := r.announce.Load(); announce != nil {
+		(*announce)()
+	}
 	pace := scheduler.Pace{Coalesce: coalesce, Least: leastPause, Burst: cyclesAtOnce, Period: r.options.schedulePeriod}
 	r.scheduler.Run(running, clock.RealClock{}, eventSource{r}, reporter{r}, pace)
 	if leading.Err() != nil {
@@ -214,8 +217,11 @@ func (r *runner) isAlive() error {
 	return nil
 }
 
-// isReady is an error while this process leads and cannot decide yet. One that waits for leadership is ready for that.
+// isReady is an error while this process leads and cannot decide yet, or cannot be asked yet. One that waits for leadership is ready for that.
 func (r *runner) isReady() error {
+	if r.isOpening.Load() {
+		return errors.New("the addresses for questions are not open yet")
+	}
 	if r.isLeading.Load() && !r.isSynced.Load() {
 		return errors.Join(errors.New("the caches are not complete yet"), r.inbox.Missing())
 	}

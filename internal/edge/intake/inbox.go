@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,8 @@ type Options struct {
 	KueueRuns func(decision.Notice)
 	// KueuePause is how often the API server is asked whether it has the kinds of Kueue and whether Kueue runs, ten seconds if it is 0.
 	KueuePause time.Duration
+	// PageSize is how many pods, and nodes, are listed with one request, 2,000 if it is 0.
+	PageSize int
 	// Unreadable receives an Event about each stored object that cannot be decoded. For the loop such an object does not
 	// exist. It may be nil.
 	Unreadable func(decision.Notice)
@@ -93,6 +96,7 @@ func New(clients *apiserver.Clients, options Options) (*Inbox, error) {
 		batch: externalversions.NewSharedInformerFactoryWithOptions(clients.Batch, 0,
 			externalversions.WithTransform(small.slim), externalversions.WithTweakListOptions(readThrough)),
 	}
+	listInPages(i.core, cmp.Or(options.PageSize, pageSize), small.slim)
 	small.cached = cachedIn(i.core.Core().V1().Pods().Informer().GetStore())
 	for _, selector := range options.NodeSelector {
 		name, value, ok := strings.Cut(selector, ":")
@@ -331,11 +335,11 @@ func (i *Inbox) Wait() {
 func (i *Inbox) WaitSynced(ctx context.Context) error {
 	select {
 	case <-i.known(ctx):
-		var synced []toolscache.InformerSynced
+		var synced []toolscache.DoneChecker
 		for _, w := range i.watched() {
-			synced = append(synced, w.registration.HasSynced)
+			synced = append(synced, w.registration.HasSyncedChecker())
 		}
-		if toolscache.WaitForCacheSync(ctx.Done(), synced...) {
+		if toolscache.WaitFor(ctx, "", synced...) {
 			return nil
 		}
 	case <-ctx.Done():

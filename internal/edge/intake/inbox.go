@@ -347,8 +347,8 @@ func (i *Inbox) WaitSynced(ctx context.Context) error {
 	return fmt.Errorf("the lists of the cluster are not complete: %w", errors.Join(context.Cause(ctx), i.Missing()))
 }
 
-// Missing is nil if all objects that existed at the start can be taken; else it names the kinds that were not listed yet, and why. It may
-// be called by anyone at any time.
+// Missing is nil if all objects that existed at the start can be taken; else it names the kinds that were not listed yet, and why. Any
+// goroutine may call it, before Start too.
 func (i *Inbox) Missing() error {
 	var errs []error
 	if isOpen(i.devices) {

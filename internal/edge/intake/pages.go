@@ -20,9 +20,8 @@ import (
 // objects are held as they were decoded at any time.
 const pageSize, pagesAhead = 2000, 1
 
-// pages lists a kind in pages, and keeps of each object only what its transformation leaves. The informers of client-go would have the
-// API server send each object as an event of its own, which takes both sides more CPU time; or they would hold all of a list as it was
-// decoded.
+// pages lists a kind in pages, and keeps of each object only what its transformation leaves. By default client-go has the API server send
+// each object as an event of its own, which takes both sides more CPU time. Its lists hold all objects as they were decoded.
 type pages struct{ toolscache.ListWatch }
 
 // IsWatchListSemanticsUnSupported makes the informer list instead of having the objects sent as events.

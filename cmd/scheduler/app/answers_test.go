@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -194,4 +195,20 @@ func (w *testCluster) waits(namespace, name, queue, scheduler, cpu string) {
 			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}},
 	}, metav1.CreateOptions{})
 	must(w.t, err)
+}
+
+// TestAnAddressInUseEndsTheScheduler has another listen where questions are to be asked. That is found out beside the start.
+func TestAnAddressInUseEndsTheScheduler(t *testing.T) {
+	w := onCluster(t)
+	other, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { _ = other.Close() }()
+	for _, election := range []string{"--leader-elect=false", "--leader-elect-resource-name=in-use-" + w.suffix} {
+		for _, flag := range []string{"--answers-address=", "--web-address="} {
+			p := w.start(election, "--scheduler-name=in-use-"+w.suffix, flag+other.Addr().String())
+			if err := w.ends(p); err == nil || !strings.Contains(err.Error(), "address already in use") {
+				t.Errorf("%s %s: ended with %v", election, flag, err)
+			}
+		}
+	}
 }

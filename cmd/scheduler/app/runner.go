@@ -60,7 +60,7 @@ type runner struct {
 	announce  atomic.Pointer[func()] // tells the API server at once that this process answers questions, nil as long as it does not
 
 	policy    atomic.Pointer[framework.Policy] // offered and not taken
-	isOpening atomic.Bool // the addresses for questions are not open yet
+	isOpening atomic.Bool                      // the addresses for questions are not open yet
 	isLeading atomic.Bool
 	isSynced  atomic.Bool
 	since     atomic.Int64 // when it began to lead, in nanoseconds since 1970

@@ -107,6 +107,10 @@ func TestWhoLeadsIsReadyWhenTheCachesAreComplete(t *testing.T) {
 	if err := r.isReady(); err != nil {
 		t.Error(err)
 	}
+	r.isOpening.Store(true)
+	if r.isReady() == nil {
+		t.Error("ready while nobody can ask it")
+	}
 }
 
 func TestAPolicyWakesTheLoopAndIsTakenOnce(t *testing.T) {

@@ -176,8 +176,8 @@ func (m *Model) refusals(s *framework.Session, tasks []*cluster.Task) []Refusals
 			}
 		}
 		nodes, short := s.Placer.Explain(t)
-		slices.SortStableFunc(nodes, func(a, b verdict.NodeReason) int { return b.Nodes - a.Nodes })
 		r.Nodes, r.Short = nodeReasons(nodes), shortages(short)
+		sortReasons(r.Nodes)
 		all = append(all, r)
 	}
 	return all

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"hekla.sh/hekla/internal/placement/explained"
 	"hekla.sh/hekla/internal/placement/objects"
 	"hekla.sh/hekla/internal/placement/ranking"
 	"hekla.sh/hekla/internal/placement/reason"
@@ -49,10 +50,7 @@ type answers struct {
 	part       part            // of the nodes of one domain
 	rebuilt    uint64          // how often the heap of all was built, which may change any score
 
-	isExplained bool
-	explainedAt uint64 // how far Cluster.Changes was followed when what follows was worked out
-	reasons     []verdict.NodeReason
-	shortages   []verdict.Shortage
+	explained *explained.Answer // nil if it was not asked for, or is no longer kept
 }
 
 func newAnswers(e *Engine, p profile, k *cluster.Class) *answers {

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"hekla.sh/hekla/internal/placement/explained"
 	"hekla.sh/hekla/internal/placement/kube"
 	"hekla.sh/hekla/internal/placement/objects"
 	"hekla.sh/hekla/internal/placement/ranking"
@@ -43,6 +44,8 @@ type Engine struct {
 	questions int                          // how many kinds have one, or had before they were dropped
 	asked     uint64                       // counts questions, to know which answers were used last
 	reasons   *reason.Refusals             // why nodes refuse
+
+	explained explained.Answers
 
 	suppliedBytes int // what is stored for those that need volumes or devices
 }

@@ -41,40 +41,26 @@ func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.
 	return reasons, a.shortagesIn(e)
 }
 
-// explainUnranked explains a class by one pass over columns. Many classes are asked about once in a while: to keep a ranking of each up to
-// date would cost more.
+// explainUnranked explains a class without a ranking of the nodes. Many classes are asked about once in a while: to keep a ranking of each up
+// to date would cost more.
 func explainUnranked(e *Engine, k *cluster.Class) ([]verdict.NodeReason, []verdict.Shortage) {
 	x := e.of(k)
 	invalidate(e.invalidators)
 	x.follow(e)
 	a := x.whole(e)
-	changed, next, ok := e.cluster.Changes(a.explainedAt)
-	if a.explainedAt = next; a.isExplained && ok && len(changed) == 0 {
-		return a.reasons, a.shortages
-	}
-	e.view.Follow()
-	a.objects.FollowAll()
-	objects := a.objects.All()
+	known := e.explained.Keep(a.explained)
+	a.explained = known
 	nodes := e.cluster.BySlot()
-	seen := answers{why: make([]reason.Reason, len(nodes))}
-	most, isShort := make([]int64, len(a.needs)), make([]bool, len(a.needs))
-	for slot, n := range nodes {
-		seen.why[slot] = a.judgeShown(e, slot, n)
-		if objects[slot] != fits {
-			continue
-		}
-		for i := range a.needs {
-			most[i] = max(most[i], e.view.RoomAt(slot, a.needs[i].Dim))
-			isShort[i] = isShort[i] || seen.why[slot] == a.short[i]
-		}
+	prepare := func() {
+		e.view.Follow()
+		a.objects.FollowAll()
 	}
-	a.reasons, a.shortages, a.isExplained = e.count(&seen, func(*cluster.Node) (none verdict.NodeRefusal) { return none }), nil, true
-	for i, need := range a.needs {
-		if isShort[i] && most[i] < need.Amount {
-			a.shortages = append(a.shortages, verdict.Shortage{Resource: e.cluster.Resources.Name(need.Dim), Need: need.Amount, Have: most[i]})
-		}
+	if known.Follow(e.cluster, prepare, func(slot int) reason.Reason { return a.judgeShown(e, slot, nodes[slot]) }) {
+		seen := &answers{profile: a.profile, needs: a.needs, short: a.short, why: known.Why}
+		known.Reasons = e.count(seen, func(*cluster.Node) (none verdict.NodeRefusal) { return none })
+		known.Shortages = seen.shortagesIn(e)
 	}
-	return a.reasons, a.shortages
+	return known.Reasons, known.Shortages
 }
 
 // refusalsAround returns why candidates are refused because of pods elsewhere, nil if the class does not depend on them.

@@ -132,6 +132,9 @@ func BenchmarkCyclesBesideQuestions(b *testing.B) {
 			a.Scheduler.Cycle(a.Now, a.crowd.waitingGangs(a.gangs, 100, "p0", false))
 			var alone, beside pace
 			a.run(&alone, window, questions, 1)
+			if test.page {
+				a.board() // the first makes all rows
+			}
 			a.asked, a.taken, a.most, alone = 0, 0, 0, pace{}
 			b.ResetTimer()
 			for range b.N {

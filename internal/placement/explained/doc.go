@@ -1,0 +1,11 @@
+// Package explained keeps why each node refuses a class of pods, for questions that come again and again.
+//
+// Main types: an [Answer] is about one class and follows the changes of nodes. [Answers] are those that are kept.
+//
+// Invariants:
+//
+//  1. An answer that has followed the changes is that of a new one.
+//  2. At most [Most] answers are kept, with two bytes for each node.
+//
+// This package must not know how a node is judged.
+package explained

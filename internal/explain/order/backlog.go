@@ -36,16 +36,20 @@ type ordered struct {
 }
 
 const (
-	// Life is how old the order of a long backlog may be, Short how many jobs are not yet one.
-	Life  = time.Second
-	Short = 500
+	// Short is how many jobs are not yet a long backlog, PerSecond how many are put in order each second.
+	Short, PerSecond = 500, 2000
 )
+
+// Life is how old the order of so many jobs may be, if they are a long backlog.
+func Life(jobs int) time.Duration {
+	return max(time.Second, time.Duration(jobs)*time.Second/PerSecond)
+}
 
 // Around returns the jobs that wait like a job, in order, and the queues with waiting jobs. version is that of the model. The caller must
 // not change the slices.
 func (b *Backlog) Around(j *cluster.Job, s *framework.Session, version uint64) ([]*cluster.Job, []*cluster.Queue) {
 	waiting, now := s.Cluster.Waiting(), s.Now
-	isOld := b.version != version && (len(waiting) <= Short || now.Before(b.at) || now.Sub(b.at) >= Life || !slices.Contains(b.of(j).jobs, j))
+	isOld := b.version != version && (len(waiting) <= Short || now.Before(b.at) || now.Sub(b.at) >= Life(len(waiting)) || !slices.Contains(b.of(j).jobs, j))
 	if b.lines == nil || isOld {
 		b.group(waiting)
 		b.version, b.at = version, now

@@ -2,11 +2,13 @@ package forecast
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/internal/explain/order"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/pods"
@@ -180,24 +182,42 @@ func shapeOf(s *framework.Session, j *cluster.Job) shape {
 
 // standIn adds stand-ins to a job that has no pods. It reports whether there are some now.
 func (b *backlog) standIn(s *framework.Session, j *cluster.Job) bool {
-	of, ok := expected(j)
-	if !ok || of.Count > b.standIns {
+	sets, count := expected(j)
+	if count == 0 || count > b.standIns {
 		return false
 	}
-	b.standIns -= of.Count
-	for i := range of.Count {
-		s.Cluster.AddStandIn(j, of, i)
+	b.standIns -= count
+	index := 0
+	for _, of := range sets {
+		for range of.Count {
+			s.Cluster.AddStandIn(j, of, index)
+			index++
+		}
 	}
 	return true
 }
 
-// expected is what the pods of a job are expected to be that do not exist yet: its minResources in equal parts. Ok is false if the job does
-// not say what it needs.
-func expected(j *cluster.Job) (of *cluster.Podset, ok bool) {
-	count := int64(max(j.MinMember, 1))
+// expected is what the pods of a job are expected to be that do not exist yet, and how many. Each has an equal part of its minResources, and
+// each task as many as must start together. There are none if the job does not say what it needs.
+func expected(j *cluster.Job) (sets []*cluster.Podset, count int) {
 	if j.Group.Spec.MinResources == nil {
-		return nil, false
+		return nil, 0
 	}
+	minimums, count := j.Group.Spec.MinTaskMember, 0
+	for _, minimum := range minimums {
+		count += int(minimum)
+	}
+	others := max(max(j.MinMember, 1)-count, 0)
+	count += others
+	pod := pods.New(expectedPod(j, int64(count)))
+	for _, task := range slices.Sorted(maps.Keys(minimums)) {
+		sets = append(sets, &cluster.Podset{Name: task, Count: int(minimums[task]), Template: pod})
+	}
+	return append(sets, &cluster.Podset{Name: batch.DefaultTaskSpec, Count: others, Template: pod}), count
+}
+
+// expectedPod is one of some equal pods that request together what a job needs.
+func expectedPod(j *cluster.Job, count int64) *corev1.Pod {
 	requests := corev1.ResourceList{}
 	for name, quantity := range *j.Group.Spec.MinResources {
 		part := quantity.DeepCopy()
@@ -214,7 +234,7 @@ func expected(j *cluster.Job) (of *cluster.Podset, ok bool) {
 		Containers: []corev1.Container{{Name: "expected", Resources: corev1.ResourceRequirements{Requests: requests}}}}}
 	pod.Namespace = j.ID.Namespace
 	pod.Annotations = map[string]string{schedulingv1beta1.KubeGroupNameAnnotationKey: j.ID.Name}
-	return &cluster.Podset{Name: "expected", Count: int(count), Template: pods.New(pod)}, true
+	return pod
 }
 
 // isOfQuota reports whether only ResourceQuotas count a resource.

@@ -133,8 +133,11 @@ func (f *Forecaster) byPace(queue string, at place, why string) *ETA {
 	if len(starts) < minStarts {
 		seen := "no cycle was seen yet"
 		if since := f.history.Since(); !since.IsZero() {
-			seen = fmt.Sprintf("%d jobs of its queue that had to wait have started in the last %s, and %d are needed for a pace", len(starts),
-				duration.HumanDuration(f.now.Sub(since)), minStarts)
+			jobs := fmt.Sprintf("%d jobs of its queue that had to wait have", len(starts))
+			if len(starts) == 1 {
+				jobs = "1 job of its queue that had to wait has"
+			}
+			seen = fmt.Sprintf("%s started in the last %s, and %d are needed for a pace", jobs, duration.HumanDuration(f.now.Sub(since)), minStarts)
 		}
 		return Unknown(why + ", and " + seen)
 	}

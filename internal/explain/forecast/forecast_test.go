@@ -104,6 +104,18 @@ func TestWhereNoStartIsKnown(t *testing.T) {
 			t.Errorf("the answer is %+v", eta)
 		}
 	})
+	t.Run("a job without pods behind one that says nothing", func(t *testing.T) {
+		l := loop.New(t, loop.Evicting("predicates", "capacity", "nodeorder")).Set(fixture.Node("n", "cpu=4"))
+		l.Set(fixture.Group("runs", "default", 1, fixture.Wanting("cpu=4")), fixture.Pod("runs-0", fixture.In("runs"), fixture.Asks("cpu=4")))
+		l.Cycle()
+		l.StartBound()
+		l.Set(fixture.Group("waits", "default", 1, fixture.PendingAdmission, fixture.Wanting("cpu=4"), fixture.NeedingOf("worker", 1)))
+		l.Cycle()
+		eta := ask(t, l, "waits")
+		if eta == nil || !strings.Contains(eta.UnknownBecause, "1 job that holds room or comes before it does not say how long it runs") {
+			t.Errorf("the answer is %+v", eta)
+		}
+	})
 	t.Run("a job that can never start says so", func(t *testing.T) {
 		l := loop.New(t, "").Set(fixture.Node("n", "cpu=1"), fixture.Group("waits", "default", 1),
 			fixture.Pod("waits-0", fixture.In("waits"), fixture.Asks("cpu=2")))

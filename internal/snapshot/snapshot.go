@@ -55,7 +55,7 @@ type Header struct {
 	SchedulerNames  []string `json:"schedulerNames"`
 	DefaultQueue    string   `json:"defaultQueue,omitempty"`
 	OpensQueueGates bool     `json:"opensQueueGates,omitempty"`
-	// Configuration is what is in force, as YAML with every default.
+	// Configuration is what is in force, as YAML with the default of every argument, and without passwords.
 	Configuration string `json:"configuration"`
 	// NamesHidden says that names were replaced.
 	NamesHidden bool            `json:"namesHidden,omitempty"`

@@ -14,6 +14,7 @@ import (
 	"hekla.sh/hekla/internal/snapshot"
 	"hekla.sh/hekla/internal/version"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/scheduler"
 )
 
 // diagnose says how this scheduler is. The loop is asked once; the rest is read beside it.
@@ -48,9 +49,7 @@ func (r *runner) snapshot(ctx context.Context) (*snapshot.Header, iter.Seq[runti
 	if err != nil {
 		return nil, nil, err
 	}
-	header := &snapshot.Header{Taken: state.Now, Cycle: state.Cycle, Version: version.Version, SchedulerNames: r.options.schedulerNames, DefaultQueue: r.options.defaultQueue,
-		OpensQueueGates: r.options.featureGates[process.QueueAdmissionGates], Configuration: string(state.Configuration.YAML()), Journal: state.Journal}
-	return header, func(yield func(runtime.Object) bool) {
+	return r.options.headerOf(&state), func(yield func(runtime.Object) bool) {
 		for _, o := range objects {
 			if pod, ok := o.(*cluster.Pod); ok {
 				whole := pod.Object()
@@ -66,13 +65,19 @@ func (r *runner) snapshot(ctx context.Context) (*snapshot.Header, iter.Seq[runti
 	}, nil
 }
 
+// headerOf is what a snapshot says beside the objects. It is sent to others, so it does not have the passwords of the configuration.
+func (o *options) headerOf(state *scheduler.State) *snapshot.Header {
+	return &snapshot.Header{Taken: state.Now, Cycle: state.Cycle, Version: version.Version, SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue,
+		OpensQueueGates: o.featureGates[process.QueueAdmissionGates], Configuration: state.Configuration.String(), Journal: state.Journal}
+}
+
 // diagnosis says what is in force, and what of it has no effect, beside flags that have none.
 func (p *policies) diagnosis(flags []string) diagnosis.Configuration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	answer := diagnosis.Configuration{Place: p.latest.place, Problem: p.problem}
 	if c := p.offered; c != nil {
-		answer.Text = string(c.YAML())
+		answer.Text = c.String()
 		for _, notice := range c.Notices {
 			answer.Ineffective = append(answer.Ineffective, p.latest.place+", "+notice.String())
 		}

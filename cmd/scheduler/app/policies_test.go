@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
 )
@@ -250,6 +251,28 @@ func TestAFileIsFollowedThroughDeletionAndReplacement(t *testing.T) {
 				t.Errorf("of a file that is too large: %v", d.problem)
 			}
 			break
+		}
+	}
+}
+
+func TestPasswordsLeaveNoScheduler(t *testing.T) {
+	p, _ := newPolicies(false)
+	if err := p.begin(inAPI("actions: allocate\ntiers: [{plugins: [{name: gang, enableJobOrder: false}, {name: usage}]}]\n" +
+		"metrics: {type: elasticsearch, address: \"https://es\", elasticsearch.password: opensesame}\n")); err != nil {
+		t.Fatal(err)
+	}
+	state := &scheduler.State{Configuration: p.offered}
+	for answer, text := range map[string]string{"diagnosis": p.diagnosis(nil).Text, "snapshot": (&options{}).headerOf(state).Configuration} {
+		if strings.Contains(text, "opensesame") || !strings.Contains(text, "(not shown)") {
+			t.Errorf("the %s has\n%s", answer, text)
+		}
+		read, err := conf.Parse([]byte(text), p.catalogue)
+		if err != nil {
+			t.Fatalf("the %s cannot be read: %v", answer, err)
+		}
+		read.Metrics = p.offered.Metrics
+		if !read.Equal(p.offered) {
+			t.Errorf("the %s has another configuration:\n%s", answer, text)
 		}
 	}
 }

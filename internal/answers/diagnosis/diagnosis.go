@@ -38,7 +38,7 @@ type Scheduler struct {
 type Configuration struct {
 	// Place is where it comes from: a ConfigMap, a file, or the default.
 	Place string `json:"place"`
-	// Text is all of it as YAML, with every default.
+	// Text is all of it as YAML, with the default of every argument. Switches that have their defaults and passwords are left out.
 	Text string `json:"text"`
 	// Ineffective are the settings, and flags of the command line, that change nothing, one sentence each.
 	Ineffective []string `json:"ineffective,omitempty"`

@@ -201,6 +201,9 @@ func hideSubmission(answer *explain.Submission, v *veil) {
 		v.name(&victim.Pod)
 		v.name(&victim.Job)
 	}
+	if answer.Order != nil {
+		v.name(&answer.Order.Next)
+	}
 	hideVerdict(answer.Verdict, v)
 }
 

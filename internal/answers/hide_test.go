@@ -58,4 +58,9 @@ func TestAnAnswerNamesNoJobOfAnotherNamespace(t *testing.T) {
 	if answer.Job.Candidates[0].MayLeave != 2 || len(answer.Ahead) != 1 || answer.Ahead[0].Priority != 10 {
 		t.Errorf("numbers are gone: %+v", answer)
 	}
+	tried := explain.Submission{Order: &explain.Order{Place: 2, Of: 2, Next: "theirs/secret"}, Victims: []explain.Victim{{Pod: "theirs/secret-0", Job: "theirs/secret"}}}
+	hideSubmission(&tried, seesMine())
+	if text, err := json.Marshal(tried); err != nil || strings.Contains(string(text), "secret") || tried.Order.Place != 2 {
+		t.Errorf("what is tried becomes %s, %v", text, err)
+	}
 }

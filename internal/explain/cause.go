@@ -95,7 +95,7 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 	case j.Over():
 		return Cause{Code: Finished, Message: "all its pods have ended"}
 	case state.Verdict == nil && !order.Waits(j) && j.Lacks() <= 0 && j.Queue != nil:
-		return Cause{Code: Running, Message: fmt.Sprintf("%d pods must start together, and all have nodes", j.MinMember)}
+		return Cause{Code: Running, Message: "all pods that must start together have nodes"}
 	}
 	pending := s.Pending(j)
 	v := j.Verdict
@@ -221,10 +221,14 @@ var codes = map[verdict.NodeKind]string{
 }
 
 // code returns the cause that the nodes of a reason are, "" if it is a lack of room.
-func (r *NodeReason) code() string { return codes[verdict.NodeKind(r.Kind)] }
+func (r NodeReason) code() string { return codes[verdict.NodeKind(r.Kind)] }
 
-// dominant returns the code for which most nodes refuse that do not just lack room, and its most frequent reason.
+// dominant returns the code for which most nodes refuse that do not just lack room, and its most frequent reason. Nodes that are out of use, such
+// as cordoned ones, count only if no others refuse so: what the job lacks the others say.
 func dominant(reasons []NodeReason) (code string, of NodeReason) {
+	if inUse := slices.DeleteFunc(slices.Clone(reasons), NodeReason.isOutOfUse); len(inUse) > 0 {
+		reasons = inUse
+	}
 	counts := map[string]int{}
 	for _, r := range reasons {
 		if code := r.code(); code != "" {
@@ -243,6 +247,9 @@ func dominant(reasons []NodeReason) (code string, of NodeReason) {
 	}
 	return code, of
 }
+
+// isOutOfUse reports whether the nodes take no pods at all: they are not ready, cordoned, or unknown.
+func (r NodeReason) isOutOfUse() bool { return r.Kind == string(verdict.NodeState) }
 
 // refine says more precisely what a lack of room means.
 func (m *Model) refine(s *framework.Session, j *cluster.Job, t *cluster.Task, v *verdict.Verdict, state *Job, c *Cause) {

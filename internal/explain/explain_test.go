@@ -228,3 +228,52 @@ func TestASubmissionSaysWhatWouldHappen(t *testing.T) {
 		})
 	}
 }
+
+func TestASubmissionHasThePlaceThatTheJobGets(t *testing.T) {
+	a := newAsker(t, evicting, fixture.Node("n1", "cpu=4"), fixture.PriorityClass("high", 10), fixture.Queue("other"))
+	for name, queue := range map[string]string{"first": "default", "second": "default", "elsewhere": "other"} {
+		group, pods := gang(name, queue, 1, "cpu=8")
+		a.Set(group, pods[0])
+	}
+	a.Rest()
+	for name, want := range map[string]explain.Order{
+		"":     {Place: 3, Of: 3, Next: "work/second", QueuePlace: 1, Queues: 2},
+		"high": {Place: 1, Of: 3, QueuePlace: 1, Queues: 2},
+	} {
+		group, pods := gang("zlast", "default", 1, "cpu=8")
+		class(name)(group)
+		var answer explain.Submission
+		a.unchanged(func() { answer = a.submit(group, pods...) })
+		if answer.Order == nil || *answer.Order != want {
+			t.Errorf("with the class %q it would have %+v, want %+v", name, answer.Order, want)
+		}
+		a.Set(group, pods[0])
+		a.Rest()
+		if got := a.job("zlast").Order; got == nil || got.Place != want.Place || got.Of != want.Of || got.Next != want.Next {
+			t.Errorf("with the class %q it has %+v, want %+v", name, got, want)
+		}
+		a.Remove(pods[0], group)
+		a.Rest()
+	}
+}
+
+// A cordoned node takes no pod of any job: what the job lacks the others say.
+func TestCordonedNodesHideNoCause(t *testing.T) {
+	a := newAsker(t, evicting)
+	for _, name := range []string{"c1", "c2", "c3"} {
+		a.Set(fixture.Node(name, "cpu=4", func(n *corev1.Node) { n.Spec.Unschedulable = true }))
+	}
+	group, pods := gang("waits", "default", 1, "cpu=1")
+	a.Set(group, pods[0])
+	a.Rest()
+	if c := a.model().Cause(a.Now, fixture.Key("waits")); c.Code != explain.NodeMismatch || !c.Never {
+		t.Errorf("where all nodes are cordoned the cause is %+v", c)
+	}
+	a.Set(fixture.Node("tainted", "cpu=4", func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "only", Value: "others", Effect: corev1.TaintEffectNoSchedule}}
+	}))
+	a.Rest()
+	if c := a.model().Cause(a.Now, fixture.Key("waits")); c.Code != explain.NodeTaints || c.Where != "tainted" || len(c.Nodes) != 2 {
+		t.Errorf("beside a node with a taint it is %+v", c)
+	}
+}

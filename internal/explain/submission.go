@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/internal/eviction/plans"
+	"hekla.sh/hekla/internal/explain/order"
 	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/actions/enqueue"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -30,6 +31,9 @@ func (m *Model) Submit(now time.Time, group *schedulingv1beta1.PodGroup, pods []
 	err = m.cache.Suppose(group, pods, func(j *cluster.Job) {
 		t := &trial{model: m, session: m.open(now), job: j}
 		answer = t.run()
+		if answer.Outcome == OutcomeWaiting || answer.Outcome == OutcomeNotAdmitted {
+			answer.Order = t.place()
+		}
 	})
 	return answer, err
 }
@@ -149,6 +153,43 @@ func (t *trial) within(search func()) {
 	slices.SortStableFunc(nodes, func(a, b *cluster.Node) int { return lower[b] - lower[a] })
 	t.searched = MaxSearched
 	t.session.Within(cluster.NewDomain(nodes[:MaxSearched]), search)
+}
+
+// place finds the place that the job would have, by one pass over the jobs that wait.
+func (t *trial) place() *Order {
+	s, j := t.session, t.job
+	if j.Queue == nil {
+		return nil
+	}
+	answer := &Order{Place: 1, Of: 1, QueuePlace: 1, Queues: 1}
+	queues := map[*cluster.Queue]bool{j.Queue: true}
+	var next *cluster.Job
+	for _, other := range s.Cluster.Waiting() {
+		if other == j || !order.Waits(other) {
+			continue
+		}
+		if !queues[other.Queue] {
+			queues[other.Queue] = true
+			answer.Queues++
+			if s.CompareQueues(other.Queue, j.Queue) < 0 {
+				answer.QueuePlace++
+			}
+		}
+		if other.Queue != j.Queue || other.IsPendingAdmission() != j.IsPendingAdmission() {
+			continue
+		}
+		answer.Of++
+		if s.CompareJobs(other, j) < 0 {
+			answer.Place++
+			if next == nil || s.CompareJobs(other, next) > 0 {
+				next = other
+			}
+		}
+	}
+	if next != nil {
+		answer.Next = next.Name()
+	}
+	return answer
 }
 
 // conclude says what would become of the job.

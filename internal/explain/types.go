@@ -112,7 +112,7 @@ type Placement struct {
 	Node string `json:"node"`
 }
 
-// Order is the place of a job among the waiting jobs. Places count from 1. If more than 500 jobs wait it may be a second old.
+// Order is the place of a job among the waiting jobs. Places count from 1. If more than 500 jobs wait it may be some seconds old.
 type Order struct {
 	// Place is the place among the Of jobs of its queue that wait like it, for admission or for nodes.
 	Place int `json:"place"`
@@ -292,6 +292,8 @@ type Submission struct {
 	Outcome Outcome `json:"outcome"`
 	// Verdict is why it would wait, absent if it would not.
 	Verdict *Verdict `json:"verdict,omitempty"`
+	// Order is the place that it would have, absent if it would not wait, or its queue does not exist.
+	Order *Order `json:"order,omitempty"`
 	// Placements are the nodes of its pods: where they would be bound or, with Victims, nominated.
 	Placements []Placement `json:"placements,omitempty"`
 	// Action is the action that would evict the victims.

@@ -138,7 +138,7 @@ func TestAChangedQueueIsTriedOnTheLiveModel(t *testing.T) {
 	says(t, "hekla why job stuck -n default", "pod default/stuck-worker-0 was bound to why-1")
 	time.Sleep(3 * time.Second) // it asks every two
 	stop()
-	if text := <-watched; strings.Count(text, "Job default/stuck ") < 2 || !strings.Contains(text, "waits: OverCapability\n") || !strings.Contains(text, "does not wait: Running\n") {
+	if text := <-watched; !strings.Contains(text, "\n\nJob default/stuck ") || !strings.Contains(text, "waits: OverCapability\n") || !strings.Contains(text, "does not wait: Running\n") {
 		t.Errorf("watching said\n%s", text)
 	}
 }
@@ -152,6 +152,9 @@ func TestTheSchedulerIsDiagnosed(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+	if strings.Contains(text, "enableJobOrder") {
+		t.Errorf("it has switches with their defaults:\n%s", text)
 	}
 	var reply api.Reply[diagnosis.Diagnosis]
 	raw, err := said(t.Context(), "hekla diag -o json")
@@ -192,9 +195,19 @@ func TestPodsQueuesAndNodesAreExplained(t *testing.T) {
 			}
 		}
 	}
-	for _, line := range []string{"hekla why pod nothing -n default", "hekla why queue nothing", "hekla why node nothing", "hekla why workload nothing -n default"} {
-		if text, err := said(t.Context(), line); err == nil || !strings.Contains(err.Error(), "is not known to the scheduler") {
-			t.Errorf("%s: %v\n%s", line, err, text)
+	for line, next := range map[string]string{
+		"hekla why pod nothing -n default": "kubectl -n default get pod nothing", "hekla why queue nothing": "hekla queue list",
+		"hekla why node nothing": "kubectl get nodes", "hekla why workload nothing -n default": "kubectl -n default get workloads.kueue.x-k8s.io",
+		"hekla why job nothing -n default": "hekla job list -n default",
+	} {
+		if text, err := said(t.Context(), line); err == nil || !strings.Contains(err.Error(), "is not known to the scheduler; \""+next) {
+			t.Errorf("%s: %v, want it to say %s\n%s", line, err, next, text)
+		}
+	}
+	for line, role := range map[string]string{"hekla why job stuck -n default": "view", "hekla why queue default -n default": "view", "hekla why node why-1": "volcano-ask-all",
+		"hekla diag": "volcano-ask-all", "hekla snapshot": "volcano-ask-all"} {
+		if text, err := said(t.Context(), line+" --as nobody"); err == nil || !strings.Contains(err.Error(), "; the ClusterRole "+role+" has the right") {
+			t.Errorf("%s, without rights: %v\n%s", line, err, text)
 		}
 	}
 	if text, err := said(t.Context(), "hekla why job stuck -n default -o xml"); err == nil {

@@ -118,7 +118,7 @@ var stuck = map[string][]string{
 	"01-missing-queue.yaml":          {"queue nowhere does not exist", "hekla queue create nowhere"},
 	"02-closed-queue.yaml":           {"queue why is not open", "hekla queue operate why -a open"},
 	"03-too-large-for-any-node.yaml": {"cannot start as things are", "cpu: needs 12, has 8, short by 4"},
-	"04-over-capability.yaml":        {"queue why: capability of cpu is 4, it holds 3, the job needs 3: 2 too much", "hekla why queue why"},
+	"04-over-capability.yaml":        {"queue why: capability of cpu is 4, it holds 3, the job needs 3: 2 too much", "hekla why queue why", "not looked for: no pod of it waits for a node yet"},
 	"05-gang-short-by-one.yaml":      {"7 of the 8 pods that must start together have a place", "with minAvailable 7 instead of 8 its first 7 pods would start now"},
 	"06-taint.yaml":                  {"untolerated taint", "cannot start as things are"},
 	"07-affinity.yaml":               {"node affinity/selector", "cannot start as things are"},
@@ -178,7 +178,7 @@ func TestEachStuckJobIsExplainedByOneCommand(t *testing.T) {
 func TestAJobIsTriedWithoutBeingSubmitted(t *testing.T) {
 	apply(t, "07-affinity.yaml")
 	for name, want := range map[string][]string{
-		"15-scheduling-gate.yaml":   {"Job default/stuck would wait", "SchedulingGated"},
+		"15-scheduling-gate.yaml":   {"Job default/stuck would wait", "SchedulingGated", "place 1 of 1; the queue is 1 of 1"},
 		"04-over-capability.yaml":   {"Job default/first would wait for admission", "QueueNotFound"},
 		"12-victims-opted-out.yaml": {"Job default/first would start now", "default/first-worker-0 on why-1"},
 	} {

@@ -111,7 +111,14 @@ func (a *asker) explain(text []byte, err error) error {
 		return a.notServed(err) // the API server does not know the group
 	case apierrors.IsNotFound(err):
 		return absent{message(text, err)}
-	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsTooManyRequests(err):
+	case apierrors.IsForbidden(err):
+		sentence := message(text, err)
+		right := "the ClusterRole view has the right, for a RoleBinding in that namespace"
+		if strings.Contains(sentence, "at the cluster scope") {
+			right = "the ClusterRole volcano-ask-all has the right, for a ClusterRoleBinding"
+		}
+		return &session.Explained{Sentence: sentence + "; " + right, Cause: err}
+	case apierrors.IsBadRequest(err), apierrors.IsTooManyRequests(err):
 		return &session.Explained{Sentence: message(text, err), Cause: err}
 	}
 	return a.session.Explain(err)
@@ -133,6 +140,16 @@ func message(text []byte, err error) string {
 		return status.Message
 	}
 	return session.Message(err)
+}
+
+// separate writes what stands between two answers.
+func (a *asker) separate() {
+	switch a.format {
+	case "":
+		_, _ = io.WriteString(a.session.Out, "\n")
+	case "yaml":
+		_, _ = io.WriteString(a.session.Out, "---\n")
+	}
 }
 
 // print prints an answer in the format that was asked for, or as text.

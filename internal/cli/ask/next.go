@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Commands that show more or mend a cause, by its code. NAMESPACE, JOB, QUEUE, POD, NODE and HEKLA are replaced.
@@ -52,8 +53,13 @@ func (p *printer) next(c *explain.Cause, queue string) string {
 		command = "HEKLA job view JOB -n NAMESPACE"
 	}
 	node := ""
-	if len(c.Nodes) > 0 {
-		node = c.Nodes[0].Example
+	for _, r := range c.Nodes {
+		if node == "" || r.Kind == string(verdict.NodeRoom) {
+			node = r.Example
+		}
+		if r.Kind == string(verdict.NodeRoom) {
+			break
+		}
 	}
 	ahead := c.Where
 	if c.Code == explain.PromisedToOthers && len(c.Promised) > 0 {

@@ -88,6 +88,9 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 		if a.Returns != "" && slices.ContainsFunc(a.Story, func(e journal.Entry) bool { return e.Kind == journal.Evicted && e.Job == a.Job.Job }) {
 			block(w, "Comes back", a.Returns)
 		}
+		if len(a.Proposals) == 0 && a.NoProposals != "" && c.Waits && a.Queued == nil {
+			block(w, "Helps", "not looked for: "+a.NoProposals)
+		}
 		for i, proposal := range a.Proposals {
 			block(w, []string{"Helps", ""}[min(i, 1)], proposal.Message+on(proposal.Nodes))
 		}
@@ -212,8 +215,16 @@ func (p *printer) story(w io.Writer, entries []journal.Entry) {
 			text = "waits: " + e.Reason
 		case journal.NothingInTheWay:
 			text = "nothing is in its way any more"
-		case journal.PlanBegun, journal.PlanCancelled, journal.PlanFulfilled:
-			text = fmt.Sprintf("%s %s %s", e.Kind, e.Plan, e.Message)
+		case journal.Admitted:
+			text = "was admitted"
+		case journal.SentBack:
+			text = "was sent back to wait for admission " + e.Message
+		case journal.PlanBegun:
+			text = "plan " + e.Plan + " came into force " + e.Message
+		case journal.PlanCancelled:
+			text = "plan " + e.Plan + " was cancelled " + e.Message
+		case journal.PlanFulfilled:
+			text = "plan " + e.Plan + " was fulfilled " + e.Message
 		}
 		if text == last {
 			continue

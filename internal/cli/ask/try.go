@@ -166,6 +166,13 @@ func (p *printer) submission(w io.Writer, a *explain.Submission) {
 		if v := a.Verdict; v != nil {
 			block(w, "Reason", v.Code+": "+v.Message)
 		}
+		if o := a.Order; o != nil {
+			line := fmt.Sprintf("place %d of %d; the queue is %d of %d", o.Place, o.Of, o.QueuePlace, o.Queues)
+			if o.Next != "" {
+				line += "; after " + o.Next
+			}
+			block(w, "Queue", line)
+		}
 		var lines []string
 		for _, placed := range a.Placements[:min(len(a.Placements), maxStoryLines)] {
 			lines = append(lines, placed.Pod+" on "+placed.Node)
@@ -180,7 +187,7 @@ func (p *printer) submission(w io.Writer, a *explain.Submission) {
 		}
 		block(w, "Evicts", lines...)
 		if a.Unplaced > 0 {
-			block(w, "Unplaced", fmt.Sprintf("%d pods would have no node", a.Unplaced))
+			block(w, "Unplaced", fmt.Sprintf("%d pod(s) would have no node", a.Unplaced))
 		}
 		if a.Searched > 0 {
 			block(w, "Searched", fmt.Sprintf("only the %d nodes with most pods that may leave", a.Searched))

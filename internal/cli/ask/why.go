@@ -77,6 +77,9 @@ func follow(ctx context.Context, a *asker, isWatch bool, find func(ctx context.C
 			return err
 		}
 		if found.gist != last || last == "" {
+			if last != "" {
+				a.separate()
+			}
 			last = found.gist
 			if err := a.print(found.raw, found.text); err != nil {
 				return err
@@ -108,7 +111,7 @@ func why(ctx context.Context, a *asker, resource api.Resource, namespace, name s
 	case isAbsent(err) && resource == api.Jobs:
 		return a.unknownJob(ctx, namespace, name, err)
 	case err != nil:
-		return answer{}, err
+		return answer{}, hinted(err, "kubectl -n "+namespace+" get workloads.kueue.x-k8s.io", "lists the Workloads there are")
 	}
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
 	cause := reply.Answer.Cause
@@ -146,6 +149,14 @@ func (a *asker) unknownJob(ctx context.Context, namespace, name string, asked er
 	return answer{raw: raw, gist: state.Reason + state.Message, text: func(w io.Writer) { p.job(w, &reply.Answer) }}, nil
 }
 
+// hinted adds to the error about something that the scheduler does not know the command that shows more.
+func hinted(err error, command, what string) error {
+	if isAbsent(err) {
+		return fmt.Errorf("%w; %q %s", err, command, what)
+	}
+	return err
+}
+
 func whyPod(ctx context.Context, a *asker, namespace, name string) (answer, error) {
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
 	gist := func(pod *api.Pod) string {
@@ -154,15 +165,18 @@ func whyPod(ctx context.Context, a *asker, namespace, name string) (answer, erro
 		}
 		return pod.Status + pod.Node
 	}
-	return asked(ctx, a, api.Pods.Path(namespace, name), gist, p.pod)
+	found, err := asked(ctx, a, api.Pods.Path(namespace, name), gist, p.pod)
+	return found, hinted(err, "kubectl -n "+namespace+" get pod "+name+" -o jsonpath={.spec.schedulerName}", "says whose it is, if it is there")
 }
 
 func whyQueue(ctx context.Context, a *asker, namespace, name string) (answer, error) {
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
-	return asked(ctx, a, api.Queues.Path(namespace, name), func(q *api.Queue) string { return whole(&q.Queue) }, p.queue)
+	found, err := asked(ctx, a, api.Queues.Path(namespace, name), func(q *api.Queue) string { return whole(&q.Queue) }, p.queue)
+	return found, hinted(err, a.session.Program+" queue list", "lists the queues there are")
 }
 
 func whyNode(ctx context.Context, a *asker, namespace, name string) (answer, error) {
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
-	return asked(ctx, a, api.Nodes.Path("", name), whole, p.node)
+	found, err := asked(ctx, a, api.Nodes.Path("", name), whole, p.node)
+	return found, hinted(err, "kubectl get nodes", "lists the nodes there are")
 }

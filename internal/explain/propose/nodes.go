@@ -71,7 +71,15 @@ func (p *proposer) moreLike(n *cluster.Node, t *cluster.Task, isOnly bool) strin
 	if count == 1 {
 		noun = "node"
 	}
-	return fmt.Sprintf("%d more %s like %s, which holds %d such pods if it is empty", count, noun, n.Name, each)
+	return fmt.Sprintf("%d more %s like %s, which holds %s if it is empty", count, noun, n.Name, counted(each, "such pod"))
+}
+
+// counted is a number of things.
+func counted(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // shapeFor says what a node must have for a task.

@@ -68,7 +68,7 @@ func For(j Job) ([]Proposal, string) {
 	}
 	switch {
 	case len(pending) == 0:
-		return nil, "no pod of the job waits for a node yet"
+		return nil, "no pod of it waits for a node yet"
 	case len(pending) > maxPods:
 		return nil, fmt.Sprintf("the job has more than %d waiting pods", maxPods)
 	case len(pending) < len(j.Tasks()):
@@ -159,8 +159,12 @@ func (p *proposer) fewerPods() {
 		}
 	}
 	if low > 0 {
+		first := "pod"
+		if low > 1 {
+			first = fmt.Sprintf("%d pods", low)
+		}
 		p.found = append(p.found, Proposal{Kind: "fewerPods", Starts: true, Nodes: best,
-			Message: fmt.Sprintf("with minAvailable %d instead of %d its first %d pods would start now", low, p.job.MinMember, low)})
+			Message: fmt.Sprintf("with minAvailable %d instead of %d its first %s would start now", low, p.job.MinMember, first)})
 	}
 }
 

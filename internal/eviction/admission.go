@@ -215,7 +215,7 @@ func (m *admission) try(request *admissionRequest) *refusedRequest {
 	var last *verdict.Verdict
 	admits := func() bool {
 		if last = s.MayEnqueue(j); last == nil {
-			last = quota.OverCapability(s.Cluster.Resources, j.QuotaNode(), request.lacks)
+			last = quota.OverCapability(s.Cluster.Resources, j.QuotaNode(), quota.ToPlace(request.lacks))
 		}
 		return last == nil
 	}

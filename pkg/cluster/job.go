@@ -259,6 +259,9 @@ func WorkloadID(namespace, name string) JobID {
 	return JobID{Namespace: namespace, Name: workloadPrefix + name}
 }
 
+// IsWorkload reports whether an ID is that of the job of a Workload.
+func IsWorkload(id JobID) bool { return strings.HasPrefix(id.Name, workloadPrefix) }
+
 // Name is the name of the job for users: its namespace and name, or those of the object for which a controller made the
 // PodGroup.
 func (j *Job) Name() string {

@@ -11,6 +11,8 @@ type Claim struct {
 	lacks Lacker           // says how much of whole is still missing; nil if all of it is
 	// beside is the part of the usage that counts against the claim in addition to Allocated; Allocated if none does.
 	beside Part
+	// away is what of Leaving does not count, by node: the claim is tried as if it had left.
+	away Held
 }
 
 // Lacker says how much of a resource a job still lacks of all that it requests.
@@ -32,6 +34,12 @@ func ToAdmit(minResources resources.Vector, lacks Lacker) Claim {
 	return Claim{whole: minResources, lacks: lacks, beside: Inqueue}
 }
 
+// ToStart is the claim of a Workload that is to be admitted (rule C22). Beside it count the pods of Workloads that leave, until they are gone,
+// but for those in away.
+func ToStart(request resources.Vector, away Held) Claim {
+	return Claim{whole: request, beside: Leaving, away: away}
+}
+
 func (c *Claim) need(d resources.Dim) int64 {
 	if c.lacks != nil {
 		return c.lacks.LacksResource(d)
@@ -39,12 +47,12 @@ func (c *Claim) need(d resources.Dim) int64 {
 	return c.whole.At(d)
 }
 
-// besides is what counts against the claim in addition to Allocated.
-func (c *Claim) besides(u *Usage, d resources.Dim) int64 {
+// besides is what counts against the claim in addition to Allocated, at a node that holds a usage.
+func (c *Claim) besides(n *Node, u *Usage, d resources.Dim) int64 {
 	if c.beside == Allocated {
 		return 0
 	}
-	return u.Part(c.beside).At(d)
+	return u.Part(c.beside).At(d) - c.away[n].At(d)
 }
 
 // isOver reports whether need does not fit under the ceiling of a node. rest is the part of it that the node above has
@@ -52,7 +60,7 @@ func (c *Claim) besides(u *Usage, d resources.Dim) int64 {
 // fit if a node above is over its ceiling.
 func (v *View) isOver(n *Node, c *Claim, need int64, d resources.Dim) (rest int64, isOver bool) {
 	used, withheld := v.used(n, d)
-	used += c.besides(v.Held(n), d)
+	used += c.besides(n, v.Held(n), d)
 	rest = need - max(withheld-max(used, 0), 0)
 	return rest, rest > v.Of(n).Ceiling.Value(d)-max(used, withheld)
 }
@@ -107,7 +115,7 @@ func (v *View) Room(n *Node, d resources.Dim) int64 { return v.room(n, d, Alloca
 func (v *View) room(n *Node, d resources.Dim, beside Part) int64 {
 	c := Claim{beside: beside}
 	used, withheld := v.used(n, d)
-	used += c.besides(v.Held(n), d)
+	used += c.besides(n, v.Held(n), d)
 	room := v.Of(n).Ceiling.Value(d) - max(used, withheld)
 	if above := v.above(n); above != nil {
 		room = min(room, v.room(above, d, beside))
@@ -119,11 +127,11 @@ func (v *View) room(n *Node, d resources.Dim, beside Part) int64 {
 }
 
 // shortages returns by how much a claim exceeds limits, given a usage, by dimension.
-func (c *Claim) shortages(index *resources.Index, u *Usage, limit func(resources.Dim) int64) []verdict.Shortage {
+func (c *Claim) shortages(index *resources.Index, n *Node, u *Usage, limit func(resources.Dim) int64) []verdict.Shortage {
 	var shortages []verdict.Shortage
 	for i := range c.whole {
 		d := resources.Dim(i)
-		need, have := c.need(d), max(limit(d)-u.Allocated.At(d)-c.besides(u, d), 0)
+		need, have := c.need(d), max(limit(d)-u.Allocated.At(d)-c.besides(n, u, d), 0)
 		if need > 0 && need > have {
 			shortages = append(shortages, verdict.Shortage{Resource: index.Name(d), Need: need, Have: have})
 		}
@@ -133,7 +141,7 @@ func (c *Claim) shortages(index *resources.Index, u *Usage, limit func(resources
 
 // Shortages returns by how much a claim exceeds the ceiling of a node, by dimension.
 func (v *View) Shortages(index *resources.Index, n *Node, c Claim) []verdict.Shortage {
-	return c.shortages(index, v.Held(n), v.Of(n).Ceiling.Value)
+	return c.shortages(index, n, v.Held(n), v.Of(n).Ceiling.Value)
 }
 
 // Refusal returns the verdict for a claim that does not fit under the ceiling of a node.
@@ -142,7 +150,7 @@ func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdic
 	ceiling := v.Of(n).Ceiling.Value
 	refusal := &verdict.Verdict{Code: verdict.OverCapability, Subject: n.Name, Help: n.help()}
 	alone := ToPlace(c.whole)
-	if refusal.Shortages = alone.shortages(index, &Usage{}, ceiling); refusal.Shortages != nil {
+	if refusal.Shortages = alone.shortages(index, n, &Usage{}, ceiling); refusal.Shortages != nil {
 		refusal.Code = verdict.TooLargeForQueue
 		refusal.Help |= verdict.HelpJob
 	} else {
@@ -161,10 +169,10 @@ func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdic
 	return refusal
 }
 
-// OverCapability returns a verdict about the queue that an amount would bring above its capability (rule Q4), nil if
+// OverCapability returns a verdict about the queue that a claim would bring above its capability (rules Q4, C22), nil if
 // there is none.
-func OverCapability(index *resources.Index, n *Node, amount resources.Vector) *verdict.Verdict {
-	written, claim := Written(Policy{}), ToPlace(amount)
+func OverCapability(index *resources.Index, n *Node, claim Claim) *verdict.Verdict {
+	written := Written(Policy{})
 	_, full := written.Full(n, claim)
 	if full == nil {
 		return nil

@@ -15,6 +15,9 @@ type Usage struct {
 	// Unsettled is what would be added to Allocated if all planned evictions that are not sent yet were refused: the
 	// requests of their victims, less those of the tasks that are pipelined to that room.
 	Unsettled resources.Vector
+	// Leaving is what Workloads hold and leave: requests of their tasks that are being evicted or deleted, and have their nodes still. It
+	// counts against Workloads that are to be admitted (rule C22), and not against jobs of Volcano.
+	Leaving resources.Vector
 }
 
 // Part selects one vector of a [Usage].
@@ -26,6 +29,9 @@ const (
 	Request
 	Inqueue
 	Unsettled
+	Leaving
+
+	numParts
 )
 
 // Part returns a pointer to one vector.
@@ -37,6 +43,8 @@ func (u *Usage) Part(p Part) *resources.Vector {
 		return &u.Request
 	case Unsettled:
 		return &u.Unsettled
+	case Leaving:
+		return &u.Leaving
 	}
 	return &u.Inqueue
 }
@@ -44,14 +52,14 @@ func (u *Usage) Part(p Part) *resources.Vector {
 // Clone returns a copy that shares nothing with u.
 func (u *Usage) Clone() Usage {
 	return Usage{Allocated: u.Allocated.Clone(), Request: u.Request.Clone(), Inqueue: u.Inqueue.Clone(),
-		Unsettled: u.Unsettled.Clone()}
+		Unsettled: u.Unsettled.Clone(), Leaving: u.Leaving.Clone()}
 }
 
 // Add adds w to u.
 func (u *Usage) Add(w *Usage) { u.addScaled(w, 1) }
 
 func (u *Usage) addScaled(w *Usage, sign int64) {
-	for p := Allocated; p <= Unsettled; p++ {
+	for p := range numParts {
 		u.Part(p).AddScaled(*w.Part(p), sign)
 	}
 }
@@ -222,7 +230,7 @@ func (t *Tree) BookOne(n *Node, p Part, d resources.Dim, delta int64) {
 
 // BookAll adds sign times the usage of a job to a node, and to all nodes above it.
 func (t *Tree) BookAll(n *Node, u *Usage, sign int64) {
-	for p := Allocated; p <= Unsettled; p++ {
+	for p := range numParts {
 		t.Book(n, p, *u.Part(p), sign)
 	}
 }

@@ -147,7 +147,7 @@ func (v *View) deserves(n *Node, d resources.Dim) (amount int64, counts bool) {
 
 // ShareShortages returns by how much a claim exceeds the share of a node, by dimension.
 func (v *View) ShareShortages(index *resources.Index, n *Node, c Claim) []verdict.Shortage {
-	return c.shortages(index, v.Held(n), func(d resources.Dim) int64 {
+	return c.shortages(index, n, v.Held(n), func(d resources.Dim) int64 {
 		if amount, counts := v.deserves(n, d); counts {
 			return amount
 		}

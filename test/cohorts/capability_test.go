@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -11,6 +12,9 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/test/cohorts/world"
 )
 
 // research is the Queue of Volcano that trees of ClusterQueues hang below in every second walk (rule C22).
@@ -82,8 +86,12 @@ func (w *walk) overCapability(instead *v1beta2.Workload) string {
 	if q == nil || !w.isBelow(heldBy(instead)) || w.held(instead) == 0 {
 		return ""
 	}
-	held, leave := int64(0), w.leaving()
+	most := q.Spec.Capability.Cpu().Value()
+	now, held, leave := int64(0), int64(0), w.leaving()
 	for _, o := range w.Workloads() {
+		if w.isBelow(heldBy(o)) || o.Name == instead.Name {
+			now += w.onNodes(o)
+		}
 		switch {
 		case leave[o.Name]: // it may be admitted for a moment after others were promised what it has
 			continue
@@ -92,14 +100,26 @@ func (w *walk) overCapability(instead *v1beta2.Workload) string {
 		case heldBy(o) == "":
 			o = planned(o)
 		}
-		if !conditions.Is(o, v1beta2.Evicted) && o.DeletionTimestamp == nil && w.isBelow(heldBy(o)) { // pods that leave count no more
+		if !conditions.Is(o, v1beta2.Evicted) && o.DeletionTimestamp == nil && w.isBelow(heldBy(o)) { // in the end, when all have left who are to leave
 			held += w.held(o)
 		}
 	}
-	if most := q.Spec.Capability.Cpu().Value(); held > most {
-		return fmt.Sprintf("the Queue then holds %d of %d: %s", held, most, w.holders(instead))
+	if now += w.held(instead); now > most || held > most {
+		return fmt.Sprintf("the Queue holds %d of %d then, and %d in the end: %s", now, most, held, w.holders(instead))
 	}
 	return ""
+}
+
+// onNodes is how many cores the pods of a Workload hold that have not ended.
+func (w *walk) onNodes(o *v1beta2.Workload) (cores int64) {
+	if j := w.Job(cluster.WorkloadID(world.Namespace, o.Name)); j != nil {
+		for _, t := range j.Tasks() {
+			if !t.IsStandIn && t.Status.Holds() {
+				cores += t.Request().At(resources.CPU)
+			}
+		}
+	}
+	return cores / 1000
 }
 
 // held is how many cores the pods of a Workload hold or are to get. Other than quota, a Queue has back at once what pods held that have
@@ -114,4 +134,83 @@ func (w *walk) held(o *v1beta2.Workload) (cores int64) {
 		}
 	}
 	return cores
+}
+
+// belowResearch are two queues in a Cohort below a Queue that may hold less than their quotas.
+const belowResearch = `
+{kind: Queue, metadata: {name: research}, spec: {weight: 1, capability: {cpu: 4}}, status: {state: Open}}
+---
+{kind: ResourceFlavor, metadata: {name: default}}
+---
+{kind: Cohort, metadata: {name: c, annotations: {hekla.sh/queue: research}}}
+---
+{kind: ClusterQueue, metadata: {name: q}, spec: {cohortName: c, namespaceSelector: {}, preemption: {withinClusterQueue: LowerPriority}, resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 4}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}
+---
+{kind: ClusterQueue, metadata: {name: r}, spec: {cohortName: c, namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 4}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: r}, spec: {clusterQueue: r}}`
+
+func TestPodsThatLeaveCountInACapabilityUntilTheyAreGone(t *testing.T) { // C22
+	for _, c := range []struct {
+		name, queue string
+		isPromised  bool
+	}{
+		{"a Workload of another queue waits until they are gone", "r", false},
+		{"one that may evict them is promised their room", "q", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").AddNode("n2", "cpu=4").Apply(belowResearch)
+			w.Grace = 5
+			w.Apply(workloadOf("low", "q", 0, 1, "4")).Rest(20)
+			w.Expect("low", "admitted")
+			low := w.Workload("low").DeepCopy()
+			inactive := false
+			low.Spec.Active = &inactive
+			w.Replace(low)
+			w.Step()
+			w.Apply(workloadOf("high", c.queue, 5, 1, "4"))
+			promised := false
+			for range 20 {
+				w.Step()
+				promised = promised || strings.HasPrefix(w.Says("high"), "WaitingForPreemptedWorkloads")
+				if len(w.Pods("low")) > 0 && len(w.Pods("high")) > 0 {
+					t.Fatal("both have pods")
+				}
+			}
+			if w.Expect("high", "admitted"); promised != c.isPromised || w.Evictions > 0 {
+				t.Errorf("promised is %t after %d evictions", promised, w.Evictions)
+			}
+		})
+	}
+}
+
+func TestAPlanIsNotTakenUpBeforeItsVictimsWereTold(t *testing.T) { // C18
+	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").AddNode("n2", "cpu=4").Apply(belowResearch)
+	w.Apply(workloadOf("low", "q", 0, 1, "4")).Rest(20)
+	activate := func(isActive bool) {
+		low := w.Workload("low").DeepCopy()
+		low.Spec.Active = &isActive
+		w.Replace(low)
+		w.Rest(20)
+	}
+	activate(false)
+	activate(true)
+	if w.Expect("low", "admitted"); conditions.Of(w.Workload("low"), v1beta2.Evicted) == nil {
+		t.Fatal("it was never evicted")
+	}
+	w.Apply(workloadOf("high", "q", 5, 1, "4"))
+	for w.Workload("high").Annotations[v1beta2.PlanAnnotation] == "" {
+		w.Step()
+	}
+	w.Restart(nil)
+	for range 20 {
+		if w.Step(); len(w.Pods("low")) > 0 && len(w.Pods("high")) > 0 {
+			t.Fatal("both have pods")
+		}
+	}
+	if w.Expect("high", "admitted"); w.Evictions != 1 {
+		t.Errorf("%d evictions", w.Evictions)
+	}
 }

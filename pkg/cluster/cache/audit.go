@@ -63,6 +63,7 @@ func (a *audit) usage(what string, have, want *cluster.Usage) {
 	a.vector(what+" request", have.Request, want.Request)
 	a.vector(what+" inqueue", have.Inqueue, want.Inqueue)
 	a.vector(what+" unsettled", have.Unsettled, want.Unsettled)
+	a.vector(what+" leaving", have.Leaving, want.Leaving)
 }
 
 func (a *audit) nodes() {
@@ -211,6 +212,9 @@ func (a *audit) jobs() {
 			}
 			if t.Status.Asks() {
 				u.Request.Add(t.Request())
+			}
+			if t.Status.Holds() && !t.Status.Counts() && cluster.IsWorkload(id) {
+				u.Leaving.Add(t.Request())
 			}
 			switch t.Status {
 			case cluster.Gated:

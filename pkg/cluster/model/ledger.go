@@ -131,6 +131,9 @@ func (l *ledger) accountJob(j *cluster.Job, t *cluster.Task, sign int64) {
 	if t.Status.Asks() {
 		l.book(j, quota.Request, t.Class.Request, sign)
 	}
+	if t.Status.Holds() && !t.Status.Counts() && cluster.IsWorkload(j.ID) {
+		l.book(j, quota.Leaving, t.Class.Request, sign)
+	}
 	switch t.Status {
 	case cluster.Gated:
 		j.Gated.AddScaled(t.Class.Request, sign)

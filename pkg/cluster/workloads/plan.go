@@ -37,6 +37,7 @@ type plan struct {
 // planRecord is a plan as the annotation has it.
 type planRecord struct {
 	ID        string             `json:"id"`
+	Since     time.Time          `json:"since,omitzero"`
 	Until     time.Time          `json:"until"`
 	Admission *v1beta2.Admission `json:"admission"`
 	WaitsFor  []planVictim       `json:"waitsFor,omitempty"`
@@ -56,7 +57,7 @@ func (v *eviction) isRecorded() bool {
 // begin makes the plan of a nomination whose victims must leave first.
 func (r *planning) begin(e *Entry, n *workload.Nomination, now time.Time) {
 	p := &plan{until: now.Add(defaultGrace + departure)}
-	record := planRecord{ID: fmt.Sprintf("%s-%d", e.UID, now.UnixMilli()), Admission: e.given}
+	record := planRecord{ID: fmt.Sprintf("%s-%d", e.UID, now.UnixMilli()), Since: now, Admission: e.given}
 	for _, w := range n.WaitsFor {
 		if victim := r.Of(w); victim != nil {
 			p.waitsFor = append(p.waitsFor, victim)
@@ -234,8 +235,8 @@ func (r *planning) restore(e *Entry, now time.Time) bool {
 			continue // it has left
 		}
 		if !conditions.Is(victim.Object, v1beta2.Evicted) {
-			if conditions.Of(victim.Object, v1beta2.Evicted) == nil {
-				return false
+			if conditions.Of(victim.Object, v1beta2.Evicted) == nil || !since(victim.Object, v1beta2.QuotaReserved).After(record.Since) {
+				return false // it was not told
 			}
 			continue // it has left, and was admitted again
 		}

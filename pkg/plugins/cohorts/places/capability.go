@@ -18,12 +18,25 @@ func Account(c *model.Cluster, j *cluster.Job, w *workload.Workload) {
 	}
 }
 
-// overCapability says which queue above a job tasks that wait would bring above its capability, nil if none.
+// overCapability says which queue above a job tasks that wait would bring above its capability, nil if none. Pods of Workloads that leave count
+// until they are gone, as their quota does, but for those that have left for this question.
 func (p *Places) overCapability(j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	if n := cluster.AccountOf(j); n != nil {
-		return quota.OverCapability(p.session.Cluster.Resources, n, sum(tasks))
+		return quota.OverCapability(p.session.Cluster.Resources, n, quota.ToStart(sum(tasks), p.gone))
 	}
 	return nil
+}
+
+// count has the pods of a Workload that leave not count in the queues above it, or count again with -1.
+func (p *Places) count(victim *cluster.Job, sign int64) {
+	for n := cluster.AccountOf(victim); n != nil; n = n.Above() {
+		if p.gone == nil {
+			p.gone = quota.Held{}
+		}
+		left := p.gone[n]
+		left.AddScaled(victim.Usage.Leaving, sign)
+		p.gone[n] = left
+	}
 }
 
 // couldHold reports whether the capabilities of all queues above a job would hold tasks if they held nothing else.

@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/quota"
 )
 
 // Places are the nodes of a session.
@@ -17,6 +18,7 @@ type Places struct {
 	x      framework.Transaction // of all that is tried
 	isOpen bool
 	away   map[*workload.Workload][]*cluster.Task // those that have left, with the tasks that were evicted for that
+	gone   quota.Held                             // what of the pods that leave those hold that have left, by queue
 	trial  trial
 	// promised is the job that Promise has placed, until that is kept.
 	promised *cluster.Job
@@ -161,6 +163,7 @@ func (p *Places) Leave(victim *workload.Workload) {
 	}
 	p.begin()
 	p.away[victim] = p.evict(victim)
+	p.count(p.jobOf(victim), +1)
 }
 
 // evict evicts the tasks of a Workload that do not leave already.
@@ -182,6 +185,7 @@ func (p *Places) Return(victim *workload.Workload) {
 	if !isAway {
 		panic("invariant: workload " + victim.Key() + " returns and has not left")
 	}
+	p.count(p.jobOf(victim), -1)
 	for _, t := range evicted {
 		p.x.Spare(t)
 	}

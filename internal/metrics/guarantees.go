@@ -15,7 +15,7 @@ var (
 	remainingOf  = guaranteeSeriesOf("queue_remaining_guaranteed", "What the queue does not hold of what it is guaranteed.", "queue", "resource")
 	preemptable  = guaranteeSeriesOf("queue_preemptable", "What the queue holds and other queues may take.", "queue", "resource")
 	asksOf       = guaranteeSeriesOf("asks", "Jobs that wait for room, by what they wait for.", "queue", "state")
-	standInsOf   = guaranteeSeriesOf("standins", "Places held for pods that do not exist yet.", "queue")
+	standInsOf   = guaranteeSeriesOf("standins", "Places held for pods that do not exist yet.", "queue", "cluster_queue")
 
 	guaranteeSeries = []*prometheus.Desc{guaranteedTo, remainingOf, preemptable, asksOf, standInsOf}
 )
@@ -62,7 +62,7 @@ func (r *reader) guarantees(c *model.Cluster, subtrees *guarantee.Subtrees) {
 			r.add(asksOf, float64(of.delayed), q.Name, "delayed")
 			r.add(asksOf, float64(of.refused), q.Name, "refused")
 			r.add(asksOf, float64(of.planned), q.Name, "planned")
-			r.add(standInsOf, float64(of.standIns), q.Name)
+			r.add(standInsOf, float64(of.standIns), q.Name, "")
 		}
 	}
 }

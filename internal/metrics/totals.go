@@ -66,6 +66,7 @@ func (m *Metrics) Totals(c *model.Cluster, policy *framework.Policy) {
 	if policy != nil {
 		r.guarantees(c, policy.Subtrees())
 	}
+	r.workloadStandIns(c)
 	m.jobs.read(c, policy)
 	m.totals.mutex.Lock()
 	defer m.totals.mutex.Unlock()

@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/workloads"
 )
 
@@ -58,6 +60,9 @@ func (m *Metrics) Workloads(t *workloads.Tally) {
 		a.byLocal.DeletePartialMatch(prometheus.Labels{"name": q.Name, "namespace": q.Namespace})
 		a.tookLocal.DeletePartialMatch(prometheus.Labels{"name": q.Name, "namespace": q.Namespace})
 	}
+	for _, name := range t.GoneQueues {
+		a.nodeMisses.DeleteLabelValues(name)
+	}
 	if t.Rounds == 0 {
 		return
 	}
@@ -71,6 +76,19 @@ func (m *Metrics) Workloads(t *workloads.Tally) {
 	for q, isReserved := range t.LocalQueues {
 		a.byLocal.WithLabelValues(q.Name, q.Namespace, resultOf(isReserved)).Inc()
 		a.tookLocal.WithLabelValues(q.Name, q.Namespace, resultOf(isReserved)).Observe(a.lasted.Seconds())
+	}
+}
+
+// workloadStandIns counts the places that are held for pods of Workloads, by ClusterQueue.
+func (r *reader) workloadStandIns(c *model.Cluster) {
+	held := map[string]int{}
+	c.EachJob(func(j *cluster.Job) {
+		if w := j.Workload; w != nil && w.Queue != nil {
+			held[w.Queue.Name] += j.Count(cluster.Awaited)
+		}
+	})
+	for name, count := range held {
+		r.add(standInsOf, float64(count), "", name)
 	}
 }
 

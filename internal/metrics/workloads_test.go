@@ -25,7 +25,8 @@ func TestAttemptsToAdmitWorkloadsAreCounted(t *testing.T) {
 	ofA, ofB := `{name="a",namespace="lab",result="success"}`, `{name="b",namespace="lab",result="inadmissible"}`
 	expect(t, m, attempts, map[string]string{attempts + ofA: "1", attempts + ofB: "2"})
 	expect(t, m, took, map[string]string{took + ofA: "1", took + ofB: "2"})
-	m.Workloads(&workloads.Tally{Gone: []types.NamespacedName{b}})
+	m.Workloads(&workloads.Tally{Gone: []types.NamespacedName{b}, GoneQueues: []string{"q"}})
+	expect(t, m, "hekla_admit_node_misses_total", map[string]string{})
 	expect(t, m, attempts, map[string]string{attempts + ofA: "1"})
 	expect(t, m, took, map[string]string{took + ofA: "1"})
 }

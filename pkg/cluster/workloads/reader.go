@@ -134,6 +134,7 @@ func (r *Reader) Delete(object runtime.Object) (isRead bool) {
 	switch o := object.(type) {
 	case *v1beta2.ClusterQueue:
 		r.kinds.DropCluster(o.Name)
+		r.Tally.GoneQueues = append(r.Tally.GoneQueues, o.Name)
 	case *v1beta2.Cohort:
 		r.kinds.DropCohort(o.Name)
 	case *v1beta2.LocalQueue:

@@ -18,6 +18,8 @@ type Tally struct {
 	LocalQueues map[types.NamespacedName]bool
 	// Gone are the LocalQueues that were deleted, if anything was counted for them before.
 	Gone []types.NamespacedName
+	// GoneQueues are the ClusterQueues that were deleted.
+	GoneQueues []string
 }
 
 func (t *Tally) count(n *workload.Nomination, from types.NamespacedName) {

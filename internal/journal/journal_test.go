@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
@@ -101,6 +102,19 @@ func TestAdmissionsAreNotedAsTheyHappen(t *testing.T) {
 	c.SetPhase(touched[0], schedulingv1beta1.PodGroupPending)
 	l.Cycle(4, at, c.Cluster, &decision.Decisions{}, touched)
 	if got, want := lines(l.All(10)), []string{"2 Admitted new", "4 SentBack new"}; !slices.Equal(got, want) {
+		t.Errorf("the entries are %q, want %q", got, want)
+	}
+}
+
+func TestTheStoryOfAWorkloadSaysForWhomItLeft(t *testing.T) {
+	c := world()
+	l := New(DefaultLimits)
+	key := fixture.Key("w")
+	l.Cycle(1, at, c, &decision.Decisions{Workloads: []decision.WorkloadStatus{{Workload: key, Reserve: &v1beta2.Admission{}, Admit: true}}}, nil)
+	l.Cycle(2, at, c, &decision.Decisions{Workloads: []decision.WorkloadStatus{{Workload: key, Pend: &decision.WorkloadRefusal{Reason: "WaitingForQuota"}}}}, nil)
+	l.Cycle(3, at, c, &decision.Decisions{Workloads: []decision.WorkloadStatus{{Workload: key, Evict: &decision.WorkloadEviction{Message: "for another"}}}}, nil)
+	entries := l.OfJob(cluster.WorkloadID(key.Namespace, key.Name), 10)
+	if got, want := lines(entries), []string{"1 Admitted workload/w", "3 SentBack workload/w"}; !slices.Equal(got, want) || entries[1].Message != "for another" {
 		t.Errorf("the entries are %q, want %q", got, want)
 	}
 }

@@ -33,10 +33,27 @@ func (l *Journal) Cycle(cycle uint64, now time.Time, c *model.Cluster, d *decisi
 		b := &d.Binds[i]
 		l.add(record{kind: Bound, of: b.Job, job: b.Job, queue: queueOf(c, b.Job), pod: b.Pod, node: b.Node})
 	}
+	for i := range d.Workloads {
+		l.noteWorkload(&d.Workloads[i])
+	}
 	for _, j := range touched {
 		l.noteVerdict(j)
 	}
 	return l.tally
+}
+
+// noteWorkload enters that a Workload gets quota and nodes, or must stop. Why it waits its conditions say.
+func (l *Journal) noteWorkload(s *decision.WorkloadStatus) {
+	r := record{job: cluster.WorkloadID(s.Workload.Namespace, s.Workload.Name)}
+	r.of = r.job
+	if s.Reserve != nil {
+		r.kind = Admitted
+		l.add(r)
+	}
+	if s.Evict != nil {
+		r.kind, r.message = SentBack, s.Evict.Message
+		l.add(r)
+	}
 }
 
 // begin enters a plan and its evictions.

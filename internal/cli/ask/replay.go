@@ -349,9 +349,12 @@ func sentence(e journal.Entry) string {
 	case journal.Evicted:
 		return fmt.Sprintf("evict pod %s from %s for %s by rule %s (%s)", e.Pod, e.Node, cmp.Or(e.For, "no job"), e.Rule, e.Action)
 	case journal.Admitted:
+		if e.Queue == "" { // a Workload, which says its ClusterQueue itself
+			return "admit " + e.Job
+		}
 		return "admit job " + e.Job + " in queue " + e.Queue
 	case journal.SentBack:
-		return "send job " + e.Job + " back to wait for admission"
+		return strings.TrimSuffix("send job "+e.Job+" back to wait for admission: "+e.Message, ": ")
 	case journal.PlanCancelled:
 		return "cancel the plan of job " + e.Job + ": " + e.Message
 	}

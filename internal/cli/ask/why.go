@@ -5,16 +5,21 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/cli/session"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing/vcjob"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
 // followPeriod is how often a question is asked again with --watch.
@@ -56,7 +61,11 @@ func newKind(s *session.Session, use, short string, find func(ctx context.Contex
 			if err != nil {
 				return err
 			}
-			return follow(command.Context(), a, isWatch, func(ctx context.Context) (answer, error) { return find(ctx, a, namespace, arguments[0]) })
+			name := arguments[0]
+			if of, in, hasNamespace := strings.Cut(name, "/"); hasNamespace { // as answers name jobs
+				namespace, name = of, in
+			}
+			return follow(command.Context(), a, isWatch, func(ctx context.Context) (answer, error) { return find(ctx, a, namespace, name) })
 		},
 	}
 	s.AddNamespaceFlag(command, session.VcctlShorthands)
@@ -126,6 +135,9 @@ func (a *asker) unknownJob(ctx context.Context, namespace, name string, asked er
 	}
 	job := &batch.Job{}
 	err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job)
+	if workload := workloadOf(ctx, c, namespace, name, job); workload != "" {
+		return whyWorkload(ctx, a, namespace, workload)
+	}
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return answer{}, fmt.Errorf("%w; %q lists the jobs there are", asked, a.session.Program+" job list -n "+namespace)
 	}
@@ -157,6 +169,25 @@ func hinted(err error, command, what string) error {
 	return err
 }
 
+// workloadOf is the Workload of a Job of Volcano or of batch/v1 that names a LocalQueue, "" if there is none such.
+func workloadOf(ctx context.Context, c client.Client, namespace, name string, ofVolcano *batch.Job) string {
+	var job client.Object = ofVolcano
+	kind := vcjob.Kind
+	if ofVolcano.UID == "" {
+		job, kind = &batchv1.Job{}, batchv1.SchemeGroupVersion.WithKind("Job")
+		if c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job) != nil {
+			return "" // what was asked for first is told of
+		}
+	}
+	switch labels := job.GetLabels(); {
+	case labels[v1beta2.QueueNameLabel] == "":
+		return ""
+	case labels[v1beta2.PrebuiltWorkloadLabel] != "":
+		return labels[v1beta2.PrebuiltWorkloadLabel]
+	}
+	return builder.Name(kind, name, job.GetUID())
+}
+
 func whyPod(ctx context.Context, a *asker, namespace, name string) (answer, error) {
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
 	gist := func(pod *api.Pod) string {
@@ -172,6 +203,11 @@ func whyPod(ctx context.Context, a *asker, namespace, name string) (answer, erro
 func whyQueue(ctx context.Context, a *asker, namespace, name string) (answer, error) {
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
 	found, err := asked(ctx, a, api.Queues.Path(namespace, name), func(q *api.Queue) string { return whole(&q.Queue) }, p.queue)
+	if isAbsent(err) {
+		if c, unreachable := a.session.Client(); unreachable == nil && c.Get(ctx, client.ObjectKey{Name: name}, &v1beta2.ClusterQueue{}) == nil {
+			return answer{}, fmt.Errorf("%w; it is a ClusterQueue, which %q shows", err, a.session.Program+" tree "+name)
+		}
+	}
 	return found, hinted(err, a.session.Program+" queue list", "lists the queues there are")
 }
 

@@ -18,14 +18,18 @@ const (
 	// eventsPerSecond limits the Events of a controller after the first eventsAtOnce. Without a limit every third request would be an Event
 	// while thousands of jobs are started. Users of few jobs wait for none.
 	eventsPerSecond, eventsAtOnce = 20, 100
-	// maxWaiting is how many Events may wait: ten megabytes, and eight minutes of writes. Further ones are dropped.
+	// maxWaiting is how many Events may wait: ten megabytes. Further ones are dropped.
 	maxWaiting = 10_000
+	// staleAfter is how long an Event that is no warning waits while more than eventsAtOnce do. In that time about as many are written as
+	// somebody might read. Then it is dropped: an Event that comes minutes late helps nobody, and the status of its object says the same.
+	staleAfter = time.Minute
 	// maxRequests limits how often an Event is sent to an API server that does not answer, each time after a longer pause.
 	maxRequests = 4
 	firstPause  = time.Second
 )
 
-// outlet keeps Events until they are sent. Warnings are sent first.
+// outlet keeps Events until they are sent. Warnings are sent first. Of many others the newest are: who creates one job behind thousands of
+// another user does not wait for the Events of these.
 type outlet struct {
 	sink   record.EventSink
 	limit  flowcontrol.RateLimiter
@@ -42,6 +46,7 @@ type outlet struct {
 type waiting struct {
 	event *corev1.Event
 	patch []byte // what has changed of one that exists; nil if it is to be created
+	since time.Time
 }
 
 func newOutlet(sink record.EventSink, logger logr.Logger) *outlet {
@@ -75,7 +80,7 @@ func (o *outlet) put(event *corev1.Event, patch []byte) (*corev1.Event, error) {
 		o.logger.V(1).Info("An Event was dropped: too many wait", "object", event.InvolvedObject, "reason", event.Reason)
 		return event, nil
 	}
-	w := &waiting{event, patch}
+	w := &waiting{event, patch, time.Now()}
 	if patch == nil {
 		o.created[name] = w
 	}
@@ -97,7 +102,7 @@ func (o *outlet) run(ctx context.Context) {
 		o.wake.Broadcast()
 	})
 	for o.await() && o.limit.Wait(ctx) == nil {
-		o.send(ctx, o.take())
+		o.send(ctx, o.take(time.Now()))
 	}
 }
 
@@ -112,19 +117,38 @@ func (o *outlet) await() bool {
 }
 
 // take returns the Event that is sent next. There is one.
-func (o *outlet) take() waiting {
+func (o *outlet) take(now time.Time) waiting {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	from := &o.others
-	if len(o.warnings) > 0 {
-		from = &o.warnings
+	for len(o.others) > eventsAtOnce && now.Sub(o.others[0].since) > staleAfter {
+		w := o.first(&o.others)
+		o.logger.V(1).Info("An Event was dropped: newer ones are written first", "object", w.event.InvolvedObject, "reason", w.event.Reason)
 	}
+	switch last := len(o.others) - 1; {
+	case len(o.warnings) > 0:
+		return *o.first(&o.warnings)
+	case last >= eventsAtOnce:
+		w := o.others[last]
+		o.others[last], o.others = nil, o.others[:last]
+		return *o.forget(w)
+	default:
+		return *o.first(&o.others)
+	}
+}
+
+// first takes the oldest of a list.
+func (o *outlet) first(from *[]*waiting) *waiting {
 	w := (*from)[0]
 	(*from)[0], *from = nil, (*from)[1:]
+	return o.forget(w)
+}
+
+// forget notes that an Event does not wait any more.
+func (o *outlet) forget(w *waiting) *waiting {
 	if w.patch == nil {
 		delete(o.created, types.NamespacedName{Namespace: w.event.Namespace, Name: w.event.Name})
 	}
-	return *w
+	return w
 }
 
 // send sends an Event, again if the API server does not answer.

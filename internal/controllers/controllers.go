@@ -94,6 +94,7 @@ func Add(mgr manager.Manager, options Options) error {
 			InheritOwnerAnnotations: options.InheritOwnerAnnotations,
 			YuniKornLabels:          options.YuniKornLabels,
 			DefaultQueue:            options.DefaultQueue,
+			Workloads:               holder,
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", podgroup.Name, err)

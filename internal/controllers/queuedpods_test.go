@@ -15,6 +15,7 @@ import (
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 // queuedPod is a pod for the LocalQueue q as the webhook leaves it, in a group of so many pods unless the group is "".
@@ -74,7 +75,9 @@ func TestAPodThatIsQueuedAloneStartsWithItsWorkload(t *testing.T) {
 	namespace := namespaceFor(t, "alone")
 	quotaFor(t, namespace)
 	pod := queuedPod(namespace, "lone", "", "", "1")
+	pod.Spec.SchedulerName = "volcano"
 	create(t, pod)
+	haveNoPodGroups(t, namespace)
 	name := builder.Name(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID)
 	w := awaitNamedWorkload(t, namespace, name, exists)
 	if s := w.Spec.PodSets; len(s) != 1 || s[0].Name != "main" || s[0].Count != 1 || len(s[0].Template.Spec.SchedulingGates) > 0 || !metav1.IsControlledBy(w, pod) {
@@ -85,6 +88,7 @@ func TestAPodThatIsQueuedAloneStartsWithItsWorkload(t *testing.T) {
 	if pod.Spec.NodeSelector["kind"] != "spot" || pod.Labels[v1beta2.PodSetLabel] != "main" || pod.Annotations[v1beta2.WorkloadAnnotation] != name {
 		t.Errorf("the pod is %+v", pod)
 	}
+	haveNoPodGroups(t, namespace)
 	finish(t, corev1.PodSucceeded, pod)
 	w = awaitNamedWorkload(t, namespace, name, saying(v1beta2.Finished, metav1.ConditionTrue, v1beta2.ReasonSucceeded, "Pods succeeded: 1/1."))
 	if err := api.Delete(apitest.Context(t), pod); err != nil {
@@ -105,6 +109,18 @@ func TestAPodOfAnotherSchedulerIsSentToItsNode(t *testing.T) {
 	if pod.Spec.NodeSelector[corev1.LabelHostname] != "n1" || pod.Spec.NodeSelector["kind"] != "spot" {
 		t.Errorf("its selector is %v", pod.Spec.NodeSelector)
 	}
+}
+
+// haveNoPodGroups checks that a namespace has no PodGroups, and gets none: the Workload is what is admitted.
+func haveNoPodGroups(t *testing.T, namespace string) {
+	t.Helper()
+	stays(t, func(ctx context.Context) error {
+		all := &scheduling.PodGroupList{}
+		if err := api.List(ctx, all, client.InNamespace(namespace)); err != nil || len(all.Items) > 0 {
+			return fmt.Errorf("%d PodGroups, %v", len(all.Items), err)
+		}
+		return nil
+	})
 }
 
 // gone waits until an object is gone.

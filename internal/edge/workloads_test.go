@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/client/serving"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/apitest"
@@ -67,12 +69,7 @@ func TestObjectsOfKueueAreSeenUnlessKueueRuns(t *testing.T) {
 	isOurs := isSet(w.UID, func(*v1beta2.Workload) bool { return true })
 	await(t, inbox, "the Workload", isOurs)
 
-	leases := admin.Core.CoordinationV1().Leases("default")
-	lease, err := leases.Create(apitest.Context(t), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: v1beta2.LeaseName}, Spec: coordinationv1.LeaseSpec{
-		HolderIdentity: ptr.To("kueue"), LeaseDurationSeconds: ptr.To(int32(600)), RenewTime: ptr.To(metav1.NewMicroTime(time.Now()))}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lease, end := kueueRuns(t, admin)
 	await(t, inbox, "the end of the Workload", func(e cache.Event) bool {
 		gone, is := e.(cache.Delete)
 		if !is {
@@ -84,10 +81,44 @@ func TestObjectsOfKueueAreSeenUnlessKueueRuns(t *testing.T) {
 	if n := <-notices; n.Reason != serving.KueueRunsReason || n.Regarding.Name != lease.Name {
 		t.Errorf("told is %+v", n)
 	}
-	if err := leases.Delete(apitest.Context(t), lease.Name, metav1.DeleteOptions{}); err != nil {
+	end()
+	await(t, inbox, "the Workload after Kueue", isOurs)
+}
+
+// kueueRuns has Kueue run, by its Lease, until end is called.
+func kueueRuns(t *testing.T, admin *apiserver.Clients) (lease *coordinationv1.Lease, end func()) {
+	t.Helper()
+	leases := admin.Core.CoordinationV1().Leases("default")
+	lease, err := leases.Create(apitest.Context(t), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: v1beta2.LeaseName}, Spec: coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To("kueue"), LeaseDurationSeconds: ptr.To(int32(600)), RenewTime: ptr.To(metav1.NewMicroTime(time.Now()))}}, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, inbox, "the Workload after Kueue", isOurs)
+	return lease, func() {
+		if err := leases.Delete(apitest.Context(t), lease.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Kueue writes the name of the Workload on the pods that it starts.
+func TestWhileKueueRunsPodsBelongToNoWorkload(t *testing.T) {
+	admin, _ := adminClients(t)
+	namespace := space(t, admin)
+	pod := createPod(t, admin, namespace, "started-by-kueue")
+	patch := fmt.Appendf(nil, `{"metadata": {"annotations": {%q: "w"}}}`, v1beta2.WorkloadAnnotation)
+	if _, err := admin.Core.CoreV1().Pods(namespace).Patch(apitest.Context(t), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	inbox := startInbox(t, schedulerClients(t, "reader-of-pods"), intake.Options{KueuePause: 50 * time.Millisecond})
+	isOf := func(workload string) func(cache.Event) bool {
+		return isSet(pod.UID, func(p *cluster.Pod) bool { return p.Annotations[v1beta2.WorkloadAnnotation] == workload })
+	}
+	await(t, inbox, "the pod of a Workload", isOf("w"))
+	_, end := kueueRuns(t, admin)
+	await(t, inbox, "the pod of none", isOf(""))
+	end()
+	await(t, inbox, "the pod of a Workload after Kueue", isOf("w"))
 }
 
 // results starts an outbox with the documented permissions, and returns what the loop learns.

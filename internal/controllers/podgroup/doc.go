@@ -19,6 +19,7 @@
 //     several ReplicaSets of a Deployment exist, the minimum applies to all together. For a StatefulSet that creates its
 //     pods one after the other, it applies only to the existing pods. The wanted minimum stays in the annotation
 //     scheduling.volcano.sh/group-min-member of the PodGroup, and applies again as soon as it can be met.
+//  7. Pods of Workloads of kueue.x-k8s.io get no PodGroup, nor do pods that wait for one, while Workloads are served.
 //
 // This package must not know Jobs of batch.volcano.sh beyond recognising their pods, which always name their PodGroup.
 package podgroup

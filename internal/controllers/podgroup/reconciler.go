@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
+	"hekla.sh/hekla/internal/controllers/workload"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	groupbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -44,6 +45,7 @@ type Reconciler struct {
 	inheritFromOwners bool
 	readsYuniKorn     bool
 	defaultQueue      string
+	workloads         *workload.Holder
 }
 
 // Reconcile is called for the PodGroup of a lone pod or of the pods of one controller. While one of these pods is alive, it
@@ -96,8 +98,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, r.join(ctx, joining, request.Name, roleOf)
 }
 
-// members returns the pods that the PodGroup of this name belongs to, finished ones included. They are the cache's own
-// and not to be changed.
+// members returns the pods that the PodGroup of this name belongs to, finished ones included. Those of Workloads belong to none while
+// these are served. They are the cache's own and not to be changed.
 func (r *Reconciler) members(ctx context.Context, group types.NamespacedName) ([]*corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := r.client.List(ctx, list, client.InNamespace(group.Namespace),
@@ -105,9 +107,12 @@ func (r *Reconciler) members(ctx context.Context, group types.NamespacedName) ([
 	if err != nil {
 		return nil, err
 	}
-	pods := make([]*corev1.Pod, len(list.Items))
+	areServed := r.workloads.AreServed()
+	pods := make([]*corev1.Pod, 0, len(list.Items))
 	for i := range list.Items {
-		pods[i] = &list.Items[i]
+		if !areServed || !isQueued(&list.Items[i]) {
+			pods = append(pods, &list.Items[i])
+		}
 	}
 	return pods, nil
 }

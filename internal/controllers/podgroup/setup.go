@@ -16,10 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/controllers/internal/work"
+	"hekla.sh/hekla/internal/controllers/workload"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	groupbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -66,6 +69,9 @@ type Options struct {
 
 	// DefaultQueue is the queue of pods for which nothing names one.
 	DefaultQueue string
+
+	// Workloads says whether Workloads of kueue.x-k8s.io are served; nil if they never are.
+	Workloads *workload.Holder
 }
 
 // Add puts the controller into the manager.
@@ -77,6 +83,7 @@ func Add(mgr manager.Manager, options Options) error {
 		inheritFromOwners: options.InheritOwnerAnnotations,
 		readsYuniKorn:     options.YuniKornLabels,
 		defaultQueue:      options.DefaultQueue,
+		workloads:         options.Workloads,
 	}
 	kept := func(object client.Object) string {
 		return keptGroup(object, options.SchedulerNames, options.YuniKornLabels)
@@ -100,12 +107,38 @@ func Add(mgr manager.Manager, options Options) error {
 			return fmt.Errorf("watching %T: %w", object, err)
 		}
 	}
-	return builder.ControllerManagedBy(mgr).
+	controller := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		Watches(&corev1.Pod{}, r.podEvents(kept)).
-		Watches(&scheduling.PodGroup{}, groupEvents()).
-		WithOptions(work.Options(options.Workers)).
-		Complete(r)
+		Watches(&scheduling.PodGroup{}, groupEvents())
+	if options.Workloads != nil {
+		controller = controller.WatchesRawSource(source.Channel(options.Workloads.Changes(Name), r.allQueued(kept)))
+	}
+	return controller.WithOptions(work.Options(options.Workers)).Complete(r)
+}
+
+// isQueued reports whether a pod belongs to a Workload, or waits for that. The Workload is what is admitted, so a PodGroup would only take
+// room in a queue of Volcano.
+func isQueued(pod *corev1.Pod) bool {
+	return pod.Annotations[v1beta2.WorkloadAnnotation] != "" ||
+		slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate })
+}
+
+// allQueued wakes the PodGroups of all queued pods: Workloads are served from now on, or are not any more.
+func (r *Reconciler) allQueued(kept func(client.Object) string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) (requests []reconcile.Request) {
+		list := &corev1.PodList{}
+		if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+			return nil // what cannot be listed now is looked at when it changes
+		}
+		for i := range list.Items {
+			pod := &list.Items[i]
+			if name := kept(pod); name != "" && isQueued(pod) {
+				requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}})
+			}
+		}
+		return requests
+	})
 }
 
 func addIndices(ctx context.Context, indexer client.FieldIndexer, kept func(client.Object) string) error {

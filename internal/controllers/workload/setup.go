@@ -156,7 +156,7 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 			WatchesRawSource(s.wake("volcano-jobs", &batch.JobList{})).
 			Complete(&jobs{writer: w, wrap: func() integration.Job { return vcjob.Job{Job: &batch.Job{}} }}))
 	}
-	return &Holder{client: api, state: state, schedulers: options.SchedulerNames}, err
+	return &Holder{client: api, state: state, setup: s, schedulers: options.SchedulerNames}, err
 }
 
 func (s *setup) controller(mgr manager.Manager, of string, workers int) *builder.Builder {
@@ -169,12 +169,17 @@ var specChanges = builder.WithPredicates(predicate.GenerationChangedPredicate{})
 
 // wake is a source that has all objects of a list looked at when wakeAll is called.
 func (s *setup) wake(name string, list client.ObjectList) source.Source {
-	events := make(chan event.GenericEvent, 1)
-	s.wakes[name] = events
-	return source.Channel(events, handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
+	return source.Channel(s.wakeOf(name), handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
 		all := list.DeepCopyObject().(client.ObjectList)
 		return s.list(ctx, all)
 	}))
+}
+
+// wakeOf is a channel that gets an event when wakeAll is called.
+func (s *setup) wakeOf(name string) <-chan event.GenericEvent {
+	events := make(chan event.GenericEvent, 1)
+	s.wakes[name] = events
+	return events
 }
 
 // wakeAll has every object looked at again: the controllers were switched on or off.

@@ -55,12 +55,12 @@ func (s *state) Start(ctx context.Context) error {
 
 // look reads the configuration and the Lease. What cannot be read stays as it was.
 func (s *state) look(ctx context.Context) error {
-	wasOn, was := s.isOn(), s.policy()
+	wasKnown, wasOn, was := s.current.Load() != nil, s.isOn(), s.policy()
 	err := errors.Join(s.lookForKueue(ctx), s.readConfiguration(ctx))
 	if s.isOn() && was.FairSharing != s.policy().FairSharing {
 		s.changed()
 	}
-	if s.isOn() != wasOn {
+	if s.isOn() != wasOn || s.current.Load() != nil && !wasKnown {
 		logf.FromContext(ctx).Info("Workloads of kueue.x-k8s.io", "served", s.isOn(), "kueueRuns", s.kueueRuns.Load())
 		s.changed()
 	}

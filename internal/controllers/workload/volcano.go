@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/internal/queueing/vcjob"
@@ -19,8 +20,19 @@ import (
 type Holder struct {
 	client     client.Client
 	state      *state
+	setup      *setup
 	schedulers []string
 }
+
+// AreServed reports whether Workloads are what is admitted of jobs and pods that name a LocalQueue. Until it is known it says so. Of a nil
+// Holder they are not.
+func (h *Holder) AreServed() bool {
+	return h != nil && (h.state.current.Load() == nil || h.state.isOn())
+}
+
+// Changes gets an event when it is known whether Workloads are served, and when that changes. The name is that of the controller that asks,
+// before the manager starts.
+func (h *Holder) Changes(name string) <-chan event.GenericEvent { return h.setup.wakeOf(name) }
 
 // Standing is how a Job stands with its Workload.
 type Standing struct {

@@ -202,7 +202,7 @@ func (i *Inbox) watch(name string, informer toolscache.SharedIndexInformer) erro
 
 func (i *Inbox) seen(o object) {
 	if i.isOurs(o) {
-		i.kueue.pass(o, func() { i.queue.set(o) })
+		i.kueue.pass(o, func(o object) { i.queue.set(o) })
 	} else if why, is := bounds.Unreadable(o); is && i.tell != nil {
 		i.tell(unreadable(o, why))
 	}
@@ -238,10 +238,10 @@ func (i *Inbox) replaced(before, now object) {
 	}
 	// After a gap in the watch an object and the one that took its name show as one update.
 	if i.isOurs(before) && (before.GetUID() != now.GetUID() || !i.isOurs(now)) {
-		i.kueue.pass(before, func() { i.queue.delete(before) })
+		i.kueue.pass(before, func(o object) { i.queue.delete(o) })
 	}
 	if canWait(before, now) && i.isOurs(now) {
-		i.kueue.pass(now, func() { i.queue.setLater(now) })
+		i.kueue.pass(now, func(o object) { i.queue.setLater(o) })
 		return
 	}
 	i.seen(now)
@@ -252,7 +252,7 @@ func (i *Inbox) deleted(o any) {
 		o = tombstone.Obj
 	}
 	if deleted, ok := o.(object); ok && i.isOurs(deleted) {
-		i.kueue.pass(deleted, func() { i.queue.delete(deleted) })
+		i.kueue.pass(deleted, func(o object) { i.queue.delete(o) })
 	}
 }
 

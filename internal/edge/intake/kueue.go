@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/client/serving"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/workloads/shapes"
 )
@@ -35,14 +37,17 @@ type kueue struct {
 	pause  time.Duration
 	known  chan struct{} // closed when it is known whether the API server has the kinds, and whether Kueue runs
 	stores []toolscache.Store
+	pods   toolscache.Store
 
 	mutex  sync.Mutex
-	isOff  bool // Kueue runs
+	isOff  bool // Kueue runs, or it is not known yet
+	isTold bool // that it is known
 	closed sync.Once
 }
 
 func newKueue(i *Inbox, clients *apiserver.Clients, options Options) *kueue {
-	return &kueue{inbox: i, core: clients.Core, api: clients.Core.Discovery(), tell: options.KueueRuns, pause: cmp.Or(options.KueuePause, serving.Interval), known: make(chan struct{})}
+	return &kueue{inbox: i, core: clients.Core, api: clients.Core.Discovery(), tell: options.KueueRuns, pause: cmp.Or(options.KueuePause, serving.Interval), known: make(chan struct{}), isOff: true,
+		pods: i.core.Core().V1().Pods().Informer().GetStore()}
 }
 
 // watch begins to watch the kinds once the API server has them, and follows the Lease from then on.
@@ -123,10 +128,10 @@ func (k *kueue) look(ctx context.Context) error {
 func (k *kueue) turn(held *coordinationv1.Lease) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if isOff := held != nil; k.isOff == isOff {
+	if isOff := held != nil; k.isTold && k.isOff == isOff {
 		return
 	}
-	k.isOff = held != nil
+	k.isOff, k.isTold = held != nil, true
 	for _, store := range k.stores {
 		for _, o := range store.List() {
 			if k.isOff {
@@ -134,6 +139,15 @@ func (k *kueue) turn(held *coordinationv1.Lease) {
 			} else if k.inbox.isOurs(o.(object)) {
 				k.inbox.queue.set(o.(object))
 			}
+		}
+	}
+	for _, o := range k.pods.List() {
+		switch pod, is := o.(*cluster.Pod); {
+		case !is || pod.Annotations[v1beta2.WorkloadAnnotation] == "":
+		case k.isOff:
+			k.inbox.queue.set(withoutWorkload(pod))
+		default:
+			k.inbox.queue.set(pod)
 		}
 	}
 	if held != nil && k.tell != nil {
@@ -144,17 +158,31 @@ func (k *kueue) turn(held *coordinationv1.Lease) {
 	}
 }
 
-// pass hands on an event about an object, unless it is of the kinds of Kueue while that runs.
-func (k *kueue) pass(o object, hand func()) {
-	if kind := kindOf(o); kind < clusterQueueKind || kind > workloadKind {
-		hand()
+// pass hands on an event about an object. While Kueue runs, or its kinds are not there, none of them are, and pods belong to no Workload:
+// those that Kueue has started are scheduled as all others are.
+func (k *kueue) pass(o object, hand func(object)) {
+	pod, isPod := o.(*cluster.Pod)
+	isPod = isPod && pod.Annotations[v1beta2.WorkloadAnnotation] != ""
+	if kind := kindOf(o); !isPod && (kind < clusterQueueKind || kind > workloadKind) {
+		hand(o)
 		return
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if !k.isOff {
-		hand()
+	switch {
+	case !k.isOff:
+		hand(o)
+	case isPod:
+		hand(withoutWorkload(pod))
 	}
+}
+
+// withoutWorkload is a pod that belongs to no Workload.
+func withoutWorkload(pod *cluster.Pod) *cluster.Pod {
+	other := *pod
+	other.Annotations = maps.Clone(pod.Annotations)
+	delete(other.Annotations, v1beta2.WorkloadAnnotation)
+	return &other
 }
 
 // podSets keeps one of equal lists of pod sets. Its size is bounded.

@@ -9,7 +9,7 @@ func (i *Inbox) Objects() []runtime.Object {
 	for _, w := range i.watched() {
 		for _, one := range w.store.List() {
 			if o, ok := one.(object); ok && i.isOurs(o) {
-				i.kueue.pass(o, func() { all = append(all, o) })
+				i.kueue.pass(o, func(o object) { all = append(all, o) })
 			}
 		}
 	}

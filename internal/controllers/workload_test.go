@@ -366,6 +366,47 @@ func TestQueuesSayWhatTheyHoldAndWhetherTheyAreInUse(t *testing.T) {
 	awaitWorkload(t, first, saying(v1beta2.Requeued, metav1.ConditionTrue, v1beta2.ReasonClusterQueueRestarted, "The ClusterQueue was restarted after being stopped"))
 }
 
+func TestWhatIsHeldCountsInTheClusterQueueThatHasGivenIt(t *testing.T) {
+	namespace := namespaceFor(t, "moved")
+	quotaFor(t, namespace)
+	job := queuedJob(namespace, "train", 2)
+	create(t, job)
+	w := awaitWorkload(t, job, exists)
+	admitWorkload(t, w, 2)
+	holds := func(name string, workloads int32, cpus int64) {
+		t.Helper()
+		apitest.Eventually(t, func(ctx context.Context) error {
+			q := &v1beta2.ClusterQueue{}
+			if err := api.Get(ctx, client.ObjectKey{Name: name}, q); err != nil {
+				return err
+			}
+			if s := &q.Status; s.AdmittedWorkloads != workloads || s.PendingWorkloads != 0 || len(s.FlavorsUsage) != 1 || s.FlavorsUsage[0].Resources[0].Total.Value() != cpus {
+				return fmt.Errorf("the status is %+v", s)
+			}
+			return nil
+		})
+	}
+	holds(namespace, 1, 2)
+	changeStatus(t, w, func(w *v1beta2.Workload) {
+		w.Status.ReclaimablePods = []v1beta2.ReclaimablePod{{Name: "main", Count: 1}}
+	})
+	holds(namespace, 1, 1)
+
+	queue := &v1beta2.ClusterQueue{}
+	if err := api.Get(apitest.Context(t), client.ObjectKey{Name: namespace}, queue); err != nil {
+		t.Fatal(err)
+	}
+	other := &v1beta2.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-other"}, Spec: queue.Spec}
+	local := &v1beta2.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "q"}}
+	if err := api.Delete(apitest.Context(t), local); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, local.DeepCopy())
+	createForTest(t, other, &v1beta2.LocalQueue{ObjectMeta: local.ObjectMeta, Spec: v1beta2.LocalQueueSpec{ClusterQueue: other.Name}})
+	holds(other.Name, 0, 0)
+	holds(namespace, 1, 1)
+}
+
 func TestWhileKueueRunsItsObjectsAreLeftToIt(t *testing.T) {
 	namespace := namespaceFor(t, "kueue")
 	quotaFor(t, namespace)

@@ -5,17 +5,15 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/metrics"
-	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/internal/queueing/totals"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -46,11 +44,16 @@ func (r clusterQueues) Reconcile(ctx context.Context, request reconcile.Request)
 	if err := r.client.List(ctx, locals, client.MatchingFields{localsByCluster: object.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing LocalQueues: %w", err)
 	}
-	var t tally
+	var t totals.Totals
 	for i := range locals.Items {
-		if err := r.count(ctx, &t, locals.Items[i].Namespace, locals.Items[i].Name); err != nil {
+		err := r.count(ctx, &t, false, client.InNamespace(locals.Items[i].Namespace), client.MatchingFields{workloadsByQueue: locals.Items[i].Name})
+		if err != nil {
 			return reconcile.Result{}, err
 		}
+	}
+	// Those that hold quota hold it here whatever their LocalQueue points to now.
+	if err := r.count(ctx, &t, true, client.MatchingFields{workloadsByHolder: object.Name}); err != nil {
+		return reconcile.Result{}, err
 	}
 	q := settings.OfClusterQueue(object)
 	causes, err := r.causes(ctx, object, &q)
@@ -59,8 +62,8 @@ func (r clusterQueues) Reconcile(ctx context.Context, request reconcile.Request)
 	}
 	before := object.DeepCopy()
 	s := &object.Status
-	s.PendingWorkloads, s.ReservingWorkloads, s.AdmittedWorkloads = t.pending, t.reserving, t.admitted
-	s.FlavorsReservation, s.FlavorsUsage = usages(&q, t.reserved), usages(&q, t.used)
+	s.PendingWorkloads, s.ReservingWorkloads, s.AdmittedWorkloads = t.Pending, t.Reserving, t.Admitted
+	s.FlavorsReservation, s.FlavorsUsage = t.Reserved(&q), t.Used(&q)
 	condition := metav1.Condition{Type: v1beta2.ActiveCondition, Status: metav1.ConditionTrue, Reason: v1beta2.ReasonReady,
 		Message: "Can admit new workloads", ObservedGeneration: object.Generation}
 	if len(causes) > 0 {
@@ -72,7 +75,7 @@ func (r clusterQueues) Reconcile(ctx context.Context, request reconcile.Request)
 		condition.Message = "Can't admit new workloads: " + strings.Join(texts, ", ") + "."
 	}
 	meta.SetStatusCondition(&s.Conditions, condition)
-	r.metrics.ClusterQueue(object, &q, t.inadmissible, len(causes) == 0)
+	r.metrics.ClusterQueue(object, &q, t.Inadmissible, len(causes) == 0)
 	isSame := apiequality.Semantic.DeepEqual(before.Status, *s)
 	before.Status.PendingWorkloads, before.Status.ReservingWorkloads, before.Status.AdmittedWorkloads = unknown, unknown, unknown
 	return write(ctx, r.client, object, before, isSame)
@@ -126,9 +129,11 @@ func (r localQueues) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	var t tally
-	if err := r.count(ctx, &t, object.Namespace, object.Name); err != nil {
-		return reconcile.Result{}, err
+	var t totals.Totals
+	for _, holds := range []bool{false, true} {
+		if err := r.count(ctx, &t, holds, client.InNamespace(object.Namespace), client.MatchingFields{workloadsByQueue: object.Name}); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	q := settings.OfLocalQueue(object)
 	clusterQueue := &v1beta2.ClusterQueue{}
@@ -143,13 +148,13 @@ func (r localQueues) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	before := object.DeepCopy()
 	s := &object.Status
-	s.PendingWorkloads, s.ReservingWorkloads, s.AdmittedWorkloads = t.pending, t.reserving, t.admitted
-	s.FlavorsReservation, s.FlavorsUsage = withoutBorrowed(usages(of, t.reserved)), withoutBorrowed(usages(of, t.used))
+	s.PendingWorkloads, s.ReservingWorkloads, s.AdmittedWorkloads = t.Pending, t.Reserving, t.Admitted
+	s.FlavorsReservation, s.FlavorsUsage = withoutBorrowed(t.Reserved(of)), withoutBorrowed(t.Used(of))
 	s.FlavorUsage = s.FlavorsUsage
 	condition := localCondition(&q, clusterQueue, of != nil)
 	condition.ObservedGeneration = object.Generation
 	meta.SetStatusCondition(&s.Conditions, condition)
-	r.metrics.LocalQueue(object, t.inadmissible)
+	r.metrics.LocalQueue(object, t.Inadmissible)
 	isSame := apiequality.Semantic.DeepEqual(before.Status, *s)
 	before.Status.PendingWorkloads, before.Status.ReservingWorkloads, before.Status.AdmittedWorkloads = unknown, unknown, unknown
 	return write(ctx, r.client, object, before, isSame)
@@ -173,86 +178,18 @@ func localCondition(q *settings.LocalQueue, clusterQueue *v1beta2.ClusterQueue, 
 	return c
 }
 
-// tally is how many workloads there are, and what they hold.
-type tally struct {
-	pending, reserving, admitted int32
-	inadmissible                 int32                          // of those that are pending
-	reserved, used               map[string]corev1.ResourceList // by flavor
-}
-
-// count adds the workloads of a LocalQueue.
-func (r queues) count(ctx context.Context, t *tally, namespace, queue string) error {
+// count adds those of some workloads that have an admission, or those that have none.
+func (r queues) count(ctx context.Context, t *totals.Totals, holds bool, which ...client.ListOption) error {
 	workloads := &v1beta2.WorkloadList{}
-	err := r.client.List(ctx, workloads, client.InNamespace(namespace), client.MatchingFields{workloadsByQueue: queue}, client.UnsafeDisableDeepCopy)
-	if err != nil {
+	if err := r.client.List(ctx, workloads, append(which, client.UnsafeDisableDeepCopy)...); err != nil {
 		return fmt.Errorf("listing Workloads: %w", err)
 	}
 	for i := range workloads.Items {
-		t.add(&workloads.Items[i])
+		if w := &workloads.Items[i]; holds == (heldIn(w) != "") {
+			t.Add(w)
+		}
 	}
 	return nil
-}
-
-func (t *tally) add(w *v1beta2.Workload) {
-	isAdmitted := conditions.Is(w, v1beta2.Admitted)
-	switch {
-	case conditions.Is(w, v1beta2.Finished):
-		return
-	case !isAdmitted && (w.Spec.Active == nil || *w.Spec.Active):
-		t.pending++
-		if c := conditions.Of(w, v1beta2.QuotaReserved); c != nil && c.Status == metav1.ConditionFalse && c.Reason != v1beta2.ReasonPendingEvaluation {
-			t.inadmissible++
-		}
-	}
-	if !conditions.Is(w, v1beta2.QuotaReserved) || w.Status.Admission == nil {
-		return
-	}
-	t.reserving++
-	if t.reserved == nil {
-		t.reserved, t.used = map[string]corev1.ResourceList{}, map[string]corev1.ResourceList{}
-	}
-	charge(t.reserved, w.Status.Admission)
-	if isAdmitted {
-		t.admitted++
-		charge(t.used, w.Status.Admission)
-	}
-}
-
-func charge(totals map[string]corev1.ResourceList, admission *v1beta2.Admission) {
-	for i := range admission.PodSetAssignments {
-		p := &admission.PodSetAssignments[i]
-		for name, flavor := range p.Flavors {
-			if totals[flavor] == nil {
-				totals[flavor] = corev1.ResourceList{}
-			}
-			sum := totals[flavor][name]
-			sum.Add(p.ResourceUsage[name])
-			totals[flavor][name] = sum
-		}
-	}
-}
-
-// usages are what is held of each flavor and resource that a queue has quota for, in the order of the queue.
-func usages(q *settings.ClusterQueue, held map[string]corev1.ResourceList) []v1beta2.FlavorUsage {
-	if q == nil {
-		return nil
-	}
-	var all []v1beta2.FlavorUsage
-	for _, group := range q.Groups {
-		for _, f := range group.Flavors {
-			usage := v1beta2.FlavorUsage{Name: f.Name}
-			for i, name := range group.Resources {
-				total, borrowed := held[f.Name][name], resource.Quantity{}
-				if q.Cohort != "" && total.Cmp(f.Quotas[i].Nominal) > 0 {
-					borrowed = total.DeepCopy()
-					borrowed.Sub(f.Quotas[i].Nominal)
-				}
-				usage.Resources = append(usage.Resources, v1beta2.ResourceUsage{Name: name, Total: total, Borrowed: &borrowed})
-			}
-			all = append(all, usage)
-		}
-	}
-	return all
 }
 
 func withoutBorrowed(of []v1beta2.FlavorUsage) []v1beta2.FlavorUsage {

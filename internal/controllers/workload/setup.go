@@ -42,6 +42,9 @@ const (
 
 	// workloadsByQueue is the index of Workloads by their LocalQueue.
 	workloadsByQueue = "queueName"
+
+	// workloadsByHolder is the index of Workloads by the ClusterQueue whose quota they hold.
+	workloadsByHolder = "heldIn"
 )
 
 const (
@@ -90,6 +93,7 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 	}{
 		{&v1beta2.LocalQueue{}, localsByCluster, func(o client.Object) string { return o.(*v1beta2.LocalQueue).Spec.ClusterQueue }},
 		{&v1beta2.Workload{}, workloadsByQueue, func(o client.Object) string { return o.(*v1beta2.Workload).Spec.QueueName }},
+		{&v1beta2.Workload{}, workloadsByHolder, func(o client.Object) string { return heldIn(o.(*v1beta2.Workload)) }},
 		{&corev1.Pod{}, podsByGroup, groupNameOf},
 	} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, i.object, i.field, func(o client.Object) []string {
@@ -283,6 +287,9 @@ func localOf(_ context.Context, object client.Object) []reconcile.Request {
 // clusterOf is the ClusterQueue of a Workload.
 func (s *setup) clusterOf(ctx context.Context, object client.Object) []reconcile.Request {
 	var requests []reconcile.Request
+	if w, is := object.(*v1beta2.Workload); is && heldIn(w) != "" {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: heldIn(w)}})
+	}
 	for _, local := range localOf(ctx, object) {
 		q := &v1beta2.LocalQueue{}
 		if err := s.client.Get(ctx, local.NamespacedName, q); err == nil {

@@ -20,7 +20,7 @@ const (
 	PlanBegun       Kind = "PlanBegun"       // a plan for a job came into force
 	PlanCancelled   Kind = "PlanCancelled"   // a plan was cancelled
 	PlanFulfilled   Kind = "PlanFulfilled"   // the tasks of a plan were placed
-	Admitted        Kind = "Admitted"        // a job was admitted, or a Workload has got quota and nodes
+	Admitted        Kind = "Admitted"        // a job or a Workload was admitted
 	SentBack        Kind = "SentBack"        // an admitted job is pending admission again, or a Workload must stop
 	VerdictChanged  Kind = "VerdictChanged"  // why a job waits has changed
 	NothingInTheWay Kind = "NothingInTheWay" // a job has no reason to wait any more

@@ -42,11 +42,11 @@ func (l *Journal) Cycle(cycle uint64, now time.Time, c *model.Cluster, d *decisi
 	return l.tally
 }
 
-// noteWorkload enters that a Workload gets quota and nodes, or must stop. Why it waits its conditions say.
+// noteWorkload enters that a Workload may start, or must stop. Why it waits its conditions say.
 func (l *Journal) noteWorkload(s *decision.WorkloadStatus) {
 	r := record{job: cluster.WorkloadID(s.Workload.Namespace, s.Workload.Name)}
 	r.of = r.job
-	if s.Reserve != nil {
+	if s.Admit {
 		r.kind = Admitted
 		l.add(r)
 	}

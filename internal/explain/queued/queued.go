@@ -188,7 +188,7 @@ func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entr
 			flavors := e.Queue.Groups[group].Flavors
 			for f := range flavors {
 				fr, value := flavors[f].FRs[position], product(r.Value, int64(set.Count))
-				available := max(e.Queue.Available(fr), 0) - asked[fr]
+				available := e.Queue.Available(fr) - asked[fr] // below 0 if quotas were made smaller
 				if value <= available {
 					if len(flavors) == 1 {
 						asked[fr] += value // the others may get another flavor
@@ -198,7 +198,7 @@ func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entr
 				name := index.Name(r.FR)
 				text := func(value int64) string { q := resources.Quantity(name, max(value, 0)); return q.String() }
 				answer.Short = append(answer.Short, Shortage{PodSet: set.Name, Flavor: flavors[f].Name, Resource: string(name), Requested: text(value),
-					Available: text(available), Missing: text(value - max(available, 0)), Most: text(e.Queue.Potential(fr)),
+					Available: text(available), Missing: text(value - available), Most: text(e.Queue.Potential(fr)),
 					Nominal: text(e.Queue.Nominal(fr)), Used: text(e.Queue.Usage(fr))})
 				if !slices.Contains(claim.Needs, fr) {
 					claim.Needs = append(claim.Needs, fr)

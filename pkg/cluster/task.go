@@ -68,6 +68,14 @@ func (t *Task) Key() types.NamespacedName {
 // UID returns the pod's UID.
 func (t *Task) UID() types.UID { return t.Pod.UID }
 
+// NodeName is the name of its node, "" if it has none.
+func (t *Task) NodeName() string {
+	if t.Node == nil {
+		return ""
+	}
+	return t.Node.Name
+}
+
 // Request is what the task requests of a node, with one in the dimension of pods.
 func (t *Task) Request() resources.Vector { return t.Class.Request }
 

@@ -251,11 +251,7 @@ func (l *ledger) hold(t *cluster.Task, r *supplies.Reservation) {
 	}
 	t.Reservation = r
 	if r != nil {
-		node := ""
-		if t.Node != nil {
-			node = t.Node.Name
-		}
-		l.supplies.Hold(holder, node, r)
+		l.supplies.Hold(holder, t.NodeName(), r)
 	}
 }
 

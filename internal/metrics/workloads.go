@@ -79,14 +79,16 @@ func (m *Metrics) Workloads(t *workloads.Tally) {
 	}
 }
 
-// workloadStandIns counts the places that are held for pods of Workloads, by ClusterQueue.
+// workloadStandIns counts the places that are held for pods of Workloads, by ClusterQueue. One that holds none has no series.
 func (r *reader) workloadStandIns(c *model.Cluster) {
 	held := map[string]int{}
-	c.EachJob(func(j *cluster.Job) {
-		if w := j.Workload; w != nil && w.Queue != nil {
-			held[w.Queue.Name] += j.Count(cluster.Awaited)
+	for _, n := range c.Nodes() {
+		for _, t := range n.Internal.Tasks {
+			if t.Status == cluster.Awaited && t.Job != nil && t.Job.Workload != nil && t.Job.Workload.Queue != nil {
+				held[t.Job.Workload.Queue.Name]++
+			}
 		}
-	})
+	}
 	for name, count := range held {
 		r.add(standInsOf, float64(count), "", name)
 	}

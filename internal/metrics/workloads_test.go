@@ -5,7 +5,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
+	"hekla.sh/hekla/test/fixture"
 )
 
 func TestAttemptsToAdmitWorkloadsAreCounted(t *testing.T) {
@@ -29,4 +33,19 @@ func TestAttemptsToAdmitWorkloadsAreCounted(t *testing.T) {
 	expect(t, m, "hekla_admit_node_misses_total", map[string]string{})
 	expect(t, m, attempts, map[string]string{attempts + ofA: "1"})
 	expect(t, m, took, map[string]string{took + ofA: "1"})
+}
+
+func TestPlacesForPodsToComeAreCountedByClusterQueue(t *testing.T) {
+	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
+	c.Apply(cache.Set{Object: fixture.Node("n", "cpu=4")})
+	c.Settle()
+	w := &workload.Workload{Queue: &workload.Queue{}}
+	w.Queue.Name = "q"
+	n := c.Node("n")
+	for _, status := range []cluster.Status{cluster.Awaited, cluster.Awaited, cluster.Running} {
+		n.Internal.Tasks = append(n.Internal.Tasks, &cluster.Task{Status: status, Job: &cluster.Job{Workload: w}})
+	}
+	m := New()
+	m.Totals(c.Cluster, nil)
+	expect(t, m, "hekla_standins{", map[string]string{`hekla_standins{cluster_queue="q",queue=""}`: "2"})
 }

@@ -83,7 +83,7 @@ func (m *Metrics) Workloads(t *workloads.Tally) {
 func (r *reader) workloadStandIns(c *model.Cluster) {
 	held := map[string]int{}
 	for _, n := range c.Nodes() {
-		for _, t := range n.Internal.Tasks {
+		for _, t := range n.Tasks() {
 			if t.Status == cluster.Awaited && t.Job != nil && t.Job.Workload != nil && t.Job.Workload.Queue != nil {
 				held[t.Job.Workload.Queue.Name]++
 			}

@@ -211,10 +211,6 @@ func (p *printer) story(w io.Writer, entries []journal.Entry) {
 			text = "pod " + e.Pod + " was bound to " + e.Node
 		case journal.Evicted:
 			text = fmt.Sprintf("pod %s was evicted from %s for %s by rule %s (%s): %s", e.Pod, e.Node, cmp.Or(jobOf(e.For), "no job"), e.Rule, e.Action, e.Message)
-		case journal.Admitted:
-			text = "was admitted"
-		case journal.SentBack:
-			text = strings.TrimSuffix("was sent back: "+e.Message, ": ")
 		case journal.VerdictChanged:
 			text = "waits: " + e.Reason
 		case journal.NothingInTheWay:
@@ -222,7 +218,7 @@ func (p *printer) story(w io.Writer, entries []journal.Entry) {
 		case journal.Admitted:
 			text = "was admitted"
 		case journal.SentBack:
-			text = "was sent back to wait for admission " + e.Message
+			text = strings.TrimSuffix("was sent back to wait for admission: "+e.Message, ": ")
 		case journal.PlanBegun:
 			text = "plan " + e.Plan + " came into force " + e.Message
 		case journal.PlanCancelled:

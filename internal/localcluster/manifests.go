@@ -203,9 +203,9 @@ func (a *applier) apply(ctx context.Context, object *unstructured.Unstructured) 
 }
 
 // isNotYetJudged reports whether the API server refuses an object only because it has not read the parameters of an admission policy
-// yet, which it lists some time after the policy has come.
+// yet, which it lists some time after the policy has come. The reason that it gives is that of a policy that names none: Invalid.
 func isNotYetJudged(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not yet synced to use for admission")
+	return err != nil && strings.Contains(err.Error(), "not yet synced to use for admission")
 }
 
 // awaitServed waits until the definitions are established and discovery knows their kinds: the two do not happen at the

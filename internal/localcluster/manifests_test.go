@@ -109,3 +109,17 @@ func TestADocumentThatIsNoObjectIsRefusedWithItsPlace(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatAPolicyCannotJudgeYetIsAppliedAgain has the errors as an API server of Kubernetes 1.36 gives them.
+func TestWhatAPolicyCannotJudgeYetIsAppliedAgain(t *testing.T) {
+	refusal := func(message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 422, Reason: metav1.StatusReasonInvalid,
+			Message: "jobs.batch.volcano.sh \"j\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'p' denied request: " + message}}
+	}
+	if !isNotYetJudged(refusal("failed to configure binding: paramKind kind `&ParamKind{...}` not yet synced to use for admission")) {
+		t.Error("an object that the policy cannot judge yet is not applied again")
+	}
+	if isNotYetJudged(refusal("queue q is closed")) || isNotYetJudged(nil) {
+		t.Error("an object is applied again that was judged")
+	}
+}

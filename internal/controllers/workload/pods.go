@@ -104,14 +104,10 @@ func (g *group) count(is func(*corev1.Pod) bool) int32 {
 	return count
 }
 
-func isGated(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate })
-}
-
 func hasSucceeded(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }
 func hasFailed(pod *corev1.Pod) bool    { return pod.Status.Phase == corev1.PodFailed }
 func hasEnded(pod *corev1.Pod) bool     { return hasSucceeded(pod) || hasFailed(pod) }
-func isRunning(pod *corev1.Pod) bool    { return !hasEnded(pod) && !isGated(pod) }
+func isRunning(pod *corev1.Pod) bool    { return !hasEnded(pod) && !builder.IsGated(pod) }
 
 // isReady reports whether all containers of a pod are ready, or it has succeeded.
 func isReady(pod *corev1.Pod) bool {
@@ -242,7 +238,7 @@ func (g *group) finished() (message string, succeeded, is bool) {
 
 // create makes the Workload of a group whose pods are there and all wait.
 func (r *pods) create(ctx context.Context, g *group, name string) error {
-	waiting := slices.DeleteFunc(slices.Clone(g.all), func(p *corev1.Pod) bool { return !isGated(p) || hasEnded(p) })
+	waiting := slices.DeleteFunc(slices.Clone(g.all), func(p *corev1.Pod) bool { return !builder.IsGated(p) || hasEnded(p) })
 	isFast := len(waiting) > 0 && waiting[0].Annotations[v1beta2.PodGroupFastAdmissionAnnotation] == "true"
 	if len(waiting) == 0 || !isFast && int32(len(waiting)) < g.total {
 		return nil
@@ -297,7 +293,7 @@ func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) error {
 	for _, pod := range g.all {
 		switch {
 		case hasFailed(pod): // its replacement takes its place
-		case isGated(pod):
+		case builder.IsGated(pod):
 			gated = append(gated, pod)
 		default:
 			free[pod.Labels[v1beta2.PodSetLabel]]--

@@ -46,13 +46,13 @@ func (r clusterQueues) Reconcile(ctx context.Context, request reconcile.Request)
 	}
 	var t totals.Totals
 	for i := range locals.Items {
-		err := r.count(ctx, &t, false, client.InNamespace(locals.Items[i].Namespace), client.MatchingFields{workloadsByQueue: locals.Items[i].Name})
-		if err != nil {
+		l := &locals.Items[i]
+		if err := r.count(ctx, &t, holdsNothing, client.InNamespace(l.Namespace), client.MatchingFields{workloadsByQueue: l.Name}); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
 	// Those that hold quota hold it here whatever their LocalQueue points to now.
-	if err := r.count(ctx, &t, true, client.MatchingFields{workloadsByHolder: object.Name}); err != nil {
+	if err := r.count(ctx, &t, all, client.MatchingFields{workloadsByHolder: object.Name}); err != nil {
 		return reconcile.Result{}, err
 	}
 	q := settings.OfClusterQueue(object)
@@ -130,10 +130,8 @@ func (r localQueues) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	var t totals.Totals
-	for _, holds := range []bool{false, true} {
-		if err := r.count(ctx, &t, holds, client.InNamespace(object.Namespace), client.MatchingFields{workloadsByQueue: object.Name}); err != nil {
-			return reconcile.Result{}, err
-		}
+	if err := r.count(ctx, &t, all, client.InNamespace(object.Namespace), client.MatchingFields{workloadsByQueue: object.Name}); err != nil {
+		return reconcile.Result{}, err
 	}
 	q := settings.OfLocalQueue(object)
 	clusterQueue := &v1beta2.ClusterQueue{}
@@ -178,14 +176,18 @@ func localCondition(q *settings.LocalQueue, clusterQueue *v1beta2.ClusterQueue, 
 	return c
 }
 
-// count adds those of some workloads that have an admission, or those that have none.
-func (r queues) count(ctx context.Context, t *totals.Totals, holds bool, which ...client.ListOption) error {
+// all and holdsNothing say which of the workloads that are listed count.
+func all(*v1beta2.Workload) bool            { return true }
+func holdsNothing(w *v1beta2.Workload) bool { return heldIn(w) == "" }
+
+// count adds those of some workloads that count.
+func (r queues) count(ctx context.Context, t *totals.Totals, counts func(*v1beta2.Workload) bool, which ...client.ListOption) error {
 	workloads := &v1beta2.WorkloadList{}
 	if err := r.client.List(ctx, workloads, append(which, client.UnsafeDisableDeepCopy)...); err != nil {
 		return fmt.Errorf("listing Workloads: %w", err)
 	}
 	for i := range workloads.Items {
-		if w := &workloads.Items[i]; holds == (heldIn(w) != "") {
+		if w := &workloads.Items[i]; counts(w) {
 			t.Add(w)
 		}
 	}

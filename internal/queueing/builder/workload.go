@@ -3,6 +3,7 @@ package builder
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,6 +91,11 @@ func OfPods(g *Group, of Lookup) (*v1beta2.Workload, error) {
 	w.OwnerReferences = Owners(g.IsAlone, g.Pods)
 	gate(w, first.Annotations)
 	return w, prioritize(w, first.Labels[v1beta2.PriorityClassLabel], of)
+}
+
+// IsGated reports whether a pod waits to be admitted with its Workload.
+func IsGated(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate })
 }
 
 // Owners are the pods of a group as owners of their Workload: it goes with the last of them.

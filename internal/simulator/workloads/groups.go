@@ -24,10 +24,6 @@ type group struct {
 	pods []*corev1.Pod // that are not being deleted, the oldest first
 }
 
-func isGated(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate })
-}
-
 // IsQueued reports whether a pod waits or runs by itself for a Workload: no job is queued in its place.
 func (c *Controllers) IsQueued(pod *corev1.Pod) bool {
 	if !c.Policy.IsOn || pod.Labels[v1beta2.QueueNameLabel] == "" {
@@ -45,7 +41,7 @@ func (c *Controllers) IsOfWorkload(pod *corev1.Pod) bool {
 // HoldPod puts the gate of admission on a pod that is queued by itself, as the webhook does. One that has a node, or was started, has
 // none.
 func (c *Controllers) HoldPod(pod *corev1.Pod) {
-	if !c.IsQueued(pod) || pod.Spec.NodeName != "" || isGated(pod) || pod.Annotations[v1beta2.WorkloadAnnotation] != "" {
+	if !c.IsQueued(pod) || pod.Spec.NodeName != "" || builder.IsGated(pod) || pod.Annotations[v1beta2.WorkloadAnnotation] != "" {
 		return
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1beta2.ManagedLabel, v1beta2.ManagedValue)
@@ -103,7 +99,7 @@ func (c *Controllers) makeOfGroups(groups map[types.NamespacedName]*group) (chan
 		if c.workloads[key] != nil {
 			continue
 		}
-		g.Pods = slices.DeleteFunc(slices.Clone(g.pods), func(p *corev1.Pod) bool { return !isGated(p) })
+		g.Pods = slices.DeleteFunc(slices.Clone(g.pods), func(p *corev1.Pod) bool { return !builder.IsGated(p) })
 		isFast := len(g.Pods) > 0 && g.Pods[0].Annotations[v1beta2.PodGroupFastAdmissionAnnotation] == "true"
 		if len(g.Pods) == 0 || !isFast && int32(len(g.Pods)) < g.Total {
 			continue
@@ -141,7 +137,7 @@ func (g *group) start(c *Controllers, infos []integration.Info) (starts bool, er
 		free[infos[i].Name] = infos[i].Count
 	}
 	for _, pod := range g.pods {
-		if !isGated(pod) && pod.Status.Phase != corev1.PodFailed {
+		if !builder.IsGated(pod) && pod.Status.Phase != corev1.PodFailed {
 			free[pod.Labels[v1beta2.PodSetLabel]]--
 		}
 	}
@@ -151,7 +147,7 @@ func (g *group) start(c *Controllers, infos []integration.Info) (starts bool, er
 			role = v1beta2.DefaultPodSetName
 		}
 		at := slices.IndexFunc(infos, func(i integration.Info) bool { return i.Name == role })
-		if !isGated(pod) || at < 0 || free[role] <= 0 {
+		if !builder.IsGated(pod) || at < 0 || free[role] <= 0 {
 			continue
 		}
 		free[role]--

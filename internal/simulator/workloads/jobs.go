@@ -142,7 +142,7 @@ func (j *job) has(pod *corev1.Pod) bool {
 
 // isRunning reports whether a pod has to end when its Workload is not admitted.
 func isRunning(pod *corev1.Pod) bool {
-	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && !isGated(pod)
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && !builder.IsGated(pod)
 }
 
 // start has a job make the pods that it lacks. It reports whether it made any, or opened gates.

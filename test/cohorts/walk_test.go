@@ -554,6 +554,30 @@ func (w *walk) canStart(o *v1beta2.Workload) bool {
 	return true
 }
 
+// TestWalksThatBrokeARule takes walks again that a rule of an earlier version did not survive.
+func TestWalksThatBrokeARule(t *testing.T) {
+	for _, c := range []struct {
+		what string
+		seed uint64
+	}{
+		{"stand-ins come back after their Queue is gone", 133000098},
+		{"others take the room before all flavors were tried", 136000707},
+	} {
+		t.Run(c.what, func(t *testing.T) { take(begin(t, c.seed), 150) })
+	}
+}
+
+// take has a walk take steps and come to rest.
+func take(w *walk, steps int) {
+	for w.step = 1; w.step <= steps; w.step++ {
+		w.happen()
+		if w.random.IntN(4) > 0 {
+			w.next()
+		}
+	}
+	w.rest()
+}
+
 // TestWhateverHappensNoRuleIsBroken takes as many steps as HEKLA_COHORT_STEPS says, if it is set, from the seed HEKLA_COHORT_SEED on.
 func TestWhateverHappensNoRuleIsBroken(t *testing.T) {
 	number := func(name string, otherwise int) int {
@@ -567,13 +591,7 @@ func TestWhateverHappensNoRuleIsBroken(t *testing.T) {
 	for seed := uint64(number("HEKLA_COHORT_SEED", 0)); steps < total; seed++ {
 		w := begin(t, seed)
 		w.say("seed %d", seed)
-		for w.step = 1; w.step <= each; w.step++ {
-			w.happen()
-			if w.random.IntN(4) > 0 {
-				w.next()
-			}
-		}
-		w.rest()
+		take(w, each)
 		steps += each
 		evictions, crashes, reserved, moved = evictions+w.Evictions, crashes+w.crashes, reserved+w.reserved, moved+w.moved
 	}

@@ -26,6 +26,7 @@ func (l *ledger) attach(t *cluster.Task) {
 	l.tasks[t.Key()] = t
 	if l.jobs[t.Job.ID] == nil {
 		l.jobs[t.Job.ID] = t.Job
+		cluster.SetBelow(&l.quota, t.Job, t.Job.BelowName, l.Queue(t.Job.BelowName)) // which may have gone since the job was forgotten
 	}
 	t.JoinJob()
 	t.Internal.Terms = l.classes.CountTerms(nil, t.Pod, true)

@@ -35,17 +35,26 @@ type Cycle struct {
 	blocked map[*workload.Queue]withheld
 	again   []*workload.Workload // refused while quota was withheld from them
 	later   []*workload.Workload // refused while another could not leave; tried again in the next cycle
-	// begun are those whose search has flavors left to try, with what was short at the flavors before.
-	begun map[*workload.Workload]*workload.Nomination
+	begun   map[*workload.Workload]search
 
 	rounds int // that had heads
+	booked int // nominations
 
 	// Of the round:
+	before   int                           // how many nominations were booked when it began
 	standing map[*workload.Nomination]bool // those of blocked heads
 	victims  []workload.Victim
 	gone     map[*workload.Workload]bool
 	planned  []*workload.Nomination // who is charged, and starts when victims have left
 	more     bool                   // another round may decide more
+}
+
+// search is one for flavors that has some left to try.
+type search struct {
+	tried *workload.Nomination // what was short at the flavors before
+	// Once one of them would have done, but others took its room: booked counts the nominations before the round in which it did.
+	wasSkipped bool
+	booked     int
 }
 
 // Run runs the rounds of a cycle. Who was refused because quota was withheld for a blocked head is tried again at its end,
@@ -67,14 +76,14 @@ func (c *Cycle) Run() workload.Rounds {
 			break
 		}
 	}
-	maps.DeleteFunc(c.begun, func(w *workload.Workload, _ *workload.Nomination) bool { return !w.IsWaiting() || w.IsRefused() })
+	maps.DeleteFunc(c.begun, func(w *workload.Workload, _ search) bool { return !w.IsWaiting() || w.IsRefused() })
 	c.Queues.Settle()
 	return workload.Rounds{Count: c.rounds, AreCut: isCut && len(c.Queues.Heads()) > 0}
 }
 
 // Round decides about one head of each queue. It reports whether another round may decide more.
 func (c *Cycle) Round() bool {
-	c.victims, c.gone, c.planned, c.more = nil, nil, nil, false
+	c.victims, c.gone, c.planned, c.more, c.before = nil, nil, nil, false, c.booked
 	c.review()
 	var order []*workload.Nomination
 	heads := c.Queues.Heads()
@@ -244,6 +253,7 @@ func (c *Cycle) commit(n *workload.Nomination, parts []workload.Part, isFit bool
 // book writes down what was committed.
 func (c *Cycle) book(n *workload.Nomination, isFit bool) {
 	w := n.Workload
+	c.booked++
 	c.Queues.Remove(w)
 	c.Queues.Charge(w, n.Assignment.Usage)
 	delete(c.begun, w)
@@ -274,11 +284,14 @@ func (c *Cycle) skip(n *workload.Nomination) {
 	for _, a := range n.Assignment.Usage { // it waits for all that it would have taken, quota and nodes
 		n.Assignment.Lacks = appendNew(n.Assignment.Lacks, a.FR)
 	}
-	c.join(n)
+	so := c.join(n)
 	toTheEnd, isWithheld := c.withholds(n.Queue)
 	switch {
 	case n.Assignment.Cursor != nil: // the next try is with other flavors
-		c.begin(n)
+		if !so.wasSkipped {
+			so.wasSkipped, so.booked = true, c.before
+		}
+		c.begin(n, so)
 		c.more = c.more || isWithheld
 	case isWithheld && !c.more:
 		// Only what is withheld can have stood in the way. It does so to the end of the cycle, or as long as a strict head is blocked.
@@ -291,19 +304,22 @@ func (c *Cycle) skip(n *workload.Nomination) {
 }
 
 // begin keeps what was short at the flavors that a search has tried, and join adds it to what was short at the others.
-func (c *Cycle) begin(n *workload.Nomination) {
+func (c *Cycle) begin(n *workload.Nomination, so search) {
 	if c.begun == nil {
-		c.begun = map[*workload.Workload]*workload.Nomination{}
+		c.begun = map[*workload.Workload]search{}
 	}
-	c.begun[n.Workload] = n
+	so.tried = n
+	c.begun[n.Workload] = so
 }
 
-func (c *Cycle) join(n *workload.Nomination) {
-	if before := c.begun[n.Workload]; before != nil {
-		n.Assignment.Join(before.Assignment)
-		n.Held = n.Held || before.Held
+func (c *Cycle) join(n *workload.Nomination) (so search) {
+	so = c.begun[n.Workload]
+	if so.tried != nil {
+		n.Assignment.Join(so.tried.Assignment)
+		n.Held = n.Held || so.tried.Held
 		delete(c.begun, n.Workload)
 	}
+	return so
 }
 
 // refuse notes that a Workload is inadmissible until something changes, or that it has flavors left to try.
@@ -311,22 +327,31 @@ func (c *Cycle) refuse(n *workload.Nomination, outcome workload.Outcome) {
 	n.Outcome = outcome
 	n.Workload.Cursor = n.Assignment.Cursor
 	c.more = true // its queue has another head, or there are flavors left to try
-	c.join(n)
-	if n.Assignment.Cursor != nil {
-		c.begin(n)
-	} else {
-		c.Queues.Refuse(n.Workload, n.Assignment)
-		if outcome == workload.RefusedNoFit {
-			c.unblock(n.Workload)
-		}
-		if toTheEnd, _ := c.withholds(n.Queue); toTheEnd {
-			c.again = append(c.again, n.Workload)
-		}
-		if n.Held {
-			c.later = append(c.later, n.Workload)
-		}
+	so := c.join(n)
+	switch {
+	case n.Assignment.Cursor != nil:
+		c.begin(n, so)
+	case so.wasSkipped && c.booked > so.booked:
+		// The flavor of which others took the room may do with fewer pods, or if others leave it. The search begins anew.
+		n.Outcome = workload.Skipped
+	default:
+		c.bar(n, outcome)
 	}
 	c.tell(n)
+}
+
+// bar notes that a Workload is inadmissible until something changes.
+func (c *Cycle) bar(n *workload.Nomination, outcome workload.Outcome) {
+	c.Queues.Refuse(n.Workload, n.Assignment)
+	if outcome == workload.RefusedNoFit {
+		c.unblock(n.Workload)
+	}
+	if toTheEnd, _ := c.withholds(n.Queue); toTheEnd {
+		c.again = append(c.again, n.Workload)
+	}
+	if n.Held {
+		c.later = append(c.later, n.Workload)
+	}
 }
 
 func appendNew(list []resources.Dim, fr resources.Dim) []resources.Dim {

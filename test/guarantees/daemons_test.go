@@ -2,7 +2,6 @@ package guarantees
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,7 +57,7 @@ func onlyNode(pod *corev1.Pod) string {
 }
 
 // daemonPlan checks rule G10: pods of DaemonSets take room on their nodes, from pods that are not of higher priority, within the
-// capabilities of their queues. Pods on other nodes only leave with others of their job.
+// capabilities of their queues. Pods on other nodes only leave if their gang cannot do without those on these.
 func (j *judge) daemonPlan(placed, victims []*corev1.Pod) error {
 	toQueue, nodes := j.groupOf(placed[0]).Spec.Queue, map[string]bool{}
 	for _, pod := range placed {
@@ -71,7 +70,7 @@ func (j *judge) daemonPlan(placed, victims []*corev1.Pod) error {
 		switch {
 		case isOfDaemonSet(v):
 			return fmt.Errorf("G10: victim %s is of a DaemonSet", v.Name)
-		case !j.isOn(nodes, j.groupOf(v), victims):
+		case !nodes[v.Spec.NodeName] && !j.breaks(nodes, j.groupOf(v), victims):
 			return fmt.Errorf("G10: victim %s is on node %s", v.Name, v.Spec.NodeName)
 		case j.priority(v) > j.priority(placed[0]):
 			return fmt.Errorf("G10: the priority of victim %s is %d, that of the pod %d", v.Name, j.priority(v), j.priority(placed[0]))
@@ -85,12 +84,26 @@ func (j *judge) daemonPlan(placed, victims []*corev1.Pod) error {
 	return j.areNeeded(victims, toQueue)
 }
 
-// isOn reports whether a job has victims, or places for pods that do not exist yet, on any of some nodes.
-func (j *judge) isOn(nodes map[string]bool, group *schedulingv1beta1.PodGroup, victims []*corev1.Pod) bool {
+// breaks reports whether a job has victims, or places for pods that do not exist yet, on any of some nodes, without which it does not have
+// the pods that it needs.
+func (j *judge) breaks(nodes map[string]bool, group *schedulingv1beta1.PodGroup, victims []*corev1.Pod) bool {
 	for at := range j.places {
 		if at.group == group.Name && nodes[at.node] {
 			return true
 		}
 	}
-	return slices.ContainsFunc(victims, func(v *corev1.Pod) bool { return nodes[v.Spec.NodeName] && j.groupOf(v) == group })
+	here, others := 0, 0
+	for uid, node := range j.at {
+		if node != "" && j.groupOf(j.pods[uid]) == group {
+			others++
+		}
+	}
+	for _, v := range victims {
+		if j.groupOf(v) == group && nodes[v.Spec.NodeName] {
+			here++
+		} else if j.groupOf(v) == group {
+			others++
+		}
+	}
+	return here > 0 && (j.sparkOf(group.Name) != nil || others < int(group.Spec.MinMember))
 }

@@ -1,6 +1,7 @@
 package guarantees
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -65,6 +66,23 @@ func TestADaemonSetTakesRoomOnNoOtherNode(t *testing.T) {
 	}
 	expectLeavers(t, set("n1"), "a0")
 	expectLeavers(t, set("n2"), "")
+}
+
+// Pods of a gang on other nodes leave only if the gang cannot do without those on the node (rules G10 and J2).
+func TestADaemonSetTakesPodsOfOtherNodesOnlyWithTheirGang(t *testing.T) {
+	set := func(minimum int32, elsewhere int, asks string) *loop.Loop {
+		w := loop.New(t, configuration).Set(fixture.Node("n1", "cpu=2"), fixture.Node("n2", "cpu=4"), fixture.Queue("p", fixture.Capped("cpu=4")),
+			fixture.Queue("a", fixture.Below("p")), fixture.Queue("b", fixture.Below("p")), fixture.Group("gang", "a", minimum))
+		w.Set(fixture.Pod("here", fixture.In("gang"), fixture.As("worker", 0), fixture.On("n1"), fixture.Asks("cpu=1")))
+		for i := range elsewhere {
+			w.Set(fixture.Pod(fmt.Sprintf("there%d", i), fixture.In("gang"), fixture.As("worker", i+1), fixture.On("n2"), fixture.Asks("cpu=1")))
+		}
+		return w.Set(fixture.Group("agent", "b", 1), fixture.Pod("agent-n1", fixture.In("agent"), fixture.Asks(asks), ofDaemonSet("n1")))
+	}
+	expectLeavers(t, set(1, 3, "cpu=1"), "here")               // the capability lacks as much as leaves the node
+	expectLeavers(t, set(1, 3, "cpu=2"), "")                   // it lacks more
+	expectLeavers(t, set(3, 2, "cpu=2"), "here there0 there1") // the gang cannot do with two
+	expectLeavers(t, set(2, 2, "cpu=2"), "here")
 }
 
 // A job that is pending again counts for no limit any more, also if it has claimed nothing of its queue (rule G15).

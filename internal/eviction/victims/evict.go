@@ -65,6 +65,7 @@ type jobGroup struct {
 	tops    []importance    // the importance of each task
 	at      int             // index of the next task to try
 	isWhole bool            // the rest was tried as a whole
+	keeps   bool            // one of the tasks cannot leave without the rest
 
 	next Unit // the next unit to try
 }
@@ -250,9 +251,9 @@ func (r *round) head(h *jobGroup) (u Unit, ok bool) {
 			u.top.endsJob = rules.Ends(r.rules, h.job, 1)
 			return u, true
 		}
-		keeps = true
+		keeps, h.keeps = true, true
 	}
-	if !h.isWhole && r.rules.Scope != decision.WithinJob {
+	if !h.isWhole && r.rules.Scope != decision.WithinJob && (h.keeps || !r.rules.IsForDaemon()) {
 		u, ok = r.WholeGang(h.job)
 	}
 	if !ok && keeps && h.job.Count(cluster.Evicting) > 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -88,7 +89,8 @@ func (s *Selector) shrink(
 		})
 		y := s.rules.Session.Begin()
 		needed = s.mustLeave(x, leaving, stillFits)
-		if j.Lacks() == 0 && len(needed) > 0 && j.KeptSubgroups(TasksOf(needed)) && s.mayLeaveAlone(x, needed) {
+		isElsewhere := slices.ContainsFunc(needed, func(u Unit) bool { return rules.StandsElsewhere(s.rules, u.Tasks[0]) })
+		if j.Lacks() == 0 && len(needed) > 0 && !isElsewhere && j.KeptSubgroups(TasksOf(needed)) && s.mayLeaveAlone(x, needed) {
 			slices.Reverse(needed)
 			return needed, true
 		}

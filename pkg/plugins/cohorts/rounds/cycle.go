@@ -1,7 +1,6 @@
 package rounds
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -35,10 +34,10 @@ type Cycle struct {
 	blocked map[*workload.Queue]withheld
 	again   []*workload.Workload // refused while quota was withheld from them
 	later   []*workload.Workload // refused while another could not leave; tried again in the next cycle
-	begun   map[*workload.Workload]search
+	begun   searches
 
 	rounds int // that had heads
-	booked int // nominations
+	booked int // nominations that got quota and nodes
 
 	// Of the round:
 	before   int                           // how many nominations were booked when it began
@@ -47,14 +46,6 @@ type Cycle struct {
 	gone     map[*workload.Workload]bool
 	planned  []*workload.Nomination // who is charged, and starts when victims have left
 	more     bool                   // another round may decide more
-}
-
-// search is one for flavors that has some left to try.
-type search struct {
-	tried *workload.Nomination // what was short at the flavors before
-	// Once one of them would have done, but others took its room: booked counts the nominations before the round in which it did.
-	wasSkipped bool
-	booked     int
 }
 
 // Run runs the rounds of a cycle. Who was refused because quota was withheld for a blocked head is tried again at its end,
@@ -76,7 +67,7 @@ func (c *Cycle) Run() workload.Rounds {
 			break
 		}
 	}
-	maps.DeleteFunc(c.begun, func(w *workload.Workload, _ search) bool { return !w.IsWaiting() || w.IsRefused() })
+	c.begun.settle()
 	c.Queues.Settle()
 	return workload.Rounds{Count: c.rounds, AreCut: isCut && len(c.Queues.Heads()) > 0}
 }
@@ -256,7 +247,7 @@ func (c *Cycle) book(n *workload.Nomination, isFit bool) {
 	c.booked++
 	c.Queues.Remove(w)
 	c.Queues.Charge(w, n.Assignment.Usage)
-	delete(c.begun, w)
+	c.begun.forget(w)
 	c.unblock(w)
 	w.Cursor, w.Planned, w.Reserved = nil, !isFit, c.Now
 	if !isFit {
@@ -284,14 +275,14 @@ func (c *Cycle) skip(n *workload.Nomination) {
 	for _, a := range n.Assignment.Usage { // it waits for all that it would have taken, quota and nodes
 		n.Assignment.Lacks = appendNew(n.Assignment.Lacks, a.FR)
 	}
-	so := c.join(n)
+	so := c.begun.end(n)
 	toTheEnd, isWithheld := c.withholds(n.Queue)
 	switch {
 	case n.Assignment.Cursor != nil: // the next try is with other flavors
 		if !so.wasSkipped {
 			so.wasSkipped, so.booked = true, c.before
 		}
-		c.begin(n, so)
+		c.begun.begin(n, so)
 		c.more = c.more || isWithheld
 	case isWithheld && !c.more:
 		// Only what is withheld can have stood in the way. It does so to the end of the cycle, or as long as a strict head is blocked.
@@ -303,34 +294,15 @@ func (c *Cycle) skip(n *workload.Nomination) {
 	c.tell(n)
 }
 
-// begin keeps what was short at the flavors that a search has tried, and join adds it to what was short at the others.
-func (c *Cycle) begin(n *workload.Nomination, so search) {
-	if c.begun == nil {
-		c.begun = map[*workload.Workload]search{}
-	}
-	so.tried = n
-	c.begun[n.Workload] = so
-}
-
-func (c *Cycle) join(n *workload.Nomination) (so search) {
-	so = c.begun[n.Workload]
-	if so.tried != nil {
-		n.Assignment.Join(so.tried.Assignment)
-		n.Held = n.Held || so.tried.Held
-		delete(c.begun, n.Workload)
-	}
-	return so
-}
-
 // refuse notes that a Workload is inadmissible until something changes, or that it has flavors left to try.
 func (c *Cycle) refuse(n *workload.Nomination, outcome workload.Outcome) {
 	n.Outcome = outcome
 	n.Workload.Cursor = n.Assignment.Cursor
 	c.more = true // its queue has another head, or there are flavors left to try
-	so := c.join(n)
+	so := c.begun.end(n)
 	switch {
 	case n.Assignment.Cursor != nil:
-		c.begin(n, so)
+		c.begun.begin(n, so)
 	case so.wasSkipped && c.booked > so.booked:
 		// The flavor of which others took the room may do with fewer pods, or if others leave it. The search begins anew.
 		n.Outcome = workload.Skipped

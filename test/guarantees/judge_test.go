@@ -36,6 +36,7 @@ type judge struct {
 	optedOut map[string]string
 	places   map[standIn]int      // that are held for pods that do not exist yet, before the cycle
 	at       map[types.UID]string // the nodes that pods have or are promised, as they are after what was judged so far
+	left     map[standIn]int      // places that the gangs of the plan's victims give up
 }
 
 // look returns a judge of what is decided next, by the objects and the places that are held before it.
@@ -244,12 +245,15 @@ func (j *judge) planned(p *decision.PlanStart, given, taken map[standIn]int) err
 	given = of(given, func(group string) bool { return group == p.Job.Name })
 	j.put(given, +1)
 	leaves := map[string]bool{}
+	j.left = map[standIn]int{}
 	for _, e := range p.Evictions {
 		victims = append(victims, j.pods[e.UID])
 		j.settle(e.UID, "")
 		if !leaves[e.VictimJob.Name] {
 			leaves[e.VictimJob.Name] = true
-			j.put(of(taken, func(group string) bool { return group == e.VictimJob.Name }), -1)
+			places := of(taken, func(group string) bool { return group == e.VictimJob.Name })
+			j.put(places, -1)
+			maps.Copy(j.left, places)
 		}
 	}
 	if len(placed) == 0 || len(victims) == 0 || p.Job == (types.NamespacedName{}) {

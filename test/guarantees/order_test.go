@@ -17,6 +17,9 @@ import (
 func (j *judge) isCheapest(pod *corev1.Pod, victims []*corev1.Pod, toQueue string, asked map[string]int, before map[string]map[string]int) error {
 	for _, n := range j.nodes {
 		isVacated := slices.ContainsFunc(victims, func(v *corev1.Pod) bool { return v.Spec.NodeName == n.Name })
+		for at := range j.left {
+			isVacated = isVacated || at.node == n.Name
+		}
 		if !isVacated && n.Name != j.at[pod.UID] && j.couldStand(pod, n.Name) && j.couldHold(toQueue, victims, nil) {
 			return fmt.Errorf("S1: node %s has room without a victim", n.Name)
 		}
@@ -80,7 +83,7 @@ func (j *judge) couldStand(pod *corev1.Pod, node string) bool {
 	return j.free[node]["pods"] >= 1
 }
 
-// couldHold reports whether the queues above the pod that is placed may hold it when the victims stay and another leaves.
+// couldHold reports whether the queues above the pod that is placed may hold it when the victims stay, with the places of their gangs, and another leaves.
 func (j *judge) couldHold(toQueue string, victims []*corev1.Pod, without *corev1.Pod) bool {
 	for _, x := range j.way(toQueue, "") {
 		most, ok := j.queues[x].Spec.Capability[corev1.ResourceCPU]
@@ -91,6 +94,11 @@ func (j *judge) couldHold(toQueue string, victims []*corev1.Pod, without *corev1
 		for _, v := range victims {
 			if j.isBelow(j.groupOf(v).Spec.Queue, x) {
 				held += j.requests[nameOf(v)]["cpu"]
+			}
+		}
+		for at, count := range j.left {
+			if j.isBelow(at.queue, x) {
+				held += at.cpu * count
 			}
 		}
 		if without != nil && j.isBelow(j.groupOf(without).Spec.Queue, x) {

@@ -106,7 +106,11 @@ func (f *Forecaster) widened(first, last time.Time, grounds []Ground) *ETA {
 
 // planned is the answer about a job with a plan in force: it starts when its victims are gone.
 func (f *Forecaster) planned(j *cluster.Job) *ETA {
-	return f.widened(f.now, f.vacated(j.Plan), []Ground{{Kind: Room, Message: fmt.Sprintf("%d pods are leaving for it", len(j.Plan.Victims))}})
+	leaving := "1 pod is leaving for it"
+	if victims := len(j.Plan.Victims); victims != 1 {
+		leaving = fmt.Sprintf("%d pods are leaving for it", victims)
+	}
+	return f.widened(f.now, f.vacated(j.Plan), []Ground{{Kind: Room, Message: leaving}})
 }
 
 // The pace of a queue is an estimate of how often jobs start. If they started at random, the logarithm of the time until the next ones

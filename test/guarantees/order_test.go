@@ -187,12 +187,13 @@ func (j *judge) served(b *corev1.Pod, node string) error {
 	if b == nil || isOfDaemonSet(b) || len(of(j.places, func(group string) bool { return group == j.groupOf(b).Name })) > 0 {
 		return nil // it takes a place that is held for it
 	}
-	waiting := j.bestWaiting()
+	// A job of which pods are to leave may lack pods by then, and wait for nothing: both are judged.
+	waiting, steady := j.bestWaiting(func(*schedulingv1beta1.PodGroup) bool { return true }), j.bestWaiting(j.keepsItsPods)
 	for _, a := range j.pods {
 		if a == b || a.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] == b.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] || !j.asksByItself(a) {
 			continue
 		}
-		if why := j.comesFirst(a, b, waiting); why != "" && j.hasRoomFor(a, b, node) {
+		if why := j.comesFirst(a, b, waiting); why != "" && j.comesFirst(a, b, steady) != "" && j.hasRoomFor(a, b, node) {
 			return fmt.Errorf("G14: pod %s is bound to node %s before %s: %s", b.Name, node, a.Name, why)
 		}
 	}
@@ -257,11 +258,21 @@ func (j *judge) leaving(name string, is func(*corev1.Pod) bool) (sum int) {
 	return sum
 }
 
-// bestWaiting returns the highest priority of the jobs that wait below each queue, as the queue above sees it.
-func (j *judge) bestWaiting() map[string]int {
+// keepsItsPods reports whether no pod of a job is leaving its node, or is to leave it.
+func (j *judge) keepsItsPods(group *schedulingv1beta1.PodGroup) bool {
+	for _, pod := range j.pods {
+		if j.groupOf(pod) == group && pod.Spec.NodeName != "" && (j.at[pod.UID] == "" || pod.Annotations[schedulingv1beta1.EvictionRecordKey] != "") {
+			return false
+		}
+	}
+	return true
+}
+
+// bestWaiting returns the highest priority of the jobs that wait below each queue, as the queue above sees it, of those that count.
+func (j *judge) bestWaiting(counts func(*schedulingv1beta1.PodGroup) bool) map[string]int {
 	best := map[string]int{}
 	for _, pod := range j.pods {
-		if !j.waits(pod) {
+		if !j.waits(pod) || !counts(j.groupOf(pod)) {
 			continue
 		}
 		q := j.groupOf(pod).Spec.Queue

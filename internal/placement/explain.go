@@ -48,9 +48,9 @@ func explainUnranked(e *Engine, k *cluster.Class) ([]verdict.NodeReason, []verdi
 	invalidate(e.invalidators)
 	x.follow(e)
 	a := x.whole(e)
-	known := e.explained.Keep(a.explained)
-	a.explained = known
 	nodes := e.cluster.BySlot()
+	known := e.explained.Keep(a.explained, len(nodes))
+	a.explained = known
 	prepare := func() {
 		e.view.Follow()
 		a.objects.FollowAll()

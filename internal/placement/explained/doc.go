@@ -5,7 +5,7 @@
 // Invariants:
 //
 //  1. An answer that has followed the changes is that of a new one.
-//  2. At most [Most] answers are kept, with two bytes for each node.
+//  2. What is kept takes about [limit.Bytes] at most, whatever the number of classes and nodes.
 //
 // This package must not know how a node is judged.
 package explained

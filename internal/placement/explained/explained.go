@@ -1,13 +1,16 @@
 package explained
 
 import (
+	"hekla.sh/hekla/internal/placement/limit"
 	"hekla.sh/hekla/internal/placement/reason"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Most is how many answers are kept.
-const Most = 64
+const (
+	bytesPerNode   = 2
+	bytesPerAnswer = 1 << 10 // with a few reasons
+)
 
 // Answer says why nodes refuse a class.
 type Answer struct {
@@ -17,28 +20,28 @@ type Answer struct {
 	Shortages []verdict.Shortage
 
 	seen   uint64 // how far Cluster.Changes has been followed
+	bytes  int    // about, when it was made
 	isKept bool
 }
 
 // Answers are those that are kept. The zero value is ready for use.
 type Answers struct {
-	kept []*Answer
-	next int // which is dropped next
+	kept  []*Answer // the oldest first
+	bytes int
 }
 
-// Keep returns an answer if it is kept, otherwise a new one that is kept from now on. Of too many, the one that was made first is dropped.
-func (k *Answers) Keep(a *Answer) *Answer {
+// Keep returns an answer if it is kept, otherwise a new one about so many nodes that is kept from now on. If they take too much memory, those
+// that were made first are dropped.
+func (k *Answers) Keep(a *Answer, nodes int) *Answer {
 	if a != nil && a.isKept {
 		return a
 	}
-	a = &Answer{isKept: true}
-	if len(k.kept) < Most {
-		k.kept = append(k.kept, a)
-		return a
+	a = &Answer{isKept: true, bytes: bytesPerAnswer + bytesPerNode*nodes}
+	for k.bytes += a.bytes; k.bytes > limit.Bytes && len(k.kept) > 0; k.kept = k.kept[1:] {
+		k.bytes -= k.kept[0].bytes
+		*k.kept[0] = Answer{}
 	}
-	*k.kept[k.next] = Answer{}
-	k.kept[k.next] = a
-	k.next = (k.next + 1) % Most
+	k.kept = append(k.kept, a)
 	return a
 }
 

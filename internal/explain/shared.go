@@ -68,13 +68,13 @@ type suitability struct {
 	count  int
 }
 
-// maxSuitabilities limits the classes for which it is kept, a byte for each node.
-const maxSuitabilities = 64
+// maxSuitableBytes limits the memory for which it is kept, a byte for each node and class.
+const maxSuitableBytes = 32 << 20
 
 func suitableOf(m *Model, t *cluster.Task) int {
 	known := m.suitable[t.Class]
 	if known == nil {
-		if m.suitable == nil || len(m.suitable) >= maxSuitabilities {
+		if m.suitable == nil || len(m.suitable)*(len(m.cluster.BySlot())+100) >= maxSuitableBytes {
 			m.suitable = map[*cluster.Class]*suitability{}
 		}
 		known = &suitability{}

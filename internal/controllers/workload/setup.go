@@ -9,7 +9,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/workqueue"
@@ -25,6 +27,7 @@ import (
 	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/controllers/metrics"
+	"hekla.sh/hekla/internal/controllers/workload/protection"
 	"hekla.sh/hekla/internal/controllers/workload/steering"
 	"hekla.sh/hekla/internal/queueing/batchjob"
 	"hekla.sh/hekla/internal/queueing/integration"
@@ -152,6 +155,7 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 			WatchesRawSource(s.wake("shares", &v1beta2.CohortList{})).
 			Complete(&shares{client: api, state: state, metrics: options.Metrics}),
 		steering.Add(mgr, Name+"-steering", options.Workers, state.isOn),
+		protection.Add(mgr, protection.Options{Name: Name, Serving: state.serving, HoldersByCluster: workloadsByHolder, HeldIn: heldIn, Wake: s.wake}),
 		mgr.Add(state),
 	)
 	if options.VolcanoJobs {
@@ -202,37 +206,17 @@ func (s *setup) list(ctx context.Context, all client.ObjectList, options ...clie
 		return nil
 	}
 	var requests []reconcile.Request
-	add := func(o client.Object) {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
-	}
-	switch all := all.(type) {
-	case *batchv1.JobList:
-		for i := range all.Items {
-			add(&all.Items[i])
+	_ = apimeta.EachListItem(all, func(o runtime.Object) error {
+		switch o := o.(type) {
+		case *corev1.Pod:
+			requests = append(requests, groupOfPod(ctx, o)...)
+		case *v1beta2.Cohort:
+			requests = []reconcile.Request{allShares}
+		default:
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o.(client.Object))})
 		}
-	case *batch.JobList:
-		for i := range all.Items {
-			add(&all.Items[i])
-		}
-	case *corev1.PodList:
-		for i := range all.Items {
-			requests = append(requests, groupOfPod(ctx, &all.Items[i])...)
-		}
-	case *v1beta2.WorkloadList:
-		for i := range all.Items {
-			add(&all.Items[i])
-		}
-	case *v1beta2.ClusterQueueList:
-		for i := range all.Items {
-			add(&all.Items[i])
-		}
-	case *v1beta2.CohortList:
-		return []reconcile.Request{allShares}
-	case *v1beta2.LocalQueueList:
-		for i := range all.Items {
-			add(&all.Items[i])
-		}
-	}
+		return nil
+	})
 	return requests
 }
 

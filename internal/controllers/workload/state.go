@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"hekla.sh/hekla/internal/controllers/workload/protection"
 	"hekla.sh/hekla/internal/queueing/policy"
 	"hekla.sh/hekla/pkg/client/serving"
 	"hekla.sh/hekla/pkg/conf"
@@ -38,6 +39,17 @@ func (s *state) policy() policy.Policy {
 
 // isOn reports whether the controllers are to do anything.
 func (s *state) isOn() bool { return s.policy().IsOn && !s.kueueRuns.Load() }
+
+// serving says who serves Workloads, as far as that is known.
+func (s *state) serving() protection.Serving {
+	switch {
+	case s.current.Load() == nil || s.kueueRuns.Load():
+		return protection.Unknown
+	case s.policy().IsOn:
+		return protection.Served
+	}
+	return protection.NotServed
+}
 
 // Start looks until the context ends.
 func (s *state) Start(ctx context.Context) error {

@@ -55,6 +55,8 @@ const (
 	FailedCreate = "FailedCreate"
 	// NotTriedYet: the scheduler has not tried the job since it changed.
 	NotTriedYet = "NotTriedYet"
+	// WorkloadsOff: it is a Workload, and the scheduler's configuration has none admitted.
+	WorkloadsOff = "WorkloadsOff"
 	// TooLargeForAnyNode: one of its pods requests more than any node has even if it were empty.
 	TooLargeForAnyNode = "TooLargeForAnyNode"
 	// NodeTaints: all nodes that have not refused for another reason have taints that the pods do not tolerate.

@@ -26,6 +26,8 @@ func WhyWorkload(m *Model, key types.NamespacedName) (Why, error) {
 	answer := Why{Queued: &w, Job: Job{Job: w.Workload, Workload: w.Workload, Queue: w.ClusterQueue, Phase: w.State, Admitted: isAdmitted, Priority: w.Priority},
 		Cause: Cause{Code: w.Reason, Message: w.Message, Waits: !isAdmitted && w.State != queued.Finished, Where: where(&w)}}
 	switch {
+	case w.State != queued.Finished && !m.policy.AdmitsWorkloads():
+		answer.Cause.Code, answer.Cause.Message = WorkloadsOff, "no Workload is admitted: the scheduler's configuration lacks the action admit or the plugin cohorts"
 	case w.State == queued.Finished || isAdmitted || w.State == queued.Reserved:
 		answer.Cause.Code = w.State
 	case w.Reason == "":

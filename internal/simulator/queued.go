@@ -33,7 +33,7 @@ func newControllers(s *simulation, p *framework.Policy) *workloads.Controllers {
 		}
 		return map[string]string{corev1.LabelMetadataName: name}
 	}
-	if p.Workloads() == nil || !p.Has("admit") {
+	if !p.AdmitsWorkloads() {
 		return c
 	}
 	for _, tier := range p.Configuration.Tiers {

@@ -34,3 +34,6 @@ func (p *Policy) Workloads() WorkloadPolicy {
 	}
 	return nil
 }
+
+// AdmitsWorkloads reports whether Workloads are admitted: the pipeline has the action admit, and a plugin says how.
+func (p *Policy) AdmitsWorkloads() bool { return p.Workloads() != nil && p.Has("admit") }

@@ -78,6 +78,7 @@ func (s *Scheduler) Use(policy *framework.Policy) error {
 		return err
 	}
 	s.policy, s.renewed, s.reader = policy, true, nil
+	s.cache.ServeWorkloads(s.policy.AdmitsWorkloads())
 	s.cache.UseKeys(&policy.Keys)
 	if workloads := policy.Workloads(); workloads != nil {
 		s.cache.Workloads.Use(workloads.WorkloadOptions())
@@ -161,7 +162,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	contained(&result, func() { s.reporter.NoteEvictions(s.cache.Cluster, session.Plans) })
 	contained(&result, func() { s.reporter.Statuses(s.cache, now, &result.Decisions) })
 	contained(&result, func() { s.reporter.Plans(s.cache.Cluster, session.Plans, &result.Decisions) })
-	if s.policy.Workloads() != nil && s.policy.Has(admit.Name) {
+	if s.policy.AdmitsWorkloads() {
 		contained(&result, func() { s.cache.Workloads.TakeDecisions(now, &result.Decisions) })
 		result.Workloads = s.cache.Workloads.Tally.Take()
 	}
@@ -229,6 +230,9 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 	end := s.observe("open", "")
 	s.cache.Refresh(&s.policy.Keys, now)
 	session.Open()
+	if s.renewed && !s.policy.AdmitsWorkloads() {
+		admit.Release(session)
+	}
 	s.upholdPlans(session)
 	end()
 	for _, action := range s.policy.Actions {

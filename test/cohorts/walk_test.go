@@ -114,6 +114,12 @@ func (w *walk) happen() {
 		pause := time.Duration(r.IntN(120)) * time.Second
 		w.say("pause %s", pause)
 		w.Now = w.Now.Add(pause)
+		if pause < time.Minute {
+			w.say("off and on")
+			world.Switch(w.World, false)
+			w.Cycle()
+			world.Switch(w.World, true)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ func TestEveryReasonIsOnItsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, reason := range append([]string{explain.Running, explain.Finished, explain.ForeignScheduler, explain.NotTriedYet}, explain.Refinements...) {
+	for _, reason := range append([]string{explain.Running, explain.Finished, explain.ForeignScheduler, explain.NotTriedYet, explain.WorkloadsOff}, explain.Refinements...) {
 		if !strings.Contains(string(text), "| `"+reason+"` |") {
 			t.Errorf("docs/why/reasons.md does not explain %s", reason)
 		}

@@ -32,7 +32,7 @@ func (f *Forecaster) collectHolders(s *framework.Session) {
 			add(j)
 		}
 	})
-	hasWorkloads := s.Policy.Workloads() != nil
+	hasWorkloads := s.Policy.AdmitsWorkloads()
 	seen := map[*cluster.Job]bool{}
 	for _, n := range c.Nodes() {
 		if n.Releasing.IsZero() && !hasWorkloads {

@@ -84,6 +84,21 @@ func (k *keeper) updateAll(all []pair) {
 	}
 }
 
+// Release has all Workloads give up nodes that no pod of theirs has: none are admitted any more.
+func Release(s *framework.Session) {
+	k := &keeper{Session: s}
+	var jobs []*cluster.Job
+	s.Cluster.EachTask(func(t *cluster.Task) {
+		if t.IsStandIn && t.Job.IsOfWorkload() {
+			jobs = append(jobs, t.Job)
+		}
+	})
+	slices.SortFunc(jobs, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
+	for _, j := range slices.Compact(jobs) {
+		k.LookAt(j, func() { k.release(j) })
+	}
+}
+
 // entryOf returns the Workload of a job, nil if it is not known.
 func (k *keeper) entryOf(j *cluster.Job) *workloads.Entry {
 	if j.Workload != nil {

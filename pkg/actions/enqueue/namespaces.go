@@ -38,7 +38,7 @@ func (a action) remember(s *framework.Session) {
 		}
 	}
 	for _, j := range s.Cluster.Attended() {
-		if !j.IsPendingAdmission() || !j.BarredUntil.IsZero() || j.IsReported {
+		if j.Group == nil || !j.IsPendingAdmission() || !j.BarredUntil.IsZero() || j.IsReported {
 			continue
 		}
 		if sentBack := said(j, verdict.PodsMissing); !sentBack.IsZero() {

@@ -38,6 +38,8 @@ type base struct {
 	forgotten Forgotten // since TakeForgotten
 	pods      *pods.Table
 	version   uint64 // see Version
+
+	ignoresWorkloads bool // see ServeWorkloads
 }
 
 // Version grows with every event and every cycle. While it stays, the model stays, but for trials, which are undone.

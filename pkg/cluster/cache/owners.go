@@ -98,7 +98,7 @@ func (k *owners) handOver(j *cluster.Job, isForeign bool) {
 
 // setStranger applies a pod of another scheduler without a node.
 func (k *owners) setStranger(key types.NamespacedName, pod *cluster.Pod) {
-	now := stranger{uid: pod.UID, job: groupOf(pod), scheduler: pod.Spec.SchedulerName}
+	now := stranger{uid: pod.UID, job: k.groupOf(pod), scheduler: pod.Spec.SchedulerName}
 	before, known := k.strangers[key]
 	if known && before == now {
 		return

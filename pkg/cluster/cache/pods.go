@@ -68,7 +68,7 @@ func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
 		// It holds no resources, and its node may be deleted.
 	case pod.NodeName != "":
 		node = k.writer.Nodes.Named(pod.NodeName)
-	case t.Status == cluster.Pipelined && (t.Job == nil || t.Job.ID != groupOf(pod)):
+	case t.Status == cluster.Pipelined && (t.Job == nil || t.Job.ID != k.groupOf(pod)):
 		// The nominated node was for its former job.
 	case t.Status.Assumed() && status == cluster.Pending:
 		status, node = t.Status, t.Node
@@ -82,7 +82,7 @@ func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
 	}
 	state := model.TaskState{Pod: pod, Status: status, Shown: shown, Node: node}
 	was, from := t.Status, t.Node
-	if t.Pod != nil && same.Pod(t.Pod, pod) && from == node && was.Weighs(status) &&
+	if t.Pod != nil && same.Pod(t.Pod, pod) && k.isOf(t, k.groupOf(pod)) && from == node && was.Weighs(status) &&
 		(t.Pod.RequestsAlike(pod) || t.Class.Request.Equal(k.writer.Classes().Request(pod))) {
 		k.writer.Tasks.Restate(t, state)
 		return
@@ -125,9 +125,10 @@ func (k *Cache) join(t *cluster.Task, status cluster.Status) {
 	k.writer.Tasks.SetClass(t, !(status == cluster.Pending || status == cluster.Gated || status.Assumed()))
 }
 
-// groupOf is the job that a pod names, a Workload or else a PodGroup, zero if it names none.
-func groupOf(pod *cluster.Pod) cluster.JobID {
-	if workload := pod.Annotations[v1beta2.WorkloadAnnotation]; workload != "" {
+// groupOf is the job that a pod names, a Workload or else a PodGroup, zero if it names none. While no Workloads are admitted, a pod
+// belongs to none.
+func (k *base) groupOf(pod *cluster.Pod) cluster.JobID {
+	if workload := pod.Annotations[v1beta2.WorkloadAnnotation]; workload != "" && !k.ignoresWorkloads {
 		return cluster.WorkloadID(pod.Namespace, workload)
 	}
 	group := pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
@@ -137,10 +138,18 @@ func groupOf(pod *cluster.Pod) cluster.JobID {
 	return cluster.JobID{Namespace: pod.Namespace, Name: group}
 }
 
+// isOf reports whether a task is in a job, or in none if the ID is zero.
+func (*base) isOf(t *cluster.Task, id cluster.JobID) bool {
+	if t.Job == nil {
+		return id == cluster.JobID{}
+	}
+	return t.Job.ID == id
+}
+
 // joinJob adds the task to the job that its pod names.
 func (k *Cache) joinJob(t *cluster.Task) {
 	var j *cluster.Job
-	if id := groupOf(t.Pod); id != (cluster.JobID{}) {
+	if id := k.groupOf(t.Pod); id != (cluster.JobID{}) {
 		j = k.writer.Jobs.Named(id)
 	}
 	if t.Job == j {

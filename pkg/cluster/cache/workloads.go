@@ -1,8 +1,11 @@
 package cache
 
 import (
+	"slices"
 	"time"
 
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -27,3 +30,27 @@ type WorkloadFailed struct {
 }
 
 func (e WorkloadFailed) apply(k *Cache) { k.Workloads.Failed(e.Workload, e.UID, e.Number, e.At) }
+
+// ServeWorkloads says whether Workloads are admitted, as they are at first. While they are not, pods that name one belong to none, and are
+// placed as all others are. What Workloads hold must be given up then.
+func (k *Cache) ServeWorkloads(serves bool) {
+	if k.ignoresWorkloads == !serves {
+		return
+	}
+	k.writer.RequireNoTransaction("pods change their jobs")
+	k.ignoresWorkloads = !serves
+	var tasks []*cluster.Task
+	k.EachTask(func(t *cluster.Task) {
+		if !t.IsStandIn && t.Pod.Annotations[v1beta2.WorkloadAnnotation] != "" {
+			tasks = append(tasks, t)
+		}
+	})
+	slices.SortFunc(tasks, func(a, b *cluster.Task) int { return cluster.CompareNames(a.Key(), b.Key()) })
+	for _, t := range tasks {
+		k.updateTask(t, t.Pod)
+	}
+	k.Workloads.AreKept = false
+	if serves {
+		k.Workloads.MoveAll()
+	}
+}

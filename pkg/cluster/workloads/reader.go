@@ -233,6 +233,13 @@ func (r *Reader) TakeMoved() []*Entry {
 	return moved
 }
 
+// MoveAll has [Reader.TakeMoved] return all Workloads: what their jobs hold is not known any more.
+func (b *base) MoveAll() {
+	for _, e := range b.entries {
+		b.moves(e)
+	}
+}
+
 // holders are the Workloads that hold quota of a ClusterQueue.
 func (b *base) holders(c *kinds.Cluster) map[*Entry]bool {
 	all := b.inside[c]

@@ -216,6 +216,16 @@ func (w *World) Step() (changed bool) {
 	return carried.control() || changed
 }
 
+// Switch puts the configuration of a world in force, or one by which no Workloads are admitted.
+func Switch(w *World, admits bool) {
+	w.tb.Helper()
+	text := w.configuration
+	if !admits {
+		text = strings.Replace(text, "admit, ", "", 1)
+	}
+	w.Configure(text)
+}
+
 // Rest runs steps until two in a row change nothing. It fails after the most.
 func (w *World) Rest(most int) *World {
 	w.tb.Helper()

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"hash/maphash"
 	"slices"
 	"time"
 
@@ -103,6 +104,9 @@ type Journal struct {
 	entries, bytes int
 	jobs           map[cluster.JobID]*jobRecord
 	added          uint64
+	// pods are the hashes of the pods that records are about, by place: to find those of a pod records need not be read.
+	pods []uint64
+	seed maphash.Seed
 	// elsewhere are the records about a job that count at the limit of another, the oldest first: evictions of its pods.
 	elsewhere map[cluster.JobID][]int32
 
@@ -149,7 +153,8 @@ func (t *Tally) count(kind Kind) {
 
 // New returns an empty journal. Each limit must be at least 1.
 func New(limits Limits) *Journal {
-	return &Journal{limits: limits, oldest: none, newest: none, jobs: map[cluster.JobID]*jobRecord{}, elsewhere: map[cluster.JobID][]int32{}}
+	return &Journal{limits: limits, oldest: none, newest: none, jobs: map[cluster.JobID]*jobRecord{}, elsewhere: map[cluster.JobID][]int32{},
+		seed: maphash.MakeSeed()}
 }
 
 // chunkSize is the number of records that are allocated at once.
@@ -177,7 +182,7 @@ func (l *Journal) add(r record) {
 	if last := len(l.free) - 1; last >= 0 {
 		at, l.free = l.free[last], l.free[:last]
 	} else {
-		at = l.space
+		at, l.pods = l.space, append(l.pods, 0)
 		if l.space++; int(at)%chunkSize == 0 {
 			l.chunks = append(l.chunks, new([chunkSize]record))
 		}
@@ -201,6 +206,7 @@ func (l *Journal) add(r record) {
 	r.number = l.added
 	l.added++
 	*l.record(at) = r
+	l.pods[at] = maphash.Comparable(l.seed, r.pod)
 	for _, id := range r.others() {
 		l.elsewhere[id] = append(l.elsewhere[id], at)
 	}

@@ -200,8 +200,8 @@ func BenchmarkBinds(b *testing.B) {
 	}
 }
 
-// TestTheEntriesOfAJobAreAllThatNameIt compares them with those among all entries.
-func TestTheEntriesOfAJobAreAllThatNameIt(t *testing.T) {
+// TestTheEntriesOfAJobOrPodAreAllThatNameIt compares them with those among all entries.
+func TestTheEntriesOfAJobOrPodAreAllThatNameIt(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	c := world(names...)
 	rapid.Check(t, func(t *rapid.T) {
@@ -210,12 +210,12 @@ func TestTheEntriesOfAJobAreAllThatNameIt(t *testing.T) {
 		for cycle := range uint64(rapid.IntRange(0, 40).Draw(t, "cycles")) {
 			d := &decision.Decisions{}
 			if rapid.Bool().Draw(t, "binds") {
-				d.Binds = append(d.Binds, bind(name("bound"), "p"))
+				d.Binds = append(d.Binds, bind(name("bound"), name("pod")))
 			} else {
 				of := fixture.Key(name("preemptor"))
 				start := decision.PlanStart{ID: fmt.Sprint("p", cycle), Job: of}
 				for range rapid.IntRange(1, 3).Draw(t, "victims") {
-					start.Evictions = append(start.Evictions, decision.Eviction{Pod: fixture.Key("v"), VictimJob: fixture.Key(name("victim")), For: fixture.Key(name("for"))})
+					start.Evictions = append(start.Evictions, decision.Eviction{Pod: fixture.Key(name("leaves")), VictimJob: fixture.Key(name("victim")), For: fixture.Key(name("for"))})
 				}
 				d.Plans = append(d.Plans, start)
 			}
@@ -228,6 +228,14 @@ func TestTheEntriesOfAJobAreAllThatNameIt(t *testing.T) {
 				}
 				if got := l.OfJob(fixture.Key(job), 2); !slices.Equal(got, want[max(len(want)-2, 0):]) {
 					t.Fatalf("the last two of %s are %q", job, lines(got))
+				}
+				pod := fixture.Key(job) // pods have the same names
+				want = slices.DeleteFunc(l.All(1000), func(e Entry) bool { return e.Pod != pod.String() })
+				if got := l.OfPod(pod, 1000); !slices.Equal(got, want) {
+					t.Fatalf("of pod %s there are %q, want %q", pod, lines(got), lines(want))
+				}
+				if got := l.OfPod(pod, 2); !slices.Equal(got, want[max(len(want)-2, 0):]) {
+					t.Fatalf("the last two of pod %s are %q", pod, lines(got))
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"cmp"
+	"hash/maphash"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -25,6 +26,23 @@ func (l *Journal) OfJob(id cluster.JobID, most int) []Entry {
 			}
 		}
 	}
+	return l.newestOf(found, most)
+}
+
+// OfPod returns the same about a pod.
+func (l *Journal) OfPod(pod types.NamespacedName, most int) []Entry {
+	var found []int32
+	hash := maphash.Comparable(l.seed, pod)
+	for at, other := range l.pods {
+		if other == hash && l.record(int32(at)).pod == pod { // not if it was dropped
+			found = append(found, int32(at))
+		}
+	}
+	return l.newestOf(found, most)
+}
+
+// newestOf returns the newest of some records, in any order, the oldest of them first.
+func (l *Journal) newestOf(found []int32, most int) []Entry {
 	slices.SortFunc(found, func(a, b int32) int { return cmp.Compare(l.record(a).number, l.record(b).number) })
 	found = found[max(len(found)-most, 0):]
 	entries := make([]Entry, len(found))
@@ -32,11 +50,6 @@ func (l *Journal) OfJob(id cluster.JobID, most int) []Entry {
 		entries[i] = l.record(at).entry()
 	}
 	return entries
-}
-
-// OfPod returns the same about a pod.
-func (l *Journal) OfPod(pod types.NamespacedName, most int) []Entry {
-	return l.find(most, func(r *record) bool { return r.pod == pod })
 }
 
 // OfQueue returns the same about the jobs of a queue itself.

@@ -40,6 +40,7 @@ type Model struct {
 	outlook  *placement.Engine
 	notAsked []string
 	shared   *shared // nil before the first question
+	objects  nodeObjects
 	suitable map[*cluster.Class]*suitability
 	backlog  order.Backlog
 }

@@ -59,13 +59,48 @@ func suitable(m *Model, t *cluster.Task) int {
 	return count
 }
 
-// suitability is which nodes could hold a task of a class if they were empty, where each node says so by itself. It follows the changes of
-// nodes.
+// nodeObjects knows which Node objects have changed, for all classes together: pods change nodes far more often.
+type nodeObjects struct {
+	seen    uint64   // how far Cluster.Changes has been followed
+	isMade  bool     // all nodes were read once
+	specs   []uint64 // by slot: the SpecGeneration of the node, 0 without one
+	version uint64   // grows when an object has changed
+	changed []uint64 // by slot: the version with which it changed last
+}
+
+// follow brings it up to date.
+func (o *nodeObjects) follow(m *Model) {
+	nodes := m.cluster.BySlot()
+	missing := len(nodes) - len(o.specs)
+	o.specs, o.changed = append(o.specs, make([]uint64, missing)...), append(o.changed, make([]uint64, missing)...)
+	next := o.version + 1
+	read := func(slot int) {
+		var spec uint64
+		if n := nodes[slot]; n != nil {
+			spec = n.SpecGeneration
+		}
+		if o.specs[slot] != spec {
+			o.specs[slot], o.changed[slot], o.version = spec, next, next
+		}
+	}
+	changed, seen, ok := m.cluster.Changes(o.seen)
+	if o.isMade && ok {
+		for _, slot := range changed {
+			read(int(slot))
+		}
+	} else {
+		for slot := range nodes {
+			read(slot)
+		}
+	}
+	o.isMade, o.seen = true, seen
+}
+
+// suitability is which nodes could hold a task of a class if they were empty, where each node says so by itself.
 type suitability struct {
-	isMade bool
-	seen   uint64 // how far Cluster.Changes has been followed
-	fits   []bool // by slot
-	count  int
+	version uint64 // of nodeObjects
+	fits    []bool // by slot
+	count   int
 }
 
 // maxSuitableBytes limits the memory for which it is kept, a byte for each node and class.
@@ -73,16 +108,23 @@ const maxSuitableBytes = 32 << 20
 
 func suitableOf(m *Model, t *cluster.Task) int {
 	known := m.suitable[t.Class]
+	nodes := m.cluster.BySlot()
 	if known == nil {
-		if m.suitable == nil || len(m.suitable)*(len(m.cluster.BySlot())+100) >= maxSuitableBytes {
+		if m.suitable == nil || len(m.suitable)*(len(nodes)+100) >= maxSuitableBytes {
 			m.suitable = map[*cluster.Class]*suitability{}
 		}
 		known = &suitability{}
 		m.suitable[t.Class] = known
 	}
-	nodes := m.cluster.BySlot()
+	m.objects.follow(m)
+	if known.version == m.objects.version {
+		return known.count
+	}
 	known.fits = append(known.fits, make([]bool, len(nodes)-len(known.fits))...)
-	look := func(slot int) {
+	for slot, version := range m.objects.changed {
+		if version <= known.version {
+			continue
+		}
 		n := nodes[slot]
 		fits := n != nil && n.Object != nil && m.outlook.CanOpen(t, n)
 		switch was := known.fits[slot]; {
@@ -93,17 +135,7 @@ func suitableOf(m *Model, t *cluster.Task) int {
 		}
 		known.fits[slot] = fits
 	}
-	changed, next, ok := m.cluster.Changes(known.seen)
-	if known.isMade && ok {
-		for _, slot := range changed {
-			look(int(slot))
-		}
-	} else {
-		for slot := range nodes {
-			look(slot)
-		}
-	}
-	known.isMade, known.seen = true, next
+	known.version = m.objects.version
 	return known.count
 }
 

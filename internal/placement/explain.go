@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"hekla.sh/hekla/internal/placement/explained"
 	"hekla.sh/hekla/internal/placement/reason"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/verdict"
@@ -38,7 +39,7 @@ func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.
 	x, a := e.current(k)
 	around := e.refusalsAround(x, a)
 	reasons := e.count(a, func(n *cluster.Node) verdict.NodeRefusal { return cmp.Or(around[n], e.reasons.Refusal(e.vetoed(t, n))) })
-	return reasons, a.shortagesIn(e)
+	return reasons, a.shortages(e, a.shortIn(e))
 }
 
 // explainUnranked explains a class without a ranking of the nodes. Many classes are asked about once in a while: to keep a ranking of each up
@@ -56,11 +57,40 @@ func explainUnranked(e *Engine, k *cluster.Class) ([]verdict.NodeReason, []verdi
 		a.objects.FollowAll()
 	}
 	if known.Follow(e.cluster, prepare, func(slot int) reason.Reason { return a.judgeShown(e, slot, nodes[slot]) }) {
-		seen := &answers{profile: a.profile, needs: a.needs, short: a.short, why: known.Why}
-		known.Reasons = e.count(seen, func(*cluster.Node) (none verdict.NodeRefusal) { return none })
-		known.Shortages = seen.shortagesIn(e)
+		known.Reasons = e.reasonsOf(known)
+		isShort := make([]bool, len(a.needs))
+		for i, why := range a.short {
+			isShort[i] = known.Nodes(why) > 0
+		}
+		known.Shortages = a.shortages(e, isShort)
 	}
 	return known.Reasons, known.Shortages
+}
+
+// reasonsOf is what count finds in an answer that has counted. It looks at nodes only until it has an example of each reason.
+func (e *Engine) reasonsOf(known *explained.Answer) []verdict.NodeReason {
+	left, isNamed := 0, make([]bool, e.reasons.Len())
+	for i := range isNamed {
+		isNamed[i] = i == int(fits) || i == int(unknownNode) || known.Nodes(reason.Reason(i)) == 0
+		if !isNamed[i] {
+			left++
+		}
+	}
+	var reasons []verdict.NodeReason
+	for _, n := range e.area() {
+		if left == 0 {
+			break
+		}
+		why := known.Why[n.Slot]
+		if isNamed[why] {
+			continue
+		}
+		refusal := e.reasons.Refusal(why)
+		reasons = append(reasons, verdict.NodeReason{Kind: refusal.Kind, Reason: refusal.Text, Nodes: known.Nodes(why), Example: n.Name})
+		isNamed[why] = true
+		left--
+	}
+	return reasons
 }
 
 // refusalsAround returns why candidates are refused because of pods elsewhere, nil if the class does not depend on them.
@@ -104,25 +134,36 @@ func (e *Engine) count(a *answers, other func(*cluster.Node) verdict.NodeRefusal
 	return reasons
 }
 
-// shortagesIn compares the request with the most that is free on any suitable node of the current domain.
-func (a *answers) shortagesIn(e *Engine) []verdict.Shortage {
-	most, isShort := make([]int64, len(a.needs)), make([]bool, len(a.needs))
+// shortIn returns by need whether a node of the current domain has too little.
+func (a *answers) shortIn(e *Engine) []bool {
+	isShort := make([]bool, len(a.needs))
 	for _, n := range e.area() {
 		why := a.why[n.Slot]
-		for i := range a.needs {
+		for i := range a.short {
 			isShort[i] = isShort[i] || why == a.short[i]
 		}
-		if a.objects.At(n.Slot) != fits {
-			continue
-		}
-		for i := range a.needs {
-			most[i] = max(most[i], e.view.Room(n, a.needs[i].Dim))
-		}
 	}
+	return isShort
+}
+
+// shortages compares the request with the most that is free on any suitable node of the current domain, of the needs that are said to be
+// short. The answers by objects must be about all nodes and up to date.
+func (a *answers) shortages(e *Engine, isShort []bool) []verdict.Shortage {
+	e.view.Follow()
+	nodes, suitable := e.cluster.BySlot(), a.objects.All()
 	var short []verdict.Shortage
 	for i, need := range a.needs {
-		if isShort[i] && most[i] < need.Amount {
-			short = append(short, verdict.Shortage{Resource: e.cluster.Resources.Name(need.Dim), Need: need.Amount, Have: most[i]})
+		if !isShort[i] {
+			continue
+		}
+		var most int64
+		for slot, why := range suitable {
+			if why == fits && (e.domain == nil || e.domain.Holds(nodes[slot])) {
+				most = max(most, e.view.RoomAt(slot, need.Dim))
+			}
+		}
+		if most < need.Amount {
+			short = append(short, verdict.Shortage{Resource: e.cluster.Resources.Name(need.Dim), Need: need.Amount, Have: most})
 		}
 	}
 	return short

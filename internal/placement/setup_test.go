@@ -3,6 +3,7 @@ package placement_test
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 	"hekla.sh/hekla/pkg/plugins/nodeorder"
 	"hekla.sh/hekla/pkg/plugins/predicates"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness"
 )
@@ -253,11 +255,18 @@ func (w *setup) check(t *cluster.Task) {
 	if best != nil {
 		return
 	}
-	want := map[string]int{}
-	for _, a := range answers {
-		want[cmp.Or(a.why, a.veto)]++
+	var want []verdict.NodeReason
+	for _, n := range w.Cluster.Nodes() {
+		if a, isAsked := answers[n]; isAsked {
+			want = verdict.CountNode(want, verdict.NodeRefusal{Text: cmp.Or(a.why, a.veto)}, n.Name)
+		}
 	}
-	if have := counted(w.Engine, t); fmt.Sprint(have) != fmt.Sprint(want) {
+	have, _ := w.Engine.Explain(t)
+	have = slices.Clone(have)
+	for i := range have {
+		have[i].Kind = ""
+	}
+	if !slices.Equal(have, want) {
 		w.Fatalf("for %s the engine counts %v, worked out afresh it is %v", t.Key().Name, have, want)
 	}
 }

@@ -210,5 +210,5 @@ func (e *Engine) explainSupplied(t *cluster.Task) ([]verdict.NodeReason, []verdi
 			why = e.reasons.Refusal(e.vetoOf(t, n))
 		}
 		return why
-	}), a.shortagesIn(e)
+	}), a.shortages(e, a.shortIn(e))
 }

@@ -19,8 +19,9 @@ type Answer struct {
 	Reasons   []verdict.NodeReason
 	Shortages []verdict.Shortage
 
-	seen   uint64 // how far Cluster.Changes has been followed
-	bytes  int    // about, when it was made
+	counts []int32 // by reason: the number of slots in Why
+	seen   uint64  // how far Cluster.Changes has been followed
+	bytes  int     // about, when it was made
 	isKept bool
 }
 
@@ -56,14 +57,33 @@ func (a *Answer) Follow(c *model.Cluster, prepare func(), judge func(slot int) r
 	case isFollowed:
 		prepare()
 		for _, slot := range changed {
+			a.count(a.Why[slot], -1)
 			a.Why[slot] = judge(int(slot))
+			a.count(a.Why[slot], +1)
 		}
 	default:
 		prepare()
 		a.Why = append(a.Why[:0], make([]reason.Reason, slots)...)
+		clear(a.counts)
 		for slot := range a.Why {
 			a.Why[slot] = judge(slot)
+			a.count(a.Why[slot], +1)
 		}
 	}
 	return true
+}
+
+// Nodes counts the nodes with a reason. Slots without a node are counted as unknown nodes.
+func (a *Answer) Nodes(why reason.Reason) int {
+	if int(why) >= len(a.counts) {
+		return 0
+	}
+	return int(a.counts[why])
+}
+
+func (a *Answer) count(why reason.Reason, add int32) {
+	for int(why) >= len(a.counts) {
+		a.counts = append(a.counts, 0)
+	}
+	a.counts[why] += add
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"hekla.sh/hekla/internal/placement/explained"
 	"hekla.sh/hekla/internal/placement/reason"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/verdict"
@@ -57,7 +56,7 @@ func explainUnranked(e *Engine, k *cluster.Class) ([]verdict.NodeReason, []verdi
 		a.objects.FollowAll()
 	}
 	if known.Follow(e.cluster, prepare, func(slot int) reason.Reason { return a.judgeShown(e, slot, nodes[slot]) }) {
-		known.Reasons = e.reasonsOf(known)
+		known.Reasons = known.Count(e.area(), e.reasons)
 		isShort := make([]bool, len(a.needs))
 		for i, why := range a.short {
 			isShort[i] = known.Nodes(why) > 0
@@ -65,32 +64,6 @@ func explainUnranked(e *Engine, k *cluster.Class) ([]verdict.NodeReason, []verdi
 		known.Shortages = a.shortages(e, isShort)
 	}
 	return known.Reasons, known.Shortages
-}
-
-// reasonsOf is what count finds in an answer that has counted. It looks at nodes only until it has an example of each reason.
-func (e *Engine) reasonsOf(known *explained.Answer) []verdict.NodeReason {
-	left, isNamed := 0, make([]bool, e.reasons.Len())
-	for i := range isNamed {
-		isNamed[i] = i == int(fits) || i == int(unknownNode) || known.Nodes(reason.Reason(i)) == 0
-		if !isNamed[i] {
-			left++
-		}
-	}
-	var reasons []verdict.NodeReason
-	for _, n := range e.area() {
-		if left == 0 {
-			break
-		}
-		why := known.Why[n.Slot]
-		if isNamed[why] {
-			continue
-		}
-		refusal := e.reasons.Refusal(why)
-		reasons = append(reasons, verdict.NodeReason{Kind: refusal.Kind, Reason: refusal.Text, Nodes: known.Nodes(why), Example: n.Name})
-		isNamed[why] = true
-		left--
-	}
-	return reasons
 }
 
 // refusalsAround returns why candidates are refused because of pods elsewhere, nil if the class does not depend on them.
@@ -156,12 +129,7 @@ func (a *answers) shortages(e *Engine, isShort []bool) []verdict.Shortage {
 		if !isShort[i] {
 			continue
 		}
-		var most int64
-		for slot, why := range suitable {
-			if why == fits && (e.domain == nil || e.domain.Holds(nodes[slot])) {
-				most = max(most, e.view.RoomAt(slot, need.Dim))
-			}
-		}
+		most := e.view.Most(need.Dim, func(slot int) bool { return suitable[slot] == fits && e.domain.Holds(nodes[slot]) })
 		if most < need.Amount {
 			short = append(short, verdict.Shortage{Resource: e.cluster.Resources.Name(need.Dim), Need: need.Amount, Have: most})
 		}

@@ -3,6 +3,7 @@ package explained
 import (
 	"hekla.sh/hekla/internal/placement/limit"
 	"hekla.sh/hekla/internal/placement/reason"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -79,6 +80,33 @@ func (a *Answer) Nodes(why reason.Reason) int {
 		return 0
 	}
 	return int(a.counts[why])
+}
+
+// Count counts the nodes by reason, in the order of the first of each. The nodes are all that there are. It looks at them only until it has
+// an example of each reason.
+func (a *Answer) Count(nodes []*cluster.Node, refusals *reason.Refusals) []verdict.NodeReason {
+	isDone, left := make([]bool, len(a.counts)), 0
+	for i, count := range a.counts {
+		isDone[i] = count == 0 || i == int(reason.Fits) || i == int(reason.UnknownNode)
+		if !isDone[i] {
+			left++
+		}
+	}
+	var reasons []verdict.NodeReason
+	for _, n := range nodes {
+		if left == 0 {
+			break
+		}
+		why := a.Why[n.Slot]
+		if isDone[why] {
+			continue
+		}
+		refusal := refusals.Refusal(why)
+		reasons = append(reasons, verdict.NodeReason{Kind: refusal.Kind, Reason: refusal.Text, Nodes: a.Nodes(why), Example: n.Name})
+		isDone[why] = true
+		left--
+	}
+	return reasons
 }
 
 func (a *Answer) count(why reason.Reason, add int32) {

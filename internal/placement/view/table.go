@@ -129,6 +129,19 @@ func (t *table) RoomAt(slot int, d resources.Dim) int64 {
 	return t.room[d][slot]
 }
 
+// Most returns the most that is free of a resource on one of the nodes that count, 0 if nothing is.
+func (t *table) Most(d resources.Dim, counts func(slot int) bool) (most int64) {
+	if int(d) >= len(t.room) {
+		return 0
+	}
+	for slot, room := range t.room[d] {
+		if room > most && counts(slot) {
+			most = room
+		}
+	}
+	return most
+}
+
 // MayHold reports whether a node of a block may have room for what is needed.
 func (t *table) MayHold(block int, needs []Need) bool {
 	t.freshen(block)

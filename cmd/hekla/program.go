@@ -21,6 +21,7 @@ const (
 func newProgram(arguments []string, streams genericiooptions.IOStreams) (program *cobra.Command, called string) {
 	name, rest := strings.TrimSuffix(filepath.Base(arguments[0]), ".exe"), arguments[1:]
 	if program := cli.ForName(name, streams); program != nil {
+		cli.PointToHelp(program)
 		program.SetArgs(rest)
 		return program, name
 	}
@@ -36,6 +37,7 @@ func newProgram(arguments []string, streams genericiooptions.IOStreams) (program
 		program.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: called}
 	}
 	cli.AddCommands(program, called, streams)
+	cli.PointToHelp(program)
 	program.SetArgs(rest)
 	return program, called
 }

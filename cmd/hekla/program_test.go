@@ -55,3 +55,15 @@ func TestAnyOtherNameIsHekla(t *testing.T) {
 		t.Errorf("a verb that is not there: %v", err)
 	}
 }
+
+func TestErrorsOfUsageEndInTheCommandThatHelps(t *testing.T) {
+	for help, arguments := range map[string][]string{
+		"hekla why job --help": {"hekla", "why", "job"}, "hekla why --help": {"hekla", "why", "jobb", "x"}, "hekla diag --help": {"hekla", "diag", "--gnag"},
+		"kubectl hekla replay --help": {"kubectl-hekla", "replay"}, "vcctl job view --help": {"vcctl", "job", "view", "--fast"},
+		"vsub --help": {"vsub", "--fast"},
+	} {
+		if _, _, err := start(t, arguments...); err == nil || !strings.HasSuffix(err.Error(), `"`+help+`" shows how it is used`) {
+			t.Errorf("%v: %v", arguments, err)
+		}
+	}
+}

@@ -1,9 +1,18 @@
 package explain
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
 
 	"hekla.sh/hekla/internal/explain/queued"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Workloads explains all Workloads of kueue.x-k8s.io, by name.
@@ -22,23 +31,85 @@ func WhyWorkload(m *Model, key types.NamespacedName) (Why, error) {
 		return Why{}, NotFound{"Workload", key.String()}
 	}
 	w := queued.Of(m.cluster.Resources, m.cache.Workloads.Reader, e)
-	isAdmitted := w.State == queued.Admitted
-	answer := Why{Queued: &w, Job: Job{Job: w.Workload, Workload: w.Workload, Queue: w.ClusterQueue, Phase: w.State, Admitted: isAdmitted, Priority: w.Priority},
-		Cause: Cause{Code: w.Reason, Message: w.Message, Waits: !isAdmitted && w.State != queued.Finished, Where: where(&w)}}
-	switch {
-	case w.State != queued.Finished && !m.policy.AdmitsWorkloads():
-		answer.Cause.Code, answer.Cause.Message = WorkloadsOff, "no Workload is admitted: the scheduler's configuration lacks the action admit or the plugin cohorts"
-	case w.State == queued.Finished || isAdmitted || w.State == queued.Reserved:
-		answer.Cause.Code = w.State
-	case w.Reason == "":
-		answer.Cause.Code = NotTriedYet
-	}
-	return answer, nil
+	return Why{Queued: &w, Cause: m.causeOf(&w, &e.Workload), Job: Job{Job: w.Workload, Workload: w.Workload, Queue: w.ClusterQueue, Phase: w.State,
+		Admitted: w.State == queued.Admitted, Priority: w.Priority}}, nil
 }
 
-func where(w *queued.Workload) string {
-	if w.ClusterQueue == "" {
-		return ""
+// neverAdmitted are the reasons of conditions that time does not mend.
+var neverAdmitted = []string{v1beta2.ReasonMisconfigured, v1beta2.ReasonExceedsMaxQuota, v1beta2.ReasonNoMatchingFlavor}
+
+// causeOf finds the dominant reason of a Workload: that of its condition, or a more precise one.
+func (m *Model) causeOf(w *queued.Workload, of *workload.Workload) Cause {
+	c := Cause{Code: w.Reason, Message: w.Message, Waits: true, Where: where(w)}
+	isWaiting := w.State == queued.Waiting
+	switch {
+	case w.State == queued.Finished || w.State == queued.Admitted:
+		c.Code, c.Waits = w.State, false
+	case w.State == queued.Reserved:
+		c.Code = w.State
+		if len(w.Checks) > 0 {
+			c.Message = "it holds quota and nodes, and its checks are not all ready: " + strings.Join(w.Checks, ", ")
+		}
+	case isWaiting && w.Exceeds != nil:
+		c.Never = true
+		if c.Code != v1beta2.ReasonExceedsMaxQuota {
+			c.Code, c.Message = v1beta2.ReasonExceedsMaxQuota, w.Exceeds.Sentence()
+		}
+	case isWaiting && m.tooLarge(of, &c):
+	case isWaiting && w.Strict && len(w.Ahead) > 0:
+		c.Code = string(verdict.HeldUp)
+		c.Message = fmt.Sprintf("ClusterQueue %s serves its Workloads strictly in order, and %s comes first", w.ClusterQueue, w.Ahead[0].Workload)
+	case w.Reason == "":
+		c.Code = NotTriedYet
+	case len(w.Inactive) > 0 && w.Stopped == "":
+		c.Message += ": it " + strings.Join(w.Inactive, ", and ")
 	}
-	return "ClusterQueue " + w.ClusterQueue
+	if isWaiting || w.State == queued.NotQueued {
+		c.Never = c.Never || slices.Contains(neverAdmitted, c.Code)
+	}
+	return c
+}
+
+// tooLarge reports whether a pod of a Workload requests more than any node has, and says so.
+func (m *Model) tooLarge(of *workload.Workload, c *Cause) bool {
+	most := LargestNode(m)
+	for i := range of.PodSets {
+		set := &of.PodSets[i]
+		if set.Template == nil {
+			continue
+		}
+		var short []verdict.Shortage
+		for name, quantity := range resourcehelper.PodRequests(&corev1.Pod{Spec: set.Template.Spec}, resourcehelper.PodResourcesOptions{}) {
+			d, isKnown := m.cluster.Resources.Find(name)
+			if !isKnown {
+				continue // the nodes say so, or devices stand for it
+			}
+			if need := m.cluster.Resources.Vector(corev1.ResourceList{name: quantity}).At(d); need > most[d] {
+				short = append(short, verdict.Shortage{Resource: name, Need: need, Have: most[d]})
+			}
+		}
+		if len(short) == 0 {
+			continue
+		}
+		slices.SortFunc(short, func(a, b verdict.Shortage) int { return strings.Compare(string(a.Resource), string(b.Resource)) })
+		c.Code, c.Short, c.Never = TooLargeForAnyNode, shortages(short), true
+		c.Message = fmt.Sprintf("a pod of pod set %s requests more than any node has, even if it were empty: %s", set.Name, sentenceOf(c.Short))
+		return true
+	}
+	return false
+}
+
+// where is the queue at which a Workload stands or stops.
+func where(w *queued.Workload) string {
+	switch {
+	case w.Stopped != "":
+		return w.Stopped
+	case w.ClusterQueue != "":
+		return "ClusterQueue " + w.ClusterQueue
+	case w.Wants != "":
+		return "ClusterQueue " + w.Wants
+	case w.State == queued.NotQueued && w.LocalQueue != "":
+		return "LocalQueue " + w.LocalQueue
+	}
+	return ""
 }

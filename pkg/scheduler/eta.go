@@ -43,8 +43,10 @@ func (s *Scheduler) eta(m *explain.Model, now time.Time, id cluster.JobID, c *ex
 }
 
 // workloadETA says when a Workload will be admitted, nil if it does not wait in a ClusterQueue.
-func (s *Scheduler) workloadETA(now time.Time, w *queued.Workload) *forecast.ETA {
+func (s *Scheduler) workloadETA(now time.Time, w *queued.Workload, c *explain.Cause) *forecast.ETA {
 	switch {
+	case c.Never:
+		return forecast.Impossible(c.Message)
 	case w == nil || w.State == queued.Finished || w.State == queued.Admitted || w.State == queued.Reserved || w.State == queued.Leaving:
 		return nil
 	case w.State == queued.NotQueued:

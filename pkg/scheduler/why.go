@@ -48,7 +48,7 @@ func (q *Questions) Why(ctx context.Context, namespace, name string, wantsTrials
 func (q *Questions) WhyWorkload(ctx context.Context, namespace, name string) (JobStory, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (JobStory, error) {
 		why, err := explain.WhyWorkload(m, types.NamespacedName{Namespace: namespace, Name: name})
-		return JobStory{Why: why, ETA: s.workloadETA(now, why.Queued), Story: s.journal.OfJob(cluster.WorkloadID(namespace, name), maxStory)}, err
+		return JobStory{Why: why, ETA: s.workloadETA(now, why.Queued, &why.Cause), Story: s.journal.OfJob(cluster.WorkloadID(namespace, name), maxStory)}, err
 	})
 }
 

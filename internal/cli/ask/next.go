@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/queued"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -74,4 +76,41 @@ func (p *printer) next(c *explain.Cause, queue string) string {
 	_, pod, _ := strings.Cut(c.Pod, "/")
 	return strings.NewReplacer("HEKLA", p.program, "NAMESPACE", p.namespace, "JOB", p.name, "QUEUE", queue, "POD-THAT", "POD-THAT", "POD", pod, "NODE", node,
 		"AHEAD", ahead).Replace(command)
+}
+
+// nextOfWorkload returns the command that shows more about a Workload, or mends why it waits.
+func (p *printer) nextOfWorkload(c *explain.Cause, q *queued.Workload) string {
+	why := func(other string) string {
+		namespace, name, hasNamespace := strings.Cut(other, "/")
+		if !hasNamespace { // another tenant's, of which the user may not know
+			return p.program + " tree " + q.ClusterQueue
+		}
+		return p.program + " why workload " + name + " -n " + namespace
+	}
+	switch {
+	case c.Code == string(verdict.HeldUp):
+		return why(q.Ahead[0].Workload)
+	case len(q.WaitsFor) > 0:
+		return why(q.WaitsFor[0].Workload)
+	case c.Code == explain.TooLargeForAnyNode || c.Code == v1beta2.ReasonTopologyPlacementFailed:
+		return next[explain.TooLargeForAnyNode]
+	case q.State == queued.Waiting:
+		return p.program + " tree " + q.ClusterQueue
+	case q.State != queued.NotQueued || c.Code == explain.NotTriedYet:
+	case c.Code == v1beta2.ReasonMisconfigured && q.Wants == "":
+		return p.program + " list localqueue -n " + p.namespace
+	case c.Code == v1beta2.ReasonMisconfigured:
+		return p.program + " list clusterqueue"
+	case q.Stopped != "":
+		kind, name, _ := strings.Cut(q.Stopped, " ")
+		if kind == "LocalQueue" {
+			name += " -n " + p.namespace
+		}
+		return p.program + " resume " + strings.ToLower(kind) + " " + name
+	case c.Code == v1beta2.ReasonDeactivated:
+		return p.program + " resume workload " + p.name + " -n " + p.namespace
+	case len(q.Inactive) > 0:
+		return "kubectl describe clusterqueues.kueue.x-k8s.io " + q.Wants
+	}
+	return "kubectl -n " + p.namespace + " describe workloads.kueue.x-k8s.io " + p.name
 }

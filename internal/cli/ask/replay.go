@@ -114,7 +114,10 @@ func (f *replayFlags) options() (replay.Options, error) {
 	if err == nil && len(o.Configuration) == 0 {
 		err = fmt.Errorf("%s is empty", f.config)
 	}
-	return o, err
+	if err != nil {
+		return o, fmt.Errorf("--config: %w; give the path of a scheduler configuration", err)
+	}
+	return o, nil
 }
 
 func newReplayCommand(s *session.Session) *cobra.Command {
@@ -166,7 +169,7 @@ func (a *asker) read(file string) (*snapshot.Snapshot, error) {
 	defer func() { _ = opened.Close() }()
 	snap, leftOut, err := snapshot.Read(opened)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w; hekla snapshot -f FILE writes one", file, err)
 	}
 	for _, kind := range leftOut {
 		_, _ = fmt.Fprintf(a.session.ErrOut, "hekla: %s: objects of kind %s are left out\n", file, kind)

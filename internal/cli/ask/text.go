@@ -96,9 +96,12 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 		}
 		p.story(w, a.Story)
 	})
-	if a.Queued == nil {
-		fmt.Fprintf(w, "Next: %s\n", p.next(c, a.Job.Queue))
+	if a.Queued != nil {
+		_, p.name, _ = strings.Cut(a.Queued.Workload, "/") // not that of its job
+		fmt.Fprintf(w, "Next: %s\n", p.nextOfWorkload(c, a.Queued))
+		return
 	}
+	fmt.Fprintf(w, "Next: %s\n", p.next(c, a.Job.Queue))
 }
 
 // queued writes how a Workload stands in its ClusterQueue, what it lacks, and who has that.

@@ -35,8 +35,13 @@ type Workload struct {
 	// ClusterQueue is where it waits or holds quota, absent if nowhere. Path is that of the ClusterQueue in the tree of Cohorts.
 	ClusterQueue string `json:"clusterQueue,omitempty"`
 	Path         string `json:"path,omitempty"`
-	State        string `json:"state"`
-	Priority     int32  `json:"priority"`
+	// Wants is the ClusterQueue that its LocalQueue names. Inactive says why that or the LocalQueue admits nothing.
+	Wants    string   `json:"wants,omitempty"`
+	Inactive []string `json:"inactive,omitempty"`
+	// Stopped is the one of them that somebody has stopped, by kind and name.
+	Stopped  string `json:"stopped,omitempty"`
+	State    string `json:"state"`
+	Priority int32  `json:"priority"`
 	// Reason and Message are those of the condition that says why it waits or leaves.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -45,6 +50,12 @@ type Workload struct {
 	Place int        `json:"place,omitempty"`
 	Of    int        `json:"of,omitempty"`
 	Ahead []Neighbor `json:"ahead,omitempty"`
+	// Strict says that its ClusterQueue tries none before those ahead of it were admitted.
+	Strict bool `json:"strict,omitempty"`
+	// Exceeds is a resource of which it requests more than any flavor of its ClusterQueue can ever give it, nil if there is none.
+	Exceeds *Shortage `json:"exceeds,omitempty"`
+	// Checks are those that are not ready while it holds quota, with their states.
+	Checks []string `json:"checks,omitempty"`
 	// Short are the quotas that are less than it requests, by pod set and flavor.
 	Short []Shortage `json:"short,omitempty"`
 	// Candidates are Workloads that hold such quota, and that the policies of its ClusterQueue allow it to evict. Whether they leave depends
@@ -97,7 +108,7 @@ type Node struct {
 
 // Of explains a Workload among those of a reader.
 func Of(index *resources.Index, reader *workloads.Reader, e *workloads.Entry) Workload {
-	answer := Workload{Workload: e.ID().String(), LocalQueue: e.Object.Spec.QueueName, State: state(e), Priority: e.Priority}
+	answer := Workload{Workload: e.ID().String(), LocalQueue: e.Object.Spec.QueueName, Wants: e.Wants(), State: state(e), Priority: e.Priority}
 	if e.Queue != nil {
 		answer.ClusterQueue, answer.Path = e.Queue.Name, e.Queue.Path()
 	}
@@ -112,8 +123,12 @@ func Of(index *resources.Index, reader *workloads.Reader, e *workloads.Entry) Wo
 		for _, other := range e.WaitsFor() {
 			answer.WaitsFor = append(answer.WaitsFor, neighbor(&other.Workload))
 		}
+	case Reserved:
+		answer.Checks = unready(e)
 	case Waiting:
 		waiting(index, reader, e, &answer)
+	case NotQueued:
+		answer.Inactive, answer.Stopped = reader.Inactive(e), reader.Stopped(e)
 	}
 	if e.Held != nil {
 		answer.PodSets = podSets(e.Held)
@@ -137,6 +152,22 @@ func state(e *workloads.Entry) string {
 		return Waiting
 	}
 	return NotQueued
+}
+
+// unready lists the checks of a Workload that are not ready.
+func unready(e *workloads.Entry) (checks []string) {
+	for i := range e.Object.Status.AdmissionChecks {
+		c := &e.Object.Status.AdmissionChecks[i]
+		if c.State == v1beta2.CheckReady {
+			continue
+		}
+		text := fmt.Sprintf("%s is %s", c.Name, c.State)
+		if c.Message != "" {
+			text += " (" + c.Message + ")"
+		}
+		checks = append(checks, text)
+	}
+	return checks
 }
 
 func neighbor(w *workload.Workload) Neighbor {
@@ -174,7 +205,7 @@ func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entr
 	line := e.Queue.Line()
 	slices.SortFunc(line, workload.Compare)
 	at := slices.Index(line, &e.Workload)
-	answer.Place, answer.Of, answer.Ahead = at+1, len(line), neighbors(line[:max(at, 0)])
+	answer.Place, answer.Of, answer.Ahead, answer.Strict = at+1, len(line), neighbors(line[:max(at, 0)]), e.Queue.Strict
 
 	claim := &workload.Claim{Workload: &e.Workload}
 	asked := map[resources.Dim]int64{} // of each flavor's resource, by the pod sets so far
@@ -186,6 +217,7 @@ func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entr
 				continue // the message says so
 			}
 			flavors := e.Queue.Groups[group].Flavors
+			least, impossible := product(r.Value, int64(set.MinCount)), 0
 			for f := range flavors {
 				fr, value := flavors[f].FRs[position], product(r.Value, int64(set.Count))
 				available := e.Queue.Available(fr) - asked[fr] // below 0 if quotas were made smaller
@@ -200,10 +232,16 @@ func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entr
 				answer.Short = append(answer.Short, Shortage{PodSet: set.Name, Flavor: flavors[f].Name, Resource: string(name), Requested: text(value),
 					Available: text(available), Missing: text(value - available), Most: text(e.Queue.Potential(fr)),
 					Nominal: text(e.Queue.Nominal(fr)), Used: text(e.Queue.Usage(fr))})
+				if least > e.Queue.Potential(fr) {
+					impossible++
+				}
 				if !slices.Contains(claim.Needs, fr) {
 					claim.Needs = append(claim.Needs, fr)
 					claim.Usage = append(claim.Usage, cohort.Amount{FR: fr, Value: value})
 				}
+			}
+			if impossible == len(flavors) && impossible > 0 {
+				answer.Exceeds = &answer.Short[len(answer.Short)-1]
 			}
 		}
 	}

@@ -97,6 +97,45 @@ func (e *Entry) Why() (reason, message string) {
 	return why.reason, why.message
 }
 
+// Wants is the ClusterQueue that its LocalQueue names, whether it exists or not, "" without a LocalQueue.
+func (e *Entry) Wants() string {
+	if e.local == nil || e.local.Settings == nil {
+		return ""
+	}
+	return e.local.Settings.ClusterQueue
+}
+
+// Inactive says why the ClusterQueue that a Workload wants, or its LocalQueue, admits nothing, as clauses without a subject.
+// It is empty if nothing is wrong, or somebody has stopped them.
+func (r *Reader) Inactive(e *Entry) (causes []string) {
+	if e.Wants() == "" {
+		return nil
+	}
+	for _, c := range r.kinds.Cluster(e.Wants()).Causes {
+		if c.Reason != v1beta2.ReasonStopped {
+			causes = append(causes, c.Text)
+		}
+	}
+	if problem := e.local.Settings.Problem; problem != "" {
+		causes = append(causes, problem)
+	}
+	return causes
+}
+
+// Stopped is the ClusterQueue or LocalQueue of a Workload that somebody has stopped, by kind and name, "" if neither is.
+func (r *Reader) Stopped(e *Entry) string {
+	if e.Wants() == "" {
+		return ""
+	}
+	switch c := r.kinds.Cluster(e.Wants()).Settings; {
+	case c != nil && c.Stop != v1beta2.StopNone:
+		return "ClusterQueue " + e.Wants()
+	case e.local.Settings.Stop != v1beta2.StopNone:
+		return "LocalQueue " + e.local.Key.Name
+	}
+	return ""
+}
+
 // WaitsFor are the Workloads that must leave before it starts, by name; none if it has no plan.
 func (e *Entry) WaitsFor() []*Entry {
 	if e.plan == nil {

@@ -60,7 +60,7 @@ func TestErrorsOfUsageEndInTheCommandThatHelps(t *testing.T) {
 	for help, arguments := range map[string][]string{
 		"hekla why job --help": {"hekla", "why", "job"}, "hekla why --help": {"hekla", "why", "jobb", "x"}, "hekla diag --help": {"hekla", "diag", "--gnag"},
 		"kubectl hekla replay --help": {"kubectl-hekla", "replay"}, "vcctl job view --help": {"vcctl", "job", "view", "--fast"},
-		"vsub --help": {"vsub", "--fast"},
+		"vsub --help": {"vsub", "--fast"}, "hekla why pod --help": {"hekla", "why", "pod", "a/b/c", "--master=https://127.0.0.1:1"},
 	} {
 		if _, _, err := start(t, arguments...); err == nil || !strings.HasSuffix(err.Error(), `"`+help+`" shows how it is used`) {
 			t.Errorf("%v: %v", arguments, err)

@@ -120,6 +120,9 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 	if v.Looked && slices.Contains(full, v.Code) {
 		c.protectedVictims(0)
 	}
+	if j.IsPendingAdmission() && slices.Contains(full, v.Code) {
+		exceedsCluster(m, j, &c)
+	}
 	if len(pending) == 0 || v.Code.Precedes(verdict.TooLargeForQueue) {
 		return c // the queue or the pods come first
 	}
@@ -150,6 +153,19 @@ var never = []verdict.Code{verdict.QueueNotFound, verdict.QueueInvalid, verdict.
 
 // full are the codes of a job that would be admitted if others left.
 var full = []verdict.Code{verdict.OverCluster, verdict.OverCommitted, verdict.OverShare}
+
+// exceedsCluster says so of a job that requests more than all nodes together have, also those that are out of use now.
+func exceedsCluster(m *Model, j *cluster.Job, c *Cause) {
+	for d, need := range j.MinResources {
+		have := m.cluster.Total.At(dim(d)) + m.cluster.Tainted.Total.At(dim(d)) + m.cluster.Unusable.Total.At(dim(d))
+		if need > have {
+			name := m.cluster.Resources.Name(dim(d))
+			c.Never = true
+			c.Message += fmt.Sprintf("; it requests %s %s in all, and all nodes together have %s", resources.Format(name, need), name, resources.Format(name, have))
+			return
+		}
+	}
+}
 
 // protectedVictims says that victims are there and protected, if no pod may leave and the owners of some could change that.
 func (c *Cause) protectedVictims(leaving int) {

@@ -277,3 +277,19 @@ func TestCordonedNodesHideNoCause(t *testing.T) {
 		t.Errorf("beside a node with a taint it is %+v", c)
 	}
 }
+
+// Before it is admitted a job has no pods that could be held against nodes.
+func TestAJobLargerThanAllNodesTogetherNeverStarts(t *testing.T) {
+	a := newAsker(t, "", fixture.Node("n0", "cpu=4"), fixture.Node("n1", "cpu=4"), fixture.Group("runs", "default", 1, fixture.Wanting("cpu=8")))
+	for name, wants := range map[string]string{"large": "cpu=9", "fits": "cpu=8"} {
+		a.Set(fixture.Group(name, "default", 1, fixture.PendingAdmission, fixture.Wanting(wants)))
+	}
+	a.Cycle()
+	large, fits := a.model().Cause(a.Now, fixture.Key("large")), a.model().Cause(a.Now, fixture.Key("fits"))
+	if !large.Never || !strings.Contains(large.Message, "it requests 9 cpu in all, and all nodes together have 8") {
+		t.Errorf("the cause of the large one is %+v", large)
+	}
+	if fits.Never || !fits.Waits || fits.Code != large.Code {
+		t.Errorf("the cause of the one that fits is %+v", fits)
+	}
+}

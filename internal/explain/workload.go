@@ -31,7 +31,7 @@ func WhyWorkload(m *Model, key types.NamespacedName) (Why, error) {
 		return Why{}, NotFound{"Workload", key.String()}
 	}
 	w := queued.Of(m.cluster.Resources, m.cache.Workloads.Reader, e)
-	return Why{Queued: &w, Cause: m.causeOf(&w, &e.Workload), Job: Job{Job: w.Workload, Workload: w.Workload, Queue: w.ClusterQueue, Phase: w.State,
+	return Why{Queued: &w, Cause: causeOf(m, &w, &e.Workload), Job: Job{Job: w.Workload, Workload: w.Workload, Queue: w.ClusterQueue, Phase: w.State,
 		Admitted: w.State == queued.Admitted, Priority: w.Priority}}, nil
 }
 
@@ -39,7 +39,7 @@ func WhyWorkload(m *Model, key types.NamespacedName) (Why, error) {
 var neverAdmitted = []string{v1beta2.ReasonMisconfigured, v1beta2.ReasonExceedsMaxQuota, v1beta2.ReasonNoMatchingFlavor}
 
 // causeOf finds the dominant reason of a Workload: that of its condition, or a more precise one.
-func (m *Model) causeOf(w *queued.Workload, of *workload.Workload) Cause {
+func causeOf(m *Model, w *queued.Workload, of *workload.Workload) Cause {
 	c := Cause{Code: w.Reason, Message: w.Message, Waits: true, Where: where(w)}
 	isWaiting := w.State == queued.Waiting
 	switch {
@@ -55,7 +55,7 @@ func (m *Model) causeOf(w *queued.Workload, of *workload.Workload) Cause {
 		if c.Code != v1beta2.ReasonExceedsMaxQuota {
 			c.Code, c.Message = v1beta2.ReasonExceedsMaxQuota, w.Exceeds.Sentence()
 		}
-	case isWaiting && m.tooLarge(of, &c):
+	case isWaiting && tooLarge(m, of, &c):
 	case isWaiting && w.Strict && len(w.Ahead) > 0:
 		c.Code = string(verdict.HeldUp)
 		c.Message = fmt.Sprintf("ClusterQueue %s serves its Workloads strictly in order, and %s comes first", w.ClusterQueue, w.Ahead[0].Workload)
@@ -71,7 +71,7 @@ func (m *Model) causeOf(w *queued.Workload, of *workload.Workload) Cause {
 }
 
 // tooLarge reports whether a pod of a Workload requests more than any node has, and says so.
-func (m *Model) tooLarge(of *workload.Workload, c *Cause) bool {
+func tooLarge(m *Model, of *workload.Workload, c *Cause) bool {
 	most := LargestNode(m)
 	for i := range of.PodSets {
 		set := &of.PodSets[i]

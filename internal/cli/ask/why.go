@@ -65,6 +65,9 @@ func newKind(s *session.Session, use, short string, find func(ctx context.Contex
 			if of, in, hasNamespace := strings.Cut(name, "/"); hasNamespace { // as answers name jobs
 				namespace, name = of, in
 			}
+			if namespace == "" || name == "" || strings.Contains(name, "/") {
+				return fmt.Errorf("%q is no name: give NAME or NAMESPACE/NAME; %q shows how it is used", arguments[0], command.CommandPath()+" --help")
+			}
 			return follow(command.Context(), a, isWatch, func(ctx context.Context) (answer, error) { return find(ctx, a, namespace, name) })
 		},
 	}

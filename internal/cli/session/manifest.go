@@ -2,7 +2,6 @@ package session
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,9 +80,12 @@ func (s *Session) readObject(document []byte, kinds []schema.GroupVersionKind) (
 // adopt checks that an object of a file is of a kind that is meant, and has the namespace that is meant.
 func (s *Session) adopt(object *unstructured.Unstructured, kinds []schema.GroupVersionKind) error {
 	found, kind := object.GroupVersionKind(), kinds[0]
+	if found.Kind == "" || found.Version == "" {
+		return fmt.Errorf("this has no apiVersion or no kind, and a %s of %s is needed", kind.Kind, kind.GroupVersion())
+	}
 	if !slices.Contains(kinds, found) {
 		return fmt.Errorf("this is a %s of %s, and a %s of %s is needed; kubectl apply -f takes any kind",
-			cmp.Or(found.Kind, "kind without a name"), cmp.Or(found.GroupVersion().String(), "no group"), kind.Kind, kind.GroupVersion())
+			found.Kind, found.GroupVersion(), kind.Kind, kind.GroupVersion())
 	}
 	if found.Kind == QueueKind.Kind {
 		return nil // it is of no namespace

@@ -38,7 +38,7 @@ type Workload struct {
 	// Wants is the ClusterQueue that its LocalQueue names. Inactive says why that or the LocalQueue admits nothing.
 	Wants    string   `json:"wants,omitempty"`
 	Inactive []string `json:"inactive,omitempty"`
-	// Stopped is the one of them that somebody has stopped, by kind and name.
+	// Stopped is the one of them that a user has stopped, by kind and name.
 	Stopped  string `json:"stopped,omitempty"`
 	State    string `json:"state"`
 	Priority int32  `json:"priority"`
@@ -128,7 +128,7 @@ func Of(index *resources.Index, reader *workloads.Reader, e *workloads.Entry) Wo
 	case Waiting:
 		waiting(index, reader, e, &answer)
 	case NotQueued:
-		answer.Inactive, answer.Stopped = reader.Inactive(e), reader.Stopped(e)
+		answer.Inactive, answer.Stopped = workloads.Inactive(reader, e), workloads.Stopped(reader, e)
 	}
 	if e.Held != nil {
 		answer.PodSets = podSets(e.Held)

@@ -81,7 +81,7 @@ func tooLarge(m *Model, of *workload.Workload, c *Cause) bool {
 		var short []verdict.Shortage
 		for name, quantity := range resourcehelper.PodRequests(&corev1.Pod{Spec: set.Template.Spec}, resourcehelper.PodResourcesOptions{}) {
 			d, isKnown := m.cluster.Resources.Find(name)
-			if !isKnown {
+			if !isKnown || int(d) >= len(most) {
 				continue // the nodes say so, or devices stand for it
 			}
 			if need := m.cluster.Resources.Vector(corev1.ResourceList{name: quantity}).At(d); need > most[d] {

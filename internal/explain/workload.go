@@ -43,6 +43,9 @@ func causeOf(m *Model, w *queued.Workload, of *workload.Workload) Cause {
 	c := Cause{Code: w.Reason, Message: w.Message, Waits: true, Where: where(w)}
 	isWaiting := w.State == queued.Waiting
 	switch {
+	case w.State != queued.Finished && !m.policy.AdmitsWorkloads():
+		c.Code, c.Message = WorkloadsOff, "no Workload is admitted: the scheduler's configuration lacks the action admit or the plugin cohorts"
+		c.Waits = w.State != queued.Admitted
 	case w.State == queued.Finished || w.State == queued.Admitted:
 		c.Code, c.Waits = w.State, false
 	case w.State == queued.Reserved:

@@ -88,6 +88,8 @@ func (p *printer) nextOfWorkload(c *explain.Cause, q *queued.Workload) string {
 		return p.program + " why workload " + name + " -n " + namespace
 	}
 	switch {
+	case c.Code == explain.WorkloadsOff:
+		return p.program + " diag"
 	case c.Code == string(verdict.HeldUp):
 		return why(q.Ahead[0].Workload)
 	case len(q.WaitsFor) > 0:

@@ -17,6 +17,7 @@ func TestWhyOfAWorkloadEndsInTheCommandThatHelps(t *testing.T) {
 		queued.Workload
 	}{
 		"hekla why workload head -n other":   {"HeldUp", queued.Workload{State: queued.Waiting, ClusterQueue: "q", Ahead: ahead}},
+		"hekla diag":                         {explain.WorkloadsOff, queued.Workload{State: queued.Waiting, ClusterQueue: "q"}},
 		"hekla tree q":                       {v1beta2.ReasonWaitingForQuota, queued.Workload{State: queued.Waiting, ClusterQueue: "q", Ahead: ahead}},
 		"hekla tree hidden":                  {"HeldUp", queued.Workload{State: queued.Waiting, ClusterQueue: "hidden", Ahead: []queued.Neighbor{{Workload: "a job"}}}},
 		"hekla why workload leaves -n other": {v1beta2.ReasonWaitingForPreemptedWorkloads, queued.Workload{State: queued.Promised, WaitsFor: []queued.Neighbor{{Workload: "other/leaves"}}}},

@@ -16,6 +16,7 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	flow "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	flowvalidation "hekla.sh/hekla/pkg/apis/flow/validation"
+	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyapi "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 )
@@ -157,7 +158,7 @@ func specChanges(*settings) ([]admissionregistrationv1.MatchCondition, bool) {
 // queueChanges does the same for queues, which say a part of what they are in annotations.
 func queueChanges(*settings) ([]admissionregistrationv1.MatchCondition, bool) {
 	expression := "request.operation != 'UPDATE' || object.spec != oldObject.spec"
-	for _, key := range []string{scheduling.HierarchyAnnotationKey, scheduling.HierarchyWeightsAnnotationKey} {
+	for _, key := range append(properties.Keys(), scheduling.HierarchyAnnotationKey, scheduling.HierarchyWeightsAnnotationKey) {
 		expression += fmt.Sprintf(" || object.metadata.?annotations[%[1]s] != oldObject.metadata.?annotations[%[1]s]", literal(key))
 	}
 	return []admissionregistrationv1.MatchCondition{{Name: "spec-changes", Expression: expression}}, true

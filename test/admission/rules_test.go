@@ -20,6 +20,7 @@ import (
 
 	"hekla.sh/hekla/internal/localcluster"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -236,6 +237,19 @@ func TestTheQueueRootIsNotBounded(t *testing.T) {
 		root := apitest.Object(t, "", queue("root", "{}"))
 		expect(t, api.Patch(apitest.Context(t), root, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll), want)
 	}
+}
+
+func TestAnEditOfAnnotationsOfAQueueIsJudged(t *testing.T) {
+	haveBuiltInQueues(t)
+	for _, key := range properties.Keys() {
+		root := apitest.Object(t, "", queue("root", "{}"))
+		patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: "fnece"}}}`, key)
+		expect(t, api.Patch(apitest.Context(t), root, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll),
+			fmt.Sprintf("metadata.annotations[%s]: Invalid value: %q", key, "fnece"))
+	}
+	other := apitest.Object(t, "", queue("root", "{}"))
+	patch := `{"metadata": {"annotations": {"example.com/owner": "fnece"}}}`
+	expect(t, api.Patch(apitest.Context(t), other, client.RawPatch(types.MergePatchType, []byte(patch)), client.DryRunAll), "")
 }
 
 func TestACommandThatNoControllerFollowsIsRefused(t *testing.T) {

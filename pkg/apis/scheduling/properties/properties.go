@@ -121,6 +121,15 @@ func Written(annotations map[string]string) string {
 	return ""
 }
 
+// Keys are the annotations that are read.
+func Keys() []string {
+	var keys []string
+	for _, property := range all() {
+		keys = append(keys, property.key)
+	}
+	return keys
+}
+
 // Read reads the annotations of a queue.
 func Read(annotations map[string]string) (p Properties, problems []Problem) {
 	if len(annotations) == 0 {

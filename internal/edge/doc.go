@@ -18,7 +18,7 @@
 //  1. The loop never waits for the API server: [intake.Inbox.Take] and [Outbox.Do] only touch memory.
 //  2. The loop must not decide anything before [intake.Inbox.WaitSynced] has returned.
 //  3. Binds come first. While any wait, plans get a part of the requests, and so do statuses for which a controller waits with
-//     pods. All other statuses are deferred but for ten a second, so that of each object only the newest is written.
+//     pods. All other statuses are deferred but for three a second, so that of each object only the newest is written.
 //  4. When leadership is lost, every request in flight is cancelled and none is started.
 //  5. No condition of a pod is written after its binding was sent.
 //  6. An outbox that is drained begins no further step. The next leader does the rest.

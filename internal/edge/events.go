@@ -24,10 +24,10 @@ import (
 const (
 	// eventWorkers write Events. Each request takes milliseconds, and the limits below are a few hundred a second.
 	eventWorkers = 4
-	// laterEventsPerSecond limits the Events that come after all other writes: that a pod got a node or waits, and that a Workload was
-	// admitted. It is one in twenty of the requests that are allowed by default. While such writes wait, the limit is
+	// laterEventsPerSecond limits the Events that come after all other writes: that a pod got a node or waits, that a job was scheduled, and
+	// that a Workload was admitted. It is one in twenty of the requests that are allowed by default. While such writes wait, the limit is
 	// busyLaterEventsPerSecond.
-	laterEventsPerSecond, busyLaterEventsPerSecond = 100, 10
+	laterEventsPerSecond, busyLaterEventsPerSecond = 100, 3
 	// maxLaterEvents is how many of these may wait: ten megabytes, and two minutes of writes. Further ones are dropped and
 	// counted.
 	maxLaterEvents = 10_000
@@ -64,7 +64,7 @@ type eventWriter struct {
 // subject is what an Event that may come later is about. Only the newest of each is written.
 type subject struct {
 	uid    types.UID
-	reason string // of those of a Workload, about which each reason is told; "" of pods
+	reason string // of those of a Workload or PodGroup, about which each reason is told; "" of pods
 }
 
 // laterEvent is the newest Event about a subject.

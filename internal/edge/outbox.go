@@ -170,7 +170,13 @@ func (o *Outbox) Show(n decision.Notice) bool {
 		o.droppedEvents.Add(1)
 		return false
 	}
-	o.events.show(o.events.event(n.Regarding, n.Type, n.Reason, n.Message))
+	e := o.events.event(n.Regarding, n.Type, n.Reason, n.Message)
+	if n.Type == corev1.EventTypeNormal && n.Regarding.UID != "" {
+		// That all goes well is no news for which others' bindings should wait.
+		o.events.putOff(subject{n.Regarding.UID, n.Reason}, e)
+	} else {
+		o.events.show(e)
+	}
 	return true
 }
 

@@ -45,7 +45,7 @@ type Options struct {
 	KueueRuns func(decision.Notice)
 	// KueuePause is how often the API server is asked whether it has the kinds of Kueue and whether Kueue runs, ten seconds if it is 0.
 	KueuePause time.Duration
-	// PageSize is how many pods, and nodes, are listed with one request, 2,000 if it is 0.
+	// PageSize is how many pods, nodes and PodGroups are listed with one request, 2,000 if it is 0.
 	PageSize int
 	// Unreadable receives an Event about each stored object that cannot be decoded. For the loop such an object does not
 	// exist. It may be nil.
@@ -96,7 +96,7 @@ func New(clients *apiserver.Clients, options Options) (*Inbox, error) {
 		batch: externalversions.NewSharedInformerFactoryWithOptions(clients.Batch, 0,
 			externalversions.WithTransform(small.slim), externalversions.WithTweakListOptions(readThrough)),
 	}
-	listInPages(i.core, cmp.Or(options.PageSize, pageSize), small.slim)
+	listInPages(i.core, i.batch, cmp.Or(options.PageSize, pageSize), small.slim)
 	small.cached = cachedIn(i.core.Core().V1().Pods().Informer().GetStore())
 	for _, selector := range options.NodeSelector {
 		name, value, ok := strings.Cut(selector, ":")

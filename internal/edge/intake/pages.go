@@ -14,6 +14,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/client/clientset/versioned"
+	"hekla.sh/hekla/pkg/client/informers/externalversions"
 )
 
 // pageSize is how many objects are listed with one request, and pagesAhead how many such lists may wait to be made small. So few
@@ -73,13 +77,17 @@ func listPages[L runtime.Object](ctx context.Context, size int, options metav1.L
 	return all, nil
 }
 
-// listInPages makes the informers of the kinds of which there are most, before anything else asks the factory for them.
-func listInPages(factory informers.SharedInformerFactory, size int, transform toolscache.TransformFunc) {
-	factory.InformerFor(&corev1.Pod{}, func(client kubernetes.Interface, _ time.Duration) toolscache.SharedIndexInformer {
+// listInPages makes the informers of the kinds of which there are most, before anything else asks the factories for them.
+func listInPages(core informers.SharedInformerFactory, batch externalversions.SharedInformerFactory, size int, transform toolscache.TransformFunc) {
+	batch.InformerFor(&schedulingv1beta1.PodGroup{}, func(client versioned.Interface, _ time.Duration) toolscache.SharedIndexInformer {
+		groups := client.SchedulingV1beta1().PodGroups(metav1.NamespaceAll)
+		return inPages(&schedulingv1beta1.PodGroup{}, size, groups.List, groups.Watch, transform)
+	})
+	core.InformerFor(&corev1.Pod{}, func(client kubernetes.Interface, _ time.Duration) toolscache.SharedIndexInformer {
 		pods := client.CoreV1().Pods(metav1.NamespaceAll)
 		return inPages(&corev1.Pod{}, size, pods.List, pods.Watch, transform)
 	})
-	factory.InformerFor(&corev1.Node{}, func(client kubernetes.Interface, _ time.Duration) toolscache.SharedIndexInformer {
+	core.InformerFor(&corev1.Node{}, func(client kubernetes.Interface, _ time.Duration) toolscache.SharedIndexInformer {
 		nodes := client.CoreV1().Nodes()
 		return inPages(&corev1.Node{}, size, nodes.List, nodes.Watch, transform)
 	})

@@ -44,9 +44,9 @@ const (
 	settle = 200 * time.Millisecond
 	// The back-off of a status that could not be written.
 	firstStatusRetry, lastStatusRetry = 500 * time.Millisecond, time.Minute
-	// While bindings wait, one deferred status is written per deferral: a tenth of a percent of what the API server takes. A burst
+	// While bindings wait, one deferred status is written per deferral: it takes an API server as much as two or three bindings. A burst
 	// of bindings takes seconds, and after it each object needs only its newest status. So one write is saved for nearly all.
-	deferral = 100 * time.Millisecond
+	deferral = 300 * time.Millisecond
 	// Of changes that only refresh a message one is written per refreshPause. Ten thousand jobs may wait for the same quota, and each
 	// pod that ends changes the numbers in all their messages.
 	refreshPause = 50 * time.Millisecond

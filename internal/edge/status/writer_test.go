@@ -235,7 +235,7 @@ func TestStatusesAreDeferredWhileBindingsWait(t *testing.T) {
 			synctest.Wait()
 			w.Put(note{name: "b", text: "b2", isNews: true, written: n})
 			time.Sleep(time.Minute)
-			expectNotes(t, n, "100ms a1", "200ms b2")
+			expectNotes(t, n, "300ms a1", "600ms b2")
 			if len(w.slots) > 0 || len(w.later) > 0 {
 				t.Errorf("%d objects are remembered, %d are deferred", len(w.slots), len(w.later))
 			}
@@ -248,12 +248,12 @@ func TestStatusesAreDeferredWhileBindingsWait(t *testing.T) {
 			for i := range 10 {
 				w.Put(note{name: fmt.Sprint(i), text: "1", written: n})
 			}
-			time.Sleep(150 * time.Millisecond)
+			time.Sleep(400 * time.Millisecond)
 			isBusy.Store(false)
 			time.Sleep(time.Minute)
-			want := []string{"100ms 1"}
+			want := []string{"300ms 1"}
 			for range 9 {
-				want = append(want, "200ms 1")
+				want = append(want, "600ms 1")
 			}
 			expectNotes(t, n, want...)
 		})
@@ -271,7 +271,7 @@ func TestStatusesAreDeferredWhileBindingsWait(t *testing.T) {
 			synctest.Wait()
 			w.PutObserved(note{name: "4", text: "4.2", written: n}, func(error) bool { return false })
 			time.Sleep(time.Minute)
-			expectNotes(t, n, "100ms 3.2", "100ms 0.1", "200ms 1.1", "300ms 2.1", "1.1s 4.2")
+			expectNotes(t, n, "100ms 3.2", "300ms 0.1", "600ms 1.1", "900ms 2.1", "1.1s 4.2")
 		})
 	})
 	t.Run("one that is dropped is not written", func(t *testing.T) {

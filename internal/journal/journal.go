@@ -78,8 +78,8 @@ type record struct {
 	bytes     int
 	number    uint64 // how many were added before it
 
-	next, nextOfJob int32 // newer records
-	previous        int32 // an older record
+	next, nextOfJob, nextOfQueue int32 // newer records
+	previous, previousOfQueue    int32 // older records
 }
 
 const none = int32(-1)
@@ -103,6 +103,7 @@ type Journal struct {
 	oldest, newest int32
 	entries, bytes int
 	jobs           map[cluster.JobID]*jobRecord
+	queues         map[string]int32 // the newest record about a job of each queue
 	added          uint64
 	// pods are the hashes of the pods that records are about, by place: to find those of a pod records need not be read.
 	pods []uint64
@@ -153,7 +154,7 @@ func (t *Tally) count(kind Kind) {
 
 // New returns an empty journal. Each limit must be at least 1.
 func New(limits Limits) *Journal {
-	return &Journal{limits: limits, oldest: none, newest: none, jobs: map[cluster.JobID]*jobRecord{}, elsewhere: map[cluster.JobID][]int32{},
+	return &Journal{limits: limits, oldest: none, newest: none, jobs: map[cluster.JobID]*jobRecord{}, queues: map[string]int32{}, elsewhere: map[cluster.JobID][]int32{},
 		seed: maphash.MakeSeed()}
 }
 
@@ -164,7 +165,7 @@ func (l *Journal) record(at int32) *record { return &l.chunks[at/chunkSize][at%c
 
 // add appends a record, and drops old ones beyond the limits.
 func (l *Journal) add(r record) {
-	r.cycle, r.time, r.next, r.nextOfJob = l.cycle, l.now, none, none
+	r.cycle, r.time, r.next, r.nextOfJob, r.nextOfQueue, r.previousOfQueue = l.cycle, l.now, none, none, none, none
 	l.tally.count(r.kind)
 	r.bytes = recordBytes + len(r.message) + len(r.plan) + sizeOf(r.verdict)
 	j := l.jobs[r.of]
@@ -203,6 +204,10 @@ func (l *Journal) add(r record) {
 	if j.entries++; j.entries == 1 {
 		l.jobs[r.of] = j // its last entry may have been dropped for this one
 	}
+	if newest, isKnown := l.queues[r.queue]; isKnown {
+		l.record(newest).nextOfQueue, r.previousOfQueue = at, newest
+	}
+	l.queues[r.queue] = at
 	r.number = l.added
 	l.added++
 	*l.record(at) = r
@@ -226,6 +231,17 @@ func (l *Journal) drop(at int32) {
 		l.newest = r.previous
 	} else {
 		l.record(r.next).previous = r.previous
+	}
+	if r.previousOfQueue != none {
+		l.record(r.previousOfQueue).nextOfQueue = r.nextOfQueue
+	}
+	switch {
+	case r.nextOfQueue != none:
+		l.record(r.nextOfQueue).previousOfQueue = r.previousOfQueue
+	case r.previousOfQueue != none:
+		l.queues[r.queue] = r.previousOfQueue
+	default:
+		delete(l.queues, r.queue)
 	}
 	j := l.jobs[r.of]
 	j.oldest = r.nextOfJob

@@ -23,10 +23,17 @@ var at = fixture.Birth
 
 // world is a model with jobs in queue q.
 func world(jobs ...string) *model.Cluster {
+	return worldOf(map[string][]string{"q": jobs})
+}
+
+// worldOf is a model with jobs in queues.
+func worldOf(queues map[string][]string) *model.Cluster {
 	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
-	c.Apply(cache.Set{Object: fixture.Queue("q")})
-	for _, name := range jobs {
-		c.Apply(cache.Set{Object: fixture.Group(name, "q", 1)})
+	for queue, jobs := range queues {
+		c.Apply(cache.Set{Object: fixture.Queue(queue)})
+		for _, name := range jobs {
+			c.Apply(cache.Set{Object: fixture.Group(name, queue, 1)})
+		}
 	}
 	c.Settle()
 	return c.Cluster
@@ -200,10 +207,11 @@ func BenchmarkBinds(b *testing.B) {
 	}
 }
 
-// TestTheEntriesOfAJobOrPodAreAllThatNameIt compares them with those among all entries.
-func TestTheEntriesOfAJobOrPodAreAllThatNameIt(t *testing.T) {
+// TestTheEntriesOfAJobPodOrQueueAreAllThatNameIt compares them with those among all entries.
+func TestTheEntriesOfAJobPodOrQueueAreAllThatNameIt(t *testing.T) {
 	names := []string{"a", "b", "c"}
-	c := world(names...)
+	queues := map[string][]string{"q": {"a", "b"}, "r": {"c"}}
+	c := worldOf(queues)
 	rapid.Check(t, func(t *rapid.T) {
 		l := New(Limits{Entries: rapid.IntRange(1, 20).Draw(t, "entries"), PerJob: rapid.IntRange(1, 10).Draw(t, "per job"), Bytes: 1 << 20})
 		name := func(what string) string { return rapid.SampledFrom(names).Draw(t, what) }
@@ -236,6 +244,15 @@ func TestTheEntriesOfAJobOrPodAreAllThatNameIt(t *testing.T) {
 				}
 				if got := l.OfPod(pod, 2); !slices.Equal(got, want[max(len(want)-2, 0):]) {
 					t.Fatalf("the last two of pod %s are %q", pod, lines(got))
+				}
+			}
+			for queue := range queues {
+				want := slices.DeleteFunc(l.All(1000), func(e Entry) bool { return e.Queue != queue })
+				if got := l.OfQueue(queue, 1000); !slices.Equal(got, want) {
+					t.Fatalf("of queue %s there are %q, want %q", queue, lines(got), lines(want))
+				}
+				if got := l.OfQueue(queue, 2); !slices.Equal(got, want[max(len(want)-2, 0):]) {
+					t.Fatalf("the last two of queue %s are %q", queue, lines(got))
 				}
 			}
 		}

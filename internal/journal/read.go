@@ -12,7 +12,7 @@ import (
 
 // All returns the newest entries, at most as many as most, the oldest of them first.
 func (l *Journal) All(most int) []Entry {
-	return l.find(most, func(*record) bool { return true })
+	return l.find(l.newest, most, (*record).before, func(*record) bool { return true })
 }
 
 // OfJob returns the newest entries about a job, at most as many as most, the oldest first. Evictions for the job are
@@ -54,17 +54,26 @@ func (l *Journal) newestOf(found []int32, most int) []Entry {
 
 // OfQueue returns the same about the jobs of a queue itself.
 func (l *Journal) OfQueue(queue string, most int) []Entry {
-	return l.find(most, func(r *record) bool { return r.queue == queue })
+	newest, isKnown := l.queues[queue]
+	if !isKnown {
+		newest = none
+	}
+	return l.find(newest, most, (*record).beforeOfQueue, func(*record) bool { return true })
 }
 
 // Evictions returns the newest evictions, at most as many as most, the oldest first.
 func (l *Journal) Evictions(most int) []Entry {
-	return l.find(most, func(r *record) bool { return r.kind == Evicted })
+	return l.find(l.newest, most, (*record).before, func(r *record) bool { return r.kind == Evicted })
 }
 
-func (l *Journal) find(most int, matches func(*record) bool) []Entry {
+func (r *record) before() int32 { return r.previous }
+
+func (r *record) beforeOfQueue() int32 { return r.previousOfQueue }
+
+// find goes back from a record.
+func (l *Journal) find(from int32, most int, before func(*record) int32, matches func(*record) bool) []Entry {
 	var found []int32
-	for at := l.newest; at != none && len(found) < most; at = l.record(at).previous {
+	for at := from; at != none && len(found) < most; at = before(l.record(at)) {
 		if matches(l.record(at)) {
 			found = append(found, at)
 		}

@@ -55,7 +55,7 @@ func explainUnranked(e *Engine, k *cluster.Class) ([]verdict.NodeReason, []verdi
 		e.view.Follow()
 		a.objects.FollowAll()
 	}
-	if known.Follow(e.cluster, prepare, func(slot int) reason.Reason { return a.judgeShown(e, slot, nodes[slot]) }) {
+	if e.explained.Follow(known, e.cluster, prepare, func(slot int) reason.Reason { return a.judgeShown(e, slot, nodes[slot]) }) {
 		known.Reasons = known.Count(e.area(), e.reasons)
 		isShort := make([]bool, len(a.needs))
 		for i, why := range a.short {

@@ -30,6 +30,9 @@ type Answer struct {
 type Answers struct {
 	kept  []*Answer // the oldest first
 	bytes int
+
+	follows uint64   // counts calls of Follow
+	judged  []uint64 // by slot: the call in which the node was judged last
 }
 
 // Keep returns an answer if it is kept, otherwise a new one about so many nodes that is kept from now on. If they take too much memory, those
@@ -47,8 +50,9 @@ func (k *Answers) Keep(a *Answer, nodes int) *Answer {
 	return a
 }
 
-// Follow judges the nodes again that have changed, after it has called prepare. It reports whether there were any.
-func (a *Answer) Follow(c *model.Cluster, prepare func(), judge func(slot int) reason.Reason) bool {
+// Follow judges the nodes again that have changed, after it has called prepare. It reports whether there were any. Between two questions
+// about one class a node may have changed a hundred times: it is judged once.
+func (k *Answers) Follow(a *Answer, c *model.Cluster, prepare func(), judge func(slot int) reason.Reason) bool {
 	changed, next, ok := c.Changes(a.seen)
 	slots := len(c.BySlot())
 	a.seen = next
@@ -57,7 +61,13 @@ func (a *Answer) Follow(c *model.Cluster, prepare func(), judge func(slot int) r
 		return false
 	case isFollowed:
 		prepare()
+		k.follows++
+		k.judged = append(k.judged, make([]uint64, max(slots-len(k.judged), 0))...)
 		for _, slot := range changed {
+			if k.judged[slot] == k.follows {
+				continue
+			}
+			k.judged[slot] = k.follows
 			a.count(a.Why[slot], -1)
 			a.Why[slot] = judge(int(slot))
 			a.count(a.Why[slot], +1)

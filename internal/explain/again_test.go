@@ -57,7 +57,7 @@ func (a *asker) shift(r *rand.Rand) {
 // What is kept between questions changes no answer: a model that is asked again and again says what a new one says.
 func TestANewModelAnswersTheSame(t *testing.T) {
 	const worlds, steps = 12, 120
-	reasons := map[string]int{}
+	reasons, proposals := map[string]int{}, 0
 	for seed := range uint64(worlds) {
 		a, r := newAsker(t, evicting, fixture.Queue("other")), rand.New(rand.NewPCG(seed, 14))
 		for step := range steps {
@@ -76,6 +76,10 @@ func TestANewModelAnswersTheSame(t *testing.T) {
 				if difference := cmp.Diff(want, got); difference != "" || (err == nil) != (wantErr == nil) {
 					t.Fatalf("world %d, step %d, job %s: %v, %v (-new +asked before):\n%s", seed, step, job, wantErr, err, difference)
 				}
+				if again, _ := a.model().Why(a.Now, job, true); !cmp.Equal(again, got) {
+					t.Fatalf("world %d, step %d, job %s, asked twice (-first +second):\n%s", seed, step, job, cmp.Diff(got, again))
+				}
+				proposals += len(got.Proposals)
 				pod := fixture.Key(job.Name + "-0")
 				gotPod, _ := a.model().Pod(a.Now, pod)
 				wantPod, _ := fresh.Pod(a.Now, pod)
@@ -87,6 +91,9 @@ func TestANewModelAnswersTheSame(t *testing.T) {
 				}
 			}
 		}
+	}
+	if proposals < worlds*steps/10 {
+		t.Errorf("only %d proposals were made", proposals)
 	}
 	for _, reason := range []string{"Insufficient cpu", "Insufficient gpu", "node(s) were unschedulable"} {
 		if reasons[reason] < worlds {

@@ -116,10 +116,11 @@ func BenchmarkAnswersInABacklog(b *testing.B) {
 	a := backlogged(b)
 	m := a.model()
 	for name, ask := range map[string]func() error{
-		"why-of-the-last":  func() error { _, err := m.Why(a.Now, fixture.Key("job-09999"), false); return err },
-		"why-of-the-first": func() error { _, err := m.Why(a.Now, fixture.Key("job-00000"), false); return err },
-		"pod":              func() error { _, err := m.Pod(a.Now, fixture.Key("job-09999-0")); return err },
-		"queue":            func() error { _, err := m.Queue(a.Now, "queue-9"); return err },
+		"why-of-the-last":          func() error { _, err := m.Why(a.Now, fixture.Key("job-09999"), false); return err },
+		"why-with-proposals-again": func() error { _, err := m.Why(a.Now, fixture.Key("job-09999"), true); return err },
+		"why-of-the-first":         func() error { _, err := m.Why(a.Now, fixture.Key("job-00000"), false); return err },
+		"pod":                      func() error { _, err := m.Pod(a.Now, fixture.Key("job-09999-0")); return err },
+		"queue":                    func() error { _, err := m.Queue(a.Now, "queue-9"); return err },
 		"survey": func() error {
 			m.Session(a.Now, func(s *framework.Session) { survey.Of(s, nil) })
 			return nil

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,8 +12,33 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// proposals looks for changes with which a job would start, or says why it does not look.
+// proposed is what was found for a job.
+type proposed struct {
+	at        time.Time
+	proposals []propose.Proposal
+	why       string // none were looked for
+}
+
+// maxProposed limits for how many jobs it is kept, about two kilobytes each.
+const maxProposed = 4096
+
+// proposals looks for changes with which a job would start, or says why it does not look. Users who follow a job ask again and again: while
+// the model stays as it is, nothing is tried twice.
 func (m *Model) proposals(now time.Time, j *cluster.Job, c *Cause) ([]propose.Proposal, string) {
+	kept := known(m).proposed
+	if p, ok := kept[j.ID]; ok && isFresh(p.at, now) {
+		return slices.Clone(p.proposals), p.why
+	}
+	p := proposed{at: now}
+	p.proposals, p.why = m.propose(now, j, c)
+	if len(kept) >= maxProposed {
+		clear(kept)
+	}
+	kept[j.ID] = p
+	return slices.Clone(p.proposals), p.why
+}
+
+func (m *Model) propose(now time.Time, j *cluster.Job, c *Cause) ([]propose.Proposal, string) {
 	of := propose.Job{Job: j, Cluster: m.cluster, Engine: m.outlook, Code: c.Code, Pod: c.Pod, IsRefused: len(c.Nodes) > 0, IsImpossible: c.Never,
 		IsTooLarge: c.Code == TooLargeForAnyNode}
 	for _, s := range c.Short {

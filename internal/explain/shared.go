@@ -15,6 +15,7 @@ type shared struct {
 	session *framework.Session // with open plugins, nil if there is none
 	// suitable counts the nodes that could hold a task of a class if they were empty.
 	suitable map[*cluster.Class]int
+	proposed map[cluster.JobID]proposed
 	largest  []int64 // by resource: the most that a node has, nil until it is asked for
 }
 
@@ -25,15 +26,18 @@ const sessionLife = time.Second
 // known returns what is shared about the model as it is.
 func known(m *Model) *shared {
 	if version := m.cache.Version(); m.shared == nil || m.shared.version != version {
-		m.shared = &shared{version: version, suitable: map[*cluster.Class]int{}}
+		m.shared = &shared{version: version, suitable: map[*cluster.Class]int{}, proposed: map[cluster.JobID]proposed{}}
 	}
 	return m.shared
 }
 
+// isFresh reports whether what was found at a time may still answer a question.
+func isFresh(at, now time.Time) bool { return !now.Before(at) && now.Sub(at) < sessionLife }
+
 // session returns a session about the model as it is, in the open trial.
 func (m *Model) session(now time.Time) *framework.Session {
 	k := known(m)
-	if s := k.session; s != nil && !now.Before(s.Now) && now.Sub(s.Now) < sessionLife {
+	if s := k.session; s != nil && isFresh(s.Now, now) {
 		return s
 	}
 	s := m.open(now)

@@ -104,6 +104,21 @@ func (s teller) explain() error {
 	return nil
 }
 
+// explainAsked adds some Workloads to the report, as a running scheduler explains them.
+func (s teller) explainAsked() error {
+	m, err := s.scheduler.Reader()
+	if err != nil {
+		return err
+	}
+	s.report.Explanations = &Explanations{Jobs: []explain.Job{}, Queues: []explain.Queue{}, Nodes: []explain.Node{}}
+	for _, name := range s.options.Asked {
+		if why, err := explain.WhyWorkload(m, name); err == nil { // one that is gone has its row all the same
+			s.report.Explanations.Workloads = append(s.report.Explanations.Workloads, *why.Queued)
+		}
+	}
+	return nil
+}
+
 func printed(list corev1.ResourceList) map[string]string {
 	texts := make(map[string]string, len(list))
 	for name, quantity := range list {

@@ -33,15 +33,16 @@ import (
 // Options are how a simulation is run.
 type Options struct {
 	SchedulerNames []string
-	Now            time.Time // when it begins; zero: the newest creation time of the input
-	Cycles         int       // how many cycles, if not UntilStable
-	UntilStable    bool      // until two cycles in a row decide nothing
-	MinCycles      int       // the fewest cycles with UntilStable
-	MaxCycles      int       // the most cycles with UntilStable
-	Journal        bool      // add to the report what was decided, and how verdicts changed
-	DefaultQueue   string    // for jobs that name none; that of [cache.Options] if it is empty
-	Explain        bool      // add to the report why jobs wait at the end, and what was decided of them
-	Grace          bool      // pods that are being deleted live out their grace period
+	Now            time.Time              // when it begins; zero: the newest creation time of the input
+	Cycles         int                    // how many cycles, if not UntilStable
+	UntilStable    bool                   // until two cycles in a row decide nothing
+	MinCycles      int                    // the fewest cycles with UntilStable
+	MaxCycles      int                    // the most cycles with UntilStable
+	Journal        bool                   // add to the report what was decided, and how verdicts changed
+	DefaultQueue   string                 // for jobs that name none; that of [cache.Options] if it is empty
+	Explain        bool                   // add to the report why jobs wait at the end, and what was decided of them
+	Asked          []types.NamespacedName // Workloads that the report explains, also without Explain
+	Grace          bool                   // pods that are being deleted live out their grace period
 
 	// Fate says what becomes of an eviction, where that is not the usual; nil: it always is. It is for tests.
 	Fate func(decision.Eviction) Fate
@@ -115,6 +116,11 @@ func Run(input *manifests.Input, policy *framework.Policy, options Options) (*Re
 	}
 	if options.Explain {
 		if err := (teller{s}).explain(); err != nil {
+			return nil, err
+		}
+	}
+	if len(options.Asked) > 0 && !options.Explain {
+		if err := (teller{s}).explainAsked(); err != nil {
 			return nil, err
 		}
 	}

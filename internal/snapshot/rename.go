@@ -107,7 +107,7 @@ func newRenamer(all map[string]any) *renamer {
 			add(owner, "name")
 		}
 		spec, _ := o["spec"].(map[string]any)
-		add(spec, "queue", "parent", "nodeName", "priorityClassName", "cohortName")
+		add(spec, "queue", "parent", "nodeName", "priorityClassName", "cohort", "cohortName", "parentName", "queueName", "clusterQueue")
 		containers, _ := spec["containers"].([]any)
 		for _, c := range containers {
 			add(c, "name", "image")

@@ -25,7 +25,9 @@ import (
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/pkg/apis"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	kueuev1beta1 "hekla.sh/hekla/pkg/apis/kueue/v1beta1"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
 // NewScheme returns the kinds that decisions depend on, with those from which users and controllers make them.
@@ -125,8 +127,29 @@ func encode(o runtime.Object, scheme *runtime.Scheme) ([]byte, error) {
 		for i := range o.Spec.Tasks {
 			clean(&o.Spec.Tasks[i].Template.Spec)
 		}
+	case *batchv1.Job:
+		clean(&o.Spec.Template.Spec)
+	case *v1beta2.Workload:
+		cleanWorkload(o)
 	}
 	return json.Marshal(o)
+}
+
+// cleanWorkload drops what the containers of its pods run, and names each of its nodes in full: the shorter form has beginnings and ends of
+// names, which can be neither hidden nor found.
+func cleanWorkload(w *v1beta2.Workload) {
+	for i := range w.Spec.PodSets {
+		clean(&w.Spec.PodSets[i].Template.Spec)
+	}
+	if w.Status.Admission == nil {
+		return
+	}
+	for i := range w.Status.Admission.PodSetAssignments {
+		p := &w.Status.Admission.PodSetAssignments[i]
+		if nodes, err := settings.Nodes(p.TopologyAssignment); err == nil { // otherwise no node is known of it
+			p.TopologyAssignment = settings.Topology(nodes)
+		}
+	}
 }
 
 // clean drops what containers run.

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/internal/snapshot"
+	"hekla.sh/hekla/pkg/cluster"
 )
 
 // Difference is in what two replays of one snapshot differ.
@@ -18,14 +20,18 @@ type Difference struct {
 	// Before are those that only the first has made, After those that only the second has.
 	Before []journal.Entry `json:"before,omitempty"`
 	After  []journal.Entry `json:"after,omitempty"`
-	// Jobs are those that stand otherwise at the end.
-	Jobs []JobDifference `json:"jobs,omitempty"`
+	// Jobs and Workloads are those that stand otherwise at the end.
+	Jobs      []JobDifference `json:"jobs,omitempty"`
+	Workloads []JobDifference `json:"workloads,omitempty"`
 }
 
 // IsNone reports whether there is no difference.
-func (d *Difference) IsNone() bool { return len(d.Before)+len(d.After)+len(d.Jobs) == 0 }
+func (d *Difference) IsNone() bool {
+	return len(d.Before)+len(d.After)+len(d.Jobs)+len(d.Workloads) == 0
+}
 
-// JobDifference is where a job stands at the end of two replays: its phase, how many pods have a node, and why it waits.
+// JobDifference is where a job stands at the end of two replays: its phase, how many pods have a node, and why it waits; or a Workload: with
+// which flavors it is admitted, or why it waits.
 type JobDifference struct {
 	Job    string `json:"job"`
 	Before string `json:"before"`
@@ -45,7 +51,33 @@ func Compare(before, after *Result) Difference {
 			d.Jobs = append(d.Jobs, JobDifference{Job: j.Job, Before: was, After: is})
 		}
 	}
+	stands := map[string]string{}
+	for i := range after.Workloads {
+		stands[after.Workloads[i].Workload] = standingOf(&after.Workloads[i])
+	}
+	for i := range before.Workloads {
+		name := before.Workloads[i].Workload
+		if was, is := standingOf(&before.Workloads[i]), cmp.Or(stands[name], "gone"); was != is {
+			d.Workloads = append(d.Workloads, JobDifference{Job: name, Before: was, After: is})
+		}
+	}
 	return d
+}
+
+// standingOf says where a Workload stands, without its nodes: these are among the decisions.
+func standingOf(w *simulator.Workload) string {
+	if !w.Admitted {
+		return strings.TrimSpace("waits " + w.Reason)
+	}
+	var flavors []string
+	for _, set := range slices.Sorted(maps.Keys(w.Flavors)) {
+		of := w.Flavors[set]
+		for _, resource := range slices.Sorted(maps.Keys(of)) {
+			flavors = append(flavors, of[resource])
+		}
+	}
+	slices.Sort(flavors)
+	return strings.TrimSpace("admitted by ClusterQueue " + w.ClusterQueue + " with " + strings.Join(slices.Compact(flavors), ", "))
 }
 
 func standing(j simulator.Job) string {
@@ -56,8 +88,12 @@ func standing(j simulator.Job) string {
 	return text
 }
 
-// decided is a decision without its time, and without the plan it belongs to, whose name has the time.
+// decided is a decision without its time, and without the plan it belongs to, whose name has the time. Pods that a controller makes for a
+// Workload after the snapshot have names that are not known before, so their bindings are told apart by Workload and node.
 func decided(e journal.Entry) string {
+	if _, name, _ := strings.Cut(e.Job, "/"); e.Kind == journal.Bound && cluster.IsWorkload(cluster.JobID{Name: name}) {
+		e.Pod = ""
+	}
 	return strings.Join([]string{string(e.Kind), e.Job, e.Queue, e.Pod, e.Node, e.For, e.Action, e.Rule}, "|")
 }
 

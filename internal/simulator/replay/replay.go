@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/simulator"
@@ -27,10 +30,12 @@ type Options struct {
 	// Configuration replaces that of the snapshot, unless it is nil. Place names it in messages.
 	Configuration []byte
 	Place         string
-	// Queues replace those of the same name, or are added.
-	Queues []*schedulingv1beta1.Queue
+	// Changes replace the objects of the same kind and name, as far as users write them, or are added.
+	Changes []client.Object
 	// Cycles is the most cycles, [DefaultCycles] if it is 0. A replay ends when two cycles in a row decide nothing.
 	Cycles int
+
+	asked []types.NamespacedName // Workloads that are explained
 }
 
 // Result is what a replay has decided.
@@ -40,8 +45,11 @@ type Result struct {
 	Rested bool `json:"rested"`
 	// Decisions are in their order. Cycles count from 1.
 	Decisions []journal.Entry `json:"decisions"`
-	// Jobs are where jobs stand at the end.
-	Jobs []simulator.Job `json:"jobs"`
+	// Jobs and Workloads are where they stand at the end.
+	Jobs      []simulator.Job      `json:"jobs"`
+	Workloads []simulator.Workload `json:"workloads,omitempty"`
+	report    *simulator.Report
+
 	// LeftOut is what the replay does not take into account, Notices what in the configuration has no effect.
 	LeftOut []string `json:"leftOut,omitempty"`
 	Notices []string `json:"notices,omitempty"`
@@ -71,7 +79,10 @@ func Run(s *snapshot.Snapshot, o Options) (*Result, error) {
 	for _, notice := range configuration.Notices {
 		answer.Notices = append(answer.Notices, place+", "+notice.String())
 	}
-	objects := answer.take(s, o.Queues)
+	objects, err := answer.take(s, o.Changes)
+	if err != nil {
+		return nil, err
+	}
 	input, err := manifests.New(objects...)
 	if err != nil {
 		return nil, err
@@ -81,11 +92,12 @@ func Run(s *snapshot.Snapshot, o Options) (*Result, error) {
 		most = DefaultCycles
 	}
 	report, err := simulator.Run(input, policy, simulator.Options{SchedulerNames: s.SchedulerNames, DefaultQueue: s.DefaultQueue, Now: s.Taken, UntilStable: true, MaxCycles: most,
-		Grace: true, Journal: true})
+		Grace: true, Journal: true, Asked: o.asked})
 	if err != nil && !errors.Is(err, simulator.ErrNotStable) {
 		return nil, err
 	}
-	answer.Cycles, answer.Rested, answer.Jobs = report.Cycles, report.Stable, report.Jobs
+	answer.report = report
+	answer.Cycles, answer.Rested, answer.Jobs, answer.Workloads = report.Cycles, report.Stable, report.Jobs, report.Workloads
 	for _, e := range report.Journal {
 		if isDecision(e) {
 			answer.Decisions = append(answer.Decisions, e)
@@ -94,37 +106,60 @@ func Run(s *snapshot.Snapshot, o Options) (*Result, error) {
 	return answer, nil
 }
 
-// take returns the objects that a simulation knows, with the queues replaced, and notes what is left out.
-func (r *Result) take(s *snapshot.Snapshot, queues []*schedulingv1beta1.Queue) []runtime.Object {
+// take returns the objects of a snapshot with the changes, and notes what is left out.
+func (r *Result) take(s *snapshot.Snapshot, changes []client.Object) ([]runtime.Object, error) {
 	var objects []runtime.Object
-	leftOut := map[string]int{}
-	for _, o := range s.Objects {
-		if kind := o.GetObjectKind().GroupVersionKind(); kind.Group == v1beta2.SchemeGroupVersion.Group {
-			leftOut[kind.Kind]++
+	changed := map[string]client.Object{}
+	for _, c := range changes {
+		if changed[nameOf(c)] != nil {
+			return nil, fmt.Errorf("%s is given twice", nameOf(c))
+		}
+		changed[nameOf(c)] = c
+	}
+	for _, one := range s.Objects {
+		if o, ok := one.(client.Object); ok && changed[nameOf(o)] != nil {
+			one = over(o, changed[nameOf(o)])
+			delete(changed, nameOf(o))
+		}
+		objects = append(objects, one)
+	}
+	for _, c := range changes {
+		if changed[nameOf(c)] == nil {
 			continue
 		}
-		if q, ok := o.(*schedulingv1beta1.Queue); ok {
-			if i := slices.IndexFunc(queues, func(other *schedulingv1beta1.Queue) bool { return other.Name == q.Name }); i >= 0 {
-				changed := q.DeepCopy()
-				changed.Labels, changed.Annotations, changed.Spec = queues[i].Labels, queues[i].Annotations, queues[i].Spec
-				changed.Generation++
-				o, queues = changed, slices.Delete(slices.Clone(queues), i, i+1)
-			}
-		}
-		objects = append(objects, o)
-	}
-	for _, q := range queues {
-		added := q.DeepCopy()
-		added.CreationTimestamp = metav1.NewTime(s.Taken.Truncate(time.Second))
+		added := c.DeepCopyObject().(client.Object)
+		added.SetCreationTimestamp(metav1.NewTime(s.Taken.Truncate(time.Second)))
 		objects = append(objects, added)
-	}
-	for _, kind := range []string{"ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "AdmissionCheck", "Workload"} {
-		if count := leftOut[kind]; count > 0 {
-			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%d objects of kind %s: a replay decides no quotas of kueue.x-k8s.io", count, kind))
-		}
 	}
 	if s.OpensQueueGates {
 		r.LeftOut = append(r.LeftOut, "scheduling gates of queue admission: a replay opens none")
 	}
-	return objects
+	return objects, nil
+}
+
+// nameOf names an object with its Go type, which the versions of its API share.
+func nameOf(o client.Object) string {
+	return fmt.Sprintf("%s %s", strings.TrimPrefix(fmt.Sprintf("%T", o), "*"), client.ObjectKeyFromObject(o))
+}
+
+// over is what an object becomes when a user writes another of its name: the rest of it, such as its status and its age, stays.
+func over(was, written client.Object) client.Object {
+	next := written.DeepCopyObject().(client.Object)
+	next.SetUID(was.GetUID())
+	next.SetCreationTimestamp(was.GetCreationTimestamp())
+	next.SetResourceVersion(was.GetResourceVersion())
+	next.SetGeneration(was.GetGeneration() + 1)
+	switch next := next.(type) {
+	case *schedulingv1beta1.Queue:
+		next.Status = was.(*schedulingv1beta1.Queue).Status
+	case *v1beta2.ClusterQueue:
+		next.Status = was.(*v1beta2.ClusterQueue).Status
+	case *v1beta2.LocalQueue:
+		next.Status = was.(*v1beta2.LocalQueue).Status
+	case *v1beta2.Cohort:
+		next.Status = was.(*v1beta2.Cohort).Status
+	case *v1beta2.Workload:
+		next.Status = was.(*v1beta2.Workload).Status
+	}
+	return next
 }

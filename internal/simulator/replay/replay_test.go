@@ -6,13 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/simulator/replay"
 	"hekla.sh/hekla/internal/snapshot"
-	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
@@ -117,7 +116,7 @@ func TestAReplayShowsWhatAnotherQueueDecides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := replay.Run(s, replay.Options{Queues: []*schedulingv1beta1.Queue{queue("cpu=2"), fixture.Queue("new")}})
+	after, err := replay.Run(s, replay.Options{Changes: []client.Object{queue("cpu=2"), fixture.Queue("new")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,11 +145,13 @@ func TestDecisionsOfTheClusterAreCheckedAgainstAReplay(t *testing.T) {
 
 func TestWhatAReplayDoesNotKnowIsNamed(t *testing.T) {
 	l := loop.New(t, evicting)
-	s := taken(t, l, evicting, fixture.Queue("default"), &v1beta2.ClusterQueue{}, &v1beta2.Workload{}, &corev1.Node{})
+	s := taken(t, l, evicting, fixture.Queue("default"))
 	s.OpensQueueGates = true
-	s.Objects = s.Objects[:3] // a node without a name is another matter
 	r, err := replay.Run(s, replay.Options{})
-	if err != nil || len(r.LeftOut) != 3 || !strings.Contains(r.LeftOut[0], "1 objects of kind ClusterQueue") {
+	if err != nil || len(r.LeftOut) != 1 || !strings.Contains(r.LeftOut[0], "scheduling gates") {
 		t.Errorf("left out is %q, %v", r.LeftOut, err)
+	}
+	if _, err := replay.Run(s, replay.Options{Changes: []client.Object{fixture.Queue("q"), fixture.Queue("q")}}); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("a queue given twice: %v", err)
 	}
 }

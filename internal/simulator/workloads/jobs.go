@@ -158,8 +158,19 @@ func (j *job) start(c *Controllers, w *v1beta2.Workload, infos []integration.Inf
 	case j.volcano != nil:
 		return j.startVolcano(c, infos)
 	}
+	return c.startAlone(w, infos, have)
+}
+
+// startAlone makes the pods of a Workload that is given without its job, beside those that are given.
+func (c *Controllers) startAlone(w *v1beta2.Workload, infos []integration.Info, have []*corev1.Pod) (starts bool, err error) {
 	for i := range infos {
-		for index := range infos[i].Count {
+		lacks := infos[i].Count
+		for _, pod := range have {
+			if pod.Labels[v1beta2.PodSetLabel] == infos[i].Name {
+				lacks--
+			}
+		}
+		for index := int32(0); lacks > 0; index++ {
 			pod := &corev1.Pod{}
 			template := w.Spec.PodSets[i].Template.DeepCopy()
 			if err := integration.Apply(template, &infos[i]); err != nil {
@@ -168,7 +179,10 @@ func (j *job) start(c *Controllers, w *v1beta2.Workload, infos []integration.Inf
 			pod.ObjectMeta, pod.Spec = template.ObjectMeta, template.Spec
 			pod.Namespace, pod.Name = w.Namespace, fmt.Sprintf("%s-%s-%d", w.Name, infos[i].Name, index)
 			c.takeOver(&pod.Spec)
-			starts = c.Cluster.MakePod(pod) || starts
+			if c.Cluster.MakePod(pod) {
+				starts = true
+				lacks--
+			}
 		}
 	}
 	return starts, nil

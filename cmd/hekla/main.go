@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"hekla.sh/hekla/internal/cli"
 )
 
 func main() {
@@ -19,7 +21,7 @@ func main() {
 	defer stop()
 	program, called := newProgram(os.Args, genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
 	if err := program.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", called, err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", called, cli.Explain(err))
 		os.Exit(exitCode(err))
 	}
 }

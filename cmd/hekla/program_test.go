@@ -56,6 +56,13 @@ func TestAnyOtherNameIsHekla(t *testing.T) {
 	}
 }
 
+func TestAnUnknownCommandNamesTheListOfCommands(t *testing.T) {
+	_, _, err := start(t, "hekla", "wyh")
+	if err == nil || !strings.HasSuffix(cli.Explain(err).Error(), "\nhekla --help lists the commands") || !strings.Contains(cli.Explain(err).Error(), "\twhy") {
+		t.Errorf("%v", cli.Explain(err))
+	}
+}
+
 func TestErrorsOfUsageEndInTheCommandThatHelps(t *testing.T) {
 	for help, arguments := range map[string][]string{
 		"hekla why job --help": {"hekla", "why", "job"}, "hekla why --help": {"hekla", "why", "jobb", "x"}, "hekla diag --help": {"hekla", "diag", "--gnag"},

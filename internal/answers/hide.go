@@ -216,6 +216,11 @@ func hideDiagnosis(answer *diagnosis.Diagnosis, v *veil) {
 			}
 		}
 	}
+	for i := range answer.ClusterQueues {
+		if o := answer.ClusterQueues[i].Oldest; o != nil {
+			v.name(&o.Workload)
+		}
+	}
 	for i := range answer.Room.Waiting {
 		v.name(&answer.Room.Waiting[i].Like)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -21,4 +22,14 @@ func PointToHelp(command *cobra.Command) {
 	for _, below := range command.Commands() {
 		PointToHelp(below)
 	}
+}
+
+// Explain adds to the error that there is no such command where the commands are listed: cobra finds that out before anything is run.
+func Explain(err error) error {
+	text := err.Error()
+	if !strings.HasPrefix(text, "unknown command ") || strings.Contains(text, "--help") {
+		return err
+	}
+	_, program, _ := strings.Cut(strings.SplitN(text, "\n", 2)[0], " for ")
+	return fmt.Errorf("%s\n%s --help lists the commands", strings.TrimRight(text, "\n"), strings.Trim(program, `"`))
 }

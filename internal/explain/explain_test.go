@@ -79,6 +79,8 @@ func TestAJobSaysWhichQueueBoundsItAndByHowMuch(t *testing.T) {
 		want := explain.Bound{Queue: "q", Resource: "cpu", Limit: "capability", May: "4", Holds: "3", Needed: "3", Exceeds: "2"}
 		if j := a.job("g"); !slices.Contains(j.Bounds, want) {
 			t.Errorf("the bounds are %+v, want %+v", j.Bounds, want)
+		} else if j.Phase == "Pending" && slices.ContainsFunc(j.Bounds, func(b explain.Bound) bool { return b.Limit == "deserved" }) {
+			t.Errorf("what is deserved does not bound a job that waits for admission: %+v", j.Bounds)
 		}
 		q, err := a.model().Queue(a.Now, "q")
 		if err != nil || q.Holds["cpu"] != "3" || q.Capability["cpu"] != "4" || q.Jobs.Admitted+q.Jobs.Pending != 1 || q.Jobs.Running != 1 ||

@@ -89,7 +89,7 @@ func (m *Model) bounds(s *framework.Session, j *cluster.Job) []Bound {
 					Holds: resources.Format(name, holds), Needed: resources.Format(name, need), Exceeds: resources.Format(name, holds+need-may)})
 			}
 			say("capability", q.Capability.Value(d))
-			if hasShare {
+			if hasShare && !j.IsPendingAdmission() { // until it is admitted, its requests do not count for what is deserved
 				say("deserved", share.Deserved.Value(d))
 			}
 		}

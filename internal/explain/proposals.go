@@ -30,7 +30,7 @@ func (m *Model) proposals(now time.Time, j *cluster.Job, c *Cause) ([]propose.Pr
 		return slices.Clone(p.proposals), p.why
 	}
 	p := proposed{at: now}
-	p.proposals, p.why = m.propose(now, j, c)
+	p.proposals, p.why = lookForProposals(m, now, j, c)
 	if len(kept) >= maxProposed {
 		clear(kept)
 	}
@@ -38,7 +38,7 @@ func (m *Model) proposals(now time.Time, j *cluster.Job, c *Cause) ([]propose.Pr
 	return slices.Clone(p.proposals), p.why
 }
 
-func (m *Model) propose(now time.Time, j *cluster.Job, c *Cause) ([]propose.Proposal, string) {
+func lookForProposals(m *Model, now time.Time, j *cluster.Job, c *Cause) ([]propose.Proposal, string) {
 	of := propose.Job{Job: j, Cluster: m.cluster, Engine: m.outlook, Code: c.Code, Pod: c.Pod, IsRefused: len(c.Nodes) > 0, IsImpossible: c.Never,
 		IsTooLarge: c.Code == TooLargeForAnyNode}
 	for _, s := range c.Short {

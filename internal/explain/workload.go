@@ -24,6 +24,11 @@ func Workloads(m *Model) []queued.Workload {
 	return all
 }
 
+// ClusterQueues surveys those of kueue.x-k8s.io, by name.
+func ClusterQueues(m *Model) []queued.ClusterQueue {
+	return queued.Queues(m.cluster.Resources, m.cache.Workloads.Reader)
+}
+
 // WhyWorkload says why a Workload waits, in the form of the answer about a job.
 func WhyWorkload(m *Model, key types.NamespacedName) (Why, error) {
 	e := m.cache.Workloads.Find(key)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/pkg/framework"
@@ -14,6 +15,8 @@ import (
 type SurveyStory struct {
 	Survey    survey.Survey
 	Evictions []journal.Entry
+	// ClusterQueues are those of kueue.x-k8s.io.
+	ClusterQueues []queued.ClusterQueue
 }
 
 // maxEvictions is the number of evictions in a survey.
@@ -22,7 +25,7 @@ const maxEvictions = 20
 // Survey describes the whole cluster, and says how many of some gangs could start now.
 func (q *Questions) Survey(ctx context.Context, gangs []survey.Gang) (SurveyStory, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (SurveyStory, error) {
-		answer := SurveyStory{Evictions: s.journal.Evictions(maxEvictions)}
+		answer := SurveyStory{Evictions: s.journal.Evictions(maxEvictions), ClusterQueues: explain.ClusterQueues(m)}
 		m.Session(now, func(session *framework.Session) { answer.Survey = survey.Of(session, gangs) })
 		return answer, nil
 	})

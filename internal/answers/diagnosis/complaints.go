@@ -57,6 +57,11 @@ func (d *Diagnosis) Complain() {
 			say("hekla queue create "+q.Queue, "%d jobs name queue %s, which does not exist", q.Jobs, q.Queue)
 		}
 	}
+	for i := range d.ClusterQueues {
+		if q := &d.ClusterQueues[i]; q.Inactive != "" && q.Pending > 0 {
+			say("kubectl describe clusterqueues.kueue.x-k8s.io "+q.ClusterQueue, "ClusterQueue %s admits nothing, and %d Workloads wait for it: it %s", q.ClusterQueue, q.Pending, q.Inactive)
+		}
+	}
 	if d.Cycles.Longest > longCycle {
 		say("hekla diag -o yaml", "a cycle of the latest %d took %.1f s", len(d.Cycles.Recent), d.Cycles.Longest/1000)
 	}

@@ -6,16 +6,20 @@ import (
 	"hekla.sh/hekla/internal/edge"
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/edge/intake"
+	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
 )
 
 // Diagnosis is how a scheduler is.
 type Diagnosis struct {
-	Time      time.Time        `json:"time"`
-	Scheduler Scheduler        `json:"scheduler"`
-	Cycles    Cycles           `json:"cycles"`
-	Queues    []survey.Line    `json:"queues"`
+	Time      time.Time     `json:"time"`
+	Scheduler Scheduler     `json:"scheduler"`
+	Cycles    Cycles        `json:"cycles"`
+	Queues    []survey.Line `json:"queues"`
+	// ClusterQueues are those of kueue.x-k8s.io.
+	ClusterQueues []queued.ClusterQueue `json:"clusterQueues,omitempty"`
+
 	Room      survey.Room      `json:"room"`
 	Evictions []journal.Entry  `json:"evictions,omitempty"` // the latest, the oldest first
 	Inbox     intake.Stats     `json:"inbox"`

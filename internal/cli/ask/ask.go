@@ -39,7 +39,7 @@ func (a *asker) notServed(err error) error {
 // checkFormat is an error if answers cannot be printed like this.
 func (a *asker) checkFormat() error {
 	if a.format != "" && a.format != "json" && a.format != "yaml" {
-		return fmt.Errorf("--output=%s: it must be json or yaml", a.format)
+		return fmt.Errorf("--output=%s: it must be json or yaml; -o json | jq .answer has every field", a.format)
 	}
 	return nil
 }

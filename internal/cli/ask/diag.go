@@ -20,6 +20,7 @@ import (
 	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/cli/session"
 	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/explain/survey"
 )
 
@@ -78,6 +79,7 @@ func (p *printer) diagnosis(w io.Writer, d *diagnosis.Diagnosis) {
 	p.complaints(w, d)
 	p.cycles(w, &d.Cycles, age)
 	p.queues(w, d.Queues, age)
+	p.clusterQueues(w, d.ClusterQueues, age)
 	p.writes(w, d)
 	p.room(w, &d.Room)
 	if len(d.Evictions) > 0 {
@@ -150,6 +152,69 @@ func (p *printer) queues(w io.Writer, lines []survey.Line, age func(time.Time) s
 	if left := len(busy) - maxQueueLines; left > 0 {
 		fmt.Fprintf(w, "  and %d others\n", left)
 	}
+}
+
+// clusterQueues lists them, those in which a Workload waits longest first.
+func (p *printer) clusterQueues(w io.Writer, all []queued.ClusterQueue, age func(time.Time) string) {
+	if len(all) == 0 {
+		return
+	}
+	pending, holding := 0, 0
+	for i := range all {
+		pending, holding = pending+all[i].Pending, holding+all[i].Holding
+	}
+	fmt.Fprintf(w, "ClusterQueues: %d, in which %d Workloads wait and %d hold quota\n", len(all), pending, holding)
+	lines := slices.Clone(all)
+	slices.SortStableFunc(lines, func(a, b queued.ClusterQueue) int {
+		switch {
+		case a.Oldest != nil && b.Oldest != nil:
+			return a.Oldest.Since.Compare(b.Oldest.Since)
+		case a.Oldest != nil:
+			return -1
+		case b.Oldest != nil:
+			return 1
+		}
+		return 0
+	})
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "  ClusterQueue\tState\tWait\tAdmitted\tOldest\tWaits for\tIts reason\tUsed of its quota")
+	for i := range lines[:min(len(lines), maxQueueLines)] {
+		q := &lines[i]
+		state, oldest, waits, reason := "Active", "-", "-", "-"
+		if q.Inactive != "" {
+			state = "Inactive"
+		}
+		if o := q.Oldest; o != nil {
+			oldest, waits, reason = o.Workload, age(o.Since), cmp.Or(o.Reason, "-")
+		}
+		_, _ = fmt.Fprintf(t, "  %s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", q.ClusterQueue, state, q.Pending, q.Admitted, oldest, waits, reason, usedOf(q.Quotas))
+	}
+	_ = t.Flush()
+	if left := len(lines) - maxQueueLines; left > 0 {
+		fmt.Fprintf(w, "  and %d others\n", left)
+	}
+}
+
+// maxQuotas is how many quotas of a ClusterQueue one line has.
+const maxQuotas = 3
+
+// usedOf says what is used of quotas, of those that are used first.
+func usedOf(quotas []queued.Quota) string {
+	var parts []string
+	for _, q := range quotas {
+		if q.Used == "0" {
+			continue
+		}
+		part := fmt.Sprintf("%s/%s %s of %s", q.Used, q.Nominal, q.Resource, q.Flavor)
+		if q.Borrowed != "" {
+			part += ", " + q.Borrowed + " borrowed"
+		}
+		parts = append(parts, part)
+	}
+	if more := len(parts) - maxQuotas; more > 0 {
+		parts = append(parts[:maxQuotas], fmt.Sprintf("and %d more", more))
+	}
+	return cmp.Or(strings.Join(parts, "; "), "nothing")
 }
 
 func (p *printer) writes(w io.Writer, d *diagnosis.Diagnosis) {

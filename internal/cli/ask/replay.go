@@ -15,8 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -298,19 +296,6 @@ func (a *asker) addJobs(ctx context.Context, snap *snapshot.Snapshot) error {
 	return nil
 }
 
-// queuesOf reads Queues of a file.
-func queuesOf(objects []*unstructured.Unstructured) ([]*scheduling.Queue, error) {
-	var all []*scheduling.Queue
-	for _, object := range objects {
-		q := &scheduling.Queue{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, q); err != nil {
-			return nil, fmt.Errorf("queue %s: %w", object.GetName(), err)
-		}
-		all = append(all, q)
-	}
-	return all, nil
-}
-
 // maxDecisionLines is the longest list of decisions in a text; -o json has all.
 const maxDecisionLines = 40
 
@@ -324,6 +309,15 @@ func (p *printer) replayed(w io.Writer, r *replay.Result) {
 		}
 	}
 	fmt.Fprintf(w, "%d of %d jobs wait at the end\n", waiting, len(r.Jobs))
+	waiting = 0
+	for i := range r.Workloads {
+		if !r.Workloads[i].Admitted && r.Workloads[i].Reason != "" {
+			waiting++
+		}
+	}
+	if len(r.Workloads) > 0 {
+		fmt.Fprintf(w, "%d of %d Workloads wait at the end\n", waiting, len(r.Workloads))
+	}
 	fmt.Fprintf(w, "Next: %s replay FILE --config new.yaml\n", p.program)
 }
 
@@ -357,6 +351,9 @@ func sentence(e journal.Entry) string {
 		}
 		return "admit job " + e.Job + " in queue " + e.Queue
 	case journal.SentBack:
+		if _, name, isWorkload := strings.Cut(e.Job, "/workload/"); isWorkload {
+			return strings.TrimSuffix("evict Workload "+strings.TrimSuffix(e.Job, "workload/"+name)+name+": "+e.Message, ": ")
+		}
 		return strings.TrimSuffix("send job "+e.Job+" back to wait for admission: "+e.Message, ": ")
 	case journal.PlanCancelled:
 		return "cancel the plan of job " + e.Job + ": " + e.Message
@@ -376,6 +373,14 @@ func (p *printer) difference(w io.Writer, d *replay.Difference, before, after *r
 	p.decisions(w, "+ ", d.After)
 	for _, j := range d.Jobs[:min(len(d.Jobs), maxDecisionLines)] {
 		fmt.Fprintf(w, "  job %s at the end: %s instead of %s\n", j.Job, j.After, j.Before)
+	}
+	for _, x := range d.Workloads[:min(len(d.Workloads), maxDecisionLines)] {
+		fmt.Fprintf(w, "  Workload %s at the end: %s instead of %s\n", x.Job, x.After, x.Before)
+	}
+	if len(d.Jobs) == 0 && len(d.Workloads) > 0 {
+		namespace, name, _ := strings.Cut(d.Workloads[0].Job, "/")
+		fmt.Fprintf(w, "Next: %s why workload %s -n %s\n", p.program, name, namespace)
+		return
 	}
 	if len(d.Jobs) > 0 {
 		namespace, job, _ := strings.Cut(d.Jobs[0].Job, "/")

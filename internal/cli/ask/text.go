@@ -62,7 +62,7 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 			block(w, "Starts", a.ETA.Message)
 		}
 		p.cause(w, c)
-		if a.Queued != nil {
+		if a.Queued != nil && c.Code != explain.WorkloadsOff { // no quota is looked at
 			p.queued(w, a.Queued)
 		}
 		for _, b := range a.Job.Bounds {

@@ -19,6 +19,7 @@ import (
 	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/simulator/replay"
+	"hekla.sh/hekla/internal/snapshot"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -31,13 +32,16 @@ func newTryCommand(s *session.Session) *cobra.Command {
 		Use: "try", Short: "Say what would happen if a job were submitted, or a queue or the configuration changed, without changing anything", Args: cobra.NoArgs,
 		Long: `With a file of Jobs: where each would be placed, whom it would evict, what it would wait for, if it were submitted now.
 
-With a file of Queues, or with --config: which decisions would differ. A snapshot of the scheduler is run twice on this machine, as it is and with the
-change. The scheduler only writes the snapshot. Plugins that are compiled into a scheduler of your own are not known here.`,
+With a file of Workloads, or of Jobs in a LocalQueue (of Kubernetes or of Volcano): whether each would be admitted, whom it would evict, what it would
+wait for. A snapshot of the scheduler is run on this machine with it.
+
+With a file of Queues, ClusterQueues, LocalQueues, Cohorts or ResourceFlavors, or with --config: which decisions would differ. A snapshot of the
+scheduler is run twice on this machine, as it is and with the change. The scheduler only writes the snapshot. Plugins that are compiled into a scheduler of your own are not known here.`,
 		Example: "  # Where would it be placed, whom would it evict, what would it wait for?\n  hekla try -f job.yaml\n" +
-			"  # Which decisions would differ?\n  hekla try --config new.yaml\n  hekla try -f queue.yaml",
+			"  # Which decisions would differ?\n  hekla try --config new.yaml\n  hekla try -f queue.yaml\n  hekla try -f clusterqueue.yaml",
 		RunE: func(command *cobra.Command, _ []string) error {
 			if file == "" && f.config == "" {
-				return fmt.Errorf("try what? Give a file with Jobs or Queues with --filename, or another configuration with --config")
+				return fmt.Errorf("try what? Give a file with Jobs, Workloads or queues with --filename, or another configuration with --config")
 			}
 			a, err := newAsker(s, f.format)
 			if err != nil {
@@ -45,27 +49,17 @@ change. The scheduler only writes the snapshot. Plugins that are compiled into a
 			}
 			var objects []*unstructured.Unstructured
 			if file != "" {
-				if objects, err = s.ReadObjects(file, session.JobKind, session.QueueKind); err != nil {
+				if objects, err = s.ReadObjects(file, slices.Concat(submittedKinds, changedKinds)...); err != nil {
 					return err
 				}
 			}
-			isQueue := func(o *unstructured.Unstructured) bool { return o.GroupVersionKind() == session.QueueKind }
-			if f.config != "" || slices.ContainsFunc(objects, isQueue) {
+			if f.config != "" || slices.ContainsFunc(objects, isChange) {
 				return a.tryChange(command.Context(), f, file, objects)
 			}
-			for _, object := range objects {
-				job := &batch.Job{}
-				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, job); err != nil {
-					return fmt.Errorf("%s: %w", file, err)
-				}
-				if err := try(command.Context(), a, job); err != nil {
-					return err
-				}
-			}
-			return nil
+			return a.tryJobs(command.Context(), f, file, objects)
 		},
 	}
-	command.Flags().StringVarP(&file, "filename", "f", "", "file with Jobs, or with Queues as they would be, - for the standard input")
+	command.Flags().StringVarP(&file, "filename", "f", "", "file with Jobs or Workloads, or with queues as they would be, - for the standard input")
 	command.Flags().StringVar(&f.config, "config", "", "file with another configuration")
 	command.Flags().IntVar(&f.cycles, "cycles", replay.DefaultCycles, "the most cycles of a changed queue or configuration; it ends when two in a row decide nothing")
 	command.Flags().StringVarP(&f.format, "output", "o", "", "format of the whole answer: json, yaml")
@@ -78,21 +72,52 @@ change. The scheduler only writes the snapshot. Plugins that are compiled into a
 
 // tryChange says which decisions would differ with other queues or another configuration.
 func (a *asker) tryChange(ctx context.Context, f *replayFlags, file string, objects []*unstructured.Unstructured) error {
-	if slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return o.GroupVersionKind() != session.QueueKind }) {
-		return fmt.Errorf("%s has Jobs, which are tried by themselves, without Queues and --config", file)
+	if slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return !isChange(o) }) {
+		return fmt.Errorf("%s has Jobs or Workloads, which are tried by themselves, without queues and --config; put them into a file of their own", file)
 	}
 	options, err := f.options()
 	if err != nil {
 		return err
 	}
-	if options.Queues, err = queuesOf(objects); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	for _, o := range objects {
+		changed, err := typed(o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		options.Changes = append(options.Changes, changed)
 	}
 	snap, err := a.live(ctx)
 	if err != nil {
 		return err
 	}
 	return a.shadow(snap, options)
+}
+
+// tryJobs asks about each job, or runs a snapshot with it if it has a Workload.
+func (a *asker) tryJobs(ctx context.Context, f *replayFlags, file string, objects []*unstructured.Unstructured) error {
+	var snap *snapshot.Snapshot
+	for _, o := range objects {
+		if hasWorkload(o) {
+			if snap == nil {
+				var err error
+				if snap, err = a.live(ctx); err != nil {
+					return err
+				}
+			}
+			if err := a.tryQueued(ctx, f, file, snap, o); err != nil {
+				return err
+			}
+			continue
+		}
+		job := &batch.Job{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, job); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if err := try(ctx, a, job); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // try asks about one job.

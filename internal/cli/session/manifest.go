@@ -77,6 +77,9 @@ func (s *Session) readObject(document []byte, kinds []schema.GroupVersionKind) (
 	return object, s.adopt(object, kinds)
 }
 
+// clusterKinds are of no namespace.
+var clusterKinds = []string{QueueKind.Kind, "ClusterQueue", "Cohort", "ResourceFlavor"}
+
 // adopt checks that an object of a file is of a kind that is meant, and has the namespace that is meant.
 func (s *Session) adopt(object *unstructured.Unstructured, kinds []schema.GroupVersionKind) error {
 	found, kind := object.GroupVersionKind(), kinds[0]
@@ -87,8 +90,8 @@ func (s *Session) adopt(object *unstructured.Unstructured, kinds []schema.GroupV
 		return fmt.Errorf("this is a %s of %s, and a %s of %s is needed; kubectl apply -f takes any kind",
 			found.Kind, found.GroupVersion(), kind.Kind, kind.GroupVersion())
 	}
-	if found.Kind == QueueKind.Kind {
-		return nil // it is of no namespace
+	if slices.Contains(clusterKinds, found.Kind) {
+		return nil
 	}
 	switch written := object.GetNamespace(); {
 	case written == "":

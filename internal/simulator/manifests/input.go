@@ -85,11 +85,20 @@ func New(objects ...runtime.Object) (*Input, error) {
 	in := newInput()
 	for _, o := range objects {
 		if err := in.add(object{Object: o.DeepCopyObject(), place: fmt.Sprintf("%T", o)}); err != nil {
-			return nil, fmt.Errorf("%T: %w", o, err)
+			return nil, fmt.Errorf("%s: %w", said(o), err)
 		}
 	}
 	in.complete()
 	return in, nil
+}
+
+// said names an object for messages.
+func said(o runtime.Object) string {
+	kind := o.GetObjectKind().GroupVersionKind().Kind
+	if accessor, err := meta.Accessor(o); err == nil && kind != "" {
+		return kind + " " + accessor.GetName()
+	}
+	return fmt.Sprintf("%T", o)
 }
 
 // ReadObjects reads objects as [Read] does, each with what the API server would fill in.

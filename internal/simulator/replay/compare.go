@@ -30,8 +30,8 @@ func (d *Difference) IsNone() bool {
 	return len(d.Before)+len(d.After)+len(d.Jobs)+len(d.Workloads) == 0
 }
 
-// JobDifference is where a job stands at the end of two replays: its phase, how many pods have a node, and why it waits; or a Workload: with
-// which flavors it is admitted, or why it waits.
+// JobDifference is where a job stands at the end of two replays: its phase, how many pods have a node, and why it waits. Of a Workload it is
+// with which flavors it is admitted, or why it waits.
 type JobDifference struct {
 	Job    string `json:"job"`
 	Before string `json:"before"`

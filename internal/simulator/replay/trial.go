@@ -54,7 +54,8 @@ func Try(s *snapshot.Snapshot, o Options, submitted client.Object) (*Trial, erro
 	t := &Trial{Workload: name.String(), Cycles: r.Cycles, Rested: r.Rested, LeftOut: r.LeftOut}
 	at := slices.IndexFunc(r.Workloads, func(w simulator.Workload) bool { return w.Workload == t.Workload })
 	if at < 0 {
-		return nil, fmt.Errorf("no Workload is made for it: it needs the label %s, and the configuration the action admit and the plugin cohorts", v1beta2.QueueNameLabel)
+		return nil, fmt.Errorf("no Workload is made for it: it needs the label %s with a LocalQueue, which hekla list localqueue -n %s lists, and the configuration needs the action admit and the plugin cohorts",
+			v1beta2.QueueNameLabel, submitted.GetNamespace())
 	}
 	t.Standing = r.Workloads[at]
 	for _, e := range r.report.Evictions {

@@ -58,6 +58,7 @@ type Server struct {
 	snap      Snap     // nil: there are no snapshots
 	snapping  chan struct{}
 	overview  *overview
+	leader    func() string // who leads, nil if it is not known
 }
 
 // Diagnose says how the scheduler is, and how many of some gangs could start now.
@@ -71,6 +72,9 @@ func (s *Server) Snapshots(by Snap) { s.snap = by }
 
 // Diagnoses has the server answer what a scheduler says of itself. It must be called before [Server.Handler].
 func (s *Server) Diagnoses(by Diagnose) { s.diagnose = by }
+
+// LedBy has a process that does not lead say which does, "" if it is not known. It must be called before [Server.Handler].
+func (s *Server) LedBy(leader func() string) { s.leader = leader }
 
 // New returns a server of answers to questions.
 func New(questions *scheduler.Questions, guard Guard, logger logr.Logger) *Server {
@@ -315,6 +319,9 @@ func (s *Server) statusOf(err error, resource api.Resource, q *question) error {
 		return status
 	case errors.Is(err, scheduler.ErrBusy), errors.Is(err, context.DeadlineExceeded):
 		return tooMany()
+	case errors.Is(err, scheduler.ErrNotRunning) && s.leader != nil && s.leader() != "":
+		return apierrors.NewServiceUnavailable("this scheduler is on standby, or has only begun to lead; " + s.leader() +
+			" leads, and answers what is asked through the API server: see kubectl get apiservice v1alpha1.answers.hekla.sh")
 	case errors.Is(err, scheduler.ErrNotRunning), errors.Is(err, scheduler.ErrStopped), errors.Is(err, scheduler.ErrNoPolicy):
 		return apierrors.NewServiceUnavailable(err.Error())
 	}

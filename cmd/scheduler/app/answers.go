@@ -26,6 +26,7 @@ func (o *options) answerer(ctx context.Context, client kubernetes.Interface, r *
 	server := answers.New(r.scheduler.Questions(), asked, logger)
 	server.Diagnoses(r.diagnose)
 	server.Snapshots(r.snapshot)
+	server.LedBy(r.leader)
 	return server, nil
 }
 

@@ -131,6 +131,7 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 		if err != nil {
 			return err
 		}
+		r.leader = election.Leader
 		isAlive = func() error {
 			if err := election.Check(); err != nil {
 				return err

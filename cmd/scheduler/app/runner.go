@@ -56,6 +56,7 @@ type runner struct {
 	outbox    *edge.Outbox
 	scheduler *scheduler.Scheduler
 	meter     *load.Meter
+	leader    func() string // which process leads, nil without an election
 	recorder  *diagnosis.Recorder
 	announce  atomic.Pointer[func()] // tells the API server at once that this process answers questions, nil as long as it does not
 

@@ -75,6 +75,9 @@ func NewElection(clientConfig *rest.Config, settings config.LeaderElectionConfig
 // IsLeader reports whether this process holds the Lease, as far as it knows.
 func (e *Election) IsLeader() bool { return e.elector.IsLeader() }
 
+// Leader is the identity of the process that led when this one looked last, "" if it does not know.
+func (e *Election) Leader() string { return e.elector.GetLeader() }
+
 // Identity is the name of this candidate in the Lease.
 func (e *Election) Identity() string { return e.lock.Identity() }
 

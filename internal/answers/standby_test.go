@@ -9,13 +9,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"hekla.sh/hekla/internal/answers/api"
-	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
 func TestAStandbyNamesWhoLeads(t *testing.T) {
 	leader := ""
-	s := New(scheduler.New(cache.Options{SchedulerNames: []string{"volcano"}}).Questions(), nil, logr.Discard())
+	s := New(scheduler.New(scheduler.Options{}).Questions(), nil, logr.Discard())
 	s.LedBy(func() string { return leader })
 	said := func() string {
 		_, err := s.questions.Node(t.Context(), "n")

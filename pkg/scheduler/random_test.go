@@ -331,15 +331,28 @@ func (l *randomCluster) changePod() {
 
 func (l *randomCluster) dropPod() { drop(l, l.pods, anyOf(l, l.pods)) }
 
-// stranger is a pod of another scheduler that takes room.
+// stranger is a pod of another scheduler that takes room, or is to have it.
 func (l *randomCluster) stranger() {
-	name := l.choose.oneOf("s0", "s1")
-	if node := anyOf(l, l.nodes); l.pods[name] == nil && node != "" {
-		p := fixture.Pod(name, fixture.On(node))
-		p.Spec.SchedulerName = "other"
-		l.identify(p)
-		set(l, l.pods, name, p)
+	name, node := l.choose.oneOf("s0", "s1"), anyOf(l, l.nodes)
+	if node == "" {
+		return
 	}
+	if l.pods[name] != nil {
+		change(l, l.pods, name, func(p *corev1.Pod) {
+			if p.Spec.NodeName == "" {
+				p.Spec.NodeName, p.Status.NominatedNodeName = node, ""
+			}
+		})
+		return
+	}
+	p := fixture.Pod(name)
+	if p.Spec.SchedulerName = "other"; l.choose(3) == 2 {
+		p.Status.NominatedNodeName = node
+	} else {
+		fixture.On(node)(p)
+	}
+	l.identify(p)
+	set(l, l.pods, name, p)
 }
 
 // answer has the API server answer some of the bindings that are under way.

@@ -250,6 +250,9 @@ func (m *maker) makeSurroundings() {
 			p := fixture.Pod(fmt.Sprintf("s%d", i), fixture.Asks("cpu=1"), fixture.Labelled("app", m.oneOf("x", "y")))
 			p.Spec.SchedulerName = "other"
 			if m.settle(p, 1) {
+				if i == 1 { // it is to have the room, and waits
+					p.Status, p.Spec.NodeName = corev1.PodStatus{Phase: corev1.PodPending, NominatedNodeName: p.Spec.NodeName}, ""
+				}
 				m.pods = append(m.pods, p.Name)
 				m.add(p)
 			}

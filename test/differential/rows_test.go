@@ -28,6 +28,13 @@ func victim(options ...func(*corev1.Pod)) *corev1.Pod {
 	return fixture.Pod("victim-0", append([]func(*corev1.Pod){fixture.In("victim"), fixture.On("n1"), aLongEnd}, options...)...)
 }
 
+// nominee is a pod to which another scheduler has promised the node.
+func nominee() *corev1.Pod {
+	p := fixture.Pod("nominee")
+	p.Spec.SchedulerName, p.Status.NominatedNodeName = "other", "n1"
+	return p
+}
+
 func marked(p *corev1.Pod) { p.Annotations[schedulingv1beta1.PreemptableKey] = "true" }
 
 func node(options ...func(*corev1.Node)) *corev1.Node { return fixture.Node("n1", "cpu=1", options...) }
@@ -287,6 +294,8 @@ func eventsOfVictims() map[string]event {
 			situations: evicts, objects: objects(gangOf("victim", "high", 0), preemptor(important)), happens: come(ofClass(quota("quota", "pods=9"), "high"))},
 		"a pod is deleted": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(victim()),
 			happens: func(l *run) { edit(l, &corev1.Pod{}, "victim-0", ending(l, 5)) }},
+		"a nominee of another scheduler gives up": {kind: "pods", causes: freed, objects: objects(nominee()),
+			happens: alter(&corev1.Pod{}, "nominee", func(p *corev1.Pod) { p.Status.NominatedNodeName = "" })},
 		"a pod is gone": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(victim()), happens: leave(&corev1.Pod{}, "victim-0")},
 		"a pod finishes": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(victim()),
 			happens: alter(&corev1.Pod{}, "victim-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })},

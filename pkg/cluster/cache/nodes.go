@@ -61,12 +61,12 @@ func (k *nodes) drop(object *corev1.Node) {
 	k.show(n, nil)
 	n.Load = cluster.Load{}
 	k.topology.DeleteNode(n.Name)
-	// Tasks that are pipelined or placed there are released. Pods that are bound there stay until they are deleted, and
-	// binds in flight until the API server answers.
+	// Tasks that are pipelined there by plans are released. Pods that are bound there, or nominated by other schedulers, stay until
+	// they are deleted, and binds in flight until the API server answers.
 	tasks := n.Tasks()
 	for i := len(tasks) - 1; i >= 0; i-- {
-		if t := tasks[i]; t.Status == cluster.Pipelined {
-			if t.Job != nil && t.Job.Plan != nil {
+		if t := tasks[i]; t.Status == cluster.Pipelined && t.Job != nil {
+			if t.Job.Plan != nil {
 				t.Job.Plan.Lost = n.Name
 			}
 			k.writer.Tasks.Release(t, cluster.Pending)

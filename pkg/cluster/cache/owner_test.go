@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/resources"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -121,4 +122,47 @@ func TestWhoseAJobIsFollowsThePodsThatAreThere(t *testing.T) {
 			sound(t, c)
 		})
 	}
+}
+
+func nominated(node string) podOption {
+	return func(p *corev1.Pod) { p.Status.NominatedNodeName = node }
+}
+
+func TestANomineeOfAnotherSchedulerHasItsRoom(t *testing.T) {
+	c := newCluster(Set{node("n", "cpu=4")}, Set{pod("v", scheduler("other"), asks("cpu=3"), on("n"), deleting)})
+	n := c.Node("n")
+	room := func(what string, free, future int64) {
+		t.Helper()
+		c.Settle()
+		sound(t, c)
+		if n.Free(resources.CPU) != free || n.Future(resources.CPU) != future {
+			t.Errorf("%s: %d are free and %d will be, want %d and %d", what, n.Free(resources.CPU), n.Future(resources.CPU), free, future)
+		}
+	}
+	theirs := func(options ...podOption) *corev1.Pod {
+		return pod("p", append([]podOption{scheduler("other"), asks("cpu=2"), in("g")}, options...)...)
+	}
+	room("before", 1000, 4000)
+	c.Apply(Set{theirs()})
+	room("it waits", 1000, 4000)
+	c.Apply(Set{theirs(nominated("n"))})
+	room("it is nominated", 1000, 2000)
+	if j := c.Job(key("g")); j.Scheduler() != "other" || len(j.Tasks()) > 0 {
+		t.Errorf("its job is of scheduler %s and has %d tasks, want none of other", j.Scheduler(), len(j.Tasks()))
+	}
+	c.Apply(Delete{pod("v", scheduler("other"))})
+	room("the victim is gone", 2000, 2000)
+	c.Apply(Set{theirs(nominated("n"), gated)})
+	room("it is gated", 4000, 4000)
+	c.Apply(Set{theirs(nominated("n"))})
+	c.Apply(Delete{node("n", "cpu=4")})
+	c.Apply(Set{node("n", "cpu=4")})
+	room("the node comes back", 2000, 2000)
+	c.Apply(Set{theirs(on("n"))})
+	room("it has the node", 2000, 2000)
+	if j := c.Job(key("g")); len(j.Tasks()) != 1 {
+		t.Errorf("its job has %d tasks, want 1", len(j.Tasks()))
+	}
+	c.Apply(Set{pod("q", asks("cpu=2"), nominated("n"))})
+	room("one of ours has no plan", 2000, 2000)
 }

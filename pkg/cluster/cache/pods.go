@@ -34,6 +34,12 @@ func (k *Cache) statusOf(pod *cluster.Pod) cluster.Status {
 	return cluster.Bound
 }
 
+// isNominee reports whether another scheduler has nominated a pod to a node and may bind it there any moment. kube-scheduler does that
+// when it has evicted pods for it. The room is left to it, or the replacements of those pods would take it and be evicted in turn.
+func (k *Cache) isNominee(pod *cluster.Pod) bool {
+	return pod.Status.NominatedNodeName != "" && !k.isOurs(pod) && k.statusOf(pod) == cluster.Pending
+}
+
 // setPod applies a pod. An assumed status stays until the pod shows otherwise.
 func (k *Cache) setPod(pod *cluster.Pod) {
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
@@ -43,15 +49,17 @@ func (k *Cache) setPod(pod *cluster.Pod) {
 		k.dropTask(t)
 		t = nil
 	}
-	ours := k.isOurs(pod)
-	if !ours && pod.NodeName == "" {
-		if t != nil {
-			k.dropTask(t)
-		}
+	if !k.isOurs(pod) && pod.NodeName == "" {
 		k.owners.setStranger(key, pod)
-		return
+		if !k.isNominee(pod) {
+			if t != nil {
+				k.dropTask(t)
+			}
+			return
+		}
+	} else {
+		k.owners.dropStranger(key)
 	}
-	k.owners.dropStranger(key)
 	if t == nil {
 		t = k.writer.Tasks.Add(key, pod)
 		k.updateTask(t, pod)
@@ -68,7 +76,9 @@ func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
 		// It holds no resources, and its node may be deleted.
 	case pod.NodeName != "":
 		node = k.writer.Nodes.Named(pod.NodeName)
-	case t.Status == cluster.Pipelined && (t.Job == nil || t.Job.ID != k.groupOf(pod)):
+	case k.isNominee(pod):
+		status, node = cluster.Pipelined, k.writer.Nodes.Named(pod.Status.NominatedNodeName)
+	case t.Status == cluster.Pipelined && (t.Job == nil || t.Job.ID != k.jobOf(pod)):
 		// The nominated node was for its former job.
 	case t.Status.Assumed() && status == cluster.Pending:
 		status, node = t.Status, t.Node
@@ -82,7 +92,7 @@ func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
 	}
 	state := model.TaskState{Pod: pod, Status: status, Shown: shown, Node: node}
 	was, from := t.Status, t.Node
-	if t.Pod != nil && same.Pod(t.Pod, pod) && k.isOf(t, k.groupOf(pod)) && from == node && was.Weighs(status) &&
+	if t.Pod != nil && same.Pod(t.Pod, pod) && k.isOf(t, k.jobOf(pod)) && from == node && was.Weighs(status) &&
 		(t.Pod.RequestsAlike(pod) || t.Class.Request.Equal(k.writer.Classes().Request(pod))) {
 		k.writer.Tasks.Restate(t, state)
 		return
@@ -138,6 +148,15 @@ func (k *base) groupOf(pod *cluster.Pod) cluster.JobID {
 	return cluster.JobID{Namespace: pod.Namespace, Name: group}
 }
 
+// jobOf is the job in which the pod is a task, zero if it is in none. A nominee of another scheduler is in none, because only
+// what has a node counts for jobs of others.
+func (k *Cache) jobOf(pod *cluster.Pod) cluster.JobID {
+	if k.isNominee(pod) {
+		return cluster.JobID{}
+	}
+	return k.groupOf(pod)
+}
+
 // isOf reports whether a task is in a job, or in none if the ID is zero.
 func (*base) isOf(t *cluster.Task, id cluster.JobID) bool {
 	if t.Job == nil {
@@ -149,7 +168,7 @@ func (*base) isOf(t *cluster.Task, id cluster.JobID) bool {
 // joinJob adds the task to the job that its pod names.
 func (k *Cache) joinJob(t *cluster.Task) {
 	var j *cluster.Job
-	if id := k.groupOf(t.Pod); id != (cluster.JobID{}) {
+	if id := k.jobOf(t.Pod); id != (cluster.JobID{}) {
 		j = k.writer.Jobs.Named(id)
 	}
 	if t.Job == j {

@@ -165,6 +165,9 @@ func (w *randomModel) restated(before *corev1.Pod) *corev1.Pod {
 	case 7:
 		in(w.choose.oneOf("g0", "g1", "g2"))(p)
 	}
+	if p.Spec.SchedulerName == "other" && w.choose(3) == 0 {
+		p.Status.NominatedNodeName = w.choose.oneOf("", "n0", "n1", "nowhere")
+	}
 	return p
 }
 
@@ -414,7 +417,7 @@ func (w *randomModel) try(stays bool) {
 			w.model.Pipeline(t, nodes[w.choose(len(nodes))])
 		}
 	case 5:
-		if t := w.any(func(t *cluster.Task) bool { return t.Status == cluster.Pipelined }); t != nil {
+		if t := w.any(isPromised); t != nil {
 			w.model.Unpipeline(t)
 		}
 	case 0:
@@ -448,6 +451,9 @@ func (w *randomModel) keep() {
 	w.adopt()
 }
 
+// isPromised reports whether a task is pipelined by a plan, and not by another scheduler.
+func isPromised(t *cluster.Task) bool { return t.Status == cluster.Pipelined && t.Job != nil }
+
 // adopt makes plans of what was promised and evicted: one for each job, the first of which has all the victims.
 func (w *randomModel) adopt() {
 	victims := w.sorted(func(t *cluster.Task) bool { return t.Status == cluster.Evicting && t.Evicts == nil })
@@ -457,7 +463,7 @@ func (w *randomModel) adopt() {
 			Deadline: w.now.Add(time.Hour)})
 		victims = nil
 	}
-	for _, t := range w.sorted(func(t *cluster.Task) bool { return t.Status == cluster.Pipelined }) {
+	for _, t := range w.sorted(isPromised) {
 		if t.Job.Plan == nil {
 			plan(t.Job)
 		}
@@ -602,7 +608,7 @@ func (w *randomModel) again() *Cache {
 		c.Place(c.Task(t.Key()), c.writer.Nodes.Named(t.Node.Name))
 		c.Commit(c.Task(t.Key()))
 	}
-	for _, t := range w.sorted(func(t *cluster.Task) bool { return t.Status == cluster.Pipelined }) {
+	for _, t := range w.sorted(isPromised) {
 		c.Pipeline(c.Task(t.Key()), c.writer.Nodes.Named(t.Node.Name))
 	}
 	for _, t := range w.sorted(func(t *cluster.Task) bool { return t.Status == cluster.Evicting }) {

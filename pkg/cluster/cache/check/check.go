@@ -41,6 +41,9 @@ func Plans(k *model.Cluster, tasks []*cluster.Task, jobs []*cluster.Job, isInTra
 		if t.Evicts != nil && !slices.Contains(t.Evicts.Victims, t) {
 			found = append(found, "task "+key.String()+" leaves for a plan that does not list it")
 		}
+		if t.Status == cluster.Pipelined && t.Job == nil && t.Pod.Status.NominatedNodeName == t.NodeName() {
+			continue // by another scheduler
+		}
 		if t.Status == cluster.Pipelined && (t.Job == nil || t.Job.Plan == nil) && !isInTransaction {
 			found = append(found, "task "+key.String()+" is promised room and has no plan")
 		}

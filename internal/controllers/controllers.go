@@ -164,6 +164,7 @@ func slim(object any) (any, error) {
 		NodeSelector:      hostOf(pod.Spec.NodeSelector),
 	}
 	pod.Status = corev1.PodStatus{
+		Reason:                pod.Status.Reason,
 		Phase:                 pod.Status.Phase,
 		PodIP:                 pod.Status.PodIP,
 		InitContainerStatuses: slimStatuses(pod.Status.InitContainerStatuses),

@@ -154,6 +154,24 @@ func TestAFailedPodRestartsTheJobUntilItsRetriesAreUsedUp(t *testing.T) {
 	awaitPods(t, namespace, "sim-a-0")
 }
 
+// Another scheduler bound a pod to the same node at the same moment.
+func TestAPodThatItsKubeletRefusedIsReplaced(t *testing.T) {
+	job := newJob(namespaceFor(t, "refused"), "gang", task("worker", 2))
+	pods := start(t, job, "gang-worker-0", "gang-worker-1")
+	refuse := func(pod *corev1.Pod) {
+		changeStatus(t, pod, func(pod *corev1.Pod) { pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "OutOfcpu" })
+	}
+	refuse(pods["gang-worker-1"])
+	pods = awaitReplaced(t, job.Namespace, pods, "gang-worker-1")
+	// It may be refused again, and the Job goes on.
+	refuse(pods["gang-worker-1"])
+	pods = awaitReplaced(t, job.Namespace, pods, "gang-worker-1")
+	finish(t, corev1.PodRunning, pods["gang-worker-1"])
+	awaitJob(t, job, func(status *batch.JobStatus) bool {
+		return status.State.Phase == batch.Running && status.Running == 2 && status.Failed == 0 && status.RetryCount == 0
+	})
+}
+
 func TestOnlyThePodThatFailedIsRestarted(t *testing.T) {
 	namespace := namespaceFor(t, "restartpod")
 	job := newJob(namespace, "sim", task("a", 2), task("b", 2))

@@ -1,6 +1,7 @@
 package eviction_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -163,4 +164,26 @@ func TestAPlanThatCountsOnVictimsThatStayIsCancelledAtOnce(t *testing.T) {
 	w.Terminate("victim-0").RemovePods("victim-0").Expect("other-0 is bound to n1; the plan for other ends: its job has what it was promised, victim-1 stays; " +
 		"the plan for preemptor ends: the room that was promised is not there any more, preemptor-0 waits; " +
 		"victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
+}
+
+// Pods of another scheduler take what the victims have left, each time before the preemptor is bound.
+func TestAJobWhoseRoomIsTakenRepeatedlyBacksOff(t *testing.T) {
+	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2", "n3"), job("victim", "default", "low", 0, "n1 n2 n3"), job("preemptor", "default", "high", 1, "-"))
+	take := func(node, victim string) {
+		thief := fixture.Pod("thief-"+node, fixture.On(node))
+		thief.Spec.SchedulerName = "other"
+		w.Terminate(victim).Set(thief).RemovePods(victim)
+	}
+	const lost = "the plan for preemptor ends: the room that was promised is not there any more, preemptor-0 waits"
+	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
+	take("n1", "victim-0")
+	w.Expect(lost + "; victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
+	take("n2", "victim-1")
+	w.Expect(lost).Expect("")
+	if got := w.Why("preemptor"); !strings.Contains(got, "pods of other schedulers took the room that was made for it") {
+		t.Errorf("the preemptor waits because %s", got)
+	}
+	w.Now = w.Now.Add(2 * time.Second)
+	w.Expect("victim-2 leaves n3 for preemptor by J1; preemptor-0 is nominated to n3")
+	w.Terminate("victim-2").RemovePods("victim-2").Expect("preemptor-0 is bound to n3")
 }

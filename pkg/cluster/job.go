@@ -77,7 +77,7 @@ type Job struct {
 	// IsReported is set once this process has decided a status of the PodGroup. An earlier status was decided by another
 	// process, or by another scheduler.
 	IsReported bool
-	// NotBefore is the end of a back-off after refused bindings, zero if there is none.
+	// NotBefore is the end of a back-off after failures, zero if there is none.
 	NotBefore time.Time
 	// Admission records when an admitted job got its pods. BarredUntil is the end of the back-off of a job whose pods were
 	// not created, zero if there is none.
@@ -105,7 +105,7 @@ type JobInternals struct {
 	Judged    wake.Stamp         // the state of the model when Verdict was noted
 	LookedAt  time.Time          // when ShouldRetry last returned true
 	Postponed decision.Scopes    // the scopes in which this cycle has no time
-	Failures  int                // number of bindings refused in a row
+	Failures  int                // number in a row of bindings refused and plans that failed
 	Belonging podclass.Belonging // of its tasks, without their roles
 
 	Schedulers []SchedulerPods // number of its pods by scheduler, sorted by name
@@ -368,6 +368,34 @@ func (j *Job) Scheduler() string {
 		}
 	}
 	return schedulingv1beta1.DefaultSchedulerName
+}
+
+// The back-off after failures: a second, doubled by each failure in a row, at most a minute. A job that can never be bound then costs
+// little, and one that can again does not wait long.
+const (
+	firstBackOff = time.Second
+	lastBackOff  = time.Minute
+)
+
+// Pause keeps a job waiting after a failure.
+func Pause(j *Job, at time.Time) {
+	pause := lastBackOff
+	if j.Internal.Failures < 6 {
+		pause = firstBackOff << j.Internal.Failures
+	}
+	j.Internal.Failures++
+	j.NotBefore = at.Add(min(pause, lastBackOff))
+}
+
+// LoseRoom notes that room which victims had left for a job went to pods of other schedulers. It reports whether the job backs off:
+// after the first time it does not. Others may take the room again and again, and each time more pods would be evicted in vain.
+func LoseRoom(j *Job, at time.Time) bool {
+	if j.Internal.Failures == 0 {
+		j.Internal.Failures++
+		return false
+	}
+	Pause(j, at)
+	return true
 }
 
 // Forgive ends the back-off of a job and forgets its failures.

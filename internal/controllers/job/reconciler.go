@@ -103,6 +103,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if len(asked) > 0 {
 		return r.obey(ctx, stored, job, pods, command, asked, now)
 	}
+	if lifecycle.MakesPods(job.Status.State.Phase) {
+		// Before they are counted: they would end the Job.
+		if refused, left := lifecycle.Refused(pods, now); len(refused) > 0 || left > 0 {
+			_, err := r.deletePods(ctx, refused)
+			return reconcile.Result{RequeueAfter: sooner(left, wait)}, err
+		}
+	}
 	outcome, err := r.advance(ctx, job, pods, unseen, problems, standing)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return reconcile.Result{}, nil

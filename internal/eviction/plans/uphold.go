@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // recheck is how often the rules are checked again for victims whose evictions are not sent.
@@ -72,7 +73,10 @@ func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (i
 			continue
 		}
 		s.LookAt(p.Job, func() {
-			if why := refuted(s, p, changed); why != "" {
+			why := refuted(s, p, changed)
+			if why == roomIsLost {
+				lose(s, p)
+			} else if why != "" {
 				cancel(s, p, why)
 			}
 		})
@@ -99,6 +103,22 @@ func upholdWithoutJob(s *framework.Session, p *cluster.Plan) {
 	}
 }
 
+// roomIsLost is why a plan ends whose nominated nodes will not have room.
+const roomIsLost = "the room that was promised is not there any more"
+
+// lose ends a plan that has lost its room. If pods have left for it, others have taken what these left: pods of another scheduler,
+// which knows of no plans. The job backs off if that happens repeatedly.
+func lose(s *framework.Session, p *cluster.Plan) {
+	j, wereSent := p.Job, p.Evictions > len(p.Unsent())
+	if !wereSent || j.Workload != nil || !cluster.LoseRoom(j, s.Now) {
+		cancel(s, p, roomIsLost)
+		return
+	}
+	s.Cluster.Plans().Cancel(p, roomIsLost)
+	s.Cluster.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpPod | verdict.HelpTime,
+		Detail: "pods of other schedulers took the room that was made for it, and it is tried again later"})
+}
+
 // refuted says why a plan is not possible beside earlier plans, "" if it is.
 func refuted(s *framework.Session, p *cluster.Plan, changed bool) string {
 	if unsent := p.Unsent(); len(unsent) > 0 && (changed || s.Now.Sub(p.Checked) >= recheck) {
@@ -116,7 +136,7 @@ func refuted(s *framework.Session, p *cluster.Plan, changed bool) string {
 	}
 	order, isLost := outlookOf(s, p)
 	if isLost {
-		return "the room that was promised is not there any more"
+		return roomIsLost
 	}
 	if order != nil {
 		p.Sequence = order // the order in which the plan was made may not fit any more

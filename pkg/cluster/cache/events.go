@@ -137,13 +137,6 @@ func (e Delete) apply(k *Cache) {
 	}
 }
 
-// The back-off after refused bindings: a second, doubled by each failure in a row, at most a minute. A job that can never
-// be bound then costs little, and one that can again does not wait long.
-const (
-	firstBackOff = time.Second
-	lastBackOff  = time.Minute
-)
-
 func (e BindFailed) apply(k *Cache) {
 	t := k.Task(e.Pod)
 	if t == nil || t.UID() != e.UID || t.Status != cluster.Binding {
@@ -159,19 +152,9 @@ func (e BindFailed) apply(k *Cache) {
 	k.writer.Jobs.Renew(j)
 	// The bindings of a gang are sent together. A refusal while the job backs off already is the same failure.
 	if !e.At.Before(j.NotBefore) {
-		k.backOff(j, e.At)
+		cluster.Pause(j, e.At)
 		k.SetVerdict(j, &verdict.Verdict{Code: verdict.BackingOff, Subject: e.Pod.Name, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
 	}
-}
-
-// backOff keeps a job waiting after a failure.
-func (k *Cache) backOff(j *cluster.Job, at time.Time) {
-	pause := lastBackOff
-	if j.Internal.Failures < 6 {
-		pause = firstBackOff << j.Internal.Failures
-	}
-	j.Internal.Failures++
-	j.NotBefore = at.Add(min(pause, lastBackOff))
 }
 
 // budgetChanged ends the back-off of pods whose evictions a disruption budget may have refused.
@@ -229,7 +212,7 @@ func (k *Cache) fail(p *cluster.Plan, e PlanFailed) {
 	if j == nil {
 		return
 	}
-	k.backOff(j, e.At)
+	cluster.Pause(j, e.At)
 	if len(e.Refused) > 0 {
 		// Its next plan will be another, since these victims are not chosen again.
 		j.NotBefore = e.At.Add(min(j.NotBefore.Sub(e.At), longestSearch))

@@ -211,7 +211,7 @@ func TestAJobWhosePlanFailedBacksOffAndSaysWhy(t *testing.T) {
 		t.Errorf("the verdict differs (-want +have):\n%s", diff)
 	}
 	c.Settle()
-	if end := birth.Add(firstBackOff); c.ShouldRetry(j, end.Add(-1)) || !c.ShouldRetry(j, end) || !c.NextDeadline(birth).Equal(end) {
+	if end := birth.Add(time.Second); c.ShouldRetry(j, end.Add(-1)) || !c.ShouldRetry(j, end) || !c.NextDeadline(birth).Equal(end) {
 		t.Error("the job is not looked at again exactly when its back-off ends")
 	}
 	sound(t, c)

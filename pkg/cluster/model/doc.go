@@ -12,11 +12,10 @@
 //  3. An action changes the model only by logged operations, from [Cluster.Mark] to [Cluster.Undo]. Undoing to a mark
 //     restores the model exactly, except for the generations, which only grow, and the order of unsorted lists.
 //  4. A placed task stays placed until an event says otherwise. Time alone never releases it.
-//  5. Between cycles a task is Pipelined only while its job has a plan, and Evicting only while it is the victim of one.
-//     Both stand until the plan is cancelled, or until the API server shows the task bound, deleted or finished. A
-//     Pipelined task also loses its nominated node when that node or its gang is deleted. A Pipelined task counts for its
-//     job and queue and holds no resources yet. An Evicting task still holds its resources and no longer counts. A pod that
-//     another scheduler has nominated to a node is Pipelined there as well. It has no job and no plan.
+//  5. Between cycles a task is Pipelined only while its job has a plan, or another scheduler has nominated it, which has no job. It is
+//     Evicting only while it is the victim of a plan. Both stand until the plan is cancelled, or until the API server shows the task
+//     bound, deleted or finished. A task of a plan also loses its nominated node when that node or its gang is deleted. It counts
+//     for its job and queue and holds no resources yet. An Evicting task still holds its resources and no longer counts.
 //  6. An eviction counts in its disruption budgets from the decision until it shows in the API, in the pod or in the
 //     budget. Then the status of the budget includes it.
 //  7. A stand-in is a task for a pod that does not exist yet. An action adds one with [Cluster.AddStandIn] and places it like a

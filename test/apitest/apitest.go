@@ -76,11 +76,19 @@ func Eventually(t *testing.T, complaint func(context.Context) error) {
 // hekla-scheduler.
 func Build(ctx context.Context, folder string, programs ...string) error {
 	for _, source := range programs {
-		build := exec.CommandContext(ctx, "go", "build", "-o", Path(folder, source), "hekla.sh/hekla/cmd/"+source)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if output, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("build cmd/%s: %w\n%s", source, err, output)
+		if err := BuildPackage(ctx, Path(folder, source), "hekla.sh/hekla/cmd/"+source); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// BuildPackage builds a program of any module that this one requires.
+func BuildPackage(ctx context.Context, path, importPath string) error {
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, importPath)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", importPath, err, output)
 	}
 	return nil
 }

@@ -32,6 +32,8 @@ import (
 type failing struct {
 	next *httputil.ReverseProxy
 
+	isSlow bool // it fails nothing, and takes its time
+
 	mutex   sync.Mutex
 	writes  map[string]int // by method and path
 	watches map[string]int
@@ -50,6 +52,10 @@ func (f *failing) fault(request *http.Request) string {
 	defer f.mutex.Unlock()
 	fault := ""
 	switch {
+	case f.isSlow:
+		if request.URL.Query().Get("dryRun") == "" {
+			f.writes[request.Method+" "+request.URL.Path]++
+		}
 	case request.URL.Query().Get("watch") == "true" || request.URL.Query().Get("watch") == "1":
 		f.watches[request.URL.Path]++
 		fault = []string{"cut", "gone", "cut", ""}[f.watches[request.URL.Path]%4]
@@ -66,7 +72,38 @@ func (f *failing) fault(request *http.Request) string {
 	return fault
 }
 
+// How long a slow API server takes. A line of a watch is an event.
+const slowRequest, slowBinding, slowEviction, slowEvent = 100 * time.Millisecond, time.Second, 3 * time.Second, 300 * time.Millisecond
+
+// slowly delays a request, and the events of a watch.
+func slowly(reply http.ResponseWriter, request *http.Request) http.ResponseWriter {
+	switch {
+	case request.URL.Query().Get("watch") != "":
+		return slowReply{reply}
+	case strings.HasSuffix(request.URL.Path, "/binding"):
+		time.Sleep(slowBinding)
+	case strings.HasSuffix(request.URL.Path, "/eviction"):
+		time.Sleep(slowEviction)
+	default:
+		time.Sleep(slowRequest)
+	}
+	return reply
+}
+
+type slowReply struct{ http.ResponseWriter }
+
+func (s slowReply) Write(text []byte) (int, error) {
+	time.Sleep(slowEvent)
+	return s.ResponseWriter.Write(text)
+}
+
+// Unwrap lets the proxy flush.
+func (s slowReply) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
 func (f *failing) ServeHTTP(reply http.ResponseWriter, request *http.Request) {
+	if f.isSlow {
+		reply = slowly(reply, request)
+	}
 	refuse := func(code int, reason metav1.StatusReason) {
 		reply.Header().Set("Content-Type", "application/json")
 		reply.WriteHeader(code)
@@ -138,9 +175,11 @@ tiers:
 - plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
 `
 
-// While the API server fails a higher job gets its room all the same, and no more than the one pod that is in its way leaves.
-func TestRoomIsMadeAlthoughTheAPIServerFails(t *testing.T) {
-	w := onCluster(t)
+// makesRoom fills all nodes through such an API server, and creates a higher job. It gets its room, and no more than the one pod that is
+// in its way leaves.
+func (w *testCluster) makesRoom(kubeconfig string) {
+	t := w.t
+	t.Helper()
 	nodes, err := w.core.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	must(t, err)
 	cpu := *nodes.Items[0].Status.Allocatable.Cpu()
@@ -152,7 +191,6 @@ func TestRoomIsMadeAlthoughTheAPIServerFails(t *testing.T) {
 	}
 	configuration := filepath.Join(t.TempDir(), "conf")
 	must(t, os.WriteFile(configuration, []byte(preempting), 0o644))
-	f, kubeconfig := w.failingServer()
 	p := w.start("--leader-elect=false", "--kubeconfig="+kubeconfig, "--scheduler-conf="+configuration)
 	w.ready(p)
 	var victims []string
@@ -199,6 +237,12 @@ func TestRoomIsMadeAlthoughTheAPIServerFails(t *testing.T) {
 		t.Errorf("%d of %d lower pods are left, and one was in the way", left, len(victims))
 	}
 	w.reaches(high, v1beta1.PodGroupRunning)
+}
+
+func TestRoomIsMadeAlthoughTheAPIServerFails(t *testing.T) {
+	w := onCluster(t)
+	f, kubeconfig := w.failingServer()
+	w.makesRoom(kubeconfig)
 	apitest.Eventually(w.t, func(context.Context) error {
 		f.mutex.Lock()
 		defer f.mutex.Unlock()
@@ -209,4 +253,30 @@ func TestRoomIsMadeAlthoughTheAPIServerFails(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Nothing is decided twice because the answer, or the event, comes late: each pod is bound by one request, and evicted by one.
+func TestASlowAPIServerGetsEachRequestOnce(t *testing.T) {
+	w := onCluster(t)
+	f, kubeconfig := w.failingServer()
+	f.isSlow = true
+	w.makesRoom(kubeconfig)
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	bindings, evictions := 0, 0
+	for write, count := range f.writes {
+		isBinding, isEviction := strings.HasSuffix(write, "/binding"), strings.HasSuffix(write, "/eviction")
+		if (isBinding || isEviction) && count > 1 {
+			t.Errorf("%d requests: %s", count, write)
+		}
+		if isBinding {
+			bindings++
+		}
+		if isEviction {
+			evictions++
+		}
+	}
+	if evictions != 1 || bindings == 0 {
+		t.Errorf("%d pods were bound and %d evicted, want 1 eviction", bindings, evictions)
+	}
 }

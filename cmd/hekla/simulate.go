@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -46,7 +45,7 @@ Exit codes: 0 done, 1 something was not understood, 3 not stable within --max-cy
 	}
 	flags := command.Flags()
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "file, folder or - with manifests (may be repeated)")
-	flags.StringVar(&f.config, "config", "", "file with the scheduler's configuration; wins over one among the manifests")
+	flags.StringVar(&f.config, "config", "", "file with the scheduler's configuration, or with its ConfigMap; wins over one among the manifests")
 	flags.IntVar(&f.cycles, "cycles", 1, "how many cycles to run")
 	flags.BoolVar(&f.stable, "until-stable", false, "run until two cycles in a row decide nothing")
 	flags.IntVar(&f.maxCycles, "max-cycles", 1000, "the most cycles with --until-stable")
@@ -113,7 +112,7 @@ func simulatedPolicy(input *manifests.Input, file string, command *cobra.Command
 	text, place := []byte(input.Configuration), input.ConfigurationPlace
 	if file != "" {
 		var err error
-		if text, err = os.ReadFile(file); err != nil {
+		if text, err = manifests.ReadConfiguration(file); err != nil {
 			return nil, err
 		}
 		place = file

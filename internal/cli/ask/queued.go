@@ -11,15 +11,16 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla/internal/cli/session"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/simulator/replay"
 	"hekla.sh/hekla/internal/snapshot"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -52,9 +53,16 @@ func typed(o *unstructured.Unstructured) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := snapshot.NewScheme().New(o.GroupVersionKind())
+	scheme := snapshot.NewScheme()
+	empty, err := scheme.New(o.GroupVersionKind())
 	if err == nil {
-		err = yaml.UnmarshalStrict(text, read)
+		err = bounds.CheckFields(text, empty)
+	}
+	var read runtime.Object
+	if err == nil {
+		if read, err = scheme.New(o.GroupVersionKind()); err == nil {
+			err = json.Unmarshal(text, read)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)

@@ -21,6 +21,7 @@ import (
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/cli/session"
 	"hekla.sh/hekla/internal/journal"
+	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/internal/simulator/replay"
 	"hekla.sh/hekla/internal/snapshot"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -108,12 +109,8 @@ func (f *replayFlags) options() (replay.Options, error) {
 		return o, nil
 	}
 	var err error
-	o.Configuration, err = os.ReadFile(f.config)
-	if err == nil && len(o.Configuration) == 0 {
-		err = fmt.Errorf("%s is empty", f.config)
-	}
-	if err != nil {
-		return o, fmt.Errorf("--config: %w; give the path of a scheduler configuration", err)
+	if o.Configuration, err = manifests.ReadConfiguration(f.config); err != nil {
+		return o, fmt.Errorf("--config: %w; give the path of a scheduler configuration, or of the ConfigMap that holds it", err)
 	}
 	return o, nil
 }

@@ -60,7 +60,7 @@ scheduler is run twice on this machine, as it is and with the change. The schedu
 		},
 	}
 	command.Flags().StringVarP(&file, "filename", "f", "", "file with Jobs or Workloads, or with queues as they would be, - for the standard input")
-	command.Flags().StringVar(&f.config, "config", "", "file with another configuration")
+	command.Flags().StringVar(&f.config, "config", "", "file with another configuration, or with its ConfigMap")
 	command.Flags().IntVar(&f.cycles, "cycles", replay.DefaultCycles, "the most cycles of a changed queue or configuration; it ends when two in a row decide nothing")
 	command.Flags().StringVarP(&f.format, "output", "o", "", "format of the whole answer: json, yaml")
 	s.AddNamespaceFlag(command, session.VcctlShorthands)

@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla/internal/snapshot"
@@ -31,6 +30,26 @@ import (
 
 // ConfigurationKey is the key of the ConfigMap under which the scheduler's configuration stands.
 const ConfigurationKey = "volcano-scheduler.conf"
+
+// ReadConfiguration reads a file with the scheduler's configuration, or with the ConfigMap that holds it.
+func ReadConfiguration(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, fmt.Errorf("%s: the file is empty", path)
+	}
+	holder := &corev1.ConfigMap{}
+	// What is no YAML is left to the reader of configurations, which says where.
+	if yaml.Unmarshal(text, holder) != nil || holder.Kind != "ConfigMap" {
+		return text, nil
+	}
+	if holder.Data[ConfigurationKey] == "" {
+		return nil, fmt.Errorf("%s: data of ConfigMap %s has no key %s", path, holder.Name, ConfigurationKey)
+	}
+	return []byte(holder.Data[ConfigurationKey]), nil
+}
 
 // Object is one object of the input and where it stands.
 type object struct {
@@ -185,9 +204,8 @@ func (r *reader) decode(text []byte, kind schema.GroupVersionKind) (runtime.Obje
 	if err := bounds.CheckJSON(text, reflect.TypeOf(empty)); err != nil {
 		return nil, err
 	}
-	if strict, is := empty.(bounds.Strict); is {
-		unknown, err := kjson.UnmarshalStrict(text, strict.Plain())
-		if err := errors.Join(append([]error{err}, unknown...)...); err != nil {
+	if _, decodesItself := empty.(bounds.Strict); decodesItself {
+		if err := bounds.CheckFields(text, empty); err != nil {
 			return nil, err
 		}
 	}

@@ -212,3 +212,23 @@ spec: {priorityClassName: system-node-critical, containers: [{name: main}]}
 		t.Errorf("the preemption policy of b is %v", policy)
 	}
 }
+
+func TestAConfigurationIsReadFromItsConfigMap(t *testing.T) {
+	const text = "actions: allocate\ntiers: []\n"
+	for content, want := range map[string]string{
+		text: text,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  volcano-scheduler.conf: |\n    actions: allocate\n    tiers: []\n": text,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {other: a}\n":                                                         "data of ConfigMap c has no key volcano-scheduler.conf",
+		" \n":        "is empty",
+		"actions: [": "actions: [",
+	} {
+		file := filepath.Join(t.TempDir(), "c.yaml")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		read, err := ReadConfiguration(file)
+		if got := string(read); err == nil && got != want || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %q, %v", content, got, err)
+		}
+	}
+}

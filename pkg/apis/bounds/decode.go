@@ -1,6 +1,7 @@
 package bounds
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 
@@ -28,6 +29,15 @@ func Unreadable(object metav1.Object) (why string, is bool) {
 type Strict interface {
 	// Plain is the same object as a type that does not decode itself.
 	Plain() any
+}
+
+// CheckFields says which fields of a document the kind of an empty object does not have, and what of it cannot be read.
+func CheckFields(document []byte, empty any) error {
+	if strict, is := empty.(Strict); is {
+		empty = strict.Plain()
+	}
+	unknown, err := kjson.UnmarshalStrict(document, empty)
+	return errors.Join(append([]error{err}, unknown...)...)
 }
 
 // envelope is what every object has.

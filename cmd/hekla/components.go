@@ -32,6 +32,7 @@ type component struct {
 	serviceAccount string // in systemNamespace
 	servesMetrics  bool
 	servesWebhooks bool
+	makesQueues    bool // at its start
 	answers        bool // questions, by way of the API server
 	arguments      []string
 	forYuniKorn    []string // further arguments, for users of YuniKorn
@@ -40,7 +41,7 @@ type component struct {
 // components are in the order of their start. The controllers make the queues that the scheduler asks for.
 var components = [...]component{
 	{
-		name: "controllers", serviceAccount: "volcano-controllers",
+		name: "controllers", serviceAccount: "volcano-controllers", makesQueues: true,
 		forYuniKorn: []string{"--yunikorn-labels", ownPods, podsOfYuniKorn},
 	},
 	{

@@ -15,9 +15,13 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/apis/bounds"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/client/clientset/versioned"
 )
 
 // gpuResource is what --gpus counts.
@@ -238,8 +242,27 @@ func (u *upCommand) start(ctx context.Context, dir string) error {
 			return err
 		}
 	}
+	if slices.ContainsFunc(u.selected, func(c component) bool { return c.makesQueues }) {
+		awaitDefaultQueue(ctx, cluster)
+	}
 	u.say("Ready after %.1f s.", time.Since(u.started).Seconds())
 	return u.report(ctx, cluster)
+}
+
+// patience limits the wait for the default queue.
+const patience = 15 * time.Second
+
+// awaitDefaultQueue waits until the controllers have made the queue of jobs that name none: the webhooks refuse such a job before. If it
+// does not come, the cluster runs all the same, and its logs say why.
+func awaitDefaultQueue(ctx context.Context, cluster *localcluster.Cluster) {
+	client, err := versioned.NewForConfig(cluster.Config())
+	if err != nil {
+		return
+	}
+	_ = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		_, err := client.SchedulingV1beta1().Queues().Get(ctx, scheduling.DefaultQueue, metav1.GetOptions{})
+		return err == nil, nil
+	})
 }
 
 // adjust brings a running cluster to what was asked for, as far as that can be changed.

@@ -13,11 +13,9 @@ import (
 
 	"hekla.sh/hekla/internal/cli/session"
 	"hekla.sh/hekla/internal/cli/shares"
+	"hekla.sh/hekla/internal/simulator/manifests"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
-
-// configurationKey is the key of the scheduler's ConfigMap.
-const configurationKey = "volcano-scheduler.conf"
 
 func addConfigMapFlag(command *cobra.Command, configMap *string) {
 	command.Flags().StringVar(configMap, "scheduler-configmap", "volcano-system/volcano-scheduler-configmap",
@@ -50,7 +48,7 @@ func readShares(ctx context.Context, s *session.Session, configMap string) (*sha
 	if err := api.List(ctx, queues); err != nil {
 		return nil, s.Explain(err)
 	}
-	guaranteed, err := shares.New(configuration.Data[configurationKey], queues.Items)
+	guaranteed, err := shares.New(configuration.Data[manifests.ConfigurationKey], queues.Items)
 	if err != nil {
 		// The scheduler says what is wrong with it. Queues are listed all the same.
 		_, err = fmt.Fprintf(s.ErrOut, "What is left of guarantees is not shown: %s\n", err)

@@ -11,7 +11,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,16 +52,12 @@ func typed(o *unstructured.Unstructured) (client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheme := snapshot.NewScheme()
-	empty, err := scheme.New(o.GroupVersionKind())
+	read, err := snapshot.NewScheme().New(o.GroupVersionKind())
 	if err == nil {
-		err = bounds.CheckFields(text, empty)
+		err = bounds.CheckFields(text, read)
 	}
-	var read runtime.Object
-	if err == nil {
-		if read, err = scheme.New(o.GroupVersionKind()); err == nil {
-			err = json.Unmarshal(text, read)
-		}
+	if err == nil { // what decodes itself was only looked into
+		err = json.Unmarshal(text, read)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)

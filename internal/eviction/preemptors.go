@@ -9,11 +9,11 @@ import (
 )
 
 // Preemptors returns the jobs of a queue that may look for victims, in the order of service: those that are admitted, have pending tasks,
-// and have no plan in force.
+// have no plan in force, and do not pause.
 func Preemptors(s *framework.Session, q *cluster.Queue) []*cluster.Job {
 	var jobs []*cluster.Job
 	for _, j := range s.Jobs(q) {
-		if rules.MayPreempt(s, j) && !s.LacksRoom(j) {
+		if rules.MayPreempt(s, j) && !s.LacksRoom(j) && !rules.Pauses(s, j) {
 			jobs = append(jobs, j)
 		}
 	}

@@ -167,23 +167,39 @@ func TestAPlanThatCountsOnVictimsThatStayIsCancelledAtOnce(t *testing.T) {
 }
 
 // Pods of another scheduler take what the victims have left, each time before the preemptor is bound.
-func TestAJobWhoseRoomIsTakenRepeatedlyBacksOff(t *testing.T) {
-	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2", "n3"), job("victim", "default", "low", 0, "n1 n2 n3"), job("preemptor", "default", "high", 1, "-"))
-	take := func(node, victim string) {
-		thief := fixture.Pod("thief-"+node, fixture.On(node))
-		thief.Spec.SchedulerName = "other"
-		w.Terminate(victim).Set(thief).RemovePods(victim)
-	}
+func TestNothingIsEvictedForAJobWhoseRoomIsTakenRepeatedly(t *testing.T) {
 	const lost = "the plan for preemptor ends: the room that was promised is not there any more, preemptor-0 waits"
-	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
-	take("n1", "victim-0")
-	w.Expect(lost + "; victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
-	take("n2", "victim-1")
-	w.Expect(lost).Expect("")
-	if got := w.Why("preemptor"); !strings.Contains(got, "pods of other schedulers took the room that was made for it") {
-		t.Errorf("the preemptor waits because %s", got)
+	robbed := func(t *testing.T) *loop.Loop {
+		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2", "n3"), job("victim", "default", "low", 0, "n1 n2 n3"), job("preemptor", "default", "high", 1, "-"))
+		take := func(node, victim string) {
+			thief := fixture.Pod("thief-"+node, fixture.On(node))
+			thief.Spec.SchedulerName = "other"
+			w.Terminate(victim).Set(thief).RemovePods(victim)
+		}
+		w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
+		take("n1", "victim-0")
+		w.Expect(lost + "; victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
+		take("n2", "victim-1")
+		w.Expect(lost).Expect("")
+		if got := w.Why("preemptor"); !strings.Contains(got, "pods of other schedulers took the room that was made for it") {
+			t.Errorf("the preemptor waits because %s", got)
+		}
+		return w
 	}
-	w.Now = w.Now.Add(2 * time.Second)
-	w.Expect("victim-2 leaves n3 for preemptor by J1; preemptor-0 is nominated to n3")
-	w.Terminate("victim-2").RemovePods("victim-2").Expect("preemptor-0 is bound to n3")
+	t.Run("until its pause ends", func(t *testing.T) {
+		w := robbed(t)
+		if next, end := w.NextDeadline(w.Now), w.Job(fixture.Key("preemptor")).EvictsFrom; !next.Equal(end) {
+			t.Errorf("it is tried again at %s, and its pause ends at %s", next, end)
+		}
+		w.Now = w.Now.Add(2 * time.Second)
+		w.Expect("victim-2 leaves n3 for preemptor by J1; preemptor-0 is nominated to n3")
+		w.Terminate("victim-2").RemovePods("victim-2").Expect("preemptor-0 is bound to n3")
+	})
+	t.Run("and it is placed on a free node meanwhile", func(t *testing.T) {
+		w := robbed(t)
+		w.RemovePods("thief-n1").Expect("preemptor-0 is bound to n1")
+		w.StartBound()
+		w.Now = w.Now.Add(2 * time.Second)
+		w.Expect("")
+	})
 }

@@ -79,6 +79,8 @@ type Job struct {
 	IsReported bool
 	// NotBefore is the end of a back-off after failures, zero if there is none.
 	NotBefore time.Time
+	// EvictsFrom is the end of a pause in which no pods are evicted for the job, zero if there is none. It is placed on free nodes meanwhile.
+	EvictsFrom time.Time
 	// Admission records when an admitted job got its pods. BarredUntil is the end of the back-off of a job whose pods were
 	// not created, zero if there is none.
 	Admission   Admission
@@ -378,29 +380,31 @@ const (
 )
 
 // Pause keeps a job waiting after a failure.
-func Pause(j *Job, at time.Time) {
+func Pause(j *Job, at time.Time) { j.NotBefore = at.Add(backOff(j)) }
+
+// backOff counts a failure, and returns how long to wait after it.
+func backOff(j *Job) time.Duration {
 	pause := lastBackOff
 	if j.Internal.Failures < 6 {
 		pause = firstBackOff << j.Internal.Failures
 	}
 	j.Internal.Failures++
-	j.NotBefore = at.Add(min(pause, lastBackOff))
+	return min(pause, lastBackOff)
 }
 
-// LoseRoom notes that room which victims had left for a job went to pods of other schedulers. It reports whether the job backs off:
-// after the first time it does not. Others may take the room again and again, and each time more pods would be evicted in vain.
-func LoseRoom(j *Job, at time.Time) bool {
-	if j.Internal.Failures == 0 {
-		j.Internal.Failures++
-		return false
+// LoseRoom notes that room which victims had left for a job went to pods of other schedulers. After the first time nothing follows.
+// Others may take the room again and again, and each time more pods would be evicted in vain. So from the second time in a row on, no
+// pods are evicted for the job until a back-off ends.
+func LoseRoom(j *Job, at time.Time) {
+	isFirst := j.Internal.Failures == 0
+	if pause := backOff(j); !isFirst {
+		j.EvictsFrom = at.Add(pause)
 	}
-	Pause(j, at)
-	return true
 }
 
-// Forgive ends the back-off of a job and forgets its failures.
+// Forgive ends the back-offs of a job and forgets its failures.
 func (j *Job) Forgive() {
-	j.NotBefore, j.Internal.Failures, j.BarredUntil = time.Time{}, 0, time.Time{}
+	j.NotBefore, j.EvictsFrom, j.BarredUntil, j.Internal.Failures = time.Time{}, time.Time{}, time.Time{}, 0
 }
 
 // Nodes returns the node of each task that is placed or pipelined; with a subgroup that is not nil, only of its tasks.

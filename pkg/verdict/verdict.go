@@ -172,7 +172,7 @@ func (v *Verdict) IsDue(now time.Time) bool {
 
 // With combines two refusals of one job. It returns the one that must be put right first, v if neither must, with the
 // help of both, because it may be enough to help a part of the job. Spared and Fitting come from the other if it has
-// none itself. Neither verdict is changed. Nil is no refusal.
+// none itself, and the detail if it has the same code. Neither verdict is changed. Nil is no refusal.
 func (v *Verdict) With(w *Verdict) *Verdict {
 	switch {
 	case v == nil:
@@ -187,6 +187,9 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 	both.Looked = v.Looked || w.Looked
 	if both.RetryAt.IsZero() || !w.RetryAt.IsZero() && w.RetryAt.Before(both.RetryAt) {
 		both.RetryAt = w.RetryAt
+	}
+	if both.Detail == "" && v.Code == w.Code {
+		both.Detail = w.Detail
 	}
 	both.Spared = addSpared(v.Spared, w.Spared)
 	if both.Fitting == nil {

@@ -8,7 +8,6 @@ import (
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/verdict"
 )
 
 // recheck is how often the rules are checked again for victims whose evictions are not sent.
@@ -107,16 +106,12 @@ func upholdWithoutJob(s *framework.Session, p *cluster.Plan) {
 const roomIsLost = "the room that was promised is not there any more"
 
 // lose ends a plan that has lost its room. If pods have left for it, others have taken what these left: pods of another scheduler,
-// which knows of no plans. The job backs off if that happens repeatedly.
+// which knows of no plans. If that happens repeatedly, no pods are evicted for the job for a while.
 func lose(s *framework.Session, p *cluster.Plan) {
-	j, wereSent := p.Job, p.Evictions > len(p.Unsent())
-	if !wereSent || j.Workload != nil || !cluster.LoseRoom(j, s.Now) {
-		cancel(s, p, roomIsLost)
-		return
+	if wereSent := p.Evictions > len(p.Unsent()); wereSent && p.Job.Workload == nil {
+		cluster.LoseRoom(p.Job, s.Now)
 	}
-	s.Cluster.Plans().Cancel(p, roomIsLost)
-	s.Cluster.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpPod | verdict.HelpTime,
-		Detail: "pods of other schedulers took the room that was made for it, and it is tried again later"})
+	cancel(s, p, roomIsLost)
 }
 
 // refuted says why a plan is not possible beside earlier plans, "" if it is.

@@ -86,3 +86,13 @@ func OverCapability(s *framework.Session, t *cluster.Task) *verdict.Verdict {
 func MayPreempt(s *framework.Session, j *cluster.Job) bool {
 	return !j.IsPendingAdmission() && j.Plan == nil && j.Count(cluster.Pending) > 0 && !s.Now.Before(j.NotBefore) && s.Validate(j) == nil
 }
+
+// Pauses reports whether no pods are evicted for a job now, see [cluster.LoseRoom], and says so in its verdict.
+func Pauses(s *framework.Session, j *cluster.Job) bool {
+	if !s.Now.Before(j.EvictsFrom) {
+		return false
+	}
+	s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpTime, RetryAt: j.EvictsFrom,
+		Detail: "pods of other schedulers took the room that was made for it, and pods are evicted for it again later"})
+	return true
+}

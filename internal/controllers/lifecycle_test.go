@@ -165,6 +165,8 @@ func TestAPodThatItsKubeletRefusedIsReplaced(t *testing.T) {
 	pods = awaitReplaced(t, job.Namespace, pods, "gang-worker-1")
 	// It may be refused again, and the Job goes on.
 	refuse(pods["gang-worker-1"])
+	awaitEvent(t, job, "PodRefused", "has no room for pod gang-worker-1 (OutOfcpu, 2 times in a row), which is replaced 10s after its creation")
+	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.State.Reason == "PodRefused" && status.Failed == 0 })
 	pods = awaitReplaced(t, job.Namespace, pods, "gang-worker-1")
 	finish(t, corev1.PodRunning, pods["gang-worker-1"])
 	awaitJob(t, job, func(status *batch.JobStatus) bool {

@@ -44,6 +44,9 @@ type recollection struct {
 	// begun is when occurrences with a delayed action began, if they do not show it themselves.
 	begun map[beginning]time.Time
 
+	// refusals are those of kubelets, by the name of the pod.
+	refusals map[string]refusals
+
 	// equippedFor is the generation whose plugins' objects exist.
 	equippedFor int64
 }
@@ -55,6 +58,13 @@ type creation struct {
 
 	// told are the pods of the name that were seen while the request was on its way: an earlier one that is gone, or this one.
 	told []types.UID
+}
+
+// refusals are how often in a row kubelets have refused the pods of a name, and which pod the last time.
+type refusals struct {
+	inARow int
+	last   types.UID
+	at     time.Time
 }
 
 // beginning identifies an occurrence.
@@ -74,7 +84,7 @@ func newMemory() *memory {
 func (m *memory) of(name types.NamespacedName, uid types.UID) *recollection {
 	known := m.jobs[name]
 	if known == nil || known.uid != uid {
-		known = &recollection{uid: uid, creating: map[string]*creation{}, begun: map[beginning]time.Time{}}
+		known = &recollection{uid: uid, creating: map[string]*creation{}, refusals: map[string]refusals{}, begun: map[beginning]time.Time{}}
 		m.jobs[name] = known
 	}
 	return known
@@ -125,6 +135,18 @@ func (m *memory) refused(name types.NamespacedName, uid types.UID, pod string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	delete(m.of(name, uid).creating, pod)
+}
+
+// turnedAway notes that a kubelet has refused a pod. It returns how often pods of the name were refused in a row.
+func (m *memory) turnedAway(name types.NamespacedName, uid types.UID, pod string, refused types.UID, now time.Time) int {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	known := m.of(name, uid).refusals
+	maps.DeleteFunc(known, func(_ string, r refusals) bool { return r.last != refused && now.Sub(r.at) > lifecycle.RefusalsLast })
+	if r := known[pod]; r.last != refused {
+		known[pod] = refusals{r.inARow + 1, refused, now}
+	}
+	return known[pod].inARow
 }
 
 // settle notes that the watch has delivered a pod of a Job, or its deletion, so that it is not awaited any more. If it is

@@ -103,14 +103,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if len(asked) > 0 {
 		return r.obey(ctx, stored, job, pods, command, asked, now)
 	}
-	if lifecycle.MakesPods(job.Status.State.Phase) {
-		// Before they are counted: they would end the Job.
-		if refused, left := lifecycle.Refused(pods, now); len(refused) > 0 || left > 0 {
-			_, err := r.deletePods(ctx, refused)
-			return reconcile.Result{RequeueAfter: sooner(left, wait)}, err
-		}
+	pods, refused, isPart, err := replaceRefused(ctx, r, job, pods, now)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
 	outcome, err := r.advance(ctx, job, pods, unseen, problems, standing)
+	outcome.isPart = outcome.isPart || isPart
+	if outcome.trouble.Reason == "" {
+		outcome.trouble = refused.Trouble
+	}
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return reconcile.Result{}, nil
 	}
@@ -122,7 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		result.RequeueAfter = atOnce
 	default:
 		// Events of created pods wake the Job, but it does not wait for them for ever.
-		result.RequeueAfter = sooner(sooner(unseenWait, lifecycle.PauseLeft(status, now)), sooner(wait, lifecycle.EstimateLeft(job, status, now)))
+		result.RequeueAfter = sooner(sooner(unseenWait, lifecycle.PauseLeft(status, now)), sooner(sooner(wait, refused.Wait), lifecycle.EstimateLeft(job, status, now)))
 	}
 	return result, err
 }

@@ -3,9 +3,13 @@ package job
 import (
 	"context"
 	"strings"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -33,4 +37,20 @@ func noteRefusal(ctx context.Context, c client.Client, group *scheduling.PodGrou
 		changed.Annotations[scheduling.PodsRefusedKey] = message
 	}
 	return client.IgnoreNotFound(c.Patch(ctx, changed, client.MergeFrom(group)))
+}
+
+// replaceRefused deletes the pods that their kubelets have refused and that are due, so that others are made. It returns the pods as they
+// count from now on. isPart says that there was no time for all.
+func replaceRefused(
+	ctx context.Context, r *Reconciler, job *batch.Job, pods []*corev1.Pod, now time.Time,
+) (counted []*corev1.Pod, refused lifecycle.Refused, isPart bool, err error) {
+	if !lifecycle.MakesPods(job.Status.State.Phase) {
+		return pods, refused, false, nil
+	}
+	name := client.ObjectKeyFromObject(job)
+	counted, refused = lifecycle.SetRefusedAside(pods, func(pod *corev1.Pod) int {
+		return r.memory.turnedAway(name, job.UID, pod.Name, pod.UID, now)
+	}, now)
+	deleted, err := r.deletePods(ctx, refused.Due)
+	return replaced(counted, deleted), refused, len(deleted) < len(refused.Due), err
 }

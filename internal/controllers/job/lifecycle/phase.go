@@ -23,6 +23,9 @@ const (
 	// ReasonFailedDelete: the API server refused to delete a pod.
 	ReasonFailedDelete = "FailedDelete"
 
+	// ReasonPodRefused: a kubelet had no room for a pod, which is replaced later.
+	ReasonPodRefused = "PodRefused"
+
 	// ReasonTaskBelowMinAvailable: all pods have finished and a task has fewer successes than its minAvailable.
 	ReasonTaskBelowMinAvailable = "TaskBelowMinAvailable"
 

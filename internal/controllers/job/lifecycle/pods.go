@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -97,26 +96,6 @@ func MissingAndSurplus(
 		})
 	}
 	return missing, isPart, surplus
-}
-
-// refusalPause is how long a pod that its kubelet has refused stays. A kubelet may see less room than the API server shows, and would
-// refuse the next pod as well.
-const refusalPause = 5 * time.Second
-
-// Refused are the pods for which their kubelets had no room. They have never run, and are replaced like pods that were deleted. That
-// happens when another scheduler binds a pod to the same node at the same moment. wait is how long to wait for those that still stay.
-func Refused(pods []*corev1.Pod, now time.Time) (refused []*corev1.Pod, wait time.Duration) {
-	for _, pod := range pods {
-		if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodFailed || !strings.HasPrefix(pod.Status.Reason, "OutOf") {
-			continue
-		}
-		if left := pod.CreationTimestamp.Add(refusalPause).Sub(now); left <= 0 {
-			refused = append(refused, pod)
-		} else if wait == 0 || left < wait {
-			wait = left
-		}
-	}
-	return refused, wait
 }
 
 // Leftovers are the pods that have to go when the Job is in a phase that makes none. Pods that have finished stay, for

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/edge"
 	"hekla.sh/hekla/internal/edge/binder"
@@ -63,7 +64,8 @@ func small() *cache.Cache {
 		Weight: 3, Capability: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")},
 	}}
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: meta("job"), Spec: schedulingv1beta1.PodGroupSpec{MinMember: 1, Queue: "q"}}
-	c.Apply(cache.Set{Object: queue}, cache.Set{Object: group})
+	c.Apply(cache.Set{Object: queue}, cache.Set{Object: group}, cache.Set{Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", UID: "1"},
+		Status: corev1.NodeStatus{Allocatable: list("8", "8Gi", "8")}}})
 	for name, node := range map[string]string{"runs": "node", "waits": ""} {
 		pod := &corev1.Pod{ObjectMeta: meta(name), Spec: corev1.PodSpec{SchedulerName: "volcano", NodeName: node,
 			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("500m", "1Gi", "2")}}}}}
@@ -72,6 +74,26 @@ func small() *cache.Cache {
 	}
 	c.Settle()
 	return c
+}
+
+// TestAResourceThatARequestInventsMakesNoSeriesOfOtherQueues has a pod ask for a resource that no node and no queue names.
+func TestAResourceThatARequestInventsMakesNoSeriesOfOtherQueues(t *testing.T) {
+	m, c := New(), small()
+	hostile := c.Task(types.NamespacedName{Namespace: "default", Name: "waits"}).Pod.Object()
+	hostile.Name, hostile.UID = "hostile", "2"
+	hostile.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"example.com/invented": resource.MustParse("3")}}}}
+	c.Apply(cache.Set{Object: hostile}, cache.Set{Object: &schedulingv1beta1.Queue{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "2"}}})
+	c.Settle()
+	m.Totals(c.Cluster, nil)
+	found := map[string]string{}
+	for series, value := range shown(t, m, "volcano_queue_") {
+		if strings.Contains(series, "example.com/invented") {
+			found[series] = value
+		}
+	}
+	if diff := cmp.Diff(map[string]string{`volcano_queue_request_scalar_resources{queue_name="q",resource="example.com/invented"}`: "3"}, found); diff != "" {
+		t.Errorf("shown (-want +got):\n%s", diff)
+	}
 }
 
 func TestTotalsAreShownUnderVolcanosNames(t *testing.T) {

@@ -156,9 +156,13 @@ func isOverused(q *cluster.Queue, deserved resources.Limits) float64 {
 }
 
 func (r *reader) vector(a amounts, queue string, v resources.Vector) {
-	// Zeros too: a series that ends where the amount does looks like one that was not scraped.
+	// Zeros too: a series that ends where the amount does looks like one that was not scraped. But not of resources that only requests
+	// name: any user can invent some, and each would make series of every queue.
 	for d := range r.index.Len() {
-		r.amount(a, queue, resources.Dim(d), v.At(resources.Dim(d)))
+		d := resources.Dim(d)
+		if amount := v.At(d); amount != 0 || !r.index.IsInvented(d) {
+			r.amount(a, queue, d, amount)
+		}
 	}
 }
 

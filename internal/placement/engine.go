@@ -42,6 +42,7 @@ type Engine struct {
 	last      *kind                        // of the last question
 	ranked    int                          // how many of the answers are, or were before they were dropped
 	questions int                          // how many kinds have one, or had before they were dropped
+	sweepAt   int                          // the number of kinds at which those that are not in use are dropped
 	asked     uint64                       // counts questions, to know which answers were used last
 	reasons   *reason.Refusals             // why nodes refuse
 

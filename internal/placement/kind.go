@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	"hekla.sh/hekla/internal/placement/kube"
-	"hekla.sh/hekla/internal/placement/limit"
 	"hekla.sh/hekla/internal/placement/objects"
 	"hekla.sh/hekla/internal/placement/reason"
 	"hekla.sh/hekla/pkg/cluster"
@@ -56,12 +55,8 @@ func (e *Engine) of(k *cluster.Class) *kind {
 	x := e.last
 	if x == nil || x.class != k {
 		if x = e.kinds[k]; x == nil {
-			if len(e.kinds) >= maxClasses {
-				forgetUnused(e)
-				if len(e.kinds) >= maxClasses {
-					limit.DropOldest(e.kinds, func(x *kind) uint64 { return x.asked })
-				}
-				forgetProfiles(e)
+			if len(e.kinds) >= max(e.sweepAt, firstSweep) {
+				sweep(e)
 			}
 			x = &kind{class: k, amounts: amountsOf(k)}
 			x.follow(e)

@@ -3,13 +3,22 @@ package placement
 import "hekla.sh/hekla/internal/placement/limit"
 
 // What is kept is bounded by the memory that it takes, see package limit. Per node, ranked answers take answersBytes, and the groups of a
-// class that depends on pods elsewhere groupsBytes.
+// class that depends on pods elsewhere groupsBytes. A class takes some 300 bytes without what is stored by node. Between firstSweep and
+// maxClasses, classes that no pod has any more are dropped when their number has doubled.
 const (
-	answersBytes = 34
-	groupsBytes  = 24
-	// maxClasses limits the number of stored classes, some 300 bytes each without what is stored by node.
-	maxClasses = 1 << 16
+	answersBytes, groupsBytes = 34, 24
+	firstSweep, maxClasses    = 1 << 10, 1 << 16
 )
+
+// sweep makes space for one more class. A class that no pod has any more is of no use: if it comes again, it is another one.
+func sweep(e *Engine) {
+	forgetUnused(e)
+	if len(e.kinds) >= maxClasses {
+		limit.DropOldest(e.kinds, func(x *kind) uint64 { return x.asked })
+	}
+	forgetProfiles(e)
+	e.sweepAt = min(2*len(e.kinds), maxClasses)
+}
 
 // most is how many entries are kept that take so many bytes for each node.
 func most(e *Engine, bytes int) int { return limit.Entries(len(e.cluster.BySlot()), bytes) }

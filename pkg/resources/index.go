@@ -30,7 +30,11 @@ const MaxQuantity = int64(1) << 48
 // node. Kubernetes has no such limit, and each new name makes vectors longer.
 const MaxNames = 64
 
-// Further stands for the resources of a list beyond [MaxNames]. No node has any of it.
+// MaxInvented is how many resources have a dimension of their own that no node, queue or other object of an administrator names. A
+// cluster has a few, such as devices of nodes that are yet to come. Every pod may name others, and a model never forgets a dimension.
+const MaxInvented = 256
+
+// Further stands for the resources of a list beyond [MaxNames], and for those beyond [MaxInvented]. No node has any of it.
 const Further corev1.ResourceName = "hekla.sh/further-resources"
 
 // Index assigns dimensions to resource names, in the order in which the names are first seen. It belongs to one cluster
@@ -43,6 +47,11 @@ type Index struct {
 	flavors   []string // of the dimensions
 	byName    map[corev1.ResourceName]Dim
 	ofFlavors map[flavored]Dim
+
+	invented  []bool // by dimension: only requests name it
+	inventing int    // how many these are
+	hides     bool   // Further has stood for names that may be given dimensions later
+	revealed  int
 }
 
 // flavored is a resource of a flavor.
@@ -60,15 +69,46 @@ func NewIndex() *Index {
 	return x
 }
 
-// Dim returns the dimension of a resource, and adds one if the name is new.
+// Dim returns the dimension of a resource that an administrator names, and adds one if the name is new.
 func (x *Index) Dim(name corev1.ResourceName) Dim {
+	d, ok := x.byName[name]
+	switch {
+	case !ok:
+		d = x.grow(flavored{name: name})
+		x.byName[name] = d
+		if x.hides {
+			x.revealed++
+		}
+	case x.invented[d]:
+		x.invented[d] = false
+		x.inventing--
+	}
+	return d
+}
+
+// AskedDim returns the dimension of a resource that a request names. It adds one if the name is new, up to [MaxInvented] of them. Further
+// ones have the dimension of [Further].
+func (x *Index) AskedDim(name corev1.ResourceName) Dim {
 	if d, ok := x.byName[name]; ok {
 		return d
 	}
+	if x.inventing >= MaxInvented && name != Further {
+		x.hides = true
+		return x.AskedDim(Further)
+	}
 	d := x.grow(flavored{name: name})
 	x.byName[name] = d
+	x.invented[d] = true
+	x.inventing++
 	return d
 }
+
+// IsInvented reports whether only requests have named a resource.
+func (x *Index) IsInvented(d Dim) bool { return x.invented[d] }
+
+// Revealed counts the resources that were given a dimension after [Further] may have stood for them. When it grows, requests with an amount
+// of Further must be read again.
+func (x *Index) Revealed() int { return x.revealed }
 
 // OfFlavor returns the dimension of a resource of a flavor, and adds one if it is new. Flavor "" is the resource without flavor.
 func (x *Index) OfFlavor(flavor string, name corev1.ResourceName) Dim {
@@ -86,7 +126,7 @@ func (x *Index) OfFlavor(flavor string, name corev1.ResourceName) Dim {
 
 func (x *Index) grow(f flavored) Dim {
 	d := Dim(len(x.names))
-	x.names, x.flavors = append(x.names, f.name), append(x.flavors, f.flavor)
+	x.names, x.flavors, x.invented = append(x.names, f.name), append(x.flavors, f.flavor), append(x.invented, false)
 	return d
 }
 
@@ -121,10 +161,39 @@ func (x *Index) Vector(list corev1.ResourceList) Vector {
 }
 
 // Asked returns the Vector of a list from any user. The names beyond [MaxNames], in alphabetical order, count as
-// [Further], so that the request fits on no node. It depends only on the list, not on names that were seen before.
+// [Further], so that the request fits on no node. So do names beyond [MaxInvented] that only requests use.
 func (x *Index) Asked(list corev1.ResourceList) Vector {
+	list = atMostNames(list)
+	var fresh []corev1.ResourceName
+	for name := range list {
+		if _, isKnown := x.byName[name]; !isKnown {
+			fresh = append(fresh, name)
+		}
+	}
+	slices.Sort(fresh) // so that the order of a map never decides a dimension
+	last := Dim(-1)
+	for _, name := range fresh {
+		last = max(last, x.AskedDim(name))
+	}
+	for name := range list {
+		last = max(last, x.byName[name])
+	}
+	v := make(Vector, last+1)
+	for name, quantity := range list {
+		if d, isKnown := x.byName[name]; isKnown {
+			v[d] = max(v[d], amount(name, quantity))
+		} else {
+			d := x.byName[Further]
+			v[d] = max(v[d], 1)
+		}
+	}
+	return v
+}
+
+// atMostNames replaces the names of a list beyond [MaxNames], in alphabetical order, by [Further].
+func atMostNames(list corev1.ResourceList) corev1.ResourceList {
 	if len(list) <= MaxNames {
-		return x.Vector(list)
+		return list
 	}
 	var others []corev1.ResourceName
 	kept := corev1.ResourceList{}
@@ -143,7 +212,7 @@ func (x *Index) Asked(list corev1.ResourceList) Vector {
 	if len(others) > MaxNames {
 		kept[Further] = *resource.NewQuantity(1, resource.DecimalSI)
 	}
-	return x.Vector(kept)
+	return kept
 }
 
 // Limits turns a resource list into limits: what is not listed is unlimited.
@@ -160,7 +229,7 @@ func (x *Index) Limits(list corev1.ResourceList) Limits {
 func (x *Index) addAll(list corev1.ResourceList) {
 	var fresh []string
 	for name := range list {
-		if _, ok := x.byName[name]; !ok {
+		if d, ok := x.byName[name]; !ok || x.invented[d] {
 			fresh = append(fresh, string(name))
 		}
 	}

@@ -154,11 +154,40 @@ func TestNamesThatOneUserInventsCostOthersNothing(t *testing.T) {
 			t.Fatalf("pod %d asks for %v", pod, x.List(v))
 		}
 	}
-	if most := 5 + 20*MaxNames; x.Len() != most {
-		t.Errorf("20 pods made %d dimensions, want %d", x.Len(), most)
+	if most := 5 + MaxInvented; x.Len() > most {
+		t.Errorf("20 pods made %d dimensions, %d are the most", x.Len(), most)
 	}
 	if v := x.Asked(corev1.ResourceList{"cpu": one, "memory": one}); len(v) != 2 {
 		t.Errorf("a pod that asks for CPU and memory has a vector of %d", len(v))
+	}
+}
+
+// TestNamesThatManyRequestsInventShareOne has each of many pods ask for a resource of its own. What a node or a queue names is told apart.
+func TestNamesThatManyRequestsInventShareOne(t *testing.T) {
+	x, one := NewIndex(), resource.MustParse("1")
+	list := func(i int) corev1.ResourceList {
+		return corev1.ResourceList{"cpu": one, corev1.ResourceName(fmt.Sprintf("example.com/r%d", i)): one}
+	}
+	const pods = 3 * MaxInvented
+	for i := range pods {
+		if v := x.Asked(list(i)); v.At(CPU) != 1000 || v.Equal(x.Vector(corev1.ResourceList{"cpu": one})) {
+			t.Fatalf("pod %d asks for %v", i, x.List(v))
+		}
+	}
+	if most := 4 + MaxInvented; x.Len() != most || x.Revealed() != 0 {
+		t.Errorf("%d pods made %d dimensions, want %d; %d were revealed", pods, x.Len(), most, x.Revealed())
+	}
+	first, _ := x.Find("example.com/r0")
+	if further := x.Dim(Further); x.Asked(list(pods)).At(further) != 1 || x.Asked(list(0)).At(further) != 0 || !x.IsInvented(first) {
+		t.Error("the first pods ask for resources of their own, further ones for that which stands for all others")
+	}
+	revealed := x.Dim(corev1.ResourceName(fmt.Sprintf("example.com/r%d", pods)))
+	if v := x.Asked(list(pods)); v.At(revealed) != 1 || v.At(x.Dim(Further)) != 0 || x.Revealed() != 1 || x.IsInvented(revealed) {
+		t.Errorf("after an object has named the resource, a pod asks for %v", x.List(v))
+	}
+	// What an object names is no invention any more, and makes space for one.
+	if x.Vector(list(0)); x.IsInvented(first) || x.Asked(list(pods+1)).At(x.Dim(Further)) != 0 {
+		t.Error("a resource that a node has still counts as one that only requests name")
 	}
 }
 

@@ -30,8 +30,8 @@ type Table struct {
 const (
 	answersBytes = 10
 	scoresBytes  = 8
-	// maxAnswers limits the sets of constraints, some 300 bytes each without what is stored by node.
-	maxAnswers = 1 << 16
+	// maxAnswers limits the sets of constraints, some three KiB each without what is stored by node.
+	maxAnswers = limit.Bytes / (3 << 10)
 )
 
 // New returns an empty table.

@@ -9,6 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache/called"
 	"hekla.sh/hekla/pkg/cluster/cache/held"
+	"hekla.sh/hekla/pkg/cluster/cache/revealed"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/pods"
@@ -111,6 +112,7 @@ func New(options Options) *Cache {
 // be called after events and before decisions.
 func (k *Cache) Settle() {
 	k.writer.SettleShares()
+	revealed.Settle(k.Cluster, k.writer, k.StandIns)
 	for _, j := range k.owners.questioned {
 		k.StandIns.Look(j)
 	}

@@ -18,6 +18,8 @@ type Table struct {
 	terms   Terms
 	classes map[string]*Class
 	amounts map[*pods.Template]amounts
+
+	revealed int // resources, when the amounts were read
 }
 
 // NewTable returns an empty table.
@@ -33,6 +35,18 @@ func (t *Table) UseKeys(keys *Keys) { t.keys = keys }
 
 // Len is the number of classes in use.
 func (t *Table) Len() int { return len(t.classes) }
+
+// TakeRevealed reports whether resources have come to be known since it was last called. Then the requests of pods that ask for
+// [resources.Further] are others now.
+func (t *Table) TakeRevealed() bool {
+	now := t.index.Revealed()
+	if t.revealed == now {
+		return false
+	}
+	t.revealed = now
+	clear(t.amounts)
+	return true
+}
 
 // DependsOnPods reports whether the answer for a class may depend on pods on other nodes: its pods have affinity or
 // spread, or the affinity of another pod may select them.

@@ -133,6 +133,12 @@ func (k *StandIns) remove(t *cluster.Task) {
 	k.NoteFreed(t.Job)
 }
 
+// Renew has a stand-in that waits made anew, because its request is another one.
+func (k *StandIns) Renew(t *cluster.Task) {
+	k.remove(t)
+	k.Look(t.Job)
+}
+
 // IsStale reports whether Settle has anything to do.
 func (k *StandIns) IsStale() bool { return len(k.changed) > 0 }
 

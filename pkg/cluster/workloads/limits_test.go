@@ -2,10 +2,13 @@ package workloads_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // container is a Workload of one pod with one container that has these resources, and more of the pod's spec.
@@ -81,4 +84,19 @@ func TestAChangeOfLimitsHasWorkloadsTriedAgain(t *testing.T) {
 	w.delete(w.objects["v1.LimitRange team/limits"]) // what is admitted stays
 	w.run()
 	w.expect("a", "admitted in all")
+}
+
+// TestAResourceThatAClusterQueueBringsIsToldApart has so many Workloads ask for resources of their own that further ones share one.
+func TestAResourceThatAClusterQueueBringsIsToldApart(t *testing.T) {
+	w := newKueue(t, setup)
+	for i := range resources.MaxInvented {
+		w.apply(container(fmt.Sprint("hostile-", i), fmt.Sprintf("requests: {example.com/r%d: 1}", i), ""))
+	}
+	w.apply(container("late", "requests: {cpu: 1, example.com/device: 2}", ""))
+	w.run()
+	w.expect("late", "NoMatchingFlavor: couldn't assign flavors to pod set main: resource hekla.sh/further-resources unavailable in ClusterQueue")
+	covered := strings.NewReplacer("[cpu]", "[cpu, example.com/device]", "nominalQuota: 4}", "nominalQuota: 4}, {name: example.com/device, nominalQuota: 2}")
+	w.apply(covered.Replace(setup))
+	w.run()
+	w.expect("late", "admitted in all")
 }

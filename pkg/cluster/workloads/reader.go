@@ -40,6 +40,8 @@ type base struct {
 	shapes  *shapes.Table
 	options Options
 
+	revealed int // resources, when all Workloads were read
+
 	entries map[types.NamespacedName]*Entry
 	byUID   map[types.UID]*Entry
 	named   map[*kinds.Local]map[*Entry]bool   // by their LocalQueue
@@ -96,7 +98,13 @@ func (r *Reader) Use(options Options) {
 		return
 	}
 	r.options = options
-	r.shapes.Count(options.Counted)
+	readAll(r)
+}
+
+// readAll reads all Workloads again.
+func readAll(r *Reader) {
+	r.revealed = r.index.Revealed()
+	r.shapes.Count(r.options.Counted)
 	for _, e := range r.entries {
 		r.read(e, e.Object)
 	}
@@ -190,6 +198,9 @@ func (r *base) Of(w *workload.Workload) *Entry {
 func (r *Reader) Settle(now time.Time) {
 	r.isCut = false
 	r.kinds.Settle()
+	if r.revealed != r.index.Revealed() {
+		readAll(r) // they may ask for resources that were not known
+	}
 	r.expire(now)
 	r.placeLater(now)
 	r.plans.follow(now)

@@ -155,9 +155,10 @@ func (t *Table) podSet(s *Shape, p *settings.PodSet, template *corev1.PodTemplat
 		if name == corev1.ResourcePods {
 			continue // they are counted by the number of pods
 		}
-		set.Requests = append(set.Requests, cohort.Amount{FR: t.index.Dim(name), Value: resources.Saturated(name, list[name])})
+		set.Requests = append(set.Requests, cohort.Amount{FR: t.index.AskedDim(name), Value: resources.Saturated(name, list[name])})
 	}
 	slices.SortFunc(set.Requests, func(a, b cohort.Amount) int { return int(a.FR) - int(b.FR) })
+	set.Requests = slices.CompactFunc(set.Requests, func(a, b cohort.Amount) bool { return a.FR == b.FR }) // resources that no queue has
 	return set
 }
 

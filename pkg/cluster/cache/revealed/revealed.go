@@ -1,0 +1,52 @@
+package revealed
+
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/model"
+	"hekla.sh/hekla/pkg/cluster/standins"
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// Settle reads the requests of tasks and jobs again if resources have been revealed since it was last called. It must be called after
+// events and before decisions.
+func Settle(c *model.Cluster, w *model.Writer, s *standins.StandIns) {
+	if !w.Classes().TakeRevealed() {
+		return
+	}
+	further, ok := c.Resources.Find(resources.Further)
+	if !ok {
+		return
+	}
+	for _, t := range asking(c, further) {
+		if t.IsStandIn {
+			s.Renew(t)
+			continue
+		}
+		state := model.TaskState{Pod: t.Pod, Status: t.Status, Shown: t.Internal.Was, Node: t.Node}
+		waits := t.Status == cluster.Pending || t.Status == cluster.Gated || t.Status.Assumed()
+		w.Tasks.Show(t, state, func() { w.Tasks.SetClass(t, !waits) })
+	}
+	c.EachJob(func(j *cluster.Job) {
+		if j.MinResources.At(further) == 0 {
+			return
+		}
+		j.ReadMinimums(c.Resources)
+		s.Look(j)
+		w.Jobs.Renew(j)
+		w.Jobs.Settle(j)
+		c.NoteFreed(j) // it claims something else of its queue
+	})
+}
+
+// asking returns the tasks that ask for some of a resource, by name.
+func asking(c *model.Cluster, d resources.Dim) (tasks []*cluster.Task) {
+	c.EachTask(func(t *cluster.Task) {
+		if t.Request().At(d) > 0 {
+			tasks = append(tasks, t)
+		}
+	})
+	slices.SortFunc(tasks, func(a, b *cluster.Task) int { return cluster.CompareNames(a.Key(), b.Key()) })
+	return tasks
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,7 @@ type Session struct {
 	AllNamespaces bool
 	dryRun        string
 	Output        *Output // of the verb that runs
+	told          told
 }
 
 // New returns a session of a program. Under Volcano's names it has the defaults of vcctl.
@@ -169,6 +171,7 @@ func (s *Session) RESTConfig() (*rest.Config, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "hekla/" + version.Version
 	config.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &telling{next, s.ErrOut, &s.told} })
 	return config, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -50,6 +51,10 @@ const (
 	// Of changes that only refresh a message one is written per refreshPause. Ten thousand jobs may wait for the same quota, and each
 	// pod that ends changes the numbers in all their messages.
 	refreshPause = 50 * time.Millisecond
+	// A request that takes longer than this lets another one begin, up to so many. An API server that takes a second for each request
+	// answers many at once, and pods of new jobs wait for their phases.
+	slowRequest   = 100 * time.Millisecond
+	maxAssistants = 24
 )
 
 // slot is what is known of an object whose status waits, is being written, or was written a moment ago.
@@ -87,6 +92,8 @@ type Writer struct {
 	settle  time.Duration
 	logger  logr.Logger
 	workers sync.WaitGroup
+
+	assistants atomic.Int32 // beside the workers
 
 	mutex   sync.Mutex
 	slots   map[key]*slot
@@ -192,10 +199,27 @@ func (w *Writer) next(ctx context.Context) bool {
 	if c == nil {
 		return true
 	}
-	err := c.write(ctx, w.clients)
+	err := w.send(ctx, c)
 	close(sent)
 	w.end(ctx, k, c, err, w.tell(k, err))
 	return true
+}
+
+// send sends a change. If that takes long, an assistant writes the next one meanwhile.
+func (w *Writer) send(ctx context.Context, c Change) error {
+	answered := make(chan struct{})
+	defer close(answered)
+	w.workers.Go(func() {
+		select {
+		case <-answered:
+		case <-time.After(slowRequest):
+			if w.assistants.Add(1) <= maxAssistants {
+				w.next(ctx)
+			}
+			w.assistants.Add(-1)
+		}
+	})
+	return c.write(ctx, w.clients)
 }
 
 // mayWriteNow reports whether the status of an object is written although bindings wait. If others wait for it, the trickle decides

@@ -368,3 +368,30 @@ func TestMessagesAreRefreshedSlowly(t *testing.T) {
 		}
 	})
 }
+
+func TestASlowAPIServerIsSentManyStatusesAtOnce(t *testing.T) {
+	writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
+		n.takes = 10 * time.Second
+		for i := range 100 {
+			w.Put(note{name: fmt.Sprint(i), text: fmt.Sprint(i), isAwaited: true, written: n})
+		}
+		inFlight := func() (count int) {
+			synctest.Wait()
+			n.busy.Range(func(any, any) bool { count++; return true })
+			return count
+		}
+		for _, test := range []struct {
+			after time.Duration
+			want  int
+		}{{0, 2}, {slowRequest + time.Millisecond, 4}, {slowRequest, 6}, {3 * time.Second, 2 + maxAssistants}} {
+			time.Sleep(test.after)
+			if got := inFlight(); got != test.want {
+				t.Errorf("after %s more %d are in flight, want %d", test.after, got, test.want)
+			}
+		}
+		time.Sleep(5 * time.Minute)
+		if got := len(n.read()); got != 100 {
+			t.Errorf("%d statuses are written, want 100", got)
+		}
+	})
+}

@@ -181,7 +181,7 @@ func TestNothingIsEvictedForAJobWhoseRoomIsTakenRepeatedly(t *testing.T) {
 		w.Expect(lost + "; victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2")
 		take("n2", "victim-1")
 		w.Expect(lost).Expect("")
-		if got := w.Why("preemptor"); !strings.Contains(got, "pods of other schedulers took the room that was made for it") {
+		if got := w.Why("preemptor"); !strings.Contains(got, "the room that was made for it was lost repeatedly") {
 			t.Errorf("the preemptor waits because %s", got)
 		}
 		return w

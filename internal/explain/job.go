@@ -161,7 +161,7 @@ func (m *Model) backOffs(now time.Time, j *cluster.Job) []BackOff {
 		}
 	}
 	add(j.NotBefore, "the API server refused a binding or an eviction")
-	add(j.EvictsFrom, "pods of other schedulers took the room that was made for it, so no pods are evicted for it")
+	add(j.EvictsFrom, "the room that was made for it was lost repeatedly, so no pods are evicted for it")
 	add(j.BarredUntil, "the job was admitted and its pods did not come")
 	if j.IsPendingAdmission() {
 		add(m.cluster.BackOff(j.ID.Namespace).Until, "other jobs of the namespace were admitted and brought no pods")

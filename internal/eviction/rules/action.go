@@ -93,6 +93,6 @@ func Pauses(s *framework.Session, j *cluster.Job) bool {
 		return false
 	}
 	s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpTime, RetryAt: j.EvictsFrom,
-		Detail: "pods of other schedulers took the room that was made for it, and pods are evicted for it again later"})
+		Detail: "the room that was made for it was lost repeatedly, such as to pods of other schedulers; pods are evicted for it again later"})
 	return true
 }

@@ -203,3 +203,20 @@ func TestNothingIsEvictedForAJobWhoseRoomIsTakenRepeatedly(t *testing.T) {
 		w.Expect("")
 	})
 }
+
+// A victim does not end, and its node goes and comes back. Another victim makes room meanwhile, and what waits behind goes on.
+func TestTheRoomOfAVictimThatStaysIsNotCountedOnAnyNode(t *testing.T) {
+	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 0, "n1 n2"), job("preemptor", "default", "high", 1, "-"))
+	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
+	w.Terminate("victim-0").Expect("")
+	if got := loop.Describe(w.CycleAfter(61 * time.Second)); got != "the plan for preemptor ends: pod work/victim-0 did not end within its grace period, preemptor-0 waits; "+
+		"victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2" {
+		t.Error(got)
+	}
+	w.Set(job("behind", "default", "low", 1, "-")).Expect("")
+	w.Remove(fixture.Node("n1", "cpu=1")).Expect("")
+	w.Set(fixture.Node("n1", "cpu=1")).Expect("")
+	w.Terminate("victim-1").RemovePods("victim-1").Expect("preemptor-0 is bound to n2")
+	w.StartBound().Expect("")
+	w.RemovePods("victim-0").Expect("behind-0 is bound to n1")
+}

@@ -117,6 +117,13 @@ func (o *Outbox) Do(d decision.Decisions) {
 	for i := range d.Ended {
 		o.plans.End(&d.Ended[i])
 	}
+	// First, because there may be others of the same name.
+	for _, name := range d.GoneGroups {
+		o.jobs.Void(name)
+	}
+	for _, name := range d.GonePods {
+		o.pods.Void(name)
+	}
 	for _, c := range d.Groups {
 		o.jobs.Put(status.Group(c))
 	}

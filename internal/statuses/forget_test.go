@@ -1,6 +1,7 @@
 package statuses
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -14,11 +15,12 @@ import (
 func TestNothingIsRememberedOfWhatIsGone(t *testing.T) {
 	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
 	r, now := New(), fixture.Birth
+	var d decision.Decisions
 	report := func(events ...cache.Event) int {
 		c.Apply(events...)
 		c.Settle()
-		r.Forget(c)
-		var d decision.Decisions
+		d = decision.Decisions{}
+		r.Forget(c, &d)
 		r.Statuses(c, now, &d)
 		now = now.Add(groupingPause)
 		r.Statuses(c, now, &d)
@@ -30,11 +32,14 @@ func TestNothingIsRememberedOfWhatIsGone(t *testing.T) {
 	for _, o := range objects {
 		come, gone = append(come, cache.Set{Object: o}), append(gone, cache.Delete{Object: o})
 	}
-	if got := report(come...); got != 5 {
-		t.Errorf("of two jobs, a queue and two pods that wait %d are remembered", got)
+	if got := report(come...); got != 5 || len(d.GoneGroups)+len(d.GonePods) > 0 {
+		t.Errorf("of two jobs, a queue and two pods that wait %d are remembered, and decisions about %v and %v are void", got, d.GoneGroups, d.GonePods)
 	}
 	if got := report(gone...); got != 0 || len(r.Stale(c.Cluster)) != 0 {
 		t.Errorf("all objects are gone, and of %d is remembered what was decided: %v", got, r.Stale(c.Cluster))
+	}
+	if got := fmt.Sprint(d.GoneGroups, d.GonePods); got != "[work/g work/later] [work/alone work/early]" {
+		t.Errorf("of PodGroups and pods, decisions about %s are void", got)
 	}
 	now = now.Add(time.Hour)
 	if got := report(); got != 0 || len(r.arriving)+len(r.ungrouped) != 0 {

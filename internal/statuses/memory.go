@@ -5,11 +5,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
 )
 
@@ -57,10 +59,13 @@ func newMemory() memory {
 
 // forget drops the objects that the model has forgotten. How long a job has waited for its pods depends only on its name,
 // so a new PodGroup does not change it. It reports whether there were such jobs.
-func (m *memory) forget(c *cache.Cache) bool {
+func (m *memory) forget(c *cache.Cache, d *decision.Decisions) bool {
 	forgotten := c.TakeForgotten()
 	for _, j := range forgotten.Jobs {
 		s := m.jobs[j]
+		if s != nil && j.Workload == nil {
+			d.GoneGroups = append(d.GoneGroups, j.ID)
+		}
 		switch {
 		case s == nil:
 		case s.arrival == arrival{} || c.Job(j.ID) != j:
@@ -74,7 +79,14 @@ func (m *memory) forget(c *cache.Cache) bool {
 		delete(m.unreadable, q)
 	}
 	for _, t := range forgotten.Tasks {
+		if _, isDecided := m.pods[t]; isDecided {
+			d.GonePods = append(d.GonePods, t.Key())
+		}
 		delete(m.pods, t)
+	}
+	for _, names := range []*[]types.NamespacedName{&d.GoneGroups, &d.GonePods} {
+		slices.SortFunc(*names, cluster.CompareNames)
+		*names = slices.Compact(*names)
 	}
 	return len(forgotten.Jobs) > 0
 }

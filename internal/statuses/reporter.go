@@ -58,10 +58,10 @@ func (r *Reporter) Use(policy *framework.Policy, c *model.Cluster) {
 	}
 }
 
-// Forget drops the decisions about objects that the model has forgotten. It must be called first after the actions of a
-// cycle.
-func (r *Reporter) Forget(c *cache.Cache) {
-	if r.memory.forget(c) {
+// Forget drops the decisions about objects that the model has forgotten, and adds to the decisions that earlier ones about them are void.
+// It must be called first after the actions of a cycle.
+func (r *Reporter) Forget(c *cache.Cache, d *decision.Decisions) {
+	if r.memory.forget(c, d) {
 		r.Places.areStale = true
 	}
 }

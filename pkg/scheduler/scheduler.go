@@ -145,7 +145,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	}
 	session, problem := s.run(now)
 	contained(&result, func() { s.cache.StandIns.Follow(now) })
-	s.reporter.Forget(s.cache)
+	s.reporter.Forget(s.cache, &result.Decisions)
 	defer s.observe("close", "")()
 	if problem == "" {
 		result.Decisions.Binds = session.Binds

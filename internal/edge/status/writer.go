@@ -47,7 +47,9 @@ const (
 	firstStatusRetry, lastStatusRetry = 500 * time.Millisecond, time.Minute
 	// While bindings wait, one deferred status is written per deferral: it takes an API server as much as two or three bindings. A burst
 	// of bindings takes seconds, and after it each object needs only its newest status. So one write is saved for nearly all.
-	deferral = 300 * time.Millisecond
+	// If bindings never end, no status waits for longer than the longestDeferral.
+	deferral        = 300 * time.Millisecond
+	longestDeferral = time.Minute
 	// Of changes that only refresh a message one is written per refreshPause. Ten thousand jobs may wait for the same quota, and each
 	// pod that ends changes the numbers in all their messages.
 	refreshPause = 50 * time.Millisecond
@@ -82,6 +84,12 @@ const (
 	isReleased                // it is to be written even if bindings wait
 )
 
+// later is an object whose status is deferred, and since when.
+type later struct {
+	key
+	since time.Time
+}
+
 // Writer writes statuses, for each object one at a time and the newest.
 type Writer struct {
 	clients *apiserver.Clients
@@ -97,8 +105,8 @@ type Writer struct {
 
 	mutex   sync.Mutex
 	slots   map[key]*slot
-	later   []key // deferred, the oldest first
-	refresh []key // whose messages are refreshed, the oldest first
+	later   []later // the oldest first
+	refresh []key   // whose messages are refreshed, the oldest first
 	written uint64
 	failed  uint64
 }
@@ -170,6 +178,24 @@ func (w *Writer) DropPod(pod types.NamespacedName, uid types.UID) <-chan struct{
 	return w.drop(key{ofPod, pod}, uid)
 }
 
+// Void forgets all that waits for an object that is gone, whatever it is. Otherwise an object would be asked for that does not exist, and
+// before that what is put off would be kept: there is no limit to the objects that come and go meanwhile.
+func (w *Writer) Void(name types.NamespacedName) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for _, what := range [...]string{ofGroup, ofPlace, ofWait, ofPod, ofGate, ofEnd} {
+		k := key{what, name}
+		switch s := w.slots[k]; {
+		case s == nil || len(s.attemptObservers) > 0: // an observer hears that the object is gone
+		case s.sending != nil:
+			s.next, s.isVoid = nil, true
+		default:
+			delete(w.slots, k)
+			w.queue.Forget(k)
+		}
+	}
+}
+
 // drop forgets what waits for an object, and returns what closes when a write under way has returned, nil if none is.
 func (w *Writer) drop(k key, uid types.UID) <-chan struct{} {
 	w.mutex.Lock()
@@ -234,7 +260,7 @@ func (w *Writer) mayWriteNow(ctx context.Context, k key) bool {
 	isAwaited := s.next.awaited() || len(s.attemptObservers) > 0
 	if !isAwaited && s.deferred == notDeferred {
 		s.deferred = isDeferred
-		if w.later = append(w.later, k); len(w.later) == 1 {
+		if w.later = append(w.later, later{k, time.Now()}); len(w.later) == 1 {
 			time.AfterFunc(deferral, w.release)
 		}
 	}
@@ -279,7 +305,7 @@ func (w *Writer) releaseRefresh() {
 	}
 }
 
-// release passes the deferred statuses on: all of them once no bindings wait, one of them before.
+// release passes the deferred statuses on: all of them once no bindings wait. Before, one of them, and those that were deferred long ago.
 func (w *Writer) release() {
 	count := 1
 	if !w.isBusy() {
@@ -290,14 +316,15 @@ func (w *Writer) release() {
 	if w.queue.ShuttingDown() {
 		return
 	}
-	count = min(count, len(w.later))
-	for _, k := range w.later[:count] {
+	for now := time.Now(); len(w.later) > 0 && (count > 0 || now.Sub(w.later[0].since) >= longestDeferral); w.later = w.later[1:] {
+		k := w.later[0].key
 		if s := w.slots[k]; s != nil && s.deferred == isDeferred {
 			s.deferred = isReleased
 			w.queue.Add(k)
+			count--
 		}
 	}
-	if w.later = w.later[count:]; len(w.later) > 0 {
+	if len(w.later) > 0 {
 		time.AfterFunc(deferral, w.release)
 	} else {
 		w.later = nil

@@ -241,6 +241,24 @@ func TestStatusesAreDeferredWhileBindingsWait(t *testing.T) {
 			}
 		})
 	})
+	t.Run("none of them for longer than a minute", func(t *testing.T) {
+		var isBusy atomic.Bool
+		isBusy.Store(true)
+		writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
+			const all = 1000 // which would take five minutes one by one
+			for i := range all {
+				w.Put(note{name: fmt.Sprint(i), text: "1", written: n})
+			}
+			time.Sleep(longestDeferral - time.Second)
+			if written := len(n.read()); written >= all/4 {
+				t.Errorf("%d are written although bindings wait", written)
+			}
+			time.Sleep(2 * time.Second)
+			if written := len(n.read()); written != all {
+				t.Errorf("%d of %d are written", written, all)
+			}
+		})
+	})
 	t.Run("and all at once when no bindings wait", func(t *testing.T) {
 		var isBusy atomic.Bool
 		isBusy.Store(true)
@@ -393,5 +411,46 @@ func TestASlowAPIServerIsSentManyStatusesAtOnce(t *testing.T) {
 		if got := len(n.read()); got != 100 {
 			t.Errorf("%d statuses are written, want 100", got)
 		}
+	})
+}
+
+// TestNothingIsKeptOfObjectsThatAreGone has jobs come and be deleted before their statuses are written.
+func TestNothingIsKeptOfObjectsThatAreGone(t *testing.T) {
+	for name, isRefresh := range map[string]bool{"deferred": false, "refreshed": true} {
+		t.Run(name, func(t *testing.T) {
+			var isBusy atomic.Bool
+			isBusy.Store(!isRefresh)
+			writing(t, &isBusy, func(t *testing.T, w *Writer, n *notes) {
+				w.Put(note{name: "stays", text: "1", isRefresh: isRefresh, written: n})
+				for i := range 1000 {
+					w.Put(note{name: fmt.Sprint(i), text: "gone", isRefresh: isRefresh, written: n})
+				}
+				synctest.Wait()
+				for i := range 1000 {
+					w.Void(note{name: fmt.Sprint(i)}.key().name)
+				}
+				if len(w.slots) != 1 {
+					t.Errorf("%d objects are remembered", len(w.slots))
+				}
+				w.Put(note{name: "7", text: "another of this name", isRefresh: isRefresh, written: n})
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				written := n.read()
+				if len(written) != 2 || strings.Contains(strings.Join(written, " "), "gone") || len(w.later)+len(w.refresh) > 0 {
+					t.Errorf("written are %v, %d and %d wait", written, len(w.later), len(w.refresh))
+				}
+			})
+		})
+	}
+	t.Run("while it is written", func(t *testing.T) {
+		writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
+			n.takes, n.answers = time.Second, []error{errors.New("refused")}
+			w.Put(note{name: "a", text: "1", written: n})
+			synctest.Wait()
+			w.Put(note{name: "a", text: "2", written: n})
+			w.Void(note{name: "a"}.key().name)
+			time.Sleep(time.Minute)
+			expectNotes(t, n, "1s 1: refused")
+		})
 	})
 }

@@ -26,12 +26,16 @@ type Decisions struct {
 
 	Workloads     []WorkloadStatus
 	WorkloadPlans []WorkloadPlan
+
+	// GoneGroups and GonePods were deleted, or are others of the same name now, or are those of another scheduler. What was decided
+	// earlier about their statuses does not count any more. They are in the order of their names.
+	GoneGroups, GonePods []types.NamespacedName
 }
 
 // IsEmpty reports whether there is nothing to carry out.
 func (d *Decisions) IsEmpty() bool {
 	return len(d.Binds)+len(d.Plans)+len(d.Ended)+len(d.Groups)+len(d.Places)+len(d.Queues)+len(d.Pods)+len(d.Gates)+
-		len(d.Fails)+len(d.Awaits)+len(d.Events)+len(d.Workloads)+len(d.WorkloadPlans) == 0
+		len(d.Fails)+len(d.Awaits)+len(d.Events)+len(d.Workloads)+len(d.WorkloadPlans)+len(d.GoneGroups)+len(d.GonePods) == 0
 }
 
 // Bind is the decision to bind a pod to a node. The result comes back as an event: the pod with its node, or a failure.

@@ -16,11 +16,11 @@ import (
 type taints struct {
 	sets map[string]int // numbers of the sets of taints of nodes
 	all  []corev1.Taint // each once
-	// areMany is set if there are more sets than are numbered. Then every toleration matters.
+	// areMany is set if there are more sets or taints than that. Then every toleration matters.
 	areMany bool
 }
 
-// maxTaintSets bounds the sets of taints that have numbers.
+// maxTaintSets bounds the sets of taints that have numbers, and the taints in them.
 const maxTaintSets = 1 << 10
 
 func newTaints() taints {
@@ -38,7 +38,7 @@ func (t *taints) setOf(n *corev1.Node) int {
 	if number, isKnown := t.sets[key]; isKnown {
 		return number
 	}
-	if len(t.sets) >= maxTaintSets {
+	if len(t.sets) >= maxTaintSets || len(t.all) >= maxTaintSets {
 		t.areMany = true
 		return -1
 	}

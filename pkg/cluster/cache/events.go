@@ -64,8 +64,7 @@ func (e Set) apply(k *Cache) {
 		k.queues.set(object)
 	case *schedulingv1.PriorityClass:
 		k.Marks.OfClass(k.PriorityClass(object.Name), object)
-		k.writer.SetPriorityClass(object.Name, object)
-		k.ranks.reprioritize()
+		k.ranks.setClass(object.Name, object)
 	case *policyv1.PodDisruptionBudget:
 		k.budgetChanged(k.writer.SetBudget(object))
 	case *corev1.ResourceQuota:
@@ -110,8 +109,7 @@ func (e Delete) apply(k *Cache) {
 		k.queues.drop(object)
 	case *schedulingv1.PriorityClass:
 		if p := k.PriorityClass(object.Name); p != nil && p.UID == object.UID {
-			k.writer.SetPriorityClass(object.Name, nil)
-			k.ranks.reprioritize()
+			k.ranks.setClass(object.Name, nil)
 		}
 	case *policyv1.PodDisruptionBudget:
 		k.budgetChanged(k.writer.DeleteBudget(object))

@@ -3,8 +3,6 @@ package cache
 import (
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"hekla.sh/hekla/internal/topology"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -14,6 +12,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // nodes applies events about nodes, HyperNodes, volumes and devices.
@@ -47,6 +46,8 @@ func (k *nodes) show(n *cluster.Node, object *corev1.Node) {
 	k.taints.SetNode(n.Name, n.Object, object)
 	state := model.NodeState{Object: object}
 	if object != nil {
+		// Kubelets tell of each image that they pull or remove. No pod fits on a node for that.
+		state.IsAlike = n.Object != nil && n.Object.UID == object.UID && n.Allocatable.Equal(k.allocatable(object)) && same.NodeButImages(n.Object, object)
 		state.Ready, state.Allocatable = same.IsReady(object), k.allocatable(object)
 		state.Standing = k.standingOf(object)
 	}

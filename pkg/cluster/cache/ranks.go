@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/wake"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
@@ -85,12 +85,18 @@ func (k *ranks) prioritize(j *cluster.Job) {
 	k.Note(wake.ClassShown) // the order of jobs has changed
 }
 
-// reprioritize updates the priorities of all jobs.
-func (k *ranks) reprioritize() {
-	// Which job may preempt which may have changed even if no job has, because the order in which job and class are added
-	// must not matter.
-	k.Note(wake.ClassShown)
-	k.writer.Jobs.Each(k.prioritize)
+// setClass sets a PriorityClass, or with nil removes it, and updates the priorities of all jobs.
+func (k *ranks) setClass(name string, class *schedulingv1.PriorityClass) {
+	isUsed, before, classes := false, k.PriorityClass(name), priority.Classes(k.writer.PriorityClasses())
+	k.writer.Jobs.Each(func(j *cluster.Job) { isUsed = isUsed || before != nil && classes.Of(j.Group) == before })
+	k.writer.SetPriorityClass(name, class)
+	k.writer.Jobs.Each(func(j *cluster.Job) {
+		isUsed = isUsed || class != nil && classes.Of(j.Group) == class
+		k.prioritize(j)
+	})
+	if isUsed { // even if no priority has changed, because the order in which job and class are added must not matter
+		k.Note(wake.ClassShown)
+	}
 }
 
 func (k *ranks) setQuota(object *corev1.ResourceQuota) {
@@ -115,9 +121,7 @@ func (k *ranks) setQuota(object *corev1.ResourceQuota) {
 
 func (k *ranks) dropQuota(object *corev1.ResourceQuota) {
 	before := k.Quotas(object.Namespace)
-	after := slices.DeleteFunc(slices.Clone(before), func(q *corev1.ResourceQuota) bool {
-		return q.Name == object.Name && q.UID == object.UID
-	})
+	after := slices.DeleteFunc(slices.Clone(before), func(q *corev1.ResourceQuota) bool { return q.Name == object.Name && q.UID == object.UID })
 	if len(after) == len(before) {
 		return
 	}

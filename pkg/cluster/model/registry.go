@@ -8,7 +8,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 
 	corev1 "k8s.io/api/core/v1"
-
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
-
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +39,7 @@ type NodeState struct {
 	Ready       bool
 	Allocatable resources.Vector
 	Standing    cluster.Standing
+	IsAlike     bool // only scores may differ from those of the state before
 }
 
 // Show sets the state of a node.
@@ -50,7 +50,9 @@ func (w *NodeWriter) Show(n *cluster.Node, s NodeState) {
 	c.count(n, +1)
 	c.changed(n)
 	n.SpecGeneration = n.Generation
-	c.world.Note(wake.NodeShown)
+	if !s.IsAlike {
+		c.world.Note(wake.NodeShown)
+	}
 }
 
 // SetStanding counts a node in other totals.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
-
 	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"k8s.io/apimachinery/pkg/types"

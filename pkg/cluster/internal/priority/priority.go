@@ -8,6 +8,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
@@ -63,6 +64,14 @@ func (c Classes) Resolve(name string) *schedulingv1.PriorityClass {
 		}
 	}
 	return best
+}
+
+// Of returns the class of a PodGroup, nil if it has none or is nil.
+func (c Classes) Of(group *schedulingv1beta1.PodGroup) *schedulingv1.PriorityClass {
+	if group == nil {
+		return nil
+	}
+	return c.Resolve(group.Spec.PriorityClassName)
 }
 
 // Rations reports whether a ResourceQuota selects pods by PriorityClass, and selects this class. Its other scopes do

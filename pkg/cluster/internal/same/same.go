@@ -63,6 +63,13 @@ const annotationDomain = "volcano.sh/"
 
 // Node reports whether two states of a node are the same for decisions. Most updates are heartbeats.
 func Node(a, b *corev1.Node) bool {
+	return NodeButImages(a, b) && slices.EqualFunc(a.Status.Images, b.Status.Images, func(s, t corev1.ContainerImage) bool {
+		return s.SizeBytes == t.SizeBytes && slices.Equal(s.Names, t.Names)
+	})
+}
+
+// NodeButImages reports whether two states of a node are the same but for the images that it holds. Only scores read these.
+func NodeButImages(a, b *corev1.Node) bool {
 	return a.Spec.Unschedulable == b.Spec.Unschedulable &&
 		IsReady(a) == IsReady(b) &&
 		maps.Equal(a.Labels, b.Labels) &&
@@ -70,9 +77,6 @@ func Node(a, b *corev1.Node) bool {
 		maps.EqualFunc(a.Status.Allocatable, b.Status.Allocatable, resource.Quantity.Equal) &&
 		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(s, t corev1.Taint) bool {
 			return s.Key == t.Key && s.Value == t.Value && s.Effect == t.Effect
-		}) &&
-		slices.EqualFunc(a.Status.Images, b.Status.Images, func(s, t corev1.ContainerImage) bool {
-			return s.SizeBytes == t.SizeBytes && slices.Equal(s.Names, t.Names)
 		})
 }
 

@@ -1,6 +1,7 @@
 package podclass
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -166,8 +167,9 @@ func (t *Table) Of(pod *pods.Pod, belonging Belonging) *Class {
 		s.Namespace, s.Labels = pod.Namespace, t.labelsThatMatter(pod)
 	}
 	// The parts of a pod always marshal, because they come from JSON.
-	rest, _ := json.Marshal(&s)
-	plain := t.intern(request, balance, string(rest), func() *corev1.Pod { return specimen(pod, &s, nil) })
+	text, _ := json.Marshal(&s)
+	rest := shortKey(text)
+	plain := t.intern(request, balance, rest, func() *corev1.Pod { return specimen(pod, &s, nil) })
 	plain.HasPorts, plain.HasTerms, plain.Belonging = len(s.Ports) > 0, hasTerms, belonging
 	if plain.Selection == "" {
 		plain.Selection, plain.Constraints = selectionOf(&s), constraintsOf(s)
@@ -176,10 +178,11 @@ func (t *Table) Of(pod *pods.Pod, belonging Belonging) *Class {
 	if demand == nil {
 		return plain
 	}
-	text, _ := json.Marshal(demand)
-	k := t.intern(request, balance, string(rest)+string(text), func() *corev1.Pod { return specimen(pod, &s, demand) })
+	text, _ = json.Marshal(demand)
+	more := shortKey(text)
+	k := t.intern(request, balance, rest+more, func() *corev1.Pod { return specimen(pod, &s, demand) })
 	k.HasPorts, k.HasTerms, k.Belonging, k.Selection = plain.HasPorts, hasTerms, belonging, plain.Selection
-	k.Constraints = plain.Constraints + string(text)
+	k.Constraints = plain.Constraints + more
 	if k.Plain == k {
 		k.Plain = plain
 		plain.users++ // it is in use as long as this class is
@@ -265,13 +268,26 @@ func selectionOf(s *shape) string {
 		selects.Affinity = s.Affinity.NodeAffinity
 	}
 	text, _ := json.Marshal(&selects) // always marshals: it came out of JSON
-	return string(text)
+	return shortKey(text)
 }
 
 func constraintsOf(s shape) string {
 	s.Images = nil
 	text, _ := json.Marshal(&s) // always marshals, as above
-	return string(text)
+	return shortKey(text)
+}
+
+// longestKey is the length of a text, in bytes, up to which it is a key itself.
+const longestKey = 256
+
+// shortKey returns a key of a text. The affinity of one pod may be a megabyte, and keys are stored and hashed again and again. So of a
+// long text the digest is the key.
+func shortKey(text []byte) string {
+	if len(text) <= longestKey {
+		return string(text)
+	}
+	digest := sha256.Sum256(text)
+	return string(digest[:])
 }
 
 // Exchange moves a user from one class to another, and returns the new class. Nil is no class.

@@ -40,3 +40,19 @@ func TestWhyOfAWorkloadEndsInTheCommandThatHelps(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatTheJobOfAPodGroupIsCalled(t *testing.T) {
+	const uid = "27427dea-291c-4a6a-b303-90214d4d6cd8"
+	for group, want := range map[string]string{
+		"team/train-" + uid:         "team/train",
+		"team/podgroup-" + uid:      "team/podgroup-" + uid, // of a lone pod: no job is called podgroup
+		"team/my-podgroup-" + uid:   "team/my-podgroup",
+		"team/train":                "team/train",
+		"team/podgroup-app-reports": "team/podgroup-app-reports",
+		"":                          "",
+	} {
+		if got := jobOf(group); got != want {
+			t.Errorf("the job of PodGroup %q is called %q, want %q", group, got, want)
+		}
+	}
+}

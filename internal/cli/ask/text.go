@@ -16,6 +16,7 @@ import (
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/journal"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 // The longest lists in a text; -o json has all.
@@ -200,8 +201,14 @@ func (p *printer) candidates(w io.Writer, c *explain.Candidates) {
 // madeFor ends the name of a PodGroup that a controller made: the UID of the object that users know.
 var madeFor = regexp.MustCompile(`-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// jobOf returns what users call the job of a PodGroup.
-func jobOf(group string) string { return madeFor.ReplaceAllString(group, "") }
+// jobOf returns what users call the job of a PodGroup. That of a lone pod has no name of its own, and is asked about by that of its PodGroup.
+func jobOf(group string) string {
+	job := madeFor.ReplaceAllString(group, "")
+	if strings.HasSuffix("/"+job+"-", "/"+schedulingv1beta1.PodGroupNamePrefix) {
+		return group
+	}
+	return job
+}
 
 // story writes the latest decisions.
 func (p *printer) story(w io.Writer, entries []journal.Entry) {

@@ -43,6 +43,7 @@ type Metrics struct {
 	transactions, evictions      *prometheus.CounterVec
 	plansStarted, plansCancelled prometheus.Counter
 	evictionsByRule              *prometheus.CounterVec
+	victimQueues                 map[string]bool // that have series of these; touched by the owner of the model only
 	evictionToStart              prometheus.Observer
 	promises                     promises // touched by the owner of the model only
 
@@ -95,7 +96,7 @@ func New() *Metrics {
 	toStart := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: hekla, Name: "eviction_to_start_seconds",
 		Help: "Time from the plan that evicts pods for a job until its pods have nodes.", Buckets: prometheus.ExponentialBuckets(0.5, 2, 12)})
 	m.registry.MustRegister(toStart)
-	m.evictionToStart, m.promises = toStart, promises{}
+	m.evictionToStart, m.promises, m.victimQueues = toStart, promises{}, map[string]bool{}
 	m.admissions = m.newAdmissions()
 	m.plansStarted = m.counter(hekla, "plans_started_total", "Plans that began.").With(nil)
 	m.plansCancelled = m.counter(hekla, "plans_cancelled_total",
@@ -204,6 +205,7 @@ func (m *Metrics) Plans(c *model.Cluster, started []decision.PlanStart, ended []
 				queue = j.QueueName
 			}
 			m.evictionsByRule.WithLabelValues(p.Evictions[k].Rule, queue).Inc()
+			m.victimQueues[queue] = true
 		}
 		if p.Job != (cluster.JobID{}) {
 			m.preemptions.Inc()
@@ -212,6 +214,16 @@ func (m *Metrics) Plans(c *model.Cluster, started []decision.PlanStart, ended []
 				m.reclaims.Inc()
 				m.reclaimVictims.Observe(float64(len(p.Evictions)))
 			}
+		}
+	}
+}
+
+// forgetQueues drops the series of victims in queues that are gone.
+func (m *Metrics) forgetQueues(c *model.Cluster) {
+	for name := range m.victimQueues {
+		if name != "" && c.Queue(name) == nil {
+			m.evictionsByRule.DeletePartialMatch(prometheus.Labels{"queue": name})
+			delete(m.victimQueues, name)
 		}
 	}
 }

@@ -76,6 +76,19 @@ func small() *cache.Cache {
 	return c
 }
 
+func TestVictimsOfAQueueThatIsGoneHaveNoSeries(t *testing.T) {
+	m, c := New(), small()
+	victim := cluster.JobID{Namespace: "default", Name: "job"}
+	m.Plans(c.Cluster, []decision.PlanStart{{Evictions: []decision.Eviction{{VictimJob: victim, Rule: "J1"}, {VictimJob: cluster.JobID{Name: "gone"}, Rule: "J1"}}}}, nil)
+	m.Totals(c.Cluster, nil)
+	expect(t, m, "hekla_evictions_by_law_total", map[string]string{
+		`hekla_evictions_by_law_total{law="J1",queue="q"}`: "1", `hekla_evictions_by_law_total{law="J1",queue=""}`: "1"})
+	c.Apply(cache.Delete{Object: c.Queue("q").Object})
+	c.Settle()
+	m.Totals(c.Cluster, nil)
+	expect(t, m, "hekla_evictions_by_law_total", map[string]string{`hekla_evictions_by_law_total{law="J1",queue=""}`: "1"})
+}
+
 // TestAResourceThatARequestInventsMakesNoSeriesOfOtherQueues has a pod ask for a resource that no node and no queue names.
 func TestAResourceThatARequestInventsMakesNoSeriesOfOtherQueues(t *testing.T) {
 	m, c := New(), small()

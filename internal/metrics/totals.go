@@ -48,6 +48,7 @@ func (t *totals) Collect(metrics chan<- prometheus.Metric) {
 
 // Totals reads the numbers of queues and jobs from the model, on the goroutine that owns it. A nil policy has no shares.
 func (m *Metrics) Totals(c *model.Cluster, policy *framework.Policy) {
+	m.forgetQueues(c)
 	r := reader{index: c.Resources}
 	for _, q := range c.Queues() {
 		if q.Object != nil {

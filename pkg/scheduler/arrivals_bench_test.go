@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla/internal/metrics"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
@@ -85,4 +86,21 @@ func (a *arrivals) cycle(tb testing.TB, events []cache.Event) (shown []cache.Eve
 		shown = append(shown, cache.Set{Object: group})
 	}
 	return shown, len(result.Decisions.Binds)
+}
+
+// BenchmarkNamesThatComeAndGo measures what sixty jobs of one pod cost that come and are deleted, each with a name of its own in another field:
+// a queue, a class, a resource, a label, a claim. So many have done so before.
+func BenchmarkNamesThatComeAndGo(b *testing.B) {
+	for _, before := range []int{600, 30_000} {
+		b.Run(fmt.Sprintf("%d_jobs", before), func(b *testing.B) {
+			c := &churn{Loop: loop.New(b, evicting), metrics: metrics.New()}
+			for i := range 1000 {
+				c.Set(fixture.Node(fmt.Sprintf("node-%04d", i), "cpu=64 memory=256Gi"))
+			}
+			c.run(b, before)
+			for b.Loop() {
+				c.run(b, 60)
+			}
+		})
+	}
 }

@@ -97,7 +97,6 @@ type churn struct {
 	*loop.Loop
 	metrics *metrics.Metrics
 	made    int
-	left    map[types.NamespacedName]*corev1.Pod // those that the scheduler is to evict
 }
 
 // fields are where a job has a name of its own.

@@ -114,7 +114,7 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 		c.Code, c.Message, c.Where = FailedCreate, refused, "Job "+j.Name()
 		return c
 	}
-	if c.Where == "" && v.Help&(verdict.HelpQueue|verdict.HelpOwnQueue) != 0 {
+	if c.Where == "" && v.Kinds()&(verdict.HelpQueue|verdict.HelpOwnQueue) != 0 {
 		c.Where = j.QueueName
 	}
 	if v.Looked && slices.Contains(full, v.Code) {

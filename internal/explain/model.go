@@ -137,7 +137,7 @@ func protected(spared []verdict.Spared) []Protected {
 
 // helps names the kinds of change, in the order of their bits. For users, room is a change of nodes, and a new victim one of
 // pods.
-var helps = [...]string{"node", "queue", "job", "time", "pod", "volume", "node", "pod"}
+var helps = [...]string{"node", "queue", "job", "time", "pod", "volume", "node", "pod", "queue", "pod"}
 
 // VerdictOf returns a verdict as plain data, nil for nil.
 func VerdictOf(v *verdict.Verdict) *Verdict {
@@ -146,8 +146,9 @@ func VerdictOf(v *verdict.Verdict) *Verdict {
 	}
 	answer := &Verdict{Code: string(v.Code), Message: v.Sentence(), Subject: v.Subject, Placed: v.Placed, Wanted: v.Wanted,
 		Short: shortages(v.Shortages), Nodes: nodeReasons(v.Nodes), Protected: protected(v.Spared), Vetoed: nodeReasons(v.Vetoed)}
+	kinds := v.Kinds()
 	for i, kind := range helps {
-		if v.Help&(1<<i) != 0 && !slices.Contains(answer.Helps, kind) {
+		if kinds&(1<<i) != 0 && !slices.Contains(answer.Helps, kind) {
 			answer.Helps = append(answer.Helps, kind)
 		}
 	}

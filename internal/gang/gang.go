@@ -184,8 +184,7 @@ func waitForRoom(s *framework.Session, j *cluster.Job, v *verdict.Verdict, refus
 				others++
 			}
 		}
-		if needed := j.Lacks() - others; needed > 0 && s.WaitForRoom(j, t.Class, needed) {
-			v.Help = verdict.HelpRoom
+		if needed := j.Lacks() - others; needed > 0 && s.WaitForRoom(j, v, t.Class, needed) {
 			return
 		}
 	}

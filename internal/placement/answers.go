@@ -5,6 +5,7 @@ import (
 	"hekla.sh/hekla/internal/placement/objects"
 	"hekla.sh/hekla/internal/placement/ranking"
 	"hekla.sh/hekla/internal/placement/reason"
+	"hekla.sh/hekla/internal/placement/vacancies"
 	"hekla.sh/hekla/internal/placement/view"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/resources"
@@ -31,7 +32,7 @@ type answers struct {
 	list   list
 	looked int // nodes of domains, since the class was ranked
 
-	vacancies vacancies
+	vacancies vacancies.Count
 
 	objectScores *objects.Scores // the part of the scores that comes from the node objects
 	ownScores    []int64         // this part with all images, of answers for one class that has others than common ones

@@ -6,6 +6,7 @@ import (
 	"hekla.sh/hekla/internal/placement/objects"
 	"hekla.sh/hekla/internal/placement/ranking"
 	"hekla.sh/hekla/internal/placement/reason"
+	"hekla.sh/hekla/internal/placement/vacancies"
 	"hekla.sh/hekla/internal/placement/view"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
@@ -14,7 +15,6 @@ import (
 // Engine finds nodes for tasks: by what is free now, or, as an outlook, by what will be free once evicted pods are gone and
 // pipelined tasks are placed. It stores its answers, so it should live as long as its policy.
 type Engine struct {
-	vacated      uint64 // how often a node had room for more, see Room
 	cluster      *model.Cluster
 	filters      []Filter
 	vetoers      []Vetoer
@@ -45,6 +45,7 @@ type Engine struct {
 	sweepAt   int                          // the number of kinds at which those that are not in use are dropped
 	asked     uint64                       // counts questions, to know which answers were used last
 	reasons   *reason.Refusals             // why nodes refuse
+	vacancies *vacancies.Table
 
 	explained explained.Answers
 
@@ -89,6 +90,7 @@ func create(c *model.Cluster, configuration Configuration, ahead bool) (*Engine,
 			return nil, err
 		}
 	}
+	e.vacancies = vacancies.New(c, &e.view)
 	e.objects = objects.New(c, e.kube, e.reasons, e.point)
 	return e, nil
 }

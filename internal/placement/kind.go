@@ -6,6 +6,7 @@ import (
 	"hekla.sh/hekla/internal/placement/kube"
 	"hekla.sh/hekla/internal/placement/objects"
 	"hekla.sh/hekla/internal/placement/reason"
+	"hekla.sh/hekla/internal/placement/vacancies"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -15,9 +16,10 @@ import (
 type kind struct {
 	class   *cluster.Class
 	amounts string
-	answers *answers // of the profile, without host ports and such images
-	own     *answers // with these, nil until it is needed
-	isApart bool     // the shared answers are of little use
+	answers *answers         // of the profile, without host ports and such images
+	own     *answers         // with these, nil until it is needed
+	bound   *vacancies.Bound // of the answers, nil until it is needed
+	isApart bool             // the shared answers are of little use
 
 	objectsAt uint64 // the generation of node objects that answers and points are for, 0 before the first
 	points    []kube.ImagePoints
@@ -96,9 +98,35 @@ func (x *kind) follow(e *Engine) {
 	}
 	if x.answers != a {
 		a.kinds++
-		x.answers, x.own, x.isApart, x.groups = a, nil, false, groups{}
+		x.answers, x.own, x.bound, x.isApart, x.groups = a, nil, nil, false, groups{}
 	}
 	x.points = e.kube.ImagePoints(x.class)
+}
+
+// Room returns for how many pods of a class the nodes have room, each node by itself, and a version that grows when a node
+// has room for more. It is an upper bound of the pods that can be placed, see package vacancies. The domain does not matter.
+func (e *Engine) Room(k *cluster.Class) (pods int64, version uint64) {
+	invalidate(e.invalidators)
+	x := e.of(k)
+	x.follow(e)
+	a := x.whole(e)
+	a.readObjects(e)
+	q := vacancies.Question{Objects: a.objects, Needs: a.needs}
+	if len(e.filters) > 0 || a.of != nil {
+		q.Suits = func(n *cluster.Node) bool { return a.judgeRest(e, n) == fits }
+	}
+	return a.vacancies.Follow(e.vacancies, &q)
+}
+
+// RoomBound returns an upper bound of the room for a class, which it shares with others.
+func (e *Engine) RoomBound(k *cluster.Class) verdict.Stock {
+	x := e.of(k)
+	x.follow(e)
+	if x.bound == nil {
+		bound := e.vacancies.BoundOf(x.answers.objects, x.answers.needs)
+		x.bound = &bound
+	}
+	return *x.bound
 }
 
 // hasMore reports whether the shared answers leave anything out that matters.

@@ -1,6 +1,9 @@
 package placement
 
-import "hekla.sh/hekla/pkg/cluster"
+import (
+	"hekla.sh/hekla/internal/placement/view"
+	"hekla.sh/hekla/pkg/cluster"
+)
 
 // A class with host ports, or with images that few nodes have, is answered by what it shares with all classes of its profile. Its node is
 // the best of the shared nodes that has its ports free, or a node that has an image and so a higher score.
@@ -8,7 +11,7 @@ import "hekla.sh/hekla/pkg/cluster"
 // bestOfShared returns the best node for the class, nil if there is none. isFound is false if the shared answers do not say.
 func (x *kind) bestOfShared(e *Engine) (best *cluster.Node, isFound bool) {
 	a := x.answers
-	if a.ranked && !isStale(e.cluster, a.seen) || !a.listBest(e) {
+	if a.ranked && !view.IsStale(e.cluster, a.seen) || !a.listBest(e) {
 		e.rank(a)
 		return x.bestOfRanked(e), true
 	}

@@ -5,7 +5,6 @@ import (
 
 	"hekla.sh/hekla/internal/placement/view"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/cluster/model"
 )
 
 // What is known of every node for a class pays if the class is asked for again and again. A real cluster has thousands of classes of a
@@ -16,8 +15,6 @@ const (
 	// fewNodes is how many nodes a domain may have for a class to look at each of them. It does so until it has looked at as many as the
 	// cluster has. Then it is ranked.
 	fewNodes = 128
-	// staleAfter is a part of the nodes: to catch up with more changes than that takes longer than to look at all nodes.
-	staleAfter = 8
 	// rankedBelow is a part of the nodes, too: a class is ranked if, from one question about it to the next, fewer change. With more it
 	// would spend its time on catching up.
 	rankedBelow = 64
@@ -74,7 +71,7 @@ func (x *kind) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
 	invalidate(e.invalidators)
 	x.follow(e)
 	a := x.whole(e)
-	if a.ranked && !isStale(e.cluster, a.seen) {
+	if a.ranked && !view.IsStale(e.cluster, a.seen) {
 		return nil, false
 	}
 	if a.looked += len(nodes); a.looked > len(e.cluster.Nodes()) {
@@ -86,7 +83,7 @@ func (x *kind) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
 
 // bestListed returns the best node of the whole cluster.
 func (a *answers) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
-	if a.ranked && !isStale(e.cluster, a.seen) || !a.listBest(e) {
+	if a.ranked && !view.IsStale(e.cluster, a.seen) || !a.listBest(e) {
 		return nil, false
 	}
 	l := &a.list
@@ -107,7 +104,7 @@ func (a *answers) listBest(e *Engine) bool {
 	a.readObjects(e)
 	e.view.Follow()
 	l := &a.list
-	if !l.isMade || l.version != a.objects.Version() || isStale(e.cluster, l.seen) {
+	if !l.isMade || l.version != a.objects.Version() || view.IsStale(e.cluster, l.seen) {
 		l.make(e, a)
 	} else {
 		l.catchUp(e, a)
@@ -120,12 +117,6 @@ func (a *answers) listBest(e *Engine) bool {
 	}
 	l.asked++
 	return true
-}
-
-// isStale reports whether so much has changed since a position that it is better to look at all nodes.
-func isStale(c *model.Cluster, since uint64) bool {
-	changed, _, ok := c.Changes(since)
-	return !ok || len(changed) > len(c.Nodes())/staleAfter+1
 }
 
 // bestOfFew looks at some nodes.

@@ -248,6 +248,9 @@ func (w *setup) check(t *cluster.Task) {
 	if isExact := !w.Cluster.DependsOnPods(t.Class) && !t.Class.NeedsSupplies(); room < int64(fit) || isExact && fit == 0 && room > 0 {
 		w.Fatalf("for %s the engine counts room for %d, and %d nodes have room", t.Key().Name, room, fit)
 	}
+	if bound := w.Engine.RoomBound(t.Class).Left(); bound < room {
+		w.Fatalf("for %s the engine counts room for %d, and for no more than %d", t.Key().Name, room, bound)
+	}
 	got := w.Engine.Best(t)
 	if got != best {
 		w.Fatalf("for %s the engine says %s, worked out afresh it is %s\n%s", t.Key().Name, nameOf(got), nameOf(best), w.describe(answers))

@@ -14,7 +14,7 @@ func TestStoredVolumesAreBoundedByTheirSize(t *testing.T) {
 	add := func() {
 		k := &cluster.Class{}
 		s := &supplied{class: k, question: &kube.Supplies{}}
-		e.makeSpaceForSupplied()
+		makeSpaceForSupplied(e)
 		e.supplied[k] = s
 		s.count(e)
 	}

@@ -30,7 +30,7 @@ const (
 func (e *Engine) suppliedOf(k *cluster.Class) *supplied {
 	s := e.supplied[k]
 	if s == nil {
-		e.makeSpaceForSupplied()
+		makeSpaceForSupplied(e)
 		s = &supplied{class: k, question: e.kube.AskSupplies(k)}
 		e.supplied[k] = s
 		s.count(e)
@@ -53,7 +53,7 @@ func (s *supplied) count(e *Engine) {
 
 // makeSpaceForSupplied drops what is stored for classes that are no longer in use and, if that is not enough, for the half that was not
 // asked for longest.
-func (e *Engine) makeSpaceForSupplied() {
+func makeSpaceForSupplied(e *Engine) {
 	if e.suppliedBytes < limit.Bytes {
 		return
 	}

@@ -118,35 +118,27 @@ type JobInternals struct {
 	Room                 RoomWait // if the verdict lists HelpRoom
 }
 
-// RoomWait is room that a job waits for. It cannot start before nodes have room for so many pods of a class, or it is not
-// admitted before so much of a stock is left.
+// RoomWait is room that a job waits for. It cannot start before nodes have room for so many pods of a class.
 type RoomWait struct {
 	Class   *Class
-	Stock   Stock // nil if the job waits for nodes
-	Amount  int64
+	Pods    int64
 	Version uint64 // of the room when the job was refused, see [RoomCounter]
 }
 
-// Stock is an amount that admitted jobs share. Two that are equal are the same.
-type Stock interface {
-	// Left returns how much is left now, in the unit of its resource.
-	Left() int64
-}
-
-// RoomCounter returns how much there is of what a job waits for, and a version that is another one if there is more.
-type RoomCounter func(w *RoomWait) (amount int64, version uint64)
+// RoomCounter returns for how many pods of a class nodes have room, and a version that is another one if there is more.
+type RoomCounter func(k *Class) (pods int64, version uint64)
 
 // IsThere reports whether there may be enough room that was not there when the job was refused. If there is more, and not
 // enough, it only counts from now on.
 func (w *RoomWait) IsThere(count RoomCounter) bool {
-	if count == nil || w.Stock == nil && (w.Class == nil || !w.Class.InUse()) {
+	if count == nil || w.Class == nil || !w.Class.InUse() {
 		return true
 	}
-	amount, version := count(w)
+	pods, version := count(w.Class)
 	if version == w.Version {
 		return false
 	}
-	if amount >= w.Amount {
+	if pods >= w.Pods {
 		return true
 	}
 	w.Version = version
@@ -161,13 +153,13 @@ type BacklogPlace struct {
 	RestsFor             RestKey
 }
 
-// RestKey is what resting jobs wait for: kinds of help, and with HelpRoom room for so many pods of a class, or so much of a stock.
+// RestKey is what resting jobs wait for: kinds of help, with HelpRoom room for so many pods of a class, and with HelpStock what they lack.
 type RestKey struct {
-	Help   verdict.Help
-	Queue  *quota.Node // nil unless some help is counted by queue
-	Class  *Class
-	Stock  Stock
-	Amount int64
+	Help  verdict.Help
+	Queue *quota.Node // nil unless some help is counted by queue
+	Class *Class
+	Pods  int64
+	Lacks verdict.Lacks
 }
 
 // SchedulerPods is the number of pods that name a scheduler.

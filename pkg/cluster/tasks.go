@@ -1,5 +1,40 @@
 package cluster
 
+import (
+	"slices"
+
+	"hekla.sh/hekla/pkg/resources"
+)
+
+// LeastRequest returns the least that so many of some tasks request together, of each resource by itself.
+func LeastRequest(tasks []*Task, count int) resources.Vector {
+	var least resources.Vector
+	count = min(count, len(tasks))
+	classes := OnePerClass(tasks)
+	if len(classes) == 1 {
+		least.AddScaled(classes[0].Request(), int64(count))
+		return least
+	}
+	dims := 0
+	for _, t := range classes {
+		dims = max(dims, len(t.Request()))
+	}
+	amounts := make([]int64, len(tasks))
+	for i := range dims {
+		d := resources.Dim(i)
+		for at, t := range tasks {
+			amounts[at] = t.Request().At(d)
+		}
+		slices.Sort(amounts)
+		sum := int64(0)
+		for _, amount := range amounts[:count] {
+			sum += amount
+		}
+		least.Set(d, sum)
+	}
+	return least
+}
+
 // OnePerClass returns the first task of each class.
 func OnePerClass(tasks []*Task) []*Task {
 	var first []*Task

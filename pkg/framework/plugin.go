@@ -77,12 +77,27 @@ type JobEnqueuer interface {
 	MayEnqueue(j *cluster.Job) (Vote, *verdict.Verdict)
 }
 
-// Stockkeeper is a [JobEnqueuer] that rejects jobs which need more than is left of an amount. A job that waits for it is not
+// AdmissionStockkeeper is a [JobEnqueuer] that rejects jobs which need more than is left of an amount. A job that waits for it is not
 // looked at before enough is left.
-type Stockkeeper interface {
+type AdmissionStockkeeper interface {
 	JobEnqueuer
-	// Lacking returns a stock of which less is left than the job needs, and how much it needs. It is nil if there is none.
-	Lacking(j *cluster.Job) (stock cluster.Stock, needed int64)
+	// LackToAdmit returns what the job lacks, if anything.
+	LackToAdmit(j *cluster.Job) verdict.Lack
+}
+
+// AllocationStockkeeper is an [AllocationGuard] that refuses what is more than is left of an amount. A job that waits for it is not looked
+// at before enough is left.
+type AllocationStockkeeper interface {
+	AllocationGuard
+	// LackToPlace returns what a queue lacks without which it may not hold so much more, if anything.
+	LackToPlace(q *cluster.Queue, more resources.Vector) verdict.Lack
+}
+
+// ReclaimStockkeeper is a [QueueReclaimChecker] that refuses what is more than is left of an amount.
+type ReclaimStockkeeper interface {
+	QueueReclaimChecker
+	// LackToReclaim returns what a queue lacks without which it may not reclaim so much, if anything.
+	LackToReclaim(q *cluster.Queue, more resources.Vector) verdict.Lack
 }
 
 // AdmissionLimiter says whether a job may not be admitted, whatever room there is (enableJobEnqueued). It is asked before every

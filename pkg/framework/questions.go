@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"slices"
+
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/quota/guarantee"
 	"hekla.sh/hekla/pkg/verdict"
@@ -76,14 +78,14 @@ func (q Questions) MayEnqueue(j *cluster.Job) *verdict.Verdict {
 	return nil
 }
 
-// lacking returns a stock of which less is left than a job needs to be admitted, nil if there is none. Only the plugins of the
-// first tier that votes are asked, because a plugin before them could admit the job all the same.
-func (q Questions) lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
+// LackToAdmit returns what a job lacks to be admitted, if anything. Only the plugins of the first tier that votes are asked, because a
+// plugin before them could admit the job all the same.
+func (q Questions) LackToAdmit(j *cluster.Job) verdict.Lack {
 	for _, tier := range q.Policy.jobEnqueuers {
 		for _, plugin := range tier {
-			if keeper, ok := plugin.(Stockkeeper); ok {
-				if stock, needed := keeper.Lacking(j); stock != nil {
-					return stock, needed
+			if keeper, ok := plugin.(AdmissionStockkeeper); ok {
+				if lack := keeper.LackToAdmit(j); lack.Stock != nil {
+					return lack
 				}
 			}
 		}
@@ -91,7 +93,43 @@ func (q Questions) lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
 			break
 		}
 	}
-	return nil, 0
+	return verdict.Lack{}
+}
+
+// lackToPlace returns what the queue of a job lacks to hold as many more of its pods as it needs, or one if it has started. Each plugin
+// may refuse them. So a lack of one is enough.
+func (q Questions) lackToPlace(j *cluster.Job) verdict.Lack {
+	pending := q.Pending(j)
+	if j.Lacks() == 0 {
+		pending = slices.DeleteFunc(pending, (*cluster.Task).BestEffort) // they are placed by themselves
+	}
+	least := cluster.LeastRequest(pending, max(j.Lacks(), 1))
+	for _, plugin := range q.Policy.allocation {
+		if keeper, ok := plugin.(AllocationStockkeeper); ok {
+			if lack := keeper.LackToPlace(j.Queue, least); lack.Stock != nil {
+				return lack
+			}
+		}
+	}
+	return verdict.Lack{}
+}
+
+// lackToReclaim returns what the queue of a job lacks to reclaim for as many pods as the job needs if all that wait are alike, otherwise
+// for one.
+func (q Questions) lackToReclaim(j *cluster.Job) verdict.Lack {
+	pending, count := q.Pending(j), 1
+	if len(cluster.OnePerClass(pending)) == 1 {
+		count = max(j.LacksPromises(), 1)
+	}
+	least := cluster.LeastRequest(pending, count)
+	for _, plugin := range q.Policy.reclaimCheckers {
+		if keeper, ok := plugin.(ReclaimStockkeeper); ok {
+			if lack := keeper.LackToReclaim(j.Queue, least); lack.Stock != nil {
+				return lack
+			}
+		}
+	}
+	return verdict.Lack{}
 }
 
 // LimitAdmission asks whether a job may not be admitted, whatever room there is. Nil means that it may.

@@ -4,27 +4,28 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
-// rooms is what a session knows about jobs that wait for room on nodes.
+// rooms is what a session knows about jobs that wait for enough room on nodes, or of a stock.
 type rooms struct {
 	session *Session
-	roomed  map[*cluster.Job]bool           // only room has helped them, see LacksRoom
-	behind  map[*cluster.Job][]*cluster.Job // others of the same queue that wait for the same room and have not joined
-	counted map[*cluster.Class]counted      // the room on nodes
+	roomed  map[*cluster.Job]cluster.RestKey // those that are in the session only because there is enough, see LacksRoom
+	behind  map[*cluster.Job][]*cluster.Job  // others of the same queue that wait for the same and have not joined
+	counted map[*cluster.Class]counted       // the room on nodes
 }
 
 func newRooms(s *Session) rooms {
-	return rooms{session: s, roomed: map[*cluster.Job]bool{}, behind: map[*cluster.Job][]*cluster.Job{}, counted: map[*cluster.Class]counted{}}
+	return rooms{session: s, roomed: map[*cluster.Job]cluster.RestKey{}, behind: map[*cluster.Job][]*cluster.Job{}, counted: map[*cluster.Class]counted{}}
 }
 
-// join adds the first job of each queue to the session, of jobs that wait for the same room. The others join when it has
-// not taken the room, see JoinBehind. In a long backlog most do not.
-func (r *rooms) join(jobs []*cluster.Job) {
+// join adds the first job of each queue to the session, of jobs that wait for the same. The others join when it has
+// left enough, see JoinBehind. In a long backlog most do not.
+func (r *rooms) join(key cluster.RestKey, jobs []*cluster.Job) {
 	queues := map[*cluster.Queue][]*cluster.Job{}
 	for _, j := range jobs {
 		if j.Queue == nil {
-			r.joinOne(j)
+			r.joinOne(key, j)
 			continue
 		}
 		queues[j.Queue] = append(queues[j.Queue], j)
@@ -37,33 +38,39 @@ func (r *rooms) join(jobs []*cluster.Job) {
 			}
 		}
 		jobs[0], jobs[first] = jobs[first], jobs[0]
-		if r.joinOne(jobs[0]) {
+		if r.joinOne(key, jobs[0]) {
 			r.behind[jobs[0]] = jobs[1:]
 			continue
 		}
 		for _, j := range jobs[1:] { // what is wrong with the first may be wrong with all
-			r.joinOne(j)
+			r.joinOne(key, j)
 		}
 	}
 }
 
-func (r *rooms) joinOne(j *cluster.Job) bool {
+func (r *rooms) joinOne(key cluster.RestKey, j *cluster.Job) bool {
 	r.session.Cluster.Look(j, r.session.Now)
 	if !r.session.join(j) {
 		return false
 	}
-	r.roomed[j] = true
+	r.roomed[j] = key
 	return true
 }
 
-// hasRoomFor reports whether there is still as much room as a job waited for.
+// hasRoomFor reports whether there is still as much as a job waited for when the session began.
 func (r *rooms) hasRoomFor(j *cluster.Job) bool {
-	w := r.session.Cluster.RoomWait(j)
-	amount, _ := r.count(&w)
-	return amount >= w.Amount
+	key := r.roomed[j]
+	if key.Lacks.AnyIsMet() {
+		return true
+	}
+	if key.Class == nil {
+		return false
+	}
+	pods, _ := r.onNodes(key.Class)
+	return pods >= key.Pods
 }
 
-// JoinBehind adds to the session the jobs that are behind another in their queue and wait for the same room, unless there
+// JoinBehind adds to the session the jobs that are behind another in their queue and wait for the same, unless there
 // is no longer enough. It returns them. An action calls it when it has done with a job of FirstJobs.
 func (s *Session) JoinBehind(first *cluster.Job) []*cluster.Job {
 	behind := s.rooms.behind[first]
@@ -72,10 +79,10 @@ func (s *Session) JoinBehind(first *cluster.Job) []*cluster.Job {
 	}
 	delete(s.rooms.behind, first)
 	slices.SortFunc(behind, cluster.CompareJobs) // the backlog has them in no order
-	return slices.DeleteFunc(behind, func(j *cluster.Job) bool { return !s.rooms.joinOne(j) })
+	return slices.DeleteFunc(behind, func(j *cluster.Job) bool { return !s.rooms.joinOne(s.rooms.roomed[first], j) })
 }
 
-// FirstJobs returns the jobs of a queue to look at, but of those that wait for the same room only the first, see JoinBehind.
+// FirstJobs returns the jobs of a queue to look at, but of those that wait for the same only the first, see JoinBehind.
 // The order does not say which is served first.
 func (s *Session) FirstJobs(q *cluster.Queue) []*cluster.Job { return s.jobs[q] }
 
@@ -83,15 +90,6 @@ func (s *Session) FirstJobs(q *cluster.Queue) []*cluster.Job { return s.jobs[q] 
 type counted struct {
 	position, version uint64
 	pods              int64
-}
-
-// count counts what a job waits for. The Placer must be a [RoomCounter].
-func (r *rooms) count(w *cluster.RoomWait) (amount int64, version uint64) {
-	if w.Stock == nil {
-		return r.onNodes(w.Class)
-	}
-	left := w.Stock.Left()
-	return left, uint64(left)
 }
 
 // onNodes counts the room on nodes now and in the outlook. Jobs of one class ask one after the other, so it keeps what it
@@ -111,39 +109,67 @@ func (r *rooms) onNodes(k *cluster.Class) (pods int64, version uint64) {
 	return pods, version
 }
 
-// WaitForRoom notes that a job cannot start unless nodes have room for so many pods of a class, if they have less now. It
-// reports whether that is so. Then [verdict.HelpRoom] takes the place of HelpNode in the verdict.
-func (s *Session) WaitForRoom(j *cluster.Job, k *cluster.Class, pods int) bool {
+// WaitForRoom makes a job wait, by its verdict, until nodes have room for so many pods of a class, if they have less now. It reports
+// whether that is so.
+func (s *Session) WaitForRoom(j *cluster.Job, v *verdict.Verdict, k *cluster.Class, pods int) bool {
 	now, ok := s.Placer.(RoomCounter)
 	if !ok || s.trial || s.Cluster.DependsOnPods(k) || k.NeedsSupplies() {
 		return false
+	}
+	bound := eitherRoom{now: now.RoomBound(k)}
+	if later, ok := s.Outlook.(RoomCounter); ok {
+		bound.later = later.RoomBound(k)
+	}
+	if bound.Left() < int64(pods) { // usually, if the nodes are full
+		*v = *v.Await(verdict.Lack{Stock: bound, Needed: int64(pods)}, 0)
+		return true
 	}
 	if there, _ := now.Room(k); there >= int64(pods) {
 		return false
 	}
 	_, version := s.rooms.onNodes(k)
-	s.Cluster.WaitForRoom(j, cluster.RoomWait{Class: k, Amount: int64(pods), Version: version})
+	s.Cluster.WaitForRoom(j, cluster.RoomWait{Class: k, Pods: int64(pods), Version: version})
+	v.Help = verdict.HelpRoom
 	return true
 }
 
-// WaitForAdmission notes what a job that was not admitted waits for, if it lacks an amount without which no plugin can admit it.
-// It reports whether that is so. Then [verdict.HelpRoom] takes the place of the plugin's help in the verdict.
-func (s *Session) WaitForAdmission(j *cluster.Job) bool {
-	if _, ok := s.Placer.(RoomCounter); !ok || s.trial {
-		return false
+// eitherRoom is the room on nodes now or in the outlook, if there is one.
+type eitherRoom struct{ now, later verdict.Stock }
+
+// Source is the nodes.
+func (eitherRoom) Source() verdict.Help { return verdict.HelpNode }
+
+func (r eitherRoom) Left() int64 {
+	left := r.now.Left()
+	if r.later != nil {
+		left = max(left, r.later.Left())
 	}
-	stock, needed := s.lacking(j)
-	if stock == nil {
-		return false
-	}
-	w := cluster.RoomWait{Stock: stock, Amount: needed}
-	_, w.Version = s.rooms.count(&w)
-	s.Cluster.WaitForRoom(j, w)
-	return true
+	return left
 }
 
-// LacksRoom reports whether a job is in the session only because there was room for it, and other jobs have got the room
+// WaitForQuota returns a verdict by which a job waits for an amount that its queue lacks, if that is why it is refused. The queue may lack
+// it to hold as many more pods as the job needs, or to have a right to reclaim. Otherwise it returns the same verdict.
+func (s *Session) WaitForQuota(j *cluster.Job, v *verdict.Verdict) *verdict.Verdict {
+	var lack verdict.Lack
+	keep := v.Help &^ verdict.HelpOwnQueue
+	switch {
+	case slices.Contains(queueRefusals, v.Code):
+		lack, keep = s.lackToPlace(j), verdict.HelpJob|verdict.HelpTime
+	case v.Help&verdict.HelpOwnQueue != 0:
+		lack = s.lackToReclaim(j)
+	}
+	if lack.Stock == nil {
+		return v
+	}
+	return v.Await(lack, keep)
+}
+
+// queueRefusals are the codes of jobs that their queue may not hold.
+var queueRefusals = []verdict.Code{verdict.OverShare, verdict.OverCapability, verdict.OverCluster, verdict.TooLargeForQueue}
+
+// LacksRoom reports whether a job is in the session only because there was enough for it, and other jobs have got it
 // since. What its verdict says still holds.
 func (s *Session) LacksRoom(j *cluster.Job) bool {
-	return s.rooms.roomed[j] && !s.judged[j] && !s.rooms.hasRoomFor(j)
+	_, isRoomed := s.rooms.roomed[j]
+	return isRoomed && !s.judged[j] && !s.rooms.hasRoomFor(j)
 }

@@ -43,6 +43,8 @@ type RoomCounter interface {
 	// Room returns for how many pods of a class the nodes have room at most, and a version that grows when a node has room
 	// for more.
 	Room(k *cluster.Class) (pods int64, version uint64)
+	// RoomBound returns a stock of which at least as many pods are left. It is shared by classes that request nearly the same.
+	RoomBound(k *cluster.Class) verdict.Stock
 }
 
 // Supplier knows which volumes and devices tasks need. The placement engine implements it.
@@ -171,14 +173,14 @@ func (s *Session) Open() {
 	s.OpenPlugins()
 	var room cluster.RoomCounter
 	if _, ok := s.Placer.(RoomCounter); ok {
-		room = s.rooms.count
+		room = s.rooms.onNodes
 	}
 	helped, roomed := s.Cluster.Retry(s.Now, room)
 	for _, j := range helped {
 		s.join(j)
 	}
-	for _, jobs := range roomed {
-		s.rooms.join(jobs)
+	for key, jobs := range roomed {
+		s.rooms.join(key, jobs)
 	}
 	slices.SortFunc(s.queues, cluster.CompareQueues)
 	for _, jobs := range s.jobs {

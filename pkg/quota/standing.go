@@ -126,6 +126,24 @@ func (v *View) isEntitled(n *Node, request resources.Vector) bool {
 	return deserves
 }
 
+// leftOfShare returns how much of a resource a node may still reclaim, at most: of its own share, or of that of a node above that lends it.
+func (v *View) leftOfShare(n *Node, d resources.Dim) int64 {
+	left := v.leftOfOwnShare(n, d)
+	for lender := range v.ancestors(n) {
+		left = max(left, v.leftOfOwnShare(lender, d))
+	}
+	return left
+}
+
+// leftOfOwnShare returns how much of a resource a node holds less than it deserves, [resources.Unlimited] if its share does not name it.
+func (v *View) leftOfOwnShare(n *Node, d resources.Dim) int64 {
+	deserved, counts := v.deserves(n, d)
+	if !counts || deserved == resources.Unlimited {
+		return resources.Unlimited
+	}
+	return deserved - v.Held(n).Allocated.At(d)
+}
+
 // Why pods of a queue may not be evicted. These reasons are counted, and shown to the user whose job waits.
 const (
 	WithinShare     = "rule Q1 (within what their queue deserves)"

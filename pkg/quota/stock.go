@@ -1,35 +1,83 @@
 package quota
 
-import "hekla.sh/hekla/pkg/resources"
+import (
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
+)
 
-// Admitter has the view by which jobs are admitted. It is comparable, and the same one in every session.
-type Admitter interface {
-	// AdmissionView returns the view of this session. wide is for jobs without pods yet.
-	AdmissionView(wide bool) *View
+// Stockkeeper has the views from which stocks are counted. It is comparable, and the same one in every session.
+type Stockkeeper interface {
+	// StockView returns the view of this session that bounds a purpose.
+	StockView(p Purpose) *View
 }
 
-// Stock is how much more of a resource jobs pending admission may request in a queue, beside what admitted jobs lack. Two that are
-// equal are the same, also in different sessions.
+// Purpose is what a stock is needed for.
+type Purpose uint8
+
+// The purposes.
+const (
+	ToAdmission     Purpose = iota // to admit a job, by the ceilings, beside what admitted jobs lack
+	ToWideAdmission                // the same for a job without pods yet
+	ToHolding                      // to hold pods, by the ceilings
+	ToReclaiming                   // to reclaim, by the share of the queue, or of one that lends to it
+)
+
+// AdmissionOf is the purpose of the admission of a job. wide is for a job without pods yet.
+func AdmissionOf(wide bool) Purpose {
+	if wide {
+		return ToWideAdmission
+	}
+	return ToAdmission
+}
+
+// Stock is how much more of a resource a queue may hold, request or reclaim. Two that are equal are the same, also in different sessions.
 type Stock struct {
-	admitter Admitter
+	keeper   Stockkeeper
+	purpose  Purpose
 	node     *Node
 	resource resources.Dim
-	wide     bool
 }
 
-// Left is in the unit of the resource. It is below 0 if a ceiling is exceeded.
+// Left is in the unit of the resource. It is below 0 if a bound is exceeded.
 func (s Stock) Left() int64 {
-	return s.admitter.AdmissionView(s.wide).room(s.node, s.resource, Inqueue)
+	switch view := s.keeper.StockView(s.purpose); s.purpose {
+	case ToHolding:
+		return view.Room(s.node, s.resource)
+	case ToReclaiming:
+		return view.leftOfShare(s.node, s.resource)
+	default:
+		return view.room(s.node, s.resource, Inqueue)
+	}
 }
 
-// Lacking returns the first resource of which less is left in a queue than a claim ([ToAdmit]) needs, and how much it needs. It reports
-// false if the claim fits.
-func Lacking(a Admitter, wide bool, n *Node, c Claim) (stock Stock, needed int64, ok bool) {
+// Source is the queues.
+func (Stock) Source() verdict.Help { return verdict.HelpQueue }
+
+// LackToAdmit returns the first lack of a job in a queue that would claim so much ([ToAdmit]). It has none if the claim fits.
+func LackToAdmit(k Stockkeeper, wide bool, n *Node, c Claim) verdict.Lack {
+	return Stock{keeper: k, purpose: AdmissionOf(wide), node: n}.lack(&c)
+}
+
+// LackToHold returns the first lack of a queue that is to hold so much more. It has none if the claim fits under all ceilings.
+func LackToHold(k Stockkeeper, n *Node, more resources.Vector) verdict.Lack {
+	c := ToPlace(more)
+	return Stock{keeper: k, purpose: ToHolding, node: n}.lack(&c)
+}
+
+// LackToDeserve returns the first lack of a queue that is to reclaim so much, or to hold so much more within its share. If it has none, it
+// may not have the right to reclaim all the same, see [View.Ground].
+func LackToDeserve(k Stockkeeper, n *Node, more resources.Vector) verdict.Lack {
+	c := ToPlace(more)
+	return Stock{keeper: k, purpose: ToReclaiming, node: n}.lack(&c)
+}
+
+// lack returns the first resource, in place of that of the stock, of which less is left than a claim needs.
+func (s Stock) lack(c *Claim) verdict.Lack {
 	for i := range c.whole {
-		stock = Stock{admitter: a, node: n, resource: resources.Dim(i), wide: wide}
-		if needed = c.need(stock.resource); needed > 0 && needed > stock.Left() {
-			return stock, needed, true
+		s.resource = resources.Dim(i)
+		if needed := c.need(s.resource); needed > 0 && needed > s.Left() {
+			return verdict.Lack{Stock: s, Needed: needed}
 		}
 	}
-	return Stock{}, 0, false
+	return verdict.Lack{}
 }

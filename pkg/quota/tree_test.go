@@ -189,12 +189,13 @@ func available(n *quota.Node, d resources.Dim) int64 {
 // admitter admits by one view.
 type admitter struct{ view *quota.View }
 
-func (a *admitter) AdmissionView(bool) *quota.View { return a.view }
+func (a *admitter) StockView(quota.Purpose) *quota.View { return a.view }
 
 // checkStock checks that a job which is not admitted lacks something, and no other does.
 func checkStock(r *rapid.T, view *quota.View, n *quota.Node, request resources.Vector) {
 	by, claim := &admitter{view}, quota.ToAdmit(request, nil)
-	stock, needed, lacks := quota.Lacking(by, false, n, claim)
+	lack := quota.LackToAdmit(by, false, n, claim)
+	stock, needed, lacks := lack.Stock, lack.Needed, lack.Stock != nil
 	if fits := view.Fits(n, claim); fits == lacks {
 		r.Fatalf("%v fits into %s: %t, and lacks something: %t", request, n.Name, fits, lacks)
 	}
@@ -209,7 +210,7 @@ func checkStock(r *rapid.T, view *quota.View, n *quota.Node, request resources.V
 		if request[d] == needed {
 			request := make(resources.Vector, len(request))
 			request[d] = left
-			if s, _, lacks := quota.Lacking(by, false, n, quota.ToAdmit(request, nil)); lacks && s == stock {
+			if quota.LackToAdmit(by, false, n, quota.ToAdmit(request, nil)).Stock == stock {
 				r.Fatalf("%d is left in %s, and does not fit", left, n.Name)
 			}
 		}

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -45,6 +46,7 @@ type crowd struct {
 	protected      int      // one in so many pods is not preemptable, 0: none
 	budgets        int      // disruption budgets, each of as many jobs, that allow half of their pods to be evicted; 0: none
 	shares         string   // the plugin by which queues have shares, "" is proportion
+	capped         bool     // no queue may hold more than it does
 	others         []string // queues of which no pod runs
 	othersRun      bool     // one job in fifty is of one of them
 }
@@ -56,7 +58,7 @@ func (c *crowd) queue(i int) string { return fmt.Sprintf("q%d", i%max(c.queues, 
 func (c *crowd) fill(tb testing.TB) *loop.Loop {
 	w := loop.New(tb, c.configuration())
 	for i := range max(c.queues, 1) {
-		w.Set(fixture.Queue(c.queue(i), c.deserving()...))
+		w.Set(fixture.Queue(c.queue(i), append(c.deserving(), c.capability)...))
 	}
 	for _, name := range c.others {
 		w.Set(fixture.Queue(name, c.deserving()...))
@@ -123,6 +125,13 @@ func (c *crowd) deserving() []fixture.QueueOption {
 	return []fixture.QueueOption{fixture.Deserving(fmt.Sprintf("cpu=%d memory=%dGi", 4*c.perNode*c.nodes/queues, 256*c.nodes/queues))}
 }
 
+// capability keeps a queue from holding more than its part of the pods that run, but for half a pod.
+func (c *crowd) capability(q *schedulingv1beta1.Queue) {
+	if c.capped {
+		q.Spec.Capability = fixture.List(fmt.Sprintf("cpu=%d", 4*c.perNode*c.nodes/max(c.queues, 1)+2))
+	}
+}
+
 // cpus is what the i-th pod of a node asks for.
 func (c *crowd) cpus(i int) int {
 	if c.sizes == nil {
@@ -152,7 +161,7 @@ func (c *crowd) waitingGangs(count, kinds int, class string, wanting bool) []cac
 // ofKind has a pod ask for what all pods of a kind do.
 func (c *crowd) ofKind(kind int) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		fixture.Asks(fmt.Sprintf("cpu=%dm memory=%dMi", 3000+10*kind, 512+kind))(p)
+		fixture.Asks(fmt.Sprintf("cpu=%dm memory=%dMi", 3000+10*(kind%100), 512+kind))(p)
 		p.Spec.Containers[0].Image = fmt.Sprintf("image-%d", kind)
 		if c.labels > 0 {
 			fixture.Selecting("pool", fmt.Sprintf("pool-%d", kind%c.labels))(p)
@@ -160,22 +169,25 @@ func (c *crowd) ofKind(kind int) func(*corev1.Pod) {
 	}
 }
 
-// BenchmarkBacklog measures cycles with gangs of ten, of 100 kinds, that wait in front of a full cluster.
+// BenchmarkBacklog measures cycles with gangs of ten that wait in front of a full cluster, of 100 kinds unless there are others.
 func BenchmarkBacklog(b *testing.B) {
-	const kinds = 100
 	for _, test := range []struct {
 		name    string
 		gangs   int
+		kinds   int // 0 counts as 100
 		class   string
 		wanting bool
 		crowd
 	}{
-		{"1000 gangs", 1000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
-		{"10000 gangs", 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
-		{"10000 gangs of higher priority before protected pods", 10_000, "high", false, crowd{nodes: 5000, perNode: 4, minimum: 10}},
-		{"10000 gangs at admission", 10_000, "p0", true, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
-		{"10000 gangs in ten queues", 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}},
-		{"10000 gangs in 200 queues", 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 200}},
+		{"1000 gangs", 1000, 0, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"10000 gangs", 10_000, 0, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"10000 gangs of higher priority before protected pods", 10_000, 0, "high", false, crowd{nodes: 5000, perNode: 4, minimum: 10}},
+		{"10000 gangs at admission", 10_000, 0, "p0", true, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"10000 gangs in ten queues", 10_000, 0, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}},
+		{"10000 gangs in ten queues at their capability", 10_000, 0, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10, capped: true}},
+		{"10000 gangs of as many kinds", 10_000, 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"10000 gangs of as many kinds in ten queues", 10_000, 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}},
+		{"10000 gangs in 200 queues", 10_000, 0, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 200}},
 	} {
 		var w *loop.Loop
 		cycle := func(b *testing.B, events []cache.Event) {
@@ -186,7 +198,7 @@ func BenchmarkBacklog(b *testing.B) {
 		}
 		begin := func(b *testing.B) []cache.Event {
 			w = test.fill(b)
-			return test.waitingGangs(test.gangs, kinds, test.class, test.wanting)
+			return test.waitingGangs(test.gangs, cmp.Or(test.kinds, 100), test.class, test.wanting)
 		}
 		// finished are some pods that run, as done.
 		at := 0

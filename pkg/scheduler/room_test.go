@@ -86,3 +86,64 @@ func TestAGangIsTriedWhenThereIsRoomForAllThatItLacks(t *testing.T) {
 		w.Expect("late-0 leaves n0 for g by J1; g-0 is nominated to n0")
 	})
 }
+
+func TestAGangIsTriedWhenItsQueueMayHoldAllThatItLacks(t *testing.T) {
+	for _, plugin := range []string{"capacity", "proportion"} {
+		// Three pods of 1 CPU run in each of two queues that may hold no more, on a node with much room.
+		capped := func(t *testing.T, options ...any) *loop.Loop {
+			w := loop.New(t, loop.Evicting("predicates", plugin, "nodeorder")).Set(fixture.Node("n", "cpu=20"))
+			for _, q := range []string{"a", "b"} {
+				w.Set(fixture.Queue(q, fixture.Capped("cpu=3"), fixture.Deserving("cpu=3")))
+				for i := range 3 {
+					name := fmt.Sprint(q, "-runs-", i)
+					w.Set(fixture.Group(name, q, 1), fixture.Pod(name+"-0", fixture.In(name), fixture.Asks("cpu=1"), fixture.On("n")))
+				}
+			}
+			w.Cycle()
+			w.Set(options...)
+			w.Cycle()
+			return w
+		}
+		t.Run(plugin+": room for fewer pods leaves it alone", func(t *testing.T) {
+			w := capped(t, fixture.Gang("g", "a", 2, 2))
+			before := tried(w, "g")
+			w.RemovePods("a-runs-0-0", "b-runs-0-0", "b-runs-1-0")
+			if bound := w.Bind(); len(bound) != 0 || tried(w, "g") != before {
+				t.Fatalf("bound %v, tried %d times more", bound, tried(w, "g")-before)
+			}
+			w.RemovePods("a-runs-1-0")
+			if bound := w.Bind(); len(bound) != 2 {
+				t.Errorf("bound %v, want both", bound)
+			}
+		})
+
+		t.Run(plugin+": those behind the job that takes the room are left alone", func(t *testing.T) {
+			w := capped(t, fixture.Gang("g", "a", 2, 2), fixture.Gang("h", "a", 2, 2))
+			before := tried(w, "h")
+			w.RemovePods("a-runs-0-0", "a-runs-1-0")
+			if bound := w.Bind(); bound["g-0"] == "" || len(bound) != 2 || tried(w, "h") != before {
+				t.Fatalf("bound %v, h was tried %d times more", bound, tried(w, "h")-before)
+			}
+		})
+
+		t.Run(plugin+": the smallest pods of a gang decide", func(t *testing.T) {
+			gang := []any{fixture.Group("g", "a", 2)}
+			for i, asks := range []string{"cpu=1", "cpu=2", "cpu=1"} {
+				gang = append(gang, fixture.Pod(fmt.Sprint("g-", i), fixture.In("g"), fixture.As("worker", i), fixture.Asks(asks)))
+			}
+			w := capped(t, gang...)
+			w.RemovePods("a-runs-0-0", "a-runs-1-0")
+			if bound := w.Bind(); len(bound) != 2 {
+				t.Errorf("bound %v, want two", bound)
+			}
+		})
+
+		t.Run(plugin+": the queue may hold more", func(t *testing.T) {
+			w := capped(t, fixture.Gang("g", "a", 2, 2))
+			w.Set(fixture.Queue("a", fixture.Capped("cpu=5"), fixture.Deserving("cpu=5")))
+			if bound := w.Bind(); len(bound) != 2 {
+				t.Errorf("bound %v, want both", bound)
+			}
+		})
+	}
+}

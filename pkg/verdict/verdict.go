@@ -108,7 +108,46 @@ const (
 	HelpVictims                     // a pod may be a victim that could not be one before: it is new, or an object that protects it has changed
 	HelpOwnQueue                    // the job's queue, or one above it, holds less or has another share
 	HelpOwnVictims                  // as HelpVictims, but only a pod of the job's own queue
+	HelpStock                       // as much is left of one of the stocks in Lacks as is needed, or objects change that they depend on
 )
+
+// Stock is an amount that jobs share, such as what a queue may still hold of a resource. Two that are equal are the same.
+type Stock interface {
+	// Left returns how much is left now, in the unit of its resource.
+	Left() int64
+	// Source is what more of it comes from: HelpNode for nodes, HelpQueue for queues.
+	Source() Help
+}
+
+// Lack is an amount that a job needs of a stock of which less is left. The zero value is none.
+type Lack struct {
+	Stock  Stock
+	Needed int64
+}
+
+// IsMet reports whether enough is left now.
+func (l Lack) IsMet() bool { return l.Stock != nil && l.Stock.Left() >= l.Needed }
+
+// Lacks are some that a job has. If one is met, that may be enough.
+type Lacks [2]Lack
+
+// AnyIsMet reports whether enough is left now of one of the stocks.
+func (l Lacks) AnyIsMet() bool { return l[0].IsMet() || l[1].IsMet() }
+
+// with adds those of another verdict. It reports false if there are too many.
+func (l Lacks) with(other Lacks) (Lacks, bool) {
+	for _, lack := range other {
+		if lack.Stock == nil || slices.Contains(l[:], lack) {
+			continue
+		}
+		free := slices.Index(l[:], Lack{})
+		if free < 0 {
+			return l, false
+		}
+		l[free] = lack
+	}
+	return l, true
+}
 
 // Shortage is a lack of one resource, in the resource's unit (see package resources).
 type Shortage struct {
@@ -128,6 +167,7 @@ type Verdict struct {
 	Code    Code
 	Subject string // the queue, task or pod that is the cause; empty if it is the job itself
 	Help    Help
+	Lacks   Lacks // with HelpStock
 
 	Placed, Wanted int // how many pods had a place in the attempt, and the minimum
 	// Fitting names the pods that had a place in the attempt, which was undone because there were too few, in the order
@@ -183,7 +223,7 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 		v, w = w, v
 	}
 	both := *v
-	both.Help |= w.Help
+	both.addHelp(w)
 	both.Looked = v.Looked || w.Looked
 	if both.RetryAt.IsZero() || !w.RetryAt.IsZero() && w.RetryAt.Before(both.RetryAt) {
 		both.RetryAt = w.RetryAt
@@ -197,6 +237,33 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 	}
 	both.Vetoed = append(v.Vetoed[:len(v.Vetoed):len(v.Vetoed)], w.Vetoed...)
 	return &both
+}
+
+// Kinds returns the kinds of help as users see them: in place of stocks what they come from.
+func (v *Verdict) Kinds() Help {
+	kinds := v.Help &^ HelpStock
+	for _, lack := range v.Lacks {
+		if lack.Stock != nil {
+			kinds |= lack.Stock.Source()
+		}
+	}
+	return kinds
+}
+
+// addHelp adds the help of another verdict.
+func (v *Verdict) addHelp(w *Verdict) {
+	v.Help |= w.Help
+	lacks, ok := v.Lacks.with(w.Lacks)
+	if v.Lacks = lacks; !ok {
+		v.Help |= HelpNode | HelpQueue | HelpOwnQueue // whatever adds to any stock
+	}
+}
+
+// Await returns a copy of a verdict by which the job waits until a lack is met, and for those kinds of help in the verdict that are in keep.
+func (v *Verdict) Await(lack Lack, keep Help) *Verdict {
+	waits := *v
+	waits.Help, waits.Lacks = HelpStock|v.Help&keep, Lacks{lack}
+	return &waits
 }
 
 // addSpared adds up the counts of two actions, each of which looks at other pods. Neither is changed.

@@ -207,3 +207,38 @@ func TestVerdictsThatShareTheirPartsAreEqual(t *testing.T) {
 		}
 	}
 }
+
+// stock is a stock of which so much is left.
+type stock int64
+
+func (s stock) Left() int64  { return int64(s) }
+func (s stock) Source() Help { return HelpQueue }
+
+func TestLacksOfTwoVerdictsAreJoined(t *testing.T) {
+	const queue = HelpNode | HelpQueue | HelpOwnQueue
+	lack := func(left int64) Lack { return Lack{Stock: stock(left), Needed: 5} }
+	waits := func(lacks ...Lack) *Verdict {
+		v := &Verdict{Code: OverShare, Help: HelpStock}
+		copy(v.Lacks[:], lacks)
+		return v
+	}
+	for _, test := range []struct {
+		name string
+		a, b *Verdict
+		want Lacks
+		help Help
+		met  bool
+	}{
+		{"one has none", waits(), waits(lack(1)), Lacks{lack(1)}, HelpStock, false},
+		{"both have the same", waits(lack(1)), waits(lack(1)), Lacks{lack(1)}, HelpStock, false},
+		{"each has another, and one is met", waits(lack(1)), waits(lack(5)), Lacks{lack(1), lack(5)}, HelpStock, true},
+		{"there are too many", waits(lack(1), lack(2)), waits(lack(3)), Lacks{lack(1), lack(2)}, HelpStock | queue, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			both := test.a.With(test.b)
+			if both.Lacks != test.want || both.Help != test.help || both.Lacks.AnyIsMet() != test.met {
+				t.Errorf("it waits for %+v and %b, which is met: %t", both.Lacks, both.Help, both.Lacks.AnyIsMet())
+			}
+		})
+	}
+}

@@ -140,7 +140,9 @@ func TestEveryKindOfEventWakes(t *testing.T) {
 				if len(test.causes) == 0 {
 					return // the job itself has changed, or the rules have
 				}
-				if _, is, l := test.run(t, s, func(c wake.Cause) bool { return c == wake.RoomCounted || slices.Contains(test.causes, c) }); is {
+				if _, is, l := test.run(t, s, func(c wake.Cause) bool {
+					return c == wake.RoomCounted || c == wake.StockCounted || slices.Contains(test.causes, c)
+				}); is {
 					t.Errorf("the preemptor has its place though the causes are overlooked\n%s", l.tell())
 				}
 			})

@@ -13,7 +13,7 @@ func TestForgottenCausesAreFound(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		cause wake.Cause
-	}{{"a node changes", wake.NodeShown}, {"room becomes free", wake.RoomFreed}, {"a queue changes", wake.QueueShown}} {
+	}{{"a node changes", wake.NodeShown}, {"room becomes free", wake.RoomFreed}, {"a queue changes", wake.QueueShown}, {"more is left of a stock", wake.StockCounted}} {
 		t.Run(test.name, func(t *testing.T) {
 			var sum tally
 			for first := uint64(1); first < most; first += step {

@@ -117,10 +117,8 @@ func (a action) tryAdmit(s *framework.Session, j *cluster.Job) {
 	}
 	if j.MinResources != nil {
 		if v := s.MayEnqueue(j); v != nil {
-			if s.WaitForAdmission(j) {
-				waits := *v // the plugin may keep it
-				waits.Help = verdict.HelpRoom | v.Help&verdict.HelpTime
-				v = &waits
+			if lack := s.LackToAdmit(j); lack.Stock != nil {
+				v = v.Await(lack, verdict.HelpTime)
 			}
 			if ok, v := mayBeMadeRoomFor(s, j, v); !ok {
 				s.AddVerdict(j, v)

@@ -22,8 +22,14 @@ type Backlog struct {
 	resting   map[cluster.RestKey]*group
 	before    []*cluster.Job // attended before, empty; its memory is used again
 	frozen    bool           // see Freeze
+	// OverlooksStocks says that no lack is ever met, for tests that show they find a missing cause.
+	OverlooksStocks bool
 
-	seen               wake.Counts              // when awakenHelped was called last
+	// What awakenHelped has seen last: the counts and the position of the changes of nodes. oldest is when a resting job was tried that was
+	// not tried since, or earlier. Zero means that it has to look again.
+	seen               wake.Counts
+	position           uint64
+	oldest             time.Time
 	highest, highestIn map[*cluster.Queue]int32 // priority of a job that new victims of any queue would help, or of its own queue
 }
 
@@ -119,6 +125,9 @@ func (b *Backlog) rest(j *cluster.Job, counts *wake.Counts) {
 	if len(g.jobs) == 0 || j.Internal.LookedAt.Before(g.oldest) {
 		g.oldest = j.Internal.LookedAt
 	}
+	if g.oldest.Before(b.oldest) {
+		b.oldest = g.oldest
+	}
 	g.counts, g.room = counts.In(key.Queue), j.Internal.Room
 	j.Internal.Backlog.IsResting, j.Internal.Backlog.RestsFor, j.Internal.Backlog.RestingAt = true, key, len(g.jobs)
 	g.jobs = append(g.jobs, j)
@@ -162,29 +171,35 @@ func KeyOf(j *cluster.Job) cluster.RestKey {
 	if key.Help&wake.Own != 0 {
 		key.Queue = j.QuotaNode()
 	}
-	if waitsForRoom(j) {
-		room := &j.Internal.Room
-		key.Class, key.Stock, key.Amount = room.Class, room.Stock, room.Amount
+	if key.Help&verdict.HelpRoom != 0 {
+		key.Class, key.Pods = j.Internal.Room.Class, j.Internal.Room.Pods
+	}
+	if key.Help&verdict.HelpStock != 0 && j.Verdict != nil {
+		key.Lacks = j.Verdict.Lacks
 	}
 	return key
 }
 
-// waitsForRoom reports whether enough room would help a job.
-func waitsForRoom(j *cluster.Job) bool {
-	return j.Verdict != nil && j.Verdict.Help&verdict.HelpRoom != 0
+// isEnough reports whether jobs may have got as much as they wait for, of room on nodes or of a stock.
+func (b *Backlog) isEnough(key *cluster.RestKey, wait *cluster.RoomWait, room cluster.RoomCounter) bool {
+	return !b.OverlooksStocks && key.Lacks.AnyIsMet() || key.Class != nil && wait.IsThere(room)
 }
 
 // awakenHelped attends to all jobs of the groups for which something has happened, or of which a job was not tried since
-// before. It returns the jobs of those groups for which only room may have become enough. They rest on.
-func (b *Backlog) awakenHelped(counts *wake.Counts, room cluster.RoomCounter, before time.Time) (roomed Roomed) {
+// before. It returns the jobs of those groups that may only have got enough of what they wait for. They rest on.
+func (b *Backlog) awakenHelped(counts *wake.Counts, position uint64, room cluster.RoomCounter, before time.Time) (roomed Roomed) {
 	roomed = Roomed{}
+	if b.seen == *counts && b.position == position && b.oldest.After(before) {
+		return roomed // no job can have been helped
+	}
 	if b.seen.Differ(counts, verdict.HelpVictims) {
 		clear(b.highest) // all that watch are looked at now
 	}
 	if b.seen.Differ(counts, verdict.HelpOwnVictims) {
 		clear(b.highestIn)
 	}
-	b.seen = *counts
+	b.seen, b.position = *counts, position
+	b.oldest = before.Add(LongestRest)
 	for key, g := range b.resting {
 		if g.isHelped(key, counts) || !g.oldest.After(before) {
 			for _, j := range g.jobs {
@@ -192,9 +207,17 @@ func (b *Backlog) awakenHelped(counts *wake.Counts, room cluster.RoomCounter, be
 				b.Attend(j)
 			}
 			delete(b.resting, key)
-		} else if (key.Class != nil || key.Stock != nil) && g.room.IsThere(room) {
+			continue
+		}
+		if g.oldest.Before(b.oldest) {
+			b.oldest = g.oldest
+		}
+		if b.isEnough(&key, &g.room, room) {
 			roomed[key] = slices.Clone(g.jobs)
 		}
+	}
+	if len(roomed) > 0 {
+		b.oldest = time.Time{} // this cycle need not look at all of them
 	}
 	return roomed
 }
@@ -210,6 +233,9 @@ func (g *group) isHelped(key cluster.RestKey, counts *wake.Counts) bool {
 
 // IsAnyHelped reports whether something has happened that helps a resting job.
 func (b *Backlog) IsAnyHelped(counts *wake.Counts) bool {
+	if b.seen == *counts {
+		return false
+	}
 	for key, g := range b.resting {
 		if g.isHelped(key, counts) {
 			return true
@@ -248,16 +274,16 @@ func (b *Backlog) Thaw(waiting int) {
 // waits for minutes, not for ever (source: kube-scheduler does the same).
 const LongestRest = 5 * time.Minute
 
-// Roomed are the jobs for which only room on nodes may have become enough, grouped by the room that they wait for. When the
-// first job of a group has taken it, the others need not be looked at.
+// Roomed are the jobs that may only have got enough of what they wait for: room on nodes, or a stock. They are grouped by that. When
+// the first job of a group has taken it, the others need not be looked at.
 type Roomed map[cluster.RestKey][]*cluster.Job
 
 // Retry returns the waiting jobs for which something has happened that could help them, or that were not tried for a long
-// time, and apart from them those that only room may help. The order is not defined. The others rest, and so do the
+// time. Apart from them it returns those that may have got enough of what they wait for. The order is not defined. The others rest, and so do the
 // roomed jobs until Look is called. A job with a plan in force is not tried. shouldRetry says for which jobs something has
-// happened, and counts has it in numbers. room may be nil.
-func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCounter, shouldRetry func(*cluster.Job, time.Time) bool) (helped []*cluster.Job, roomed Roomed) {
-	roomed = b.awakenHelped(counts, room, now.Add(-LongestRest))
+// happened, and counts has it in numbers. position is that of the changes of nodes. room may be nil.
+func (b *Backlog) Retry(now time.Time, counts *wake.Counts, position uint64, room cluster.RoomCounter, shouldRetry func(*cluster.Job, time.Time) bool) (helped []*cluster.Job, roomed Roomed) {
+	roomed = b.awakenHelped(counts, position, room, now.Add(-LongestRest))
 	for _, j := range b.takeAttended() {
 		b.Watch(j) // its verdict stands until it gets another
 		// While the victims of its plan are being evicted, a job makes no new plan (rule K6).
@@ -265,7 +291,7 @@ func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCou
 		case j.Plan == nil && shouldRetry(j, now):
 			helped = append(helped, j)
 			b.Attend(j)
-		case j.Plan == nil && hasRoom(j, room, now):
+		case j.Plan == nil && b.hasEnough(j, room, now):
 			roomed[KeyOf(j)] = append(roomed[KeyOf(j)], j)
 			b.Attend(j)
 		case j.Plan != nil || j.NotBefore.After(now) || !j.Admission.Revisit.IsZero() || j.Verdict != nil && !j.Verdict.RetryAt.IsZero():
@@ -280,9 +306,13 @@ func (b *Backlog) Retry(now time.Time, counts *wake.Counts, room cluster.RoomCou
 	return helped, roomed
 }
 
-// hasRoom reports whether nodes have got enough room for a job that waits for it.
-func hasRoom(j *cluster.Job, room cluster.RoomCounter, now time.Time) bool {
-	return waitsForRoom(j) && !now.Before(j.NotBefore) && j.Internal.Room.IsThere(room)
+// hasEnough is isEnough for a job.
+func (b *Backlog) hasEnough(j *cluster.Job, room cluster.RoomCounter, now time.Time) bool {
+	if now.Before(j.NotBefore) {
+		return false
+	}
+	key := KeyOf(j)
+	return b.isEnough(&key, &j.Internal.Room, room)
 }
 
 // Look must be called when a roomed job is looked at.

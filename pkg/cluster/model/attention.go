@@ -37,7 +37,7 @@ func (a *attention) Attended() []*cluster.Job { return a.backlog.Attended() }
 
 // list adds a job to the changed jobs, and to the waiting jobs if it waits.
 func (a *attention) list(j *cluster.Job) {
-	a.touch(j)
+	a.TouchJob(j)
 	a.backlog.Unsettle(j)
 	if j.Internal.IsWaiting || j.WantsAttention() {
 		a.backlog.Wait(j)
@@ -65,9 +65,7 @@ func (a *attention) TakeTouchedJobs() []*cluster.Job {
 }
 
 // TouchJob adds a job to those that TakeTouchedJobs returns.
-func (a *attention) TouchJob(j *cluster.Job) { a.touch(j) }
-
-func (a *attention) touch(j *cluster.Job) {
+func (a *attention) TouchJob(j *cluster.Job) {
 	if !j.Internal.IsTouched {
 		j.Internal.IsTouched = true
 		a.touchedJobs = append(a.touchedJobs, j)
@@ -133,7 +131,7 @@ func (a *attention) Reconsider() {
 func (a *attention) SetVerdict(j *cluster.Job, v *verdict.Verdict) {
 	j.Internal.Judged = a.Present(j)
 	if !j.Verdict.Equal(v) {
-		a.touch(j)
+		a.TouchJob(j)
 	}
 	j.Verdict = v
 	a.backlog.Watch(j)
@@ -190,15 +188,17 @@ func (a *attention) IsHelped(j *cluster.Job) bool {
 // Retry returns the waiting jobs that something may have helped, see [backlog.Backlog.Retry]. room may be nil.
 func (a *attention) Retry(now time.Time, room cluster.RoomCounter) (helped []*cluster.Job, roomed backlog.Roomed) {
 	if a.world.Overlook != nil && a.world.Overlook(wake.RoomCounted) {
-		room = func(*cluster.RoomWait) (int64, uint64) { return 0, 0 }
+		room = func(*cluster.Class) (int64, uint64) { return 0, 0 }
 	}
-	return a.backlog.Retry(now, &a.world.Counts, room, a.ShouldRetry)
+	a.backlog.OverlooksStocks = a.world.Overlook != nil && a.world.Overlook(wake.StockCounted)
+	_, position, _ := a.changes.Since(0)
+	return a.backlog.Retry(now, &a.world.Counts, position, room, a.ShouldRetry)
 }
 
 // Look must be called when a roomed job of Retry is looked at.
 func (a *attention) Look(j *cluster.Job, now time.Time) { a.backlog.Look(j, now) }
 
-// WaitForRoom says that a job cannot start, or be admitted, before there is more room. Its verdict must list HelpRoom.
+// WaitForRoom says that a job cannot start before there is more room. Its verdict must list HelpRoom.
 func (a *attention) WaitForRoom(j *cluster.Job, w cluster.RoomWait) { j.Internal.Room = w }
 
 // RoomWait returns what was last said to WaitForRoom about a job.

@@ -61,7 +61,7 @@ func (w *Writer) SetHyperNodes(all []*topology.HyperNode) {
 	c.world.Note(wake.HyperNodeShown)
 	for _, j := range c.jobs {
 		if j.Group != nil && j.IsPlaced() {
-			c.touch(j) // it may be in another HyperNode now
+			c.TouchJob(j) // it may be in another HyperNode now
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (s *Plans) Adopt(p *cluster.Plan) {
 	invariant(p.Job == nil || p.Job.Plan == nil, "plan %s is adopted beside another of its job", p.ID)
 	if p.Job != nil {
 		p.Job.Plan = p
-		s.model.touch(p.Job)
+		s.model.TouchJob(p.Job)
 	}
 	p.Internal.Nominated = p.Promised()
 	if p.Job != nil {
@@ -90,7 +90,7 @@ func (s *Plans) Adopt(p *cluster.Plan) {
 		invariant(t.Evicts == nil, "task %s is to leave for plan %s and leaves for another", t.Key(), p.ID)
 		t.Evicts = p
 		if t.Job != nil {
-			s.model.touch(t.Job)
+			s.model.TouchJob(t.Job)
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (s *Plans) end(p *cluster.Plan) {
 	for _, t := range p.Victims {
 		t.Evicts = nil
 		if t.Job != nil {
-			s.model.touch(t.Job)
+			s.model.TouchJob(t.Job)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (s *Plans) TakeCancelled() []*cluster.Plan {
 func (s *Plans) Requeue(p *cluster.Plan) {
 	if p.Job != nil {
 		s.model.renew(p.Job)
-		s.model.touch(p.Job)
+		s.model.TouchJob(p.Job)
 	}
 }
 

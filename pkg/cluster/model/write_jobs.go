@@ -64,5 +64,5 @@ func (w *JobWriter) SetQueue(j *cluster.Job, name string, q *cluster.Queue) {
 		q.Join(j)
 	}
 	c.renew(j)
-	c.touch(j)
+	c.TouchJob(j)
 }

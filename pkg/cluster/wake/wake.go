@@ -22,6 +22,7 @@ const (
 	QueueShown                  // a queue is added, changed or removed
 	QuotaShown                  // a ResourceQuota is added, changed or removed
 	ClassShown                  // a PriorityClass is added, changed or removed, which changes the order of jobs
+	StockCounted                // more is left of a stock than when a job was refused
 	UsageFreed                  // a queue holds or requests less, or admitted jobs lack less in it
 	ShareChanged                // a queue has another share, because requests of other queues or the cluster have changed
 	PodCommitted                // a pod gets a node, which matters for affinity
@@ -42,29 +43,30 @@ const (
 
 // Helps says which kinds of help in a verdict each cause provides.
 var Helps = [NumCauses]verdict.Help{
-	NodeShown:      verdict.HelpNode | verdict.HelpRoom | anyQueue | anyVictims,
+	NodeShown:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpStock | anyQueue | anyVictims,
 	NodeTouched:    verdict.HelpNode | verdict.HelpRoom | anyVictims,
 	RoomFreed:      verdict.HelpNode, // and HelpRoom, if it is enough
 	RoomCounted:    verdict.HelpRoom, // it is not noted: see cluster.RoomCounter
 	HyperNodeShown: verdict.HelpNode | verdict.HelpRoom | anyVictims,
-	QueueShown:     anyQueue | anyVictims,
-	QuotaShown:     anyQueue,
-	ClassShown:     anyQueue | anyVictims,
+	QueueShown:     verdict.HelpStock | anyQueue | anyVictims,
+	QuotaShown:     verdict.HelpStock | anyQueue,
+	ClassShown:     verdict.HelpStock | anyQueue | anyVictims,
+	StockCounted:   verdict.HelpStock, // it is not noted: see verdict.Lacks
 	UsageFreed:     verdict.HelpQueue, // and HelpOwnQueue in the queue and those below it
 	ShareChanged:   anyQueue,
 	PodCommitted:   verdict.HelpPod, // and HelpOwnVictims in its queue, if it may be a victim there
 	VictimPlaced:   verdict.HelpVictims,
 	PodPlaced:      verdict.HelpPod | anyVictims,
 	PodRelabelled:  verdict.HelpPod | anyVictims,
-	PodGrown:       verdict.HelpPod | anyQueue | anyVictims,
+	PodGrown:       verdict.HelpPod | verdict.HelpStock | anyQueue | anyVictims,
 	VictimsChanged: verdict.HelpPod | anyVictims,
 	BudgetFreed:    verdict.HelpPod | anyVictims,
 	RefusalOver:    verdict.HelpPod | anyVictims,
 	NamespaceShown: verdict.HelpPod | anyVictims,
 	SupplyShown:    verdict.HelpSupply,
 	SupplyFreed:    verdict.HelpSupply,
-	PlanAdopted:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | anyQueue | anyVictims,
-	PlanEnded:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | anyQueue | anyVictims,
+	PlanAdopted:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | verdict.HelpStock | anyQueue | anyVictims,
+	PlanEnded:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | verdict.HelpStock | anyQueue | anyVictims,
 }
 
 // Changes that are not of one queue only.
@@ -74,7 +76,7 @@ const (
 )
 
 // everything is all kinds of help.
-const everything = verdict.HelpOwnVictims<<1 - 1
+const everything = verdict.HelpStock<<1 - 1
 
 // Own are the kinds of help that are also counted for each queue by itself.
 const Own = verdict.HelpOwnQueue | verdict.HelpOwnVictims
@@ -83,11 +85,11 @@ const Own = verdict.HelpOwnQueue | verdict.HelpOwnVictims
 // After them come the counts of [Own] in one queue. They are apart, because those of a queue may fall when the tree changes.
 type Counts [ownFrom + 2]uint64
 
-const ownFrom = 10 // the number of kinds
+const ownFrom = 11 // the number of kinds
 
 // indices returns the indices in Counts of some kinds of help as bits.
 func indices(kinds verdict.Help) uint16 {
-	return uint16(kinds | kinds&Own<<2)
+	return uint16(kinds | kinds&Own<<3)
 }
 
 // Differ reports whether any of some kinds of help has another count.

@@ -9,6 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -94,7 +95,7 @@ func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 
 // MayEnqueue admits a job that fits under the ceilings of its queue and all above it, beside the jobs admitted before.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
-	view := p.AdmissionView(j.AwaitsPods())
+	view := p.StockView(quota.AdmissionOf(j.AwaitsPods()))
 	if v := p.refusal(view, j.Queue, quota.ToAdmit(j.MinResources, j)); v != nil {
 		return framework.Reject, v
 	}
@@ -104,20 +105,27 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// AdmissionView has the ceilings by which jobs are admitted.
-func (p *plugin) AdmissionView(wide bool) *quota.View {
-	if wide {
+// StockView has the ceilings by which jobs are admitted and pods held, and the shares.
+func (p *plugin) StockView(purpose quota.Purpose) *quota.View {
+	if purpose == quota.ToWideAdmission {
 		return p.attainable
 	}
 	return p.view
 }
 
-// Lacking returns what MayEnqueue refuses a job for.
-func (p *plugin) Lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
-	if stock, needed, ok := quota.Lacking(p, j.AwaitsPods(), &j.Queue.Node, quota.ToAdmit(j.MinResources, j)); ok {
-		return stock, needed
-	}
-	return nil, 0
+// LackToAdmit returns what MayEnqueue refuses a job for.
+func (p *plugin) LackToAdmit(j *cluster.Job) verdict.Lack {
+	return quota.LackToAdmit(p, j.AwaitsPods(), &j.Queue.Node, quota.ToAdmit(j.MinResources, j))
+}
+
+// LackToPlace returns what MayAllocate refuses pods for that request so much together.
+func (p *plugin) LackToPlace(q *cluster.Queue, more resources.Vector) verdict.Lack {
+	return quota.LackToHold(p, &q.Node, more)
+}
+
+// LackToReclaim returns what MayReclaim refuses.
+func (p *plugin) LackToReclaim(q *cluster.Queue, more resources.Vector) verdict.Lack {
+	return quota.LackToDeserve(p, &q.Node, more)
 }
 
 // refusal says why a claim does not fit. It names the highest queue that is full.

@@ -12,6 +12,7 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/quota/guarantee"
+	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -153,18 +154,23 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// AdmissionView has the capabilities as they are written.
-func (p *plugin) AdmissionView(bool) *quota.View { return p.written }
+// StockView has the capabilities as they are written.
+func (p *plugin) StockView(quota.Purpose) *quota.View { return p.written }
 
-// Lacking returns what MayEnqueue refuses a job for.
-func (p *plugin) Lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
+// LackToAdmit returns what MayEnqueue refuses a job for.
+func (p *plugin) LackToAdmit(j *cluster.Job) verdict.Lack {
 	if !p.subtrees.Contains(j.QuotaNode()) {
-		return nil, 0
+		return verdict.Lack{}
 	}
-	if stock, needed, ok := quota.Lacking(p, false, j.QuotaNode(), quota.ToAdmit(j.MinResources, j)); ok {
-		return stock, needed
+	return quota.LackToAdmit(p, false, j.QuotaNode(), quota.ToAdmit(j.MinResources, j))
+}
+
+// LackToPlace returns what MayAllocate refuses pods for that request so much together.
+func (p *plugin) LackToPlace(q *cluster.Queue, more resources.Vector) verdict.Lack {
+	if !p.subtrees.Contains(q.QuotaNode()) {
+		return verdict.Lack{}
 	}
-	return nil, 0
+	return quota.LackToHold(p, q.QuotaNode(), more)
 }
 
 // refusal says why a claim does not fit. It names the highest queue that is full.

@@ -80,21 +80,21 @@ func (p *plugin) times(amount int64) int64 {
 
 // MayEnqueue permits a job that fits beside what is used and what admitted jobs lack.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
-	if stock, _ := p.Lacking(j); stock != nil {
+	if p.LackToAdmit(j).Stock != nil {
 		return framework.Reject, p.refusal(j)
 	}
 	return framework.Permit, nil
 }
 
-// Lacking returns the first resource of which the job needs more than admitted jobs may still lack.
-func (p *plugin) Lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
+// LackToAdmit returns the first resource of which the job needs more than admitted jobs may still lack.
+func (p *plugin) LackToAdmit(j *cluster.Job) verdict.Lack {
 	for i := range j.MinResources {
 		s := p.stock(j, resources.Dim(i))
 		if need := p.need(j, s.resource); need > s.Left() {
-			return s, need
+			return verdict.Lack{Stock: s, Needed: need}
 		}
 	}
-	return nil, 0
+	return verdict.Lack{}
 }
 
 // stock is how much more of a resource admitted jobs may lack.
@@ -107,6 +107,9 @@ type stock struct {
 func (p *plugin) stock(j *cluster.Job, d resources.Dim) stock {
 	return stock{plugin: p, resource: d, wide: j.AwaitsPods()}
 }
+
+// Source is the nodes, of which overcommit allows a multiple.
+func (stock) Source() verdict.Help { return verdict.HelpNode }
 
 // Left is never below 0.
 func (s stock) Left() int64 {

@@ -239,7 +239,7 @@ func (p *plugin) deserves(q *cluster.Queue, shortages []verdict.Shortage) string
 
 // MayEnqueue admits a job that fits under the ceiling of its queue, beside the jobs admitted before.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
-	view, claim := p.AdmissionView(j.AwaitsPods()), quota.ToAdmit(j.MinResources, j)
+	view, claim := p.StockView(quota.AdmissionOf(j.AwaitsPods())), quota.ToAdmit(j.MinResources, j)
 	switch {
 	case !view.Fits(&j.Queue.Node, claim):
 		return framework.Reject, view.Refusal(p.cluster.Resources, &j.Queue.Node, claim)
@@ -249,18 +249,32 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// AdmissionView has the ceilings by which jobs are admitted.
-func (p *plugin) AdmissionView(wide bool) *quota.View {
-	if wide {
+// StockView has the ceilings by which jobs are admitted and pods held, and the shares.
+func (p *plugin) StockView(purpose quota.Purpose) *quota.View {
+	switch purpose {
+	case quota.ToWideAdmission:
 		return p.attainable
+	case quota.ToHolding:
+		return p.written
+	default:
+		return p.view
 	}
-	return p.view
 }
 
-// Lacking returns what MayEnqueue refuses a job for.
-func (p *plugin) Lacking(j *cluster.Job) (stock cluster.Stock, needed int64) {
-	if stock, needed, ok := quota.Lacking(p, j.AwaitsPods(), &j.Queue.Node, quota.ToAdmit(j.MinResources, j)); ok {
-		return stock, needed
+// LackToAdmit returns what MayEnqueue refuses a job for.
+func (p *plugin) LackToAdmit(j *cluster.Job) verdict.Lack {
+	return quota.LackToAdmit(p, j.AwaitsPods(), &j.Queue.Node, quota.ToAdmit(j.MinResources, j))
+}
+
+// LackToPlace returns what MayAllocate refuses pods for that request so much together.
+func (p *plugin) LackToPlace(q *cluster.Queue, more resources.Vector) verdict.Lack {
+	if lack := quota.LackToHold(p, &q.Node, more); lack.Stock != nil {
+		return lack
 	}
-	return nil, 0
+	return quota.LackToDeserve(p, &q.Node, more)
+}
+
+// LackToReclaim returns what MayReclaim refuses.
+func (p *plugin) LackToReclaim(q *cluster.Queue, more resources.Vector) verdict.Lack {
+	return quota.LackToDeserve(p, &q.Node, more)
 }

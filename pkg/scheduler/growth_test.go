@@ -235,7 +235,7 @@ var limited = []string{
 	"internal/journal.Journal.chunks", "internal/journal.Journal.jobs", "internal/journal.Journal.queues", "internal/journal.Journal.pods",
 	"internal/journal/history.History.running",
 	"internal/placement.Engine.kinds", "internal/placement.Engine.shared", "internal/placement.Engine.supplied",
-	"internal/placement/explained.Answers.kept", "internal/placement/objects.Table.answers",
+	"internal/placement/vacancies.Table.bounds", "internal/placement/explained.Answers.kept", "internal/placement/objects.Table.answers",
 	"internal/placement/reason.Refusals.all", "internal/placement/reason.Refusals.known",
 	"internal/placement/kube.taints.sets", "internal/placement/kube.taints.all", "internal/placement/kube.mirror.terms",
 	"internal/placement/kube/domains.Topology.keys",

@@ -111,7 +111,8 @@ const (
 	HelpStock                       // as much is left of one of the stocks in Lacks as is needed, or objects change that they depend on
 )
 
-// Stock is an amount that jobs share, such as what a queue may still hold of a resource. Two that are equal are the same.
+// Stock is an amount that jobs share, such as what a queue may still hold of a resource. It must be comparable: two that are equal are the
+// same.
 type Stock interface {
 	// Left returns how much is left now, in the unit of its resource.
 	Left() int64

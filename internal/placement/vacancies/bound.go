@@ -35,8 +35,10 @@ const (
 	// significant is how many binary digits of an amount count. The others are rounded down, so that the bound is less than an eighth too
 	// high for one resource.
 	significant = 4
-	// maxBounds limits how many bounds are stored.
-	maxBounds = 512
+	// maxBounds and boundBytes limit how many bounds are stored: by number, and by what they and the answers about node objects take for
+	// each node.
+	maxBounds  = 512
+	boundBytes = 24
 )
 
 // BoundOf returns the bound for pods that need so much and suit the nodes of these answers.
@@ -55,7 +57,7 @@ func (b Bound) Left() int64 {
 	t := b.table
 	stored := t.bounds[b.key]
 	if stored == nil {
-		if len(t.bounds) >= maxBounds {
+		if len(t.bounds) >= min(maxBounds, limit.Entries(len(t.cluster.BySlot()), boundBytes)) {
 			limit.DropOldest(t.bounds, func(b *bound) uint64 { return b.asked })
 		}
 		stored = &bound{question: Question{Objects: b.key.objects, Needs: decode(b.key.needs)}}

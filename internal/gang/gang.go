@@ -247,7 +247,9 @@ func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verd
 		// A share is a part of the cluster. If no node has room either, the verdict must say that the cluster is too
 		// small.
 		w := refusal(s, t)
-		w.Help |= v.Help
+		if w.Help != verdict.HelpStock { // it lacks a claim
+			w.Help |= v.Help
+		}
 		return w
 	case n == nil:
 		return refusal(s, t)
@@ -268,6 +270,9 @@ func refusal(s *framework.Session, t *cluster.Task) *verdict.Verdict {
 	if supplier, ok := s.Placer.(framework.Supplier); ok && t.Class.NeedsSupplies() {
 		v.Help |= verdict.HelpSupply
 		v.Detail = supplier.Lacking(t)
+		if lack := missingClaim(s, t); lack.Stock != nil {
+			return v.Await(lack, 0)
+		}
 	}
 	return v
 }

@@ -148,15 +148,15 @@ func (r eitherRoom) Left() int64 {
 }
 
 // WaitForQuota returns a verdict by which a job waits for an amount that its queue lacks, if that is why it is refused. The queue may lack
-// it to hold as many more pods as the job needs, or to have a right to reclaim. Otherwise it returns the same verdict.
-func (s *Session) WaitForQuota(j *cluster.Job, v *verdict.Verdict) *verdict.Verdict {
+// it to hold as many more pods as the job needs, or to have a right to reclaim for them. Otherwise it returns the same verdict.
+func (s *Session) WaitForQuota(j *cluster.Job, v *verdict.Verdict, toReclaim bool) *verdict.Verdict {
 	var lack verdict.Lack
-	keep := v.Help &^ verdict.HelpOwnQueue
+	keep := verdict.HelpJob | verdict.HelpTime
 	switch {
-	case slices.Contains(queueRefusals, v.Code):
-		lack, keep = s.lackToPlace(j), verdict.HelpJob|verdict.HelpTime
-	case v.Help&verdict.HelpOwnQueue != 0:
-		lack = s.lackToReclaim(j)
+	case toReclaim && v.Help&verdict.HelpOwnQueue != 0:
+		lack, keep = s.lackToReclaim(j), v.Help&^verdict.HelpOwnQueue
+	case !toReclaim && slices.Contains(queueRefusals, v.Code):
+		lack = s.lackToPlace(j)
 	}
 	if lack.Stock == nil {
 		return v

@@ -147,3 +147,17 @@ func TestAGangIsTriedWhenItsQueueMayHoldAllThatItLacks(t *testing.T) {
 		})
 	}
 }
+
+func TestAPodWhoseClaimDoesNotExistIsTriedWhenItDoes(t *testing.T) {
+	w := full(t, fixture.Group("g", "default", 1), fixture.Pod("g-0", fixture.In("g"), fixture.Asks("cpu=1"), fixture.Mounting("c")))
+	w.Cycle()
+	before := tried(w, "g")
+	w.RemovePods("runs-0-0")
+	w.Set(fixture.Node("n3", "cpu=3"), fixture.LateClass("late", fixture.Provisioner), fixture.Claim("another", "late"))
+	if bound := w.Bind(); len(bound) != 0 || tried(w, "g") != before {
+		t.Fatalf("bound %v, tried %d times more", bound, tried(w, "g")-before)
+	}
+	if bound := w.Set(fixture.Claim("c", "late")).Bind(); bound["g-0"] == "" {
+		t.Errorf("it waits for %s", w.JobNamed("g").Verdict.Sentence())
+	}
+}

@@ -104,7 +104,7 @@ const (
 	HelpTime                        // time passes
 	HelpPod                         // a pod gets a node or other labels, which matters for affinity
 	HelpSupply                      // a volume, a device or a claim is added, changes or is released
-	HelpRoom                        // a node changes, or nodes have room for as many pods as the job needs of one class
+	HelpRoom                        // nodes have room for as many pods as the job needs of one class
 	HelpVictims                     // a pod may be a victim that could not be one before: it is new, or an object that protects it has changed
 	HelpOwnQueue                    // the job's queue, or one above it, holds less or has another share
 	HelpOwnVictims                  // as HelpVictims, but only a pod of the job's own queue

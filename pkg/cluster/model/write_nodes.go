@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -51,7 +50,7 @@ func (w *NodeWriter) Show(n *cluster.Node, s NodeState) {
 	c.changed(n)
 	n.SpecGeneration = n.Generation
 	if !s.IsAlike {
-		c.world.Note(wake.NodeShown)
+		c.backlog.NoteNode(&c.world, n)
 	}
 }
 
@@ -63,7 +62,7 @@ func (w *NodeWriter) SetStanding(n *cluster.Node, standing cluster.Standing) {
 	w.c.count(n, -1)
 	n.Internal.Standing = standing
 	w.c.count(n, +1)
-	w.c.world.Note(wake.NodeShown)
+	w.c.backlog.NoteNode(&w.c.world, n)
 }
 
 // DropIfEmpty drops a node without an object and pods.

@@ -43,7 +43,7 @@ const (
 
 // Helps says which kinds of help in a verdict each cause provides.
 var Helps = [NumCauses]verdict.Help{
-	NodeShown:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpStock | anyQueue | anyVictims,
+	NodeShown:      verdict.HelpNode | anyQueue, // and room and stocks, if they are enough, and victims, if its pods may be some
 	NodeTouched:    verdict.HelpNode | verdict.HelpRoom | anyVictims,
 	RoomFreed:      verdict.HelpNode, // and HelpRoom, if it is enough
 	RoomCounted:    verdict.HelpRoom, // it is not noted: see cluster.RoomCounter

@@ -164,35 +164,6 @@ func comesCloser(h, than *cluster.HyperNode, least resources.Vector) bool {
 	return lowest(h) > lowest(than)
 }
 
-// leastOf is the least that count of some tasks request, whichever they are.
-func leastOf(tasks []*cluster.Task, count int) resources.Vector {
-	var least resources.Vector
-	if count = min(count, len(tasks)); count == 0 {
-		return resources.Vector{}
-	}
-	if len(cluster.OnePerClass(tasks)) == 1 {
-		least.AddScaled(tasks[0].Request(), int64(count))
-		return least
-	}
-	dims := 0
-	for _, t := range tasks {
-		dims = max(dims, len(t.Request()))
-	}
-	amounts := make([]int64, len(tasks))
-	for d := range dims {
-		for i, t := range tasks {
-			amounts[i] = t.Request().At(resources.Dim(d))
-		}
-		slices.Sort(amounts)
-		var sum int64
-		for _, amount := range amounts[:count] {
-			sum += amount
-		}
-		least.Set(resources.Dim(d), sum)
-	}
-	return least
-}
-
 // choicesOf returns the HyperNodes in which tasks of a job may be placed together. With oneByOne they are placed one
 // after the other, each close to those before it.
 func choicesOf(s *framework.Session, j *cluster.Job, least resources.Vector, oneByOne bool) (choices, *verdict.Verdict) {
@@ -219,6 +190,6 @@ func EvictionDomains(s *framework.Session, j *cluster.Job) ([]*cluster.Domain, *
 		return []*cluster.Domain{s.Domain()}, nil
 	}
 	pending := j.Pending(cluster.CompareTasks)
-	c, v := choose(s, wish{proximity: j.Proximity, held: j.Nodes(nil), least: leastOf(pending, max(j.Lacks(), 1)), roomiest: true, making: true})
+	c, v := choose(s, wish{proximity: j.Proximity, held: j.Nodes(nil), least: cluster.LeastRequest(pending, max(j.Lacks(), 1)), roomiest: true, making: true})
 	return c.domains, v
 }

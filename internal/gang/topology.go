@@ -13,7 +13,7 @@ import (
 // placeClose places a gang, and each subgroup of it, in HyperNodes. It tries them in turn, each in its own transaction,
 // and takes the first that can hold the gang.
 func placeClose(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
-	least := leastOf(tasks, j.Lacks())
+	least := cluster.LeastRequest(tasks, j.Lacks())
 	c, v := choicesOf(s, j, least, false)
 	if v != nil {
 		return v
@@ -160,7 +160,7 @@ func isLike(failed, g *cluster.Subgroup, tasks []*cluster.Task) bool {
 
 // complete places the tasks that a subgroup lacks, close to each other and to those it has, or none.
 func complete(s *framework.Session, j *cluster.Job, g *cluster.Subgroup, members []*cluster.Task) *verdict.Verdict {
-	least := leastOf(members, g.Lacks())
+	least := cluster.LeastRequest(members, g.Lacks())
 	w := wish{proximity: g.Policy.Proximity, least: least}
 	if w.proximity != nil {
 		w.held = j.Nodes(g)
@@ -213,7 +213,7 @@ func PlaceNext(s *framework.Session, x framework.Transaction, t *cluster.Task, t
 		return &verdict.Verdict{Code: verdict.NotEnoughTasks, Subject: "subgroup " + g.Name(), Help: verdict.HelpJob,
 			Placed: g.Ready() + len(members), Wanted: g.Policy.Size}
 	}
-	least := leastOf(members, g.Lacks())
+	least := cluster.LeastRequest(members, g.Lacks())
 	c, v := choicesOf(s, t.Job, least, false)
 	if v != nil {
 		return v

@@ -9,7 +9,9 @@ import (
 // LeastRequest returns the least that so many of some tasks request together, of each resource by itself.
 func LeastRequest(tasks []*Task, count int) resources.Vector {
 	var least resources.Vector
-	count = min(count, len(tasks))
+	if count = min(count, len(tasks)); count == 0 {
+		return resources.Vector{}
+	}
 	classes := OnePerClass(tasks)
 	if len(classes) == 1 {
 		least.AddScaled(classes[0].Request(), int64(count))

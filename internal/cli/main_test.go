@@ -128,11 +128,13 @@ var (
 	since  = regexp.MustCompile(`\b\d+s\b`)
 	uid    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	blanks = regexp.MustCompile(` +`)
+	// A new kind may be busy at first, and a busy machine slow.
+	patience = regexp.MustCompile(`(?m)^(still waiting for|\S+ is busy and answers) .*\n`)
 )
 
 // normal leaves out what differs between executions.
 func normal(text string) string {
-	text = date.ReplaceAllString(text, "DATE")
+	text = date.ReplaceAllString(patience.ReplaceAllString(text, ""), "DATE")
 	text = since.ReplaceAllString(text, "AGE")
 	text = uid.ReplaceAllString(text, "UID")
 	var rows []string

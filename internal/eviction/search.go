@@ -133,22 +133,14 @@ func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
 func (f *Search) Reclaim(j *cluster.Job) { f.find(decision.BetweenQueues, j) }
 
 // Preempt looks for victims for a job in its own queue, or for a lone pod in all queues.
-func (f *Search) Preempt(j *cluster.Job) { f.find(scopeInQueue(j), j) }
+func (f *Search) Preempt(j *cluster.Job) { f.find(rules.ScopeInQueue(j), j) }
 
 // PreemptWithin looks for victims for a job among its own pods of lower task priority.
 func (f *Search) PreemptWithin(j *cluster.Job) { f.find(decision.WithinJob, j) }
 
-// scopeInQueue is the scope of preempt for a job. A lone pod preempts pods of any queue (rule A3).
-func scopeInQueue(j *cluster.Job) decision.Scope {
-	if j.IsLone() {
-		return decision.Anywhere
-	}
-	return decision.BetweenJobs
-}
-
 // scopes returns the scopes of the action in which a job may preempt other jobs, in the order in which they are tried.
 func (f *Search) scopes(j *cluster.Job) []decision.Scope {
-	return slices.DeleteFunc([]decision.Scope{decision.BetweenQueues, scopeInQueue(j)}, func(scope decision.Scope) bool {
+	return slices.DeleteFunc([]decision.Scope{decision.BetweenQueues, rules.ScopeInQueue(j)}, func(scope decision.Scope) bool {
 		return !f.rules.Scopes.Has(scope)
 	})
 }
@@ -226,6 +218,8 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		}
 		a.rules.SetPod(preempting[0])
 		why.spared, why.vetoed = f.sparedFor(a, finds), a.candidates.VetoReasons()
+	} else {
+		why.tooLarge = true
 	}
 	why.waits = waits || a.victims.Waits()
 	if scope == decision.BetweenQueues {

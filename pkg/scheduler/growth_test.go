@@ -237,7 +237,7 @@ var limited = []string{
 	"internal/placement.Engine.kinds", "internal/placement.Engine.shared", "internal/placement.Engine.supplied",
 	"internal/placement/vacancies.Table.bounds", "internal/placement/explained.Answers.kept", "internal/placement/objects.Table.answers",
 	"internal/placement/reason.Refusals.all", "internal/placement/reason.Refusals.known",
-	"internal/placement/kube.taints.sets", "internal/placement/kube.taints.all", "internal/placement/kube.mirror.terms",
+	"internal/placement/kube.taints.sets", "internal/placement/kube.taints.all", "internal/placement/kube.Question.tainted", "internal/placement/kube.mirror.terms",
 	"internal/placement/kube/domains.Topology.keys",
 	"internal/placement/kube/population.Population.changes",
 	"pkg/cluster/internal/changelog.Log[int32].entries", "pkg/cluster/internal/changelog.Log[hekla.sh/hekla/pkg/cluster/supplies.Key].entries",

@@ -98,3 +98,11 @@ func Pauses(s *framework.Session, j *cluster.Job) bool {
 		Detail: "the room that was made for it was lost repeatedly, such as to pods of other schedulers; pods are evicted for it again later"})
 	return true
 }
+
+// ScopeInQueue is the scope of preempt for a job. A lone pod preempts pods of any queue (rule A3).
+func ScopeInQueue(j *cluster.Job) decision.Scope {
+	if j.IsLone() {
+		return decision.Anywhere
+	}
+	return decision.BetweenJobs
+}

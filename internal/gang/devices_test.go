@@ -2,7 +2,6 @@ package gang_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -223,11 +222,10 @@ func TestAResourceIsServedAsLongAsAClassStandsForIt(t *testing.T) {
 	}
 	class := fixture.DevicesOf("gpu", "example.com/gpu")
 	w.Set(class)
-	s = w.Open()
-	if g := w.JobNamed("g"); !slices.Contains(s.Jobs(g.Queue), g) {
+	if !w.Cluster.ShouldRetry(w.JobNamed("g"), s.Now) {
 		t.Error("with a class it is not looked at again")
 	}
-	x := s.Begin()
+	x := w.Open().Begin()
 	placeAll(t, w, "g")
 	x.Undo()
 	w.Apply(cache.Delete{Object: class})

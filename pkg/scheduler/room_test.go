@@ -153,7 +153,7 @@ func TestAPodWhoseClaimDoesNotExistIsTriedWhenItDoes(t *testing.T) {
 	w.Cycle()
 	before := tried(w, "g")
 	w.RemovePods("runs-0-0")
-	w.Set(fixture.Node("n3", "cpu=3"), fixture.LateClass("late", fixture.Provisioner), fixture.Claim("another", "late"))
+	w.Set(fixture.LateClass("late", fixture.Provisioner), fixture.Claim("another", "late"))
 	if bound := w.Bind(); len(bound) != 0 || tried(w, "g") != before {
 		t.Fatalf("bound %v, tried %d times more", bound, tried(w, "g")-before)
 	}

@@ -55,7 +55,7 @@ func events() map[string]event {
 }
 
 func eventsOfNodes() map[string]event {
-	shown := causes(wake.NodeShown, wake.VictimPlaced) // pods on the node may be victims then
+	shown := causes(wake.NodeShown)
 	return map[string]event{
 		"a node has a label": {kind: "nodes", causes: shown, objects: objects(preemptor(fixture.Selecting("zone", "a"))),
 			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Labels["zone"] = "a" })},
@@ -143,9 +143,9 @@ func eventsOfDevices() map[string]event {
 	using := preemptor(fixture.Using("d"))
 	rule := fixture.TaintRule("broken", "", "")
 	return map[string]event{
-		"a class of devices comes": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown, wake.VictimPlaced),
+		"a class of devices comes": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown),
 			objects: objects(fixture.Slice("n1", 1), fixture.DeviceClaim("d", "gpu", 1), using), happens: come(fixture.Devices("gpu"))},
-		"a class of devices comes for a resource": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown, wake.VictimPlaced),
+		"a class of devices comes for a resource": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown),
 			objects: objects(fixture.Slice("n1", 1), preemptor(fixture.Asks("cpu=1 deviceclass.resource.kubernetes.io/gpu=1"))), happens: come(fixture.Devices("gpu"))},
 		"a claim of devices comes": {kind: "resourceclaims", causes: shown, objects: objects(fixture.Devices("gpu"), fixture.Slice("n1", 1), using),
 			happens: come(fixture.DeviceClaim("d", "gpu", 1))},

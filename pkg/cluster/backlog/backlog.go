@@ -147,27 +147,10 @@ func (b *Backlog) Watch(j *cluster.Job) {
 	note(verdict.HelpOwnVictims, b.highestIn)
 }
 
-// NotePlaced counts that a pod of a job has got a node, and also as a new victim if a waiting job may evict it.
+// NotePlaced counts that a pod of a job has got a node, and also as a new victim if a waiting job may evict it. One that looks
+// in all queues may, unless it is of the same queue and no higher priority. One that looks in its own queue needs both.
 func (b *Backlog) NotePlaced(world *wake.World, j *cluster.Job) {
 	world.Note(wake.PodCommitted)
-	b.noteVictim(world, j)
-}
-
-// NoteNode counts that a node is another now. Its pods may be victims for jobs that could not use the node before.
-func (b *Backlog) NoteNode(world *wake.World, n *cluster.Node) {
-	world.Note(wake.NodeShown)
-	var last *cluster.Job
-	for i, t := range n.Tasks() {
-		if i == 0 || t.Job != last {
-			b.noteVictim(world, t.Job)
-		}
-		last = t.Job
-	}
-}
-
-// noteVictim counts a pod of a job as a new victim if a waiting job may evict it. One that looks in all queues may, unless it is of the
-// same queue and no higher priority. One that looks in its own queue needs both.
-func (b *Backlog) noteVictim(world *wake.World, j *cluster.Job) {
 	for q, highest := range b.highest {
 		if j == nil || q != j.Queue || highest > j.Priority {
 			world.Note(wake.VictimPlaced)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -50,7 +51,7 @@ func (w *NodeWriter) Show(n *cluster.Node, s NodeState) {
 	c.changed(n)
 	n.SpecGeneration = n.Generation
 	if !s.IsAlike {
-		c.backlog.NoteNode(&c.world, n)
+		c.world.Note(wake.NodeShown)
 	}
 }
 
@@ -62,7 +63,7 @@ func (w *NodeWriter) SetStanding(n *cluster.Node, standing cluster.Standing) {
 	w.c.count(n, -1)
 	n.Internal.Standing = standing
 	w.c.count(n, +1)
-	w.c.backlog.NoteNode(&w.c.world, n)
+	w.c.world.Note(wake.NodeShown)
 }
 
 // DropIfEmpty drops a node without an object and pods.

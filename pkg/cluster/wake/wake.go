@@ -43,7 +43,7 @@ const (
 
 // Helps says which kinds of help in a verdict each cause provides.
 var Helps = [NumCauses]verdict.Help{
-	NodeShown:      verdict.HelpNode | verdict.HelpShownNode | anyQueue, // and room and stocks, if they are enough, and victims, if its pods may be some
+	NodeShown:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpStock | anyQueue | anyVictims,
 	NodeTouched:    verdict.HelpNode | verdict.HelpRoom | anyVictims,
 	RoomFreed:      verdict.HelpNode, // and HelpRoom, if it is enough
 	RoomCounted:    verdict.HelpRoom, // it is not noted: see cluster.RoomCounter
@@ -76,7 +76,7 @@ const (
 )
 
 // everything is all kinds of help.
-const everything = verdict.HelpShownNode<<1 - 1
+const everything = verdict.HelpStock<<1 - 1
 
 // Own are the kinds of help that are also counted for each queue by itself.
 const Own = verdict.HelpOwnQueue | verdict.HelpOwnVictims
@@ -85,11 +85,11 @@ const Own = verdict.HelpOwnQueue | verdict.HelpOwnVictims
 // After them come the counts of [Own] in one queue. They are apart, because those of a queue may fall when the tree changes.
 type Counts [ownFrom + 2]uint64
 
-const ownFrom = 12 // the number of kinds
+const ownFrom = 11 // the number of kinds
 
 // indices returns the indices in Counts of some kinds of help as bits.
 func indices(kinds verdict.Help) uint16 {
-	return uint16(kinds | kinds&Own<<4)
+	return uint16(kinds | kinds&Own<<3)
 }
 
 // Differ reports whether any of some kinds of help has another count.

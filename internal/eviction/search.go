@@ -334,7 +334,7 @@ func (f *Search) refuse(scope decision.Scope, j *cluster.Job, why searchFailure)
 	if help := why.help(scope); help != 0 && j.Verdict != nil && f.session.Judged(j) && j.Verdict.Help&(verdict.HelpNode|verdict.HelpRoom|verdict.HelpQueue|verdict.HelpOwnQueue|verdict.HelpStock) != 0 {
 		// What room would do for it is known already.
 		v.Help = v.Help&^(verdict.HelpNode|verdict.HelpQueue|verdict.HelpPod) | help
-		v = f.session.WaitForQuota(j, v, true)
+		v = f.session.WaitToReclaim(j, v)
 	}
 	if why.waits {
 		v.Help |= verdict.HelpTime // it helps that time passes: evictions that are sent are no event

@@ -1,22 +1,15 @@
 package localcluster
 
 import (
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
 
-	"k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
+	"hekla.sh/hekla/internal/keypair"
 )
 
 // certificateLife is far longer than a local cluster is kept; nothing here renews certificates.
@@ -59,66 +52,57 @@ func ensurePKI(dir string) error {
 }
 
 func writePKI(dir string) error {
-	caKey, err := writeKey(dir, "ca")
+	now := time.Now()
+	authority, err := keypair.Issue(now, certificateLife, &x509.Certificate{
+		Subject:               pkix.Name{CommonName: "hekla-local-cluster"},
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}, keypair.Pair{})
 	if err != nil {
 		return err
 	}
-	caCertificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: "hekla-local-cluster"}, caKey)
+	if err := write(dir, "ca", authority); err != nil {
+		return err
+	}
+	// Of the keys of service accounts no certificate is read.
+	accounts, err := keypair.Serving(now, certificateLife, "service-account", nil, authority)
 	if err != nil {
 		return err
 	}
-	if err := writeCertificate(dir, "ca", caCertificate.Raw); err != nil {
-		return err
-	}
-	if _, err := writeKey(dir, "service-account"); err != nil {
+	if err := write(dir, "service-account", accounts); err != nil {
 		return err
 	}
 	for _, identity := range identities {
-		key, err := writeKey(dir, identity.name)
-		if err != nil {
-			return err
-		}
-		serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-		if err != nil {
-			return err
-		}
 		template := &x509.Certificate{
-			SerialNumber: serial,
-			Subject:      pkix.Name{CommonName: identity.user},
-			NotBefore:    caCertificate.NotBefore,
-			NotAfter:     time.Now().Add(certificateLife),
-			KeyUsage:     x509.KeyUsageDigitalSignature,
-			ExtKeyUsage:  []x509.ExtKeyUsage{identity.usage},
-			DNSNames:     []string{"localhost"},
-			IPAddresses:  []net.IP{net.ParseIP(loopback)},
+			Subject:     pkix.Name{CommonName: identity.user},
+			KeyUsage:    x509.KeyUsageDigitalSignature,
+			ExtKeyUsage: []x509.ExtKeyUsage{identity.usage},
+			DNSNames:    []string{"localhost"},
+			IPAddresses: []net.IP{net.ParseIP(loopback)},
 		}
 		if identity.group != "" {
 			template.Subject.Organization = []string{identity.group}
 		}
-		raw, err := x509.CreateCertificate(rand.Reader, template, caCertificate, key.Public(), caKey)
+		pair, err := keypair.Issue(now, certificateLife, template, authority)
 		if err != nil {
 			return err
 		}
-		if err := writeCertificate(dir, identity.name, raw); err != nil {
+		if err := write(dir, identity.name, pair); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func writeKey(dir, name string) (crypto.Signer, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// write writes a pair to NAME.crt and NAME.key.
+func write(dir, name string, pair keypair.Pair) error {
+	certificate, key, err := pair.PEM()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	encoded, err := keyutil.MarshalPrivateKeyToPEM(key)
-	if err != nil {
-		return nil, err
+	if err := os.WriteFile(filepath.Join(dir, name+".key"), key, 0o600); err != nil {
+		return err
 	}
-	return key, os.WriteFile(filepath.Join(dir, name+".key"), encoded, 0o600)
-}
-
-func writeCertificate(dir, name string, raw []byte) error {
-	encoded := pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: raw})
-	return os.WriteFile(filepath.Join(dir, name+".crt"), encoded, 0o600)
+	return os.WriteFile(filepath.Join(dir, name+".crt"), certificate, 0o600)
 }

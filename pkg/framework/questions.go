@@ -1,8 +1,6 @@
 package framework
 
 import (
-	"slices"
-
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/quota/guarantee"
 	"hekla.sh/hekla/pkg/verdict"
@@ -91,42 +89,6 @@ func (q Questions) LackToAdmit(j *cluster.Job) verdict.Lack {
 		}
 		if len(tier) > 0 {
 			break
-		}
-	}
-	return verdict.Lack{}
-}
-
-// lackToPlace returns what the queue of a job lacks to hold as many more of its pods as it needs, or one if it has started. Each plugin
-// may refuse them. So a lack of one is enough.
-func (q Questions) lackToPlace(j *cluster.Job) verdict.Lack {
-	pending := q.Pending(j)
-	if j.Lacks() == 0 {
-		pending = slices.DeleteFunc(pending, (*cluster.Task).BestEffort) // they are placed by themselves
-	}
-	least := cluster.LeastRequest(pending, max(j.Lacks(), 1))
-	for _, plugin := range q.Policy.allocation {
-		if keeper, ok := plugin.(AllocationStockkeeper); ok {
-			if lack := keeper.LackToPlace(j.Queue, least); lack.Stock != nil {
-				return lack
-			}
-		}
-	}
-	return verdict.Lack{}
-}
-
-// lackToReclaim returns what the queue of a job lacks to reclaim for as many pods as the job needs if all that wait are alike, otherwise
-// for one.
-func (q Questions) lackToReclaim(j *cluster.Job) verdict.Lack {
-	pending, count := q.Pending(j), 1
-	if len(cluster.OnePerClass(pending)) == 1 {
-		count = max(j.LacksPromises(), 1)
-	}
-	least := cluster.LeastRequest(pending, count)
-	for _, plugin := range q.Policy.reclaimCheckers {
-		if keeper, ok := plugin.(ReclaimStockkeeper); ok {
-			if lack := keeper.LackToReclaim(j.Queue, least); lack.Stock != nil {
-				return lack
-			}
 		}
 	}
 	return verdict.Lack{}

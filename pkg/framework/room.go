@@ -147,26 +147,6 @@ func (r eitherRoom) Left() int64 {
 	return left
 }
 
-// WaitForQuota returns a verdict by which a job waits for an amount that its queue lacks, if that is why it is refused. The queue may lack
-// it to hold as many more pods as the job needs, or to have a right to reclaim for them. Otherwise it returns the same verdict.
-func (s *Session) WaitForQuota(j *cluster.Job, v *verdict.Verdict, toReclaim bool) *verdict.Verdict {
-	var lack verdict.Lack
-	keep := verdict.HelpJob | verdict.HelpTime
-	switch {
-	case toReclaim && v.Help&verdict.HelpOwnQueue != 0:
-		lack, keep = s.lackToReclaim(j), v.Help&^verdict.HelpOwnQueue
-	case !toReclaim && slices.Contains(queueRefusals, v.Code):
-		lack = s.lackToPlace(j)
-	}
-	if lack.Stock == nil {
-		return v
-	}
-	return v.Await(lack, keep)
-}
-
-// queueRefusals are the codes of jobs that their queue may not hold.
-var queueRefusals = []verdict.Code{verdict.OverShare, verdict.OverCapability, verdict.OverCluster, verdict.TooLargeForQueue}
-
 // LacksRoom reports whether a job is in the session only because there was enough for it, and other jobs have got it
 // since. What its verdict says still holds.
 func (s *Session) LacksRoom(j *cluster.Job) bool {

@@ -14,9 +14,13 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+
+	"hekla.sh/hekla/internal/keypair"
 )
+
+// certificateLife is that of the certificate of the metrics, which no client verifies and nothing renews.
+const certificateLife = 10 * 365 * 24 * time.Hour
 
 // server serves over HTTP until it is closed.
 type server struct {
@@ -77,15 +81,11 @@ func (o *options) serveMetrics(restConfig *rest.Config, handler http.Handler, lo
 		return nil, fmt.Errorf("--authenticate-metrics: %w", err)
 	}
 	if settings == nil { // a token is not sent in the clear
-		certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+		pair, err := keypair.Serving(time.Now(), certificateLife, "localhost", []string{"localhost"}, keypair.Pair{})
 		if err != nil {
 			return nil, fmt.Errorf("--authenticate-metrics: %w", err)
 		}
-		pair, err := tls.X509KeyPair(certificate, key)
-		if err != nil {
-			return nil, fmt.Errorf("--authenticate-metrics: %w", err)
-		}
-		settings = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		settings = &tls.Config{Certificates: []tls.Certificate{*pair.TLS()}, MinVersion: tls.VersionTLS12}
 	}
 	return serve(o.listenAddress, handler, settings, logger)
 }

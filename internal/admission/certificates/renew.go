@@ -3,22 +3,18 @@ package certificates
 import (
 	"bytes"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
-	"net"
 	"slices"
 	"time"
 
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
+
+	"hekla.sh/hekla/internal/keypair"
 )
 
 // The keys of the Secret.
@@ -35,9 +31,6 @@ const (
 	// ServingPrivateKey has its private key.
 	ServingPrivateKey = "tls.key"
 )
-
-// backdated is how long before its making a certificate is valid, for the sake of clocks that are late.
-const backdated = 5 * time.Minute
 
 // Life says how long certificates are valid. Each is renewed when a third of that is left.
 type Life struct {
@@ -57,34 +50,28 @@ func DefaultLife() Life {
 	return Life{Authority: 365 * 24 * time.Hour, Serving: 90 * 24 * time.Hour, Settle: time.Minute}
 }
 
-// issued is one certificate with its private key, as far as it is known.
-type issued struct {
-	certificate *x509.Certificate
-	key         crypto.Signer
-}
-
 // Renew returns what the Secret should hold now, and why it differs from what it holds; nil and an empty reason if it
 // does not. The server is reached under the given hosts, names or addresses.
 func Renew(now time.Time, life Life, hosts []string, stored map[string][]byte) (data map[string][]byte, why string, err error) {
 	authorities := trusted(now, stored[BundleKey])
-	newest, reason := issued{}, ""
+	newest, reason := keypair.Pair{}, ""
 	if len(authorities) > 0 {
 		newest, reason = read(authorities[0], stored[AuthorityKey])
 	} else {
 		reason = "there is no valid authority"
 	}
-	if reason == "" && isDue(now, newest.certificate, life.Authority) {
-		reason = "the authority expires at " + newest.certificate.NotAfter.UTC().Format(time.RFC3339)
+	if reason == "" && isDue(now, newest.Certificate, life.Authority) {
+		reason = "the authority expires at " + newest.Certificate.NotAfter.UTC().Format(time.RFC3339)
 	}
 	isNew := reason != ""
 	if isNew {
 		if newest, err = newAuthority(now, life.Authority); err != nil {
 			return nil, "", fmt.Errorf("making an authority: %w", err)
 		}
-		authorities = slices.Insert(authorities, 0, newest.certificate)
+		authorities = slices.Insert(authorities, 0, newest.Certificate)
 	}
 	mustServe, isUrgent := servingIsDue(now, life, hosts, stored, authorities)
-	settled := !now.Before(newest.certificate.NotBefore.Add(backdated + life.Settle))
+	settled := !now.Before(newest.Certificate.NotBefore.Add(keypair.Backdated + life.Settle))
 	if mustServe != "" && (settled || isUrgent) {
 		reason = joined(reason, mustServe)
 	} else {
@@ -102,7 +89,7 @@ func Renew(now time.Time, life Life, hosts []string, stored map[string][]byte) (
 	if data[BundleKey], err = cert.EncodeCertificates(authorities...); err != nil {
 		return nil, "", err
 	}
-	data[AuthorityKey], err = keyutil.MarshalPrivateKeyToPEM(newest.key)
+	data[AuthorityKey], err = keyutil.MarshalPrivateKeyToPEM(newest.Key)
 	return data, reason, err
 }
 
@@ -123,16 +110,16 @@ func trusted(now time.Time, bundle []byte) []*x509.Certificate {
 }
 
 // read pairs a certificate with its private key, or says why that is not possible.
-func read(certificate *x509.Certificate, key []byte) (pair issued, why string) {
+func read(certificate *x509.Certificate, key []byte) (pair keypair.Pair, why string) {
 	parsed, err := keyutil.ParsePrivateKeyPEM(key)
 	signer, signs := parsed.(crypto.Signer)
 	if err != nil || !signs {
-		return issued{}, "the private key of the authority cannot be read"
+		return keypair.Pair{}, "the private key of the authority cannot be read"
 	}
 	if public, comparable := signer.Public().(interface{ Equal(crypto.PublicKey) bool }); !comparable || !public.Equal(certificate.PublicKey) {
-		return issued{}, "the private key is not that of the authority"
+		return keypair.Pair{}, "the private key is not that of the authority"
 	}
-	return issued{certificate, signer}, ""
+	return keypair.Pair{Certificate: certificate, Key: signer}, ""
 }
 
 // isDue says whether a third of the life it would be given now, or less, is left of a certificate.
@@ -169,7 +156,7 @@ func servingIsDue(now time.Time, life Life, hosts []string, stored map[string][]
 	return why, certificate.NotAfter.Sub(now) <= life.Settle
 }
 
-func newAuthority(now time.Time, life time.Duration) (issued, error) {
+func newAuthority(now time.Time, life time.Duration) (keypair.Pair, error) {
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "volcano-admission-ca"},
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
@@ -177,54 +164,15 @@ func newAuthority(now time.Time, life time.Duration) (issued, error) {
 		IsCA:                  true,
 		MaxPathLenZero:        true,
 	}
-	return issue(now, life, template, issued{})
+	return keypair.Issue(now, life, template, keypair.Pair{})
 }
 
-func newServing(now time.Time, life time.Duration, hosts []string, authority issued) (certificate, key []byte, err error) {
-	template := &x509.Certificate{
-		Subject:     pkix.Name{CommonName: "volcano-admission"},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	for _, host := range hosts {
-		if address := net.ParseIP(host); address != nil {
-			template.IPAddresses = append(template.IPAddresses, address)
-		} else {
-			template.DNSNames = append(template.DNSNames, host)
-		}
-	}
-	pair, err := issue(now, life, template, authority)
+func newServing(now time.Time, life time.Duration, hosts []string, authority keypair.Pair) (certificate, key []byte, err error) {
+	pair, err := keypair.Serving(now, life, "volcano-admission", hosts, authority)
 	if err != nil {
 		return nil, nil, err
 	}
-	if key, err = keyutil.MarshalPrivateKeyToPEM(pair.key); err != nil {
-		return nil, nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: pair.certificate.Raw}), key, nil
-}
-
-// issue signs a certificate with a new private key. Without an authority it signs itself.
-func issue(now time.Time, life time.Duration, template *x509.Certificate, authority issued) (issued, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return issued{}, err
-	}
-	// 64 bits at random: two authorities of one name must not have one serial number.
-	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64)); err != nil {
-		return issued{}, err
-	}
-	template.SerialNumber.Add(template.SerialNumber, big.NewInt(1))
-	template.NotBefore, template.NotAfter = now.Add(-backdated), now.Add(life)
-	parent, signer := authority.certificate, authority.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		return issued{}, err
-	}
-	certificate, err := x509.ParseCertificate(raw)
-	return issued{certificate, key}, err
+	return pair.PEM()
 }
 
 // bundleOf checks that a bundle is one and returns it.

@@ -31,7 +31,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/cert"
+
+	"hekla.sh/hekla/internal/keypair"
 )
 
 const (
@@ -41,8 +42,8 @@ const (
 	dialPatience = 2 * time.Second
 	// retry is how soon a write that failed is tried again.
 	retry = time.Second
-	// renewal is how old a certificate becomes. It is valid for a year.
-	renewal = 90 * 24 * time.Hour
+	// life is how long a certificate is valid, renewal how old it becomes.
+	life, renewal = 365 * 24 * time.Hour, 90 * 24 * time.Hour
 	// patience bounds one request.
 	patience = 10 * time.Second
 )
@@ -90,15 +91,15 @@ func New(client kubernetes.Interface, o Options) (*Publication, error) {
 // renew makes a certificate for the name by which the API server calls the Service.
 func (p *Publication) renew(now time.Time) error {
 	host := p.host()
-	certificate, key, err := cert.GenerateSelfSignedCertKey(host, nil, []string{host, "localhost"})
+	pair, err := keypair.Serving(now, life, host, []string{host, "localhost"}, keypair.Pair{})
 	if err != nil {
 		return fmt.Errorf("make a certificate for %s: %w", host, err)
 	}
-	pair, err := tls.X509KeyPair(certificate, key)
+	certificate, _, err := pair.PEM()
 	if err != nil {
 		return fmt.Errorf("make a certificate for %s: %w", host, err)
 	}
-	p.certificate.Store(&pair)
+	p.certificate.Store(pair.TLS())
 	p.bundle, p.made = certificate, now
 	return nil
 }

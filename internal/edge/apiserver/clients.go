@@ -3,7 +3,10 @@ package apiserver
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/http"
+	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -69,18 +72,45 @@ func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 	return &Clients{Core: core, Bindings: bindings, Batch: batch, qps: qps, config: given, latencies: latencies}, nil
 }
 
-// BindingConnections is how many connections for bindings the library keeps open. With more requests at once it would open new ones
-// all the time.
-const BindingConnections = 25
+const (
+	// BindingConnections is how many bindings may be in flight. The API server takes less for each the more of them it has: it stores
+	// those together that wait at the same time. With many more it takes no less.
+	BindingConnections = 64
+	// keptConnections is how many idle connections the library keeps with one transport. With more requests at once it would open new
+	// ones all the time.
+	keptConnections = 25
+)
 
+// newBindingsClient makes as many transports as are needed to keep all connections, with some to spare: requests are spread in turn, and
+// one transport may have more of them in flight than the others.
 func newBindingsClient(config *rest.Config, latencies *latencies) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.NextProtos = []string{"http/1.1"}
-	own, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, err
+	var all spread
+	for range BindingConnections/keptConnections + 2 {
+		own := rest.CopyConfig(config)
+		// The library gives configurations that are alike the same transport. With functions to dial no two are alike.
+		own.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}).DialContext
+		transport, err := rest.TransportFor(own)
+		if err != nil {
+			return nil, err
+		}
+		all.transports = append(all.transports, transport)
 	}
-	return kubernetes.NewForConfigAndClient(config, measured(own, latencies))
+	return kubernetes.NewForConfigAndClient(config, measured(&http.Client{Transport: &all, Timeout: config.Timeout}, latencies))
+}
+
+// dialTimeout is the library's: how long a connection may take to be made, and how often it is probed.
+const dialTimeout = 30 * time.Second
+
+// spread sends requests through several transports in turn.
+type spread struct {
+	transports []http.RoundTripper
+	requests   atomic.Uint64
+}
+
+func (s *spread) RoundTrip(r *http.Request) (*http.Response, error) {
+	return s.transports[s.requests.Add(1)%uint64(len(s.transports))].RoundTrip(r)
 }
 
 // measured is a client with the same settings, whose requests are timed. Without credentials the library returns the client that

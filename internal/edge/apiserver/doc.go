@@ -6,7 +6,7 @@
 //
 // Invariants:
 //
-//  1. All clients share one HTTP/2 connection and one limit of requests.
+//  1. All clients share one limit of requests, and all but that for bindings one HTTP/2 connection.
 //  2. Each request has a time limit, here and at the API server. The client library does not repeat requests. The writers
 //     do, up to a limit.
 //  3. A patch names the UID of its object, so it never changes another object of the same name.

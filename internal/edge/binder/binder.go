@@ -54,11 +54,8 @@ type Outcome struct {
 	Prepared, Took time.Duration
 }
 
-const (
-	// Workers is the number of parallel requests. The API server takes a millisecond or two for each, and works on as many
-	// as it has cores. A few more keep it busy. Many more would only make each of them slower.
-	Workers = apiserver.BindingConnections
-)
+// Workers is the number of parallel requests.
+const Workers = apiserver.BindingConnections
 
 // binding is one pod on its way to its node.
 type binding struct {

@@ -124,7 +124,7 @@ func (r *run) serve(q *cluster.Queue) bool {
 		for jobs.Len() > 0 {
 			j := jobs.Pop()
 			if j.Plan == nil && !s.LacksRoom(j) {
-				s.AddVerdict(j, s.WaitForQuota(j, v, false))
+				s.AddVerdict(j, s.WaitForQuota(j, v))
 			}
 			r.addBehind(j)
 		}
@@ -173,14 +173,14 @@ func (r *run) place(j *cluster.Job) bool {
 	x := s.Begin()
 	if !s.IsReady(j) {
 		if v := r.placeGang(j, tasks); v != nil {
-			s.AddVerdict(j, s.WaitForQuota(j, v, false))
+			s.AddVerdict(j, s.WaitForQuota(j, v))
 			return false
 		}
 		tasks = remaining(tasks)
 	} else {
 		var v *verdict.Verdict
 		if tasks, v = r.placeNext(x, tasks); v != nil {
-			s.AddVerdict(j, s.WaitForQuota(j, v, false))
+			s.AddVerdict(j, s.WaitForQuota(j, v))
 			return false
 		}
 	}

@@ -213,19 +213,8 @@ func (j *Job) QuotaNode() *quota.Node {
 
 // Pending returns the job's tasks that wait for a node, in an order.
 func (j *Job) Pending(compare func(a, b *Task) int) []*Task {
-	tasks := j.Waiting()
+	tasks := Waiting(j.Internal.Tasks)
 	slices.SortFunc(tasks, compare)
-	return tasks
-}
-
-// Waiting returns the job's tasks that wait for a node, in no particular order.
-func (j *Job) Waiting() []*Task {
-	var tasks []*Task
-	for _, t := range j.Internal.Tasks {
-		if t.Status == Pending {
-			tasks = append(tasks, t)
-		}
-	}
 	return tasks
 }
 

@@ -6,6 +6,17 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
+// Waiting returns those of some tasks that wait for a node, in a slice of its own.
+func Waiting(tasks []*Task) []*Task {
+	var waiting []*Task
+	for _, t := range tasks {
+		if t.Status == Pending {
+			waiting = append(waiting, t)
+		}
+	}
+	return waiting
+}
+
 // LeastRequest returns the least that so many of some tasks request together, of each resource by itself.
 func LeastRequest(tasks []*Task, count int) resources.Vector {
 	var least resources.Vector

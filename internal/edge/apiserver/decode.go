@@ -61,8 +61,8 @@ func (s quickSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	return supported
 }
 
-// quickJSON decodes events of a watch, and objects that decode themselves, as the API server writes them: the type of an event comes
-// first, and so do the version and kind of an object. It leaves everything else to the standard serializer.
+// quickJSON decodes events of a watch, objects that decode themselves, and lists of PodGroups, as the API server writes them: the type of an event
+// comes first, and so do the version and kind of an object. It leaves everything else to the standard serializer.
 type quickJSON struct{ runtime.Serializer }
 
 func (q quickJSON) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
@@ -70,6 +70,10 @@ func (q quickJSON) Decode(data []byte, defaults *schema.GroupVersionKind, into r
 	case *metav1.WatchEvent:
 		if q.cutEvent(data, into) {
 			return into, &schema.GroupVersionKind{}, nil
+		}
+	case *v1beta1.PodGroupList:
+		if kind, isRead := q.decodeList(data, defaults, into); isRead {
+			return into, kind, nil
 		}
 	case nil:
 		if kind, isFound := kindOf(data); isFound {

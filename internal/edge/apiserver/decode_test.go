@@ -3,6 +3,8 @@ package apiserver
 import (
 	"bytes"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,6 +89,70 @@ func TestEventsOfTheAPIServerAreDecodedQuickly(t *testing.T) {
 	standard := testing.AllocsPerRun(10, func() { readWith(t, scheme.Codecs.WithoutConversion(), stream) }) / 100
 	if quick > standard-5 {
 		t.Errorf("one event takes %.0f allocations, and %.0f with the standard decoder", quick, standard)
+	}
+}
+
+// listOf is a list of objects as the API server writes it.
+func listOf(objects ...string) string {
+	return `{"apiVersion":"scheduling.volcano.sh/v1beta1","items":[` + strings.Join(objects, ",") +
+		`],"kind":"PodGroupList","metadata":{"continue":"next","remainingItemCount":3,"resourceVersion":"12"}}` + "\n"
+}
+
+func TestQuickDecodingOfAListIsTheStandardDecoding(t *testing.T) {
+	marks := `{"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"PodGroup","metadata":{"name":"h","annotations":{"a":"}\\","b":"\"{[","c":"\\\""}}}`
+	for name, test := range map[string]string{
+		"none": listOf(), "one": listOf(someGroup), "some": listOf(someGroup, marks, someGroup), "null": listOf("null", someGroup),
+		"a broken one":     listOf(someGroup, `{"metadata":{"name":}}`),
+		"an unreadable":    listOf(`{"metadata":{"name":"g","uid":"u"},"spec":{"minMember":"three"}}`, someGroup),
+		"without a UID":    listOf(`{"metadata":{"name":"g"},"spec":{"minMember":"three"}}`, someGroup),
+		"two lists in one": strings.Replace(listOf(someGroup), `],"kind"`, `],"items":[`+marks+`],"kind"`, 1),
+		"another order":    `{"kind":"PodGroupList","apiVersion":"scheduling.volcano.sh/v1beta1","metadata":{},"items":[` + someGroup + `]}`,
+		"other space":      strings.Replace(listOf(someGroup, marks), "},{", "}, {", 1),
+		"another kind":     strings.Replace(listOf(someGroup), "PodGroupList", "QueueList", 1),
+		"a status":         `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","code":410}`,
+		"no end":           strings.TrimSuffix(listOf(someGroup), "}}\n"), "half": listOf(someGroup)[:150], "more": listOf(someGroup) + "x", "nothing": "",
+		"text": listOf(`"{}"`), "a number after it": listOf(someGroup, "1"), "a comma after it": listOf(someGroup, ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			read := func(serializer runtime.NegotiatedSerializer) (list v1beta1.PodGroupList, kind *schema.GroupVersionKind, isRead bool) {
+				info, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeJSON)
+				_, kind, err := info.Serializer.Decode([]byte(test), nil, &list)
+				return list, kind, err == nil
+			}
+			standard, standardKind, standardIsRead := read(scheme.Codecs.WithoutConversion())
+			quick, quickKind, quickIsRead := read(quickSerializer{scheme.Codecs.WithoutConversion()})
+			if quickIsRead != standardIsRead {
+				t.Fatalf("it is read: %v, and by the standard decoder: %v", quickIsRead, standardIsRead)
+			}
+			if difference := cmp.Diff(standard, quick) + cmp.Diff(standardKind, quickKind); difference != "" && standardIsRead {
+				t.Errorf("(-standard +quick):\n%s", difference)
+			}
+		})
+	}
+}
+
+func TestListsOfTheAPIServerAreDecodedQuickly(t *testing.T) {
+	var list v1beta1.PodGroupList
+	if _, isRead := (quickJSON{standardJSON()}).decodeList([]byte(listOf(someGroup, someGroup)), nil, &list); !isRead || len(list.Items) != 2 {
+		t.Errorf("a list of two PodGroups is read: %v, with %d", isRead, len(list.Items))
+	}
+}
+
+func standardJSON() runtime.Serializer {
+	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.WithoutConversion().SupportedMediaTypes(), runtime.ContentTypeJSON)
+	return info.Serializer
+}
+
+func BenchmarkDecodePodGroupList(b *testing.B) {
+	list := []byte(listOf(slices.Repeat([]string{someGroup}, 100)...))
+	for name, serializer := range map[string]runtime.Serializer{"standard": standardJSON(), "quick": quickJSON{standardJSON()}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, _, err := serializer.Decode(list, nil, &v1beta1.PodGroupList{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

@@ -10,7 +10,7 @@
 //  2. Each request has a time limit, here and at the API server. The client library does not repeat requests. The writers
 //     do, up to a limit.
 //  3. A patch names the UID of its object, so it never changes another object of the same name.
-//  4. PodGroups and Queues are decoded as the standard serializer decodes them, in fewer passes.
+//  4. PodGroups, lists of them, and Queues are decoded as the standard serializer decodes them, in fewer passes.
 //
 // This package must not know why something is written.
 package apiserver

@@ -57,6 +57,9 @@ func TestTheCommandMeasuresBothContenders(t *testing.T) {
 	if report.RequestsAtOnce < 1 || len(report.Trials) < 2 {
 		t.Errorf("the loop sends %d requests at once, of the trials %v", report.RequestsAtOnce, report.Trials)
 	}
+	if way := report.SchedulersWay; way.Requests < 1 || way.PodsPerSecond <= 0 {
+		t.Errorf("over connections like the scheduler's the loop does %v", way)
+	}
 	if len(report.Shapes) != 1 || len(report.Shapes[0].Runs) != 1 {
 		t.Fatalf("shapes are %+v, want one with one run", report.Shapes)
 	}
@@ -96,11 +99,11 @@ func TestTheCommandMeasuresTheControllers(t *testing.T) {
 	if report.Violations == nil || len(report.Violations) > 0 {
 		t.Errorf("violations are %q, want an empty list", report.Violations)
 	}
-	if len(report.Runs) != 1 || !report.Runs[0].PlainLoopFirst {
-		t.Fatalf("runs are %+v, want one, which the plain loop begins", report.Runs)
+	if len(report.Runs) != 1 || !report.Runs[0].LoopFirst {
+		t.Fatalf("runs are %+v, want one, which the loop begins", report.Runs)
 	}
 	run := report.Runs[0]
-	for name, m := range map[string]jobs.Measurement{"plain loop": run.PlainLoop, "Hekla": run.Hekla} {
+	for name, m := range map[string]jobs.Measurement{"loop": run.Loop, "Hekla": run.Hekla} {
 		if m.WritesPerSecond <= m.PodsPerSecondFromStart {
 			t.Errorf("%s: %.0f writes a second, of which %.0f are pods, leave none for PodGroups", name, m.WritesPerSecond, m.PodsPerSecondFromStart)
 		}
@@ -111,7 +114,7 @@ func TestTheCommandMeasuresTheControllers(t *testing.T) {
 			t.Errorf("%s: numbers are missing in %+v", name, m)
 		}
 	}
-	if run.Hekla.ProcessCPUSeconds <= 0 || run.Hekla.PeakMemoryBytes == 0 || run.Ratio != run.Hekla.PodsPerSecond/run.PlainLoop.PodsPerSecond {
+	if run.Hekla.ProcessCPUSeconds <= 0 || run.Hekla.PeakMemoryBytes == 0 || run.Ratio != run.Hekla.PodsPerSecond/run.Loop.PodsPerSecond {
 		t.Errorf("what the controllers used is missing in %+v", run)
 	}
 	if report.Parameters != (jobs.Parameters{Jobs: 10, Pods: 5, Runs: 1}) || report.Versions.Hekla == "" || report.Machine.CPUs < 1 {

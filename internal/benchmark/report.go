@@ -13,6 +13,8 @@ type Report struct {
 	// RequestsAtOnce is how many Binding requests the loop sends at once; Trials are what was tried to find it.
 	RequestsAtOnce int     `json:"requestsAtOnce"`
 	Trials         []Trial `json:"trials"`
+	// SchedulersWay is a trial of the loop over connections like those over which the scheduler binds, with as many requests at once.
+	SchedulersWay Trial `json:"schedulersWay"`
 	// Shapes are in the order in which they were asked for.
 	Shapes []ShapeReport `json:"shapes"`
 	testbed.Findings

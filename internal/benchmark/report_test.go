@@ -93,7 +93,7 @@ func TestTheTextHoldsTheRunsInTheirOrder(t *testing.T) {
 	report := &Report{
 		About:          testbed.About{Machine: testbed.Machine{CPUs: 2, MemoryBytes: 24<<30 - 300<<20}},
 		Parameters:     Parameters{Nodes: 20, Queues: 3, Backlog: 7, PodsRun: true},
-		RequestsAtOnce: 8, Trials: []Trial{{1, 90}, {8, 800}},
+		RequestsAtOnce: 8, Trials: []Trial{{1, 90}, {8, 800}}, SchedulersWay: Trial{64, 900},
 		Shapes: []ShapeReport{{Shape: Shape{20, 10}, Runs: []Pair{
 			{
 				LoopFirst: true, Ratio: 0.5,
@@ -113,7 +113,7 @@ func TestTheTextHoldsTheRunsInTheirOrder(t *testing.T) {
 	}
 	rest := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{
-		"Machine 2 cores, 24 GiB", "queues: 3", "fit no node: 7", "become Running", "8 requests at once (1: 90/s, 8: 800/s)",
+		"Machine 2 cores, 24 GiB", "queues: 3", "fit no node: 7", "become Running", "8 requests at once (1: 90/s, 8: 800/s); over connections like hekla-scheduler's, 64: 900/s",
 		"20x10 1 loop 111", "20x10 1 Hekla 222", "1.25 1.50 6.25 4", "20x10 1 ratio 0.50",
 		"20x10 2 Hekla 444", "20x10 2 loop 333", "20x10 222 333",
 		"20x10 loop Hekla", "PATCH podgroups/status 200 0 21", "POST pods/binding 201 200 0", "Every pod was bound once",

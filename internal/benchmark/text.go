@@ -14,7 +14,8 @@ func (r *Report) WriteText(out io.Writer) error {
 	t.Line("Cluster\t%d nodes (%d CPU, %s, %d pods); each pod %d CPU, %s", p.Nodes, p.Node.CPU, p.Node.Memory, p.Node.Pods, p.Pod.CPU, p.Pod.Memory)
 	t.Line("Load\tgangs x members; queues: %d; pods that fit no node: %d", p.Queues, p.Backlog)
 	t.Line("Bound pods\t%s", map[bool]string{true: "become Running", false: "stay Pending"}[p.PodsRun])
-	t.Line("Loop\t%d requests at once (%s)", r.RequestsAtOnce, r.trials())
+	t.Line("Loop\t%d requests at once (%s); over connections like hekla-scheduler's, %d: %.0f/s", r.RequestsAtOnce, r.trials(),
+		r.SchedulersWay.Requests, r.SchedulersWay.PodsPerSecond)
 	t.Line("")
 	t.Line("load\trun\t\tbound/s\tfrom start\trunning/s\tseconds\tCPU s\tafter idle\tCPU ms/pod\tpeak MiB\tcontrol plane CPU s\tothers' CPU s")
 	for i := range r.Shapes {

@@ -76,6 +76,7 @@ func run(ctx context.Context, o *options, others []Setup) error {
 	if err != nil {
 		return err
 	}
+	process.LeaveCores()
 	mgr, err := newManager(restConfig, o, logger)
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func (o *options) run(command *cobra.Command, registry *framework.Registry) erro
 	if o.printConfig {
 		return o.printTo(command, src, registry)
 	}
-	leaveCores()
+	process.LeaveCores()
 	collectLater()
 	return o.schedule(ctx, restConfig, clients, src, registry, logger)
 }

@@ -8,12 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"hekla.sh/hekla/internal/benchmark/testbed"
 	"hekla.sh/hekla/internal/localcluster"
-	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
@@ -37,7 +35,7 @@ func (o *Options) validate() error {
 }
 
 // The contenders, in names of namespaces and sentences.
-const plainLoop, hekla = "plain-loop", "hekla"
+const loop, hekla = "loop", "hekla"
 
 // bench is one execution of Run.
 type bench struct {
@@ -46,8 +44,7 @@ type bench struct {
 	report  *Report
 }
 
-// Run measures how many pods a second the controllers make of Jobs, beside a plain loop that sends one request after the
-// other for the same objects. What was wrong is in [Report.Violations]; an error means that there is no report.
+// Run measures how many pods a second the controllers make of Jobs, beside a loop of concurrent requests for the same objects. What was wrong is in [Report.Violations]; an error means that there is no report.
 func Run(ctx context.Context, options Options) (*Report, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -61,10 +58,13 @@ func Run(ctx context.Context, options Options) (*Report, error) {
 
 // measureAll measures both contenders as often as asked, and begins with the one and the other in turn.
 func (b *bench) measureAll(ctx context.Context) (err error) {
+	if err := b.calibrate(ctx); err != nil {
+		return err
+	}
 	for number := 1; number <= b.options.Runs; number++ {
-		run := Pair{PlainLoopFirst: number%2 == 1}
-		err := testbed.InTurn(run.PlainLoopFirst, func() (err error) {
-			run.PlainLoop, err = b.measure(ctx, fmt.Sprintf("%s-%d", plainLoop, number), b.runPlainLoop)
+		run := Pair{LoopFirst: number%2 == 1}
+		err := testbed.InTurn(run.LoopFirst, func() (err error) {
+			run.Loop, err = b.measure(ctx, fmt.Sprintf("%s-%d", loop, number), b.runLoop)
 			return err
 		}, func() (err error) {
 			run.Hekla, err = b.measure(ctx, fmt.Sprintf("%s-%d", hekla, number), b.runControllers)
@@ -73,7 +73,7 @@ func (b *bench) measureAll(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		run.Ratio = testbed.Ratio(run.Hekla.PodsPerSecond, run.PlainLoop.PodsPerSecond)
+		run.Ratio = testbed.Ratio(run.Hekla.PodsPerSecond, run.Loop.PodsPerSecond)
 		b.report.Runs = append(b.report.Runs, run)
 	}
 	return nil
@@ -129,38 +129,6 @@ func (b *bench) job(namespace string, number int) *batchv1alpha1.Job {
 			}},
 		},
 	}
-}
-
-// runPlainLoop makes what the controllers would make, one object after the other, and decides nothing.
-func (b *bench) runPlainLoop(ctx context.Context, namespace string, pods *testbed.Collector) (*Measurement, error) {
-	if err := b.Rest(ctx); err != nil {
-		return nil, err
-	}
-	before, err := b.Begin(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	for number := range b.options.Jobs {
-		j := b.job(namespace, number)
-		j.UID = types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", number))
-		batchv1alpha1.SetDefaults(j)
-		group := builder.PodGroup(j, func(string) int32 { return 0 })
-		group.OwnerReferences = nil // no such Job exists: the garbage collector would take them
-		if _, err := b.Restricted.Batch.SchedulingV1beta1().PodGroups(namespace).Create(ctx, group, metav1.CreateOptions{}); err != nil {
-			return nil, err
-		}
-		for index := range b.options.Pods {
-			pod := builder.Pod(j, &j.Spec.Tasks[0], index)
-			pod.OwnerReferences = nil
-			if _, err := b.Restricted.Core.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if err := pods.Await(ctx, nil); err != nil {
-		return nil, err
-	}
-	return b.finish(ctx, namespace, pods, nil, before)
 }
 
 // runControllers starts the controllers when all Jobs are there, and admits PodGroups as the scheduler would: each one when

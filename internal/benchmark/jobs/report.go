@@ -11,7 +11,9 @@ import (
 type Report struct {
 	testbed.About
 	Parameters Parameters `json:"parameters"`
-	Runs       []Pair     `json:"runs"`
+	// RequestsAtOnce is with how many requests at once the loop is fastest.
+	RequestsAtOnce int    `json:"requestsAtOnce"`
+	Runs           []Pair `json:"runs"`
 	testbed.Findings
 }
 
@@ -24,10 +26,10 @@ type Parameters struct {
 
 // Pair is one run: both contenders on the same cluster, one after the other.
 type Pair struct {
-	PlainLoopFirst bool        `json:"plainLoopFirst"`
-	PlainLoop      Measurement `json:"plainLoop"`
-	Hekla          Measurement `json:"hekla"`
-	// Ratio is Hekla's pods per second, divided by the plain loop's.
+	LoopFirst bool        `json:"loopFirst"`
+	Loop      Measurement `json:"loop"`
+	Hekla     Measurement `json:"hekla"`
+	// Ratio is Hekla's pods per second, divided by the loop's.
 	Ratio float64 `json:"ratio"`
 }
 
@@ -40,7 +42,7 @@ type Measurement struct {
 	PodsPerSecondFromStart float64 `json:"podsPerSecondFromStart"`
 	StartToFirstSeconds    float64 `json:"startToFirstSeconds"`
 	StartToLastSeconds     float64 `json:"startToLastSeconds"`
-	// ProcessCPUSeconds and PeakMemoryBytes are what the controllers have used when the last pod was made; 0 of the plain loop,
+	// ProcessCPUSeconds and PeakMemoryBytes are what the controllers have used when the last pod was made; 0 of the loop,
 	// which runs in the benchmark's process.
 	ProcessCPUSeconds float64 `json:"processCPUSeconds"`
 	PeakMemoryBytes   uint64  `json:"peakMemoryBytes"`
@@ -53,7 +55,7 @@ type Measurement struct {
 // WriteText writes the report for a person.
 func (r *Report) WriteText(out io.Writer) error {
 	t := testbed.NewText(out, &r.About)
-	t.Line("Load\t%d Jobs of %d pods", r.Parameters.Jobs, r.Parameters.Pods)
+	t.Line("Load\t%d Jobs of %d pods; the loop sends %d requests at once", r.Parameters.Jobs, r.Parameters.Pods, r.RequestsAtOnce)
 	t.Line("")
 	t.Line("run\t\tpods made/s\tfrom start\tall writes/s\tseconds\tCPU s\tpeak MiB\tcontrol plane CPU s\tothers' CPU s")
 	row := func(who string, m *Measurement) string {
@@ -66,12 +68,12 @@ func (r *Report) WriteText(out io.Writer) error {
 	}
 	for i := range r.Runs {
 		run := &r.Runs[i]
-		t.InTurn(i+1, run.PlainLoopFirst, row("plain loop", &run.PlainLoop), row("Hekla", &run.Hekla),
-			fmt.Sprintf("ratio\t%.2f\t\t%.2f\t\t\t\t\t", run.Ratio, testbed.Ratio(run.Hekla.WritesPerSecond, run.PlainLoop.WritesPerSecond)))
+		t.InTurn(i+1, run.LoopFirst, row("loop", &run.Loop), row("Hekla", &run.Hekla),
+			fmt.Sprintf("ratio\t%.2f\t\t%.2f\t\t\t\t\t", run.Ratio, testbed.Ratio(run.Hekla.WritesPerSecond, run.Loop.WritesPerSecond)))
 	}
 	if number := len(r.Runs); number > 0 {
 		last := &r.Runs[number-1]
-		t.Requests(fmt.Sprintf("all writes in run %d", number), testbed.Column{Name: "plain loop", Writes: last.PlainLoop.APIWrites},
+		t.Requests(fmt.Sprintf("all writes in run %d", number), testbed.Column{Name: "loop", Writes: last.Loop.APIWrites},
 			testbed.Column{Name: "Hekla", Writes: last.Hekla.APIWrites})
 	}
 	return t.End(&r.Findings, "Every Job has its pods, and its status counts them.")

@@ -24,22 +24,12 @@ func (b *bench) calibrate(ctx context.Context) error {
 	if err := b.prepareLoop(ctx, "trial"); err != nil {
 		return err
 	}
-	best := 0.0
 	count := min(trialWorkloads, b.options.Workloads)
-	for round := range 2 {
-		for turn := range trialRequests {
-			if round == 1 {
-				turn = len(trialRequests) - 1 - turn
-			}
-			begin := time.Now()
-			if err := b.write(ctx, "trial", count, trialRequests[turn], round*len(trialRequests)+turn); err != nil {
-				return err
-			}
-			if rate := float64(count) / time.Since(begin).Seconds(); rate > best {
-				best, b.report.RequestsAtOnce = rate, trialRequests[turn]
-			}
-		}
+	rates, err := testbed.Fastest(len(trialRequests), 2, count, func(way, number int) error { return b.write(ctx, "trial", count, trialRequests[way], number) })
+	if err != nil {
+		return err
 	}
+	b.report.RequestsAtOnce = trialRequests[testbed.Best(rates)]
 	if err := b.remove(ctx, "trial"); err != nil {
 		return err
 	}

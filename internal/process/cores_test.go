@@ -1,15 +1,17 @@
-package app
+package process_test
 
 import (
 	"runtime"
 	"testing"
+
+	"hekla.sh/hekla/internal/process"
 )
 
 func TestHalfOfTheCoresAreLeftToOthers(t *testing.T) {
 	all := runtime.NumCPU()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(all))
 	t.Setenv("GOMAXPROCS", "")
-	if !leaveCores() || runtime.GOMAXPROCS(0) != max(all/2, 1) {
+	if !process.LeaveCores() || runtime.GOMAXPROCS(0) != max(all/2, 1) {
 		t.Errorf("of %d cores it computes on %d", all, runtime.GOMAXPROCS(0))
 	}
 	for name, set := range map[string]func(t *testing.T){
@@ -19,7 +21,7 @@ func TestHalfOfTheCoresAreLeftToOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runtime.GOMAXPROCS(all)
 			set(t)
-			if before := runtime.GOMAXPROCS(0); leaveCores() || runtime.GOMAXPROCS(0) != before {
+			if before := runtime.GOMAXPROCS(0); process.LeaveCores() || runtime.GOMAXPROCS(0) != before {
 				t.Errorf("the number of cores was set, and is changed from %d to %d", before, runtime.GOMAXPROCS(0))
 			}
 		})

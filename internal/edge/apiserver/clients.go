@@ -81,8 +81,8 @@ const (
 	keptConnections = 25
 )
 
-// newBindingsClient makes as many transports as are needed to keep all connections, with some to spare: requests are spread in turn, and
-// one transport may have more of them in flight than the others.
+// newBindingsClient makes as many transports as are needed to keep all connections, with some to spare: a connection is busy for a moment longer than
+// its request.
 func newBindingsClient(config *rest.Config, latencies *latencies) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.NextProtos = []string{"http/1.1"}
@@ -95,22 +95,33 @@ func newBindingsClient(config *rest.Config, latencies *latencies) (kubernetes.In
 		if err != nil {
 			return nil, err
 		}
-		all.transports = append(all.transports, transport)
+		all = append(all, &lane{RoundTripper: transport})
 	}
-	return kubernetes.NewForConfigAndClient(config, measured(&http.Client{Transport: &all, Timeout: config.Timeout}, latencies))
+	return kubernetes.NewForConfigAndClient(config, measured(&http.Client{Transport: all, Timeout: config.Timeout}, latencies))
 }
 
 // dialTimeout is the library's: how long a connection may take to be made, and how often it is probed.
 const dialTimeout = 30 * time.Second
 
-// spread sends requests through several transports in turn.
-type spread struct {
-	transports []http.RoundTripper
-	requests   atomic.Uint64
+// spread sends each request through the transport that has the fewest in flight.
+type spread []*lane
+
+// lane is one of the transports.
+type lane struct {
+	http.RoundTripper
+	inFlight atomic.Int64
 }
 
-func (s *spread) RoundTrip(r *http.Request) (*http.Response, error) {
-	return s.transports[s.requests.Add(1)%uint64(len(s.transports))].RoundTrip(r)
+func (s spread) RoundTrip(r *http.Request) (*http.Response, error) {
+	least := s[0]
+	for _, l := range s[1:] {
+		if l.inFlight.Load() < least.inFlight.Load() {
+			least = l
+		}
+	}
+	least.inFlight.Add(1)
+	defer least.inFlight.Add(-1)
+	return least.RoundTripper.RoundTrip(r)
 }
 
 // measured is a client with the same settings, whose requests are timed. Without credentials the library returns the client that

@@ -12,7 +12,7 @@ import (
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// trialRequests are the numbers of requests at once that are tried, each for trialPods pods, trialRounds times.
+// trialRequests are the numbers of requests at once that are tried, each for trialPods pods at most, trialRounds times.
 var trialRequests = [...]int{1, 4, 8, 16, 32, 64}
 
 const trialPods, trialRounds = 200, 3
@@ -24,9 +24,10 @@ func (b *bench) calibrate(ctx context.Context) error {
 	if err := b.Cluster.CreateNamespace(ctx, namespace); err != nil {
 		return err
 	}
-	rates, err := testbed.Fastest(len(trialRequests), trialRounds, trialPods, func(way, number int) error {
+	pods := min(trialPods, b.options.Jobs*b.options.Pods)
+	rates, err := testbed.Fastest(len(trialRequests), trialRounds, pods, func(way, number int) error {
 		j := b.loopsJob(namespace, number)
-		return testbed.InParallel(ctx, trialRequests[way], trialPods, func(i int) error { return b.createPod(ctx, j, i) })
+		return testbed.InParallel(ctx, trialRequests[way], pods, func(i int) error { return b.createPod(ctx, j, i) })
 	})
 	if err != nil {
 		return err

@@ -61,8 +61,8 @@ func (s quickSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	return supported
 }
 
-// quickJSON decodes events of a watch, objects that decode themselves, and lists of PodGroups, as the API server writes them: the type of an event
-// comes first, and so do the version and kind of an object. It leaves everything else to the standard serializer.
+// quickJSON decodes events of a watch, objects that decode themselves, and lists of PodGroups, as the API server writes them. There the type of an
+// event comes first, and so do the version and kind of an object. It leaves everything else to the standard serializer.
 type quickJSON struct{ runtime.Serializer }
 
 func (q quickJSON) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {

@@ -90,7 +90,9 @@ func newBindingsClient(config *rest.Config, latencies *latencies) (kubernetes.In
 	for range BindingConnections/keptConnections + 2 {
 		own := rest.CopyConfig(config)
 		// The library gives configurations that are alike the same transport. With functions to dial no two are alike.
-		own.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}).DialContext
+		if own.Dial == nil {
+			own.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}).DialContext
+		}
 		transport, err := rest.TransportFor(own)
 		if err != nil {
 			return nil, err

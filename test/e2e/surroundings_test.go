@@ -187,9 +187,12 @@ func TestASecondHeklaSharesTheQueues(t *testing.T) {
 	runReplica(t, "second", "--scheduler-name=second")
 	createQueue(t, "low", 1)
 	createQueue(t, "high", 10)
-	create(t, by("second", in("low", elastic(marked(batchJob("theirs", 8, "1"))))), in("low", elastic(marked(batchJob("ours", 8, "1")))))
+	// One after the other: two schedulers that bind at once can fill a node twice, and no kubelet refuses here.
+	create(t, by("second", in("low", elastic(marked(batchJob("theirs", 8, "1"))))))
 	awaitStaying(t, "theirs", 8)
+	create(t, in("low", elastic(marked(batchJob("ours", 8, "1")))))
 	awaitStaying(t, "ours", 8)
+	noNodeIsOverCommitted(t)
 	gone, writes := departures(t), queueWrites(t)
 	create(t, in("high", batchJob("boss", 6, "1")))
 	awaitStaying(t, "boss", 6)

@@ -95,10 +95,10 @@ func newBenchJobsCommand() *cobra.Command {
 	var options jobs.Options
 	command := benchmarkCommand{
 		use:   "jobs",
-		short: "Measure how many pods a second are made of Jobs, beside a plain loop of requests",
+		short: "Measure how many pods a second are made of Jobs, beside a loop of concurrent requests",
 		long: `Starts a fresh local cluster without nodes and lets two contenders make the pods of Jobs there, in turn: the yardstick, a
-plain loop that creates one PodGroup or pod after the other and decides nothing; and hekla-controllers, started as hekla
-up starts them once all Jobs are there. No scheduler runs: the benchmark admits every PodGroup when it sees it.`,
+loop that creates PodGroups and pods, as many at once as make it fastest, and decides nothing; and hekla-controllers, started
+as hekla up starts them once all Jobs are there. No scheduler runs: the benchmark admits every PodGroup when it sees it.`,
 		component: "controllers", bed: &options.Options, wrong: "a Job has not the pods that it must have",
 		run: func(command *cobra.Command) (benchReport, error) { return jobs.Run(command.Context(), options) },
 	}.build()

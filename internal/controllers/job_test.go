@@ -340,7 +340,7 @@ func TestAGangCostsNoMoreRequestsThanItHasPodsAndNews(t *testing.T) {
 	want := map[request]int{
 		{"create", "podgroups", 201}:  1,
 		{"create", "pods", 201}:       replicas,
-		{"patch", "jobs/status", 200}: 2, // Pending and why; the pods
+		{"patch", "jobs/status", 200}: 1,
 	}
 	if diff := cmp.Diff(want, requestsIn(t, namespace), cmp.AllowUnexported(request{})); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)

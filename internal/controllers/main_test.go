@@ -275,6 +275,12 @@ func requestsIn(t *testing.T, namespace string) map[request]int {
 // requestLog is what the controllers have asked for in a namespace so far, in the order of the answers.
 func requestLog(t *testing.T, namespace string) []request {
 	t.Helper()
+	return requestsFor(t, func(object *auditv1.ObjectReference) bool { return object.Namespace == namespace })
+}
+
+// requestsFor is what the controllers have asked for so far of the objects that are wanted.
+func requestsFor(t *testing.T, isWanted func(*auditv1.ObjectReference) bool) []request {
+	t.Helper()
 	log, err := os.ReadFile(auditLog)
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +296,7 @@ func requestLog(t *testing.T, namespace string) []request {
 			t.Fatal(err)
 		}
 		object := entry.ObjectRef
-		if entry.Stage == auditv1.StageResponseComplete && entry.UserAgent == "hekla-controllers" && object != nil && object.Namespace == namespace {
+		if entry.Stage == auditv1.StageResponseComplete && entry.UserAgent == "hekla-controllers" && object != nil && isWanted(object) {
 			resource := strings.TrimSuffix(object.Resource+"/"+object.Subresource, "/")
 			requests = append(requests, request{entry.Verb, resource, entry.ResponseStatus.Code})
 		}

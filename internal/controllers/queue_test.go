@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"hekla.sh/hekla/test/apitest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -151,6 +153,31 @@ func noCommandsAreLeft(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestABusyQueueIsCountedOnceASecond(t *testing.T) {
+	namespace := namespaceFor(t, "busy")
+	queue := &scheduling.Queue{ObjectMeta: metav1.ObjectMeta{Name: "busy"}, Spec: scheduling.QueueSpec{Weight: 1}}
+	create(t, queue)
+	t.Cleanup(func() { _ = api.Delete(context.Background(), queue) })
+	const groups, rate = 60, 20 // a second
+	began := time.Now()
+	for i := range groups {
+		create(t, &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("g%d", i)},
+			Spec: scheduling.PodGroupSpec{Queue: queue.Name, MinMember: 1}})
+		time.Sleep(time.Second / rate)
+	}
+	awaitQueue(t, queue.Name, func(queue *scheduling.Queue) bool { return queue.Status.Pending == groups })
+	var writes int
+	for _, asked := range requestsFor(t, func(object *auditv1.ObjectReference) bool { return object.Name == queue.Name }) {
+		if asked == (request{"patch", "queues/status", 200}) {
+			writes++
+		}
+	}
+	// The state, the first groups, and the others.
+	if took := time.Since(began); writes < 2 || writes > 3+int(took.Seconds()) {
+		t.Errorf("the status was written %d times in %s, want once a second", writes, took)
+	}
 }
 
 func TestAQueueIsClosedAndOpenedFromTheCommandLine(t *testing.T) {

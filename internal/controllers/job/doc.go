@@ -25,7 +25,9 @@
 //  8. A Command is deleted after its action is on record. If it is seen again, it is not possible in the phase of the Job.
 //  9. All objects of a Job have it as their controller, so the garbage collector deletes them with the Job. The PodGroup of
 //     a deleted Job is deleted here, since the garbage collector may take long, and until then the PodGroup holds quota.
-//  10. The spec of the PodGroup follows from the Job. Changes by other programs are undone.
+//  10. A new Job of which there is nothing to say but that the scheduler has not answered has no status for a second: most
+//     answers come sooner, and a write is saved.
+//  11. The spec of the PodGroup follows from the Job. Changes by other programs are undone.
 //
 // This package must not know what queues hold, nodes, or why a PodGroup is admitted.
 package job

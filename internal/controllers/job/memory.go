@@ -35,6 +35,9 @@ type recollection struct {
 	versionAt time.Time
 	creating  map[string]*creation
 
+	// seen is when the Job had no status for the first time.
+	seen time.Time
+
 	// size is how many pods the Job wanted when it was last looked at.
 	size int32
 
@@ -88,6 +91,17 @@ func (m *memory) of(name types.NamespacedName, uid types.UID) *recollection {
 		m.jobs[name] = known
 	}
 	return known
+}
+
+// newSince returns since when the Job is known to have no status.
+func (m *memory) newSince(name types.NamespacedName, uid types.UID, now time.Time) time.Time {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	known := m.of(name, uid)
+	if known.seen.IsZero() {
+		known.seen = now
+	}
+	return known.seen
 }
 
 // wrote remembers the version of the Job that a status write gave.

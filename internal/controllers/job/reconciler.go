@@ -34,6 +34,11 @@ import (
 // for an event that never comes.
 const recheckAfter = time.Second
 
+// firstStatusAfter is how long a new Job has no status while there is nothing to say but that the scheduler has not
+// answered. Most answers come within moments, and then one write says that and the pods. A status costs the API server as
+// much as two pods.
+const firstStatusAfter = time.Second
+
 // atOnce makes a Job be reconciled again after the Jobs that wait.
 const atOnce = time.Millisecond
 
@@ -116,6 +121,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	status := lifecycle.Observe(job, outcome.pods, outcome.group, outcome.trouble, time.Now())
+	if err == nil && lifecycle.OnlySaysItWaits(&stored.Status, status) {
+		if left := r.memory.newSince(request.NamespacedName, job.UID, now).Add(firstStatusAfter).Sub(now); left > 0 {
+			return reconcile.Result{RequeueAfter: left}, nil // an answer of the scheduler wakes the Job sooner
+		}
+	}
 	result, _, err := r.record(ctx, stored, status, outcome.trouble, err)
 	switch {
 	case result.RequeueAfter > 0:

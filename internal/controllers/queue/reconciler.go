@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -31,6 +32,8 @@ type Reconciler struct {
 	events  events.EventRecorder
 	metrics *metrics.Metrics
 
+	counted counted
+
 	// allowsUnchecked follows Commands whose author was not checked.
 	allowsUnchecked bool
 }
@@ -51,6 +54,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err = from.Get(ctx, request.NamespacedName, queue)
 	if apierrors.IsNotFound(err) {
 		r.metrics.QueueGone(request.Name)
+		r.counted.forget(request.Name)
 		return reconcile.Result{}, errors.Join(r.drop(ctx, command), r.make(ctx, request.Name))
 	}
 	if err != nil || queue.DeletionTimestamp != nil {
@@ -127,6 +131,7 @@ func (r *Reconciler) update(ctx context.Context, queue *scheduling.Queue, comman
 	r.metrics.Queue(queue.Name, status)
 	var marked bool
 	status.State, marked = NextState(status, order, isMarked(queue), underClosed)
+	r.counted.note(queue.Name, time.Now())
 	if err := r.write(ctx, queue, status, marked); err != nil {
 		return err
 	}

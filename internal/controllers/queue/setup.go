@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -34,9 +36,12 @@ const (
 )
 
 const (
-	// groupEventsSettle is how long changes of PodGroups are gathered before their queue is counted: a busy queue changes
-	// hundreds of times a second, and its counts are not read that often.
+	// groupEventsSettle is how long changes of PodGroups are gathered before their queue is counted.
 	groupEventsSettle = 200 * time.Millisecond
+
+	// countsPause is the time between two counts of a queue, unless more than PodGroups has changed. A busy queue changes
+	// hundreds of times a second and its counts are not read that often. A write of them costs the API server as much as two pods.
+	countsPause = time.Second
 
 	// rereadAfter is how long to wait for the cache when a queue turns out to have been written since.
 	rereadAfter = 100 * time.Millisecond
@@ -58,7 +63,7 @@ type Options struct {
 // Add puts the controller into the manager.
 func Add(mgr manager.Manager, options Options) error {
 	r := &Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder.For(mgr, Name),
-		metrics: options.Metrics, allowsUnchecked: options.AllowUncheckedCommands}
+		metrics: options.Metrics, allowsUnchecked: options.AllowUncheckedCommands, counted: counted{at: map[string]time.Time{}}}
 	ctx := context.Background()
 	err := mgr.GetFieldIndexer().IndexField(ctx, &scheduling.PodGroup{}, groupsByQueue,
 		func(object client.Object) []string { return []string{queueOf(object)} })
@@ -78,8 +83,11 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	return builder.ControllerManagedBy(mgr).
 		Named(Name).
-		For(&scheduling.Queue{}).
-		Watches(&scheduling.PodGroup{}, groupEvents()).
+		For(&scheduling.Queue{}, builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event event.UpdateEvent) bool {
+			return !onlyCountsDiffer(event.ObjectOld, event.ObjectNew)
+		}})).
+		Watches(&scheduling.Queue{}, handler.Funcs{UpdateFunc: r.countsChanged}).
+		Watches(&scheduling.PodGroup{}, r.groupEvents()).
 		Watches(&scheduling.Queue{}, r.parentEvents()).
 		Watches(&bus.Command{}, handler.EnqueueRequestsFromMapFunc(wakeCommanded)).
 		WatchesRawSource(source.Func(wakeBuiltIn)).
@@ -105,11 +113,30 @@ func wakeBuiltIn(_ context.Context, queue queue) error {
 	return nil
 }
 
-// groupEvents wakes the queues that a PodGroup is counted in, and was counted in before.
-func groupEvents() handler.EventHandler {
-	wake := func(name string, queue queue) {
-		queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, groupEventsSettle)
+// wakeToCount asks for the counts of a queue, when it is time.
+func (r *Reconciler) wakeToCount(name string, queue queue) {
+	queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}, max(groupEventsSettle, time.Until(r.counted.last(name).Add(countsPause))))
+}
+
+// countsChanged looks at a queue whose counts were written, by this process or by another.
+func (r *Reconciler) countsChanged(_ context.Context, event event.UpdateEvent, queue queue) {
+	if onlyCountsDiffer(event.ObjectOld, event.ObjectNew) {
+		r.wakeToCount(event.ObjectNew.GetName(), queue)
 	}
+}
+
+// onlyCountsDiffer reports whether a change of a queue is one of amounts and counts in its status.
+func onlyCountsDiffer(before, after client.Object) bool {
+	was, is := before.(*scheduling.Queue)
+	now, are := after.(*scheduling.Queue)
+	return is && are && was.UID == now.UID && was.ResourceVersion != now.ResourceVersion && was.Generation == now.Generation &&
+		(was.DeletionTimestamp == nil) == (now.DeletionTimestamp == nil) && was.Status.State == now.Status.State &&
+		maps.Equal(was.Annotations, now.Annotations) && maps.Equal(was.Labels, now.Labels)
+}
+
+// groupEvents wakes the queues that a PodGroup is counted in, and was counted in before.
+func (r *Reconciler) groupEvents() handler.EventHandler {
+	wake := r.wakeToCount
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, event event.CreateEvent, queue queue) {
 			wake(queueOf(event.Object), queue)

@@ -99,6 +99,13 @@ func Observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 	return status
 }
 
+// OnlySaysItWaits reports whether a Job without a status would get one that says no more than that the scheduler has not
+// answered.
+func OnlySaysItWaits(stored, status *batch.JobStatus) bool {
+	return stored.State.Phase == "" && status.State.Phase == batch.Pending && status.State.Reason == batch.PodGroupPendingReason &&
+		status.TaskStatusCount == nil && status.Terminating == 0
+}
+
 // EstimateLeft is how long the Job may run on without exceeding the estimate of its user, 0 if there is none.
 func EstimateLeft(job *batch.Job, status *batch.JobStatus, now time.Time) time.Duration {
 	if job.Spec.RunningEstimate == nil || status.State.Phase != batch.Running {

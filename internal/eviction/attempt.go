@@ -24,13 +24,17 @@ type attempt struct {
 	guide      guide
 	// brokeGuarantee is set if a draft failed because it would leave a queue below its guarantee. A job with more pods may keep it.
 	brokeGuarantee bool
+	evictsAll      bool // the draft begins with all pods evicted that may be
+	displaces      bool // plans of other jobs are withdrawn
 }
 
 func (f *Search) attempt(scope decision.Scope, j *cluster.Job) *attempt {
 	r := f.rules.For(scope, j)
 	selector := victims.New(r)
 	floors := f.floorsFor(selector, scope)
-	return &attempt{search: f, rules: r, victims: selector, floors: floors, candidates: candidates.New(r, selector, floors)}
+	a := &attempt{search: f, rules: r, victims: selector, floors: floors}
+	a.candidates = candidates.New(r, selector, floors, func(t *cluster.Task) bool { _, is := a.noneFirst(t); return is })
+	return a
 }
 
 // draft is a plan that is being made. An open transaction holds its changes of the model.
@@ -60,7 +64,8 @@ func (a *attempt) plan(lower []*cluster.Plan, pods []*cluster.Task) bool {
 	s := a.search.session
 	x := s.Begin()
 	d := a.runByTiers(x, pods)
-	if d == nil {
+	if d == nil && len(lower) > 0 {
+		a.displaces = true
 		d = a.displace(x, lower, pods)
 	}
 	if d != nil && plans.KeepPromises(s, d.moved(), nil) {
@@ -122,6 +127,9 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 		if w == allLeave && len(orders) == 1 && !a.candidates.MayOpen(pods[0]) {
 			break // the pods are alike, and no node is large enough
 		}
+		if _, are := a.areNoneFirst(pods); w == allLeave && are {
+			break
+		}
 		for _, order := range orders {
 			y := a.search.session.Begin()
 			d, refused := a.try(y, order, w)
@@ -150,7 +158,7 @@ func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *
 	d = &draft{}
 	a.reset()
 	a.rules.SetPod(pods[0])
-	if w != nodeByNode {
+	if a.evictsAll = w != nodeByNode; a.evictsAll {
 		evicted := a.victims.Evict(x, a.around(pods), victims.Options{LargestFirst: w == allLeaveLargestFirst})
 		a.victims.PlanChanged()
 		d.units, wasRefused = evicted.Units, evicted.WasRefused

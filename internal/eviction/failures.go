@@ -32,6 +32,7 @@ type searchFailure struct {
 	waits  bool         // for other plans to send their evictions
 	never  bool         // no pod can be evicted for it until objects change
 	right  verdict.Help // what would give its queue a right to reclaim, if nothing else could help; otherwise 0
+	others verdict.Help // what would let a pod of another queue be the first to leave, if nothing else could help; otherwise 0
 	// refine makes the verdict more exact, nil if there is nothing to add.
 	refine func(v *verdict.Verdict)
 }
@@ -111,5 +112,5 @@ func (why *searchFailure) help(scope decision.Scope) verdict.Help {
 	case why.never:
 		return verdict.HelpVictims
 	}
-	return why.right
+	return why.right | why.others
 }

@@ -45,7 +45,7 @@ func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 		default:
 			// Lower bounds of costs are of no use here: they would be worked out for this answer alone.
 			selector := victims.New(r)
-			a := &attempt{search: f, rules: r, victims: selector, candidates: candidates.New(r, selector, nil)}
+			a := &attempt{search: f, rules: r, victims: selector, candidates: candidates.New(r, selector, nil, nil)}
 			found.Leaving, found.Spared, _ = a.mayLeave(podsOf(jobs))
 		}
 		all = append(all, found)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/internal/simulator/manifests"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -42,9 +43,9 @@ func (a takeBack) AdmitsByEviction(s *framework.Session, j *cluster.Job) (bool, 
 	return eviction.SearchOf(s, a).CouldAdmit(j)
 }
 
-var takingBack = scheduler.WithAction(framework.ActionFactory{Name: takeBackName, Spec: conf.Spec{Arguments: eviction.Arguments()},
+var takingBack = scheduler.WithAction(framework.ActionFactory{Name: takeBackName, Spec: conf.Spec{Arguments: rules.Arguments()},
 	New: func(arguments conf.Arguments) (framework.Action, error) {
-		return takeBack{eviction.NewRules(decision.ScopesOf(decision.BetweenQueues), arguments)}, nil
+		return takeBack{rules.FromArguments(decision.ScopesOf(decision.BetweenQueues), arguments)}, nil
 	}})
 
 // story is a simulated cluster whose scheduler may end between any two writes of a plan.

@@ -213,7 +213,9 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 			f.looks += a.candidates.Tried()
 			return
 		}
-		if finds {
+		if help, are := a.areNoneFirst(pods); finds && are && scope == decision.BetweenQueues {
+			why.others = help
+		} else if finds && !are {
 			f.looks += len(s.Cluster.Nodes()) // for each of them it was found out why
 		}
 		a.rules.SetPod(preempting[0])

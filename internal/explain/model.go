@@ -137,7 +137,7 @@ func protected(spared []verdict.Spared) []Protected {
 
 // helps names the kinds of change, in the order of their bits. For users, room is a change of nodes, and a new victim one of
 // pods.
-var helps = [...]string{"node", "queue", "job", "time", "pod", "volume", "node", "pod", "queue", "pod"}
+var helps = [...]string{"node", "queue", "job", "time", "pod", "volume", "node", "pod", "queue", "pod", "queue", "queue"}
 
 // VerdictOf returns a verdict as plain data, nil for nil.
 func VerdictOf(v *verdict.Verdict) *Verdict {

@@ -16,6 +16,9 @@ type Rules interface {
 	// WhyProtected says why an amount may not leave a queue for what is wanted, "" if it may. It calls isEntitled if the
 	// preemptor needs a right to the amount.
 	WhyProtected(victim *Node, leaving, wanted resources.Vector, isEntitled func() bool) string
+	// StaysProtected reports whether what WhyProtected says of an amount remains true when pods of the preemptor get nodes
+	// and no pod has left. It is false for "".
+	StaysProtected(victim *Node, why string) bool
 	// NeedsRight reports whether the preemptor may take from a queue only by right.
 	NeedsRight(victim *Node) bool
 	// IsEntitled reports whether the preemptor has a right to an amount, before any of its pods is placed.
@@ -117,6 +120,18 @@ func (b *Between) WhyProtected(victim *Node, leaving, wanted resources.Vector, i
 		}
 	}
 	return ""
+}
+
+// StaysProtected implements [Rules]. A right only shrinks. What the victim's queue holds stays the same, unless it contains
+// the preemptor's. A queue that contains both may hold its guarantee again.
+func (b *Between) StaysProtected(victim *Node, why string) bool {
+	switch why {
+	case HasItsShare:
+		return true
+	case WithinShare:
+		return !b.Shares.Seen(victim).Contains(b.Preemptor)
+	}
+	return false
 }
 
 // NeedsRight implements [Rules]. Against queues of lower priority the preemptor needs no right (rule Q4).

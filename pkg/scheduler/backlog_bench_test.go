@@ -220,12 +220,13 @@ func BenchmarkBacklog(b *testing.B) {
 				cycle(b, nil)
 			}
 		})
-		again := func(name string, events func() []cache.Event) {
+		again := func(name string, before int, events func() []cache.Event) {
 			b.Run(test.name+"/"+name, func(b *testing.B) {
 				b.StopTimer()
 				at = 0
 				waiting := begin(b)
 				cycle(b, waiting)
+				cycle(b, finished(before))
 				cycle(b, nil)
 				for range b.N {
 					events := events()
@@ -235,8 +236,9 @@ func BenchmarkBacklog(b *testing.B) {
 				}
 			})
 		}
-		again("nothing new", func() []cache.Event { return nil })
-		again("one pod finished", func() []cache.Event { return finished(1) })
-		again("1000 pods finished", func() []cache.Event { return finished(1000) })
+		again("nothing new", 0, func() []cache.Event { return nil })
+		again("one pod finished", 0, func() []cache.Event { return finished(1) })
+		again("1000 pods finished", 0, func() []cache.Event { return finished(1000) })
+		again("one pod finished after 1000", 1000, func() []cache.Event { return finished(1) })
 	}
 }

@@ -109,6 +109,7 @@ const (
 	HelpOwnQueue                    // the job's queue, or one above it, holds less or has another share
 	HelpOwnVictims                  // as HelpVictims, but only a pod of the job's own queue
 	HelpStock                       // as much is left of one of the stocks in Lacks as is needed, or objects change that they depend on
+	HelpShares                      // a queue has another share
 )
 
 // Stock is an amount that jobs share, such as what a queue may still hold of a resource. It must be comparable: two that are equal are the

@@ -51,12 +51,15 @@ type Nodes struct {
 	rules   *rules.Rules
 	victims *victims.Selector
 	floors  *victims.Floors // nil if they do not hold for the preemptor
+	// isNoneFirst reports whether no pod is known to be able to leave first; nil if nothing is known.
+	isNoneFirst func(*cluster.Task) bool
 
 	byKind map[rules.Kind]*candidateHeap
 	all    []*candidateHeap         // the same heaps, in the order in which they were made
 	vetoed map[*cluster.Node]string // the reason of the veto, for the verdict
 	vetoes int                      // number of vetoes so far
 	tried  int                      // number of nodes tried so far
+	opens  int                      // number of nodes opened since Reset
 	last   *change                  // the last change whose nodes have old candidates, nil if there is none
 	// triesAgain says that nodes where an eviction was refused are tried again for later pods.
 	triesAgain bool
@@ -78,17 +81,18 @@ const maxVetoes = 10_000
 // the effort would grow with pods times nodes.
 const maxTriedAgain = 16
 
-// New returns the candidates for a preemptor. floors is nil if no lower bounds hold for it.
-func New(r *rules.Rules, selector *victims.Selector, floors *victims.Floors) *Nodes {
+// New returns the candidates for a preemptor. floors is nil if no lower bounds hold for it. isNoneFirst, unless nil, reports whether rules are
+// known to keep all pods from being the first to leave for a pod.
+func New(r *rules.Rules, selector *victims.Selector, floors *victims.Floors, isNoneFirst func(*cluster.Task) bool) *Nodes {
 	pending := r.Preemptor.Count(cluster.Pending)
-	return &Nodes{session: r.Session, rules: r, victims: selector, floors: floors, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{},
+	return &Nodes{session: r.Session, rules: r, victims: selector, floors: floors, isNoneFirst: isNoneFirst, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{},
 		triesAgain: pending > 1 && pending <= maxTriedAgain}
 }
 
 // Reset drops the candidates before another draft is tried. The vetoes stay, for the verdict.
 func (c *Nodes) Reset() {
 	clear(c.byKind)
-	c.all, c.last = nil, nil
+	c.all, c.last, c.opens = nil, nil, 0
 }
 
 // Tried is the number of nodes tried so far.
@@ -266,6 +270,7 @@ type Opened struct {
 
 // opened returns a node that was opened for a pod, which the caller places there.
 func (c *Nodes) opened(t *cluster.Task, n *cluster.Node, units []victims.Unit) Opened {
+	c.opens++
 	c.last = &change{pod: t, node: n, units: units}
 	return Opened{Node: n, Units: units}
 }
@@ -333,6 +338,9 @@ const maxRefused = 32
 
 // isNonePermitted reports whether no eviction at all is permitted for a pod at this point of the plan, so that no node can be opened.
 func (c *Nodes) isNonePermitted(t *cluster.Task) bool {
+	if c.opens == 0 && c.isNoneFirst != nil && c.isNoneFirst(t) {
+		return true
+	}
 	defer c.rules.SetPod(c.rules.Pod())
 	c.rules.SetPod(t)
 	x, before := c.session.Begin(), c.session.Cluster.Mark()

@@ -3,6 +3,7 @@ package spared
 import (
 	"cmp"
 	"encoding/binary"
+	"iter"
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/rules"
@@ -35,6 +36,7 @@ type queueCounts struct {
 	units     map[string]*equalUnits
 	loose     int  // pods that may leave neither alone nor with their gang
 	waits     bool // as [victims.Selector.Waits]
+	isUneven  bool // a gang has pods of which one requests a resource that another does not, so that what is left of it may be another unit
 }
 
 // equalUnits are pods that leave in units of one size.
@@ -58,21 +60,9 @@ func (c *Counts) Planned(p *cluster.Plan) {
 // reports whether rules protect all pods as long as objects do not change. It tells the selector if a gang waits for another plan. No
 // plugin is asked. It is not for the rules of guaranteed shares, nor for pods that request nothing.
 func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdict.Spared, areProtected, ok bool) {
-	if c.jobs == nil {
-		c.jobs, c.byQueue = map[*quota.Node][]*cluster.Job{}, map[countsKey]*queueCounts{}
-		r.Session.Cluster.EachJob(func(j *cluster.Job) {
-			if q := j.QuotaNode(); q != nil && j.Evictable() > 0 {
-				c.jobs[q] = append(c.jobs[q], j)
-			}
-		})
-	}
-	isEntitled := entitledOnce(r)
 	all := map[string]int{}
 	areProtected = true
-	for q := range c.jobs {
-		if isOwn := q == r.Preemptor.QuotaNode(); isOwn && r.Scope == decision.BetweenQueues || !isOwn && r.Scope == decision.BetweenJobs {
-			continue // not concerned
-		}
+	for q := range c.queuesWithJobs(r) {
 		counted := c.of(r, q)
 		add(all, counted.byJob)
 		if why := r.Queues.Forbids(q); why != "" {
@@ -91,8 +81,7 @@ func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdic
 		add(all, counted.protected)
 		areProtected = areProtected && counted.loose == 0 && len(counted.units) == 0
 		all[rules.AtItsMinimum] += counted.loose
-		for _, u := range counted.units {
-			why := r.Queues.WhyProtected(q, u.size, r.Wanted(), isEntitled)
+		for u, why := range counted.reasons(r, q) {
 			if why == "" {
 				return nil, false, false
 			}
@@ -100,6 +89,67 @@ func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdic
 		}
 	}
 	return MostFirst(all), areProtected, true
+}
+
+// NoneFirst reports whether no pod may be the first to leave, whichever pods of the preemptor have nodes. It is about what the preemptor's
+// current pod wants, and is not for the rules of guaranteed shares, nor for pods that request nothing. help is what may change that, 0 if more
+// than pods and shares may.
+func (c *Counts) NoneFirst(r *rules.Rules) (help verdict.Help, is bool) {
+	help = verdict.HelpVictims | verdict.HelpShares
+	isUneven := false
+	for q := range c.queuesWithJobs(r) {
+		if r.Queues.Forbids(q) != "" {
+			continue
+		}
+		counted := c.of(r, q)
+		isUneven = isUneven || counted.isUneven
+		for _, why := range counted.reasons(r, q) {
+			if !r.Queues.StaysProtected(q, why) {
+				return 0, false
+			}
+			if why == quota.HasItsShare {
+				help |= verdict.HelpOwnQueue
+			}
+		}
+	}
+	if isUneven {
+		help = 0
+	}
+	return help, true
+}
+
+// queuesWithJobs yields the queues with pods to evict that the scope includes.
+func (c *Counts) queuesWithJobs(r *rules.Rules) iter.Seq[*quota.Node] {
+	if c.jobs == nil {
+		c.jobs, c.byQueue = map[*quota.Node][]*cluster.Job{}, map[countsKey]*queueCounts{}
+		r.Session.Cluster.EachJob(func(j *cluster.Job) {
+			if q := j.QuotaNode(); q != nil && j.Evictable() > 0 {
+				c.jobs[q] = append(c.jobs[q], j)
+			}
+		})
+	}
+	return func(yield func(*quota.Node) bool) {
+		for q := range c.jobs {
+			if isOwn := q == r.Preemptor.QuotaNode(); isOwn && r.Scope == decision.BetweenQueues || !isOwn && r.Scope == decision.BetweenJobs {
+				continue
+			}
+			if !yield(q) {
+				return
+			}
+		}
+	}
+}
+
+// reasons yields the units of a queue, and why each may not be the first to leave, "" if it may.
+func (c *queueCounts) reasons(r *rules.Rules, q *quota.Node) iter.Seq2[*equalUnits, string] {
+	return func(yield func(*equalUnits, string) bool) {
+		isEntitled := entitledOnce(r)
+		for _, u := range c.units {
+			if !yield(u, r.Queues.WhyProtected(q, u.size, r.Wanted(), isEntitled)) {
+				return
+			}
+		}
+	}
 }
 
 // entitledOnce asks once whether the preemptor has a right to more, which is the same as long as nothing is placed.
@@ -159,6 +209,7 @@ func (c *queueCounts) count(r *rules.Rules, selector *victims.Selector, j *clust
 	}
 	gang, isGang := selector.WholeGang(j)
 	if isGang {
+		c.isUneven = c.isUneven || slices.ContainsFunc(gang.Tasks, func(t *cluster.Task) bool { return t.Request().Dimensions() != gang.Requested().Dimensions() })
 		c.addUnit(gang.Requested(), len(unprotected))
 	}
 	for _, t := range unprotected {

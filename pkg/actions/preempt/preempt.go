@@ -2,6 +2,7 @@ package preempt
 
 import (
 	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
@@ -16,7 +17,7 @@ const noSampling = "all nodes are looked at, each once"
 
 // Factory makes the action.
 func Factory() framework.ActionFactory {
-	arguments := append(eviction.Arguments(),
+	arguments := append(rules.Arguments(),
 		conf.Argument{Name: "enableTopologyAwarePreemption", Kind: conf.Bool,
 			NoEffect: "victims are always chosen with an eye to what attracts and repels pods",
 			Doc:      "Volcano's switch for the choice of victims by kube-scheduler's rules."},
@@ -27,7 +28,7 @@ func Factory() framework.ActionFactory {
 	return framework.ActionFactory{Name: Name, Spec: conf.Spec{Arguments: arguments},
 		New: func(arguments conf.Arguments) (framework.Action, error) {
 			scopes := decision.ScopesOf(decision.BetweenJobs, decision.Anywhere, decision.WithinJob)
-			return action{rules: eviction.NewRules(scopes, arguments)}, nil
+			return action{rules: rules.FromArguments(scopes, arguments)}, nil
 		}}
 }
 

@@ -2,6 +2,7 @@ package reclaim
 
 import (
 	"hekla.sh/hekla/internal/eviction"
+	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
@@ -14,9 +15,9 @@ const Name = "reclaim"
 
 // Factory makes the action.
 func Factory() framework.ActionFactory {
-	return framework.ActionFactory{Name: Name, Spec: conf.Spec{Arguments: eviction.Arguments()},
+	return framework.ActionFactory{Name: Name, Spec: conf.Spec{Arguments: rules.Arguments()},
 		New: func(arguments conf.Arguments) (framework.Action, error) {
-			return action{rules: eviction.NewRules(decision.ScopesOf(decision.BetweenQueues), arguments)}, nil
+			return action{rules: rules.FromArguments(decision.ScopesOf(decision.BetweenQueues), arguments)}, nil
 		}}
 }
 

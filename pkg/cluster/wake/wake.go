@@ -53,7 +53,7 @@ var Helps = [NumCauses]verdict.Help{
 	ClassShown:     verdict.HelpStock | anyQueue | anyVictims,
 	StockCounted:   verdict.HelpStock, // it is not noted: see verdict.Lacks
 	UsageFreed:     verdict.HelpQueue, // and HelpOwnQueue in the queue and those below it
-	ShareChanged:   anyQueue,
+	ShareChanged:   anyQueue | verdict.HelpShares,
 	PodCommitted:   verdict.HelpPod, // and HelpOwnVictims in its queue, if it may be a victim there
 	VictimPlaced:   verdict.HelpVictims,
 	PodPlaced:      verdict.HelpPod | anyVictims,
@@ -76,7 +76,7 @@ const (
 )
 
 // everything is all kinds of help.
-const everything = verdict.HelpStock<<1 - 1
+const everything = verdict.HelpShares<<1 - 1
 
 // Own are the kinds of help that are also counted for each queue by itself.
 const Own = verdict.HelpOwnQueue | verdict.HelpOwnVictims
@@ -85,11 +85,11 @@ const Own = verdict.HelpOwnQueue | verdict.HelpOwnVictims
 // After them come the counts of [Own] in one queue. They are apart, because those of a queue may fall when the tree changes.
 type Counts [ownFrom + 2]uint64
 
-const ownFrom = 11 // the number of kinds
+const ownFrom = 12 // the number of kinds
 
 // indices returns the indices in Counts of some kinds of help as bits.
 func indices(kinds verdict.Help) uint16 {
-	return uint16(kinds | kinds&Own<<3)
+	return uint16(kinds | kinds&Own<<4)
 }
 
 // Differ reports whether any of some kinds of help has another count.

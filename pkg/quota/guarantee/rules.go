@@ -314,6 +314,9 @@ func (r *Rules) TopName() string {
 	return ""
 }
 
+// StaysProtected implements [quota.Rules]. What is missing to a guarantee depends on what is placed.
+func (r *Rules) StaysProtected(*quota.Node, string) bool { return false }
+
 // NeedsRight implements [quota.Rules]. Between queues of a subtree the right is rule G4, which WhyProtected checks.
 func (r *Rules) NeedsRight(victim *quota.Node) bool {
 	return !r.Governs(victim) && r.Rules.NeedsRight(victim)

@@ -1,4 +1,4 @@
-package eviction
+package rules
 
 import (
 	"errors"
@@ -49,8 +49,8 @@ func isPositive(value any) error {
 	return nil
 }
 
-// NewRules returns the rules of an action that evicts in these scopes, from its arguments.
-func NewRules(scopes decision.Scopes, arguments conf.Arguments) framework.EvictionRules {
+// FromArguments returns the rules of an action that evicts in these scopes, from its arguments.
+func FromArguments(scopes decision.Scopes, arguments conf.Arguments) framework.EvictionRules {
 	isNow := arguments.String(presetKey) == presetNow
 	return framework.EvictionRules{Scopes: scopes, AllowWholeGang: arguments.Bool(wholeGangKey), Budgets: isNow, Ends: isNow, Starts: isNow,
 		MaxDomains: arguments.Int(domainsKey)}

@@ -194,18 +194,14 @@ func (v *Verdict) Equal(w *Verdict) bool {
 	if v == nil || w == nil {
 		return v == w
 	}
-	return v.Code == w.Code && slices.Equal(v.Fitting, w.Fitting) && (v.sharesAll(w) || v.Sentence() == w.Sentence())
+	return v.Code == w.Code && slices.Equal(v.Fitting, w.Fitting) && (v.isLike(w) || v.Sentence() == w.Sentence())
 }
 
-// sharesAll reports whether two verdicts of one code have the same parts and so the same sentence, which takes time to build. Gangs
-// alike have such verdicts.
-func (v *Verdict) sharesAll(w *Verdict) bool {
+// isLike reports whether two verdicts of one code have equal parts and so the same sentence, which takes time to build.
+func (v *Verdict) isLike(w *Verdict) bool {
 	return v.Subject == w.Subject && v.Placed == w.Placed && v.Wanted == w.Wanted && v.Looked == w.Looked && v.Detail == w.Detail && v.RetryAt.Equal(w.RetryAt) &&
-		isSame(v.Shortages, w.Shortages) && isSame(v.Nodes, w.Nodes) && isSame(v.Spared, w.Spared) && isSame(v.Vetoed, w.Vetoed)
+		slices.Equal(v.Shortages, w.Shortages) && slices.Equal(v.Nodes, w.Nodes) && slices.Equal(v.Spared, w.Spared) && slices.Equal(v.Vetoed, w.Vetoed)
 }
-
-// isSame reports whether two slices are one.
-func isSame[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // IsDue reports whether the time has come at which the job is to be tried again. Without a verdict it is not.
 func (v *Verdict) IsDue(now time.Time) bool {

@@ -130,7 +130,7 @@ func (a *attention) Reconsider() {
 // [Cluster.AddVerdict] is for one of several reasons.
 func (a *attention) SetVerdict(j *cluster.Job, v *verdict.Verdict) {
 	j.Internal.Judged = a.Present(j)
-	if !j.Verdict.Equal(v) {
+	if !j.Internal.IsTouched && !j.Verdict.Equal(v) { // to compare takes time
 		a.TouchJob(j)
 	}
 	j.Verdict = v

@@ -24,7 +24,7 @@ type attempt struct {
 	guide      guide
 	// brokeGuarantee is set if a draft failed because it would leave a queue below its guarantee. A job with more pods may keep it.
 	brokeGuarantee bool
-	evictsAll      bool // the draft begins with all pods evicted that may be
+	evictsAll      bool // all pods that may be evicted are, before any is placed
 	displaces      bool // plans of other jobs are withdrawn
 }
 
@@ -33,7 +33,7 @@ func (f *Search) attempt(scope decision.Scope, j *cluster.Job) *attempt {
 	selector := victims.New(r)
 	floors := f.floorsFor(selector, scope)
 	a := &attempt{search: f, rules: r, victims: selector, floors: floors}
-	a.candidates = candidates.New(r, selector, floors, func(t *cluster.Task) bool { _, is := a.noneFirst(t); return is })
+	a.candidates = candidates.New(r, selector, floors, func(t *cluster.Task) bool { _, are := a.areNoneFirst(t); return are })
 	return a
 }
 
@@ -106,7 +106,7 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 	orders := [][]*cluster.Task{pods}
 	if len(cluster.OnePerClass(pods)) > 1 {
 		// A small pod may take the last room that fits a large one. The opposite is rare.
-		orders = append(orders, a.search.session.Cluster.LargestFirst(pods))
+		orders = append(orders, cluster.LargestFirst(pods, a.search.session.Cluster.Total))
 	}
 	for i := range orders {
 		orders[i] = requestingFirst(orders[i])
@@ -127,8 +127,10 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 		if w == allLeave && len(orders) == 1 && !a.candidates.MayOpen(pods[0]) {
 			break // the pods are alike, and no node is large enough
 		}
-		if _, are := a.areNoneFirst(pods); w == allLeave && are {
-			break
+		if w == allLeave {
+			if _, are := a.areNoneFirst(pods...); are {
+				break
+			}
 		}
 		for _, order := range orders {
 			y := a.search.session.Begin()

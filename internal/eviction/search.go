@@ -213,10 +213,8 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 			f.looks += a.candidates.Tried()
 			return
 		}
-		if help, are := a.areNoneFirst(pods); finds && are && scope == decision.BetweenQueues {
-			why.others = help
-		} else if finds && !are {
-			f.looks += len(s.Cluster.Nodes()) // for each of them it was found out why
+		if finds {
+			f.noteLooks(a, pods, &why)
 		}
 		a.rules.SetPod(preempting[0])
 		why.spared, why.vetoed = f.sparedFor(a, finds), a.candidates.VetoReasons()
@@ -229,6 +227,19 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		f.noteFailure(shape, a, why)
 	}
 	f.refuse(scope, j, why)
+}
+
+// noteLooks counts the nodes that a search in vain has looked at, and notes what would let a pod of another queue be the first to leave.
+func (f *Search) noteLooks(a *attempt, pods []*cluster.Task, why *searchFailure) {
+	help, are := a.areNoneFirst(pods...)
+	if !are {
+		f.looks += len(f.session.Cluster.Nodes()) // for each of them it was found out why
+		return
+	}
+	f.looks += a.candidates.Tried()
+	if a.rules.Scope == decision.BetweenQueues {
+		why.others = help
+	}
 }
 
 // findFreeRoom plans for a job whose pods never preempt, on nodes that are becoming free (rule P6).

@@ -26,7 +26,7 @@ func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
 	}
 	j := a.rules.Preemptor
 	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority, application: rules.ApplicationOf(f.session, a.rules.Scope, j)}, a.rules.Wanted().Dimensions()}
-	isShared := a.sharesCounts(a.rules.Pod())
+	isShared := sharesCounts(a, a.rules.Pod())
 	if known, ok := f.protected[key]; ok && isShared {
 		return known
 	}
@@ -53,33 +53,32 @@ func (f *Search) count(a *attempt, isShared bool) (found []verdict.Spared, arePr
 	return found, areProtected, len(leaving) == 0
 }
 
-// sharesCounts reports whether rules protect the same pods from the preemptor as from others of its queue and priority.
-func (a *attempt) sharesCounts(pod *cluster.Task) bool {
+// sharesCounts reports whether rules protect the same pods from a preemptor as from others of its queue and priority.
+func sharesCounts(a *attempt, pod *cluster.Task) bool {
 	return a.floors != nil && !pod.BestEffort() && a.rules.Preemptor.Evictable() == 0 && a.rules.Variant() == 0
 }
 
-// noneFirst reports whether rules are known to keep every pod from being the first to leave for a pod, whichever further pods of the
-// preemptor get nodes, and what may change that. Nothing is tried for it. It is not known while pods are gone, or plans are displaced.
-func (a *attempt) noneFirst(t *cluster.Task) (help verdict.Help, is bool) {
-	if a.evictsAll || a.displaces || a.rules.Guarantees != nil || !a.sharesCounts(t) {
+// areNoneFirst reports whether rules are known to keep every pod from being the first to leave for some pods, whichever further pods of the
+// preemptor get nodes, and what may change that, 0 if more than pods and shares may. Nothing is tried for it. It is not known while pods are
+// gone, or plans are withdrawn.
+func (a *attempt) areNoneFirst(pods ...*cluster.Task) (help verdict.Help, are bool) {
+	if a.evictsAll || a.displaces || a.rules.Guarantees != nil {
 		return 0, false
 	}
 	defer a.rules.SetPod(a.rules.Pod())
-	a.rules.SetPod(t)
-	return a.search.counted.NoneFirst(a.rules)
-}
-
-// areNoneFirst is noneFirst for all of some pods.
-func (a *attempt) areNoneFirst(pods []*cluster.Task) (help verdict.Help, are bool) {
-	isKnown := true
+	isOpen := false
 	for _, t := range cluster.OnePerClass(pods) {
-		of, is := a.noneFirst(t)
+		a.rules.SetPod(t)
+		if !sharesCounts(a, t) {
+			return 0, false
+		}
+		of, is := a.search.counted.NoneFirst(a.rules)
 		if !is {
 			return 0, false
 		}
-		help, isKnown = help|of, isKnown && of != 0
+		help, isOpen = help|of, isOpen || of == 0
 	}
-	if !isKnown {
+	if isOpen {
 		help = 0
 	}
 	return help, true

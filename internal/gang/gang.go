@@ -58,7 +58,7 @@ func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *v
 	if areAlike(tasks) {
 		return v
 	}
-	bySize := s.Cluster.LargestFirst(tasks)
+	bySize := cluster.LargestFirst(tasks, s.Cluster.Total)
 	w, _ = tryGang(s, j, bySize)
 	if w != nil && len(tasks) > j.Lacks() {
 		slices.Reverse(bySize)

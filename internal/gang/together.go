@@ -36,7 +36,7 @@ func Together(s *framework.Session, tasks []*cluster.Task, ahead bool) bool {
 		first = slices.Insert(first, 0, refused.Class)
 		order = slices.SortedStableFunc(slices.Values(tasks), func(t, u *cluster.Task) int { return rank(first, t) - rank(first, u) })
 	}
-	return p.try(s.Cluster.LargestFirst(tasks)) == nil
+	return p.try(cluster.LargestFirst(tasks, s.Cluster.Total)) == nil
 }
 
 // together is one search for nodes for all of some tasks.

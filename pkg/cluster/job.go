@@ -280,6 +280,9 @@ func (j *Job) Over() bool {
 	return finished == len(j.Internal.Tasks) && (finished >= max(j.MinMember, 1) || j.Phase == schedulingv1beta1.PodGroupCompleted)
 }
 
+// Yielding is the number of tasks of a job that may leave their nodes for other jobs, see [gang.Status.Yields].
+func Yielding(j *Job) int { return j.Evictable() + j.Count(Awaited) }
+
 // CompareJobs compares jobs where no plugin decides: the older first, then by UID and name.
 func CompareJobs(a, b *Job) int {
 	if c := a.Created().Compare(b.Created()); c != 0 {

@@ -122,7 +122,7 @@ func (b *Between) WhyProtected(victim *Node, leaving, wanted resources.Vector, i
 	return ""
 }
 
-// StaysProtected implements [Rules]. A right only shrinks. What the victim's queue holds stays the same, unless it contains
+// StaysProtected implements [Rules]. A right never grows while pods are placed. What the victim's queue holds stays the same, unless it contains
 // the preemptor's. A queue that contains both may hold its guarantee again.
 func (b *Between) StaysProtected(victim *Node, why string) bool {
 	switch why {

@@ -1,6 +1,8 @@
 package differential
 
 import (
+	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -301,6 +303,18 @@ func eventsOfVictims() map[string]event {
 			happens: alter(&corev1.Pod{}, "victim-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })},
 		"a pod shrinks": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(victim(), preemptor(fixture.Asks("cpu=500m"))),
 			happens: alter(&corev1.Pod{}, "victim-0", fixture.Asks("cpu=500m"))},
+		"a pod on a closed node ends, which leaves less to share": {kind: "pods", causes: causes(wake.ShareChanged), situations: []situation{full}, sharer: "capacity",
+			objects: objects(fixture.Node("n1", "cpu=8"), fixture.Node("n8", "cpu=8", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+				fixture.Queue("q", fixture.Deserving("cpu=4"), fixture.Guaranteed("cpu=4")), fixture.Queue("a", fixture.Deserving("cpu=16")),
+				fixture.Queue("fixed", fixture.Deserving("cpu=1"), func(q *schedulingv1beta1.Queue) { q.Spec.Reclaimable = new(false) }),
+				preemptor(fixture.Asks("cpu=4")), gangOf("victim", "low", 0, inQueue("a")), victim(marked, fixture.Asks("cpu=4")),
+				fixture.Pod("victim-1", fixture.In("victim"), fixture.On("n1"), fixture.Asks("cpu=4"), marked, aLongEnd),
+				gangOf("fixed", "high", 0, inQueue("fixed")), fixture.Pod("fixed-0", fixture.In("fixed"), fixture.On("n8"), fixture.Asks("cpu=8"))),
+			happens: leave(&corev1.Pod{}, "fixed-0")},
+		"a part of a gang is broken, so that its pods need no longer stay together": {kind: "pods", causes: freed, situations: []situation{full}, sharer: "capacity",
+			objects: append(objects(fixture.Node("n1", "cpu=8"), fixture.Queue("q", fixture.Deserving("cpu=2")), fixture.Queue("a", fixture.Deserving("cpu=6")),
+				preemptor(fixture.Asks("cpu=2")), gangOf("victim", "low", 4, inQueue("a"), fixture.Parts("part", 4, 1, nil))), inTwoParts()...),
+			happens: alter(&corev1.Pod{}, "victim-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })},
 		"a pod grows above the share of its queue": {kind: "pods", causes: causes(wake.PodGrown), situations: []situation{full}, sharer: "capacity",
 			objects: objects(fixture.Node("n8", "cpu=2"), fixture.Queue("a", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }),
 				fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Deserved = fixture.List("cpu=2") }), preemptor(fixture.Selecting(corev1.LabelHostname, "n1")),
@@ -308,6 +322,15 @@ func eventsOfVictims() map[string]event {
 				fixture.Pod("victim-1", fixture.In("victim"), fixture.On("n8"))),
 			happens: alter(&corev1.Pod{}, "victim-1", fixture.Asks("cpu=2"))},
 	}
+}
+
+// inTwoParts are eight pods of the gang that gives, four in each part.
+func inTwoParts() (pods []runtime.Object) {
+	for i := range 8 {
+		pods = append(pods, fixture.Pod(fmt.Sprintf("victim-%d", i), fixture.In("victim"), fixture.On("n1"), marked, aLongEnd,
+			fixture.Labelled("part", strconv.Itoa(i/4))))
+	}
+	return pods
 }
 
 // ending is a pod that is being deleted.

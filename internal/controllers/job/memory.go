@@ -35,7 +35,7 @@ type recollection struct {
 	versionAt time.Time
 	creating  map[string]*creation
 
-	// seen is when the Job had no status for the first time.
+	// seen is when this process first saw the Job without a status.
 	seen time.Time
 
 	// size is how many pods the Job wanted when it was last looked at.

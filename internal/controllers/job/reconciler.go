@@ -35,8 +35,8 @@ import (
 const recheckAfter = time.Second
 
 // firstStatusAfter is how long a new Job has no status while there is nothing to say but that the scheduler has not
-// answered. Most answers come within moments, and then one write says that and the pods. A status costs the API server as
-// much as two pods.
+// answered. Most answers come within moments. Then the first status has the counts of the pods, and a write is saved, which
+// costs the API server as much as two pods.
 const firstStatusAfter = time.Second
 
 // atOnce makes a Job be reconciled again after the Jobs that wait.

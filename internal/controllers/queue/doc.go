@@ -19,7 +19,7 @@
 //  7. A state or a mark is only written over the version of the queue it was decided on.
 //  8. Only spec.parent, that annotation, status.state and the counts are ever written: status.allocated is the
 //     scheduler's.
-//  9. While only PodGroups change, a queue is counted once a second.
+//  9. While only PodGroups change, a queue is counted once a second, if its definition has the status as a subresource.
 //
 // This package must not know shares, capacities or the order of queues.
 package queue

@@ -38,7 +38,7 @@ func (r *Rules) Right(queues iter.Seq[*quota.Node]) Right {
 		if v == nil {
 			return Right{MayTake: true}
 		}
-		if v.Help&^(verdict.HelpQueue|verdict.HelpNode|verdict.HelpOwnQueue) != 0 {
+		if v.Help&^ofShares != 0 {
 			right.Help = 0 // not only shares count
 		}
 	}
@@ -52,6 +52,15 @@ func (r *Rules) Right(queues iter.Seq[*quota.Node]) Right {
 		}
 	}
 	return right
+}
+
+// ofShares are the kinds of help in a refusal that follows from shares.
+const ofShares = verdict.HelpQueue | verdict.HelpNode | verdict.HelpOwnQueue
+
+// OnlySharesRefuse reports whether only shares refuse the preemptor the right to reclaim for its pod.
+func OnlySharesRefuse(r *Rules) bool {
+	v := r.Session.MayReclaim(r.pod)
+	return v != nil && v.Help&^ofShares == 0
 }
 
 // mayReclaimWith asks for the right to one pod. If all pods that wait are alike, it must be one to as many as the job needs.

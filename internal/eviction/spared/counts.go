@@ -36,7 +36,9 @@ type queueCounts struct {
 	units     map[string]*equalUnits
 	loose     int  // pods that may leave neither alone nor with their gang
 	waits     bool // as [victims.Selector.Waits]
-	isUneven  bool // a gang has pods of which one requests a resource that another does not, so that what is left of it may be another unit
+	// isOpen is set if the end of a pod may let others leave that could not before: the pods of a gang request different resources, so that
+	// the rest may be above the share though the whole was not, or a subgroup that is broken has nothing to keep.
+	isOpen bool
 }
 
 // equalUnits are pods that leave in units of one size.
@@ -96,23 +98,24 @@ func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdic
 // than pods and shares may.
 func (c *Counts) NoneFirst(r *rules.Rules) (help verdict.Help, is bool) {
 	help = verdict.HelpVictims | verdict.HelpShares
-	isUneven := false
+	isOpen := false
 	for q := range c.queuesWithJobs(r) {
 		if r.Queues.Forbids(q) != "" {
 			continue
 		}
 		counted := c.of(r, q)
-		isUneven = isUneven || counted.isUneven
+		isOpen = isOpen || counted.isOpen
 		for _, why := range counted.reasons(r, q) {
 			if !r.Queues.StaysProtected(q, why) {
 				return 0, false
 			}
-			if why == quota.HasItsShare {
+			if why == quota.HasItsShare && help&verdict.HelpOwnQueue == 0 {
 				help |= verdict.HelpOwnQueue
+				isOpen = isOpen || !rules.OnlySharesRefuse(r)
 			}
 		}
 	}
-	if isUneven {
+	if isOpen {
 		help = 0
 	}
 	return help, true
@@ -123,7 +126,7 @@ func (c *Counts) queuesWithJobs(r *rules.Rules) iter.Seq[*quota.Node] {
 	if c.jobs == nil {
 		c.jobs, c.byQueue = map[*quota.Node][]*cluster.Job{}, map[countsKey]*queueCounts{}
 		r.Session.Cluster.EachJob(func(j *cluster.Job) {
-			if q := j.QuotaNode(); q != nil && j.Evictable() > 0 {
+			if q := j.QuotaNode(); q != nil && cluster.Yielding(j) > 0 {
 				c.jobs[q] = append(c.jobs[q], j)
 			}
 		})
@@ -207,9 +210,10 @@ func (c *queueCounts) count(r *rules.Rules, selector *victims.Selector, j *clust
 	if len(unprotected) == 0 {
 		return
 	}
+	c.isOpen = c.isOpen || len(j.Subgroups()) > 0
 	gang, isGang := selector.WholeGang(j)
 	if isGang {
-		c.isUneven = c.isUneven || slices.ContainsFunc(gang.Tasks, func(t *cluster.Task) bool { return t.Request().Dimensions() != gang.Requested().Dimensions() })
+		c.isOpen = c.isOpen || slices.ContainsFunc(gang.Tasks, func(t *cluster.Task) bool { return t.Request().Dimensions() != gang.Requested().Dimensions() })
 		c.addUnit(gang.Requested(), len(unprotected))
 	}
 	for _, t := range unprotected {

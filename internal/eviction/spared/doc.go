@@ -1,4 +1,5 @@
-// Package spared counts the pods that no preemptor may evict, by the rule that protects them, without trying evictions.
+// Package spared counts the pods that no preemptor may evict, by the rule that protects them, without trying evictions. So it also finds out
+// whether any pod may be the first to leave.
 //
 // Main type: [Counts] holds numbers of pods by queue. They are shared by the preemptors of one action.
 //

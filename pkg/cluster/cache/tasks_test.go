@@ -31,7 +31,7 @@ func TestTheLargestTaskIsTheOneThatTakesMostOfAnyResource(t *testing.T) {
 	c.Total = resources.Vector{100, 1000}
 	small, wide, tall := &cluster.Task{Class: &cluster.Class{Request: resources.Vector{1, 10}}}, &cluster.Task{Class: &cluster.Class{Request: resources.Vector{0, 900}}},
 		&cluster.Task{Class: &cluster.Class{Request: resources.Vector{50, 0}}}
-	if got := c.LargestFirst([]*cluster.Task{small, tall, wide}); got[0] != wide || got[1] != tall || got[2] != small {
+	if got := cluster.LargestFirst([]*cluster.Task{small, tall, wide}, c.Total); got[0] != wide || got[1] != tall || got[2] != small {
 		t.Errorf("the order is %v", got)
 	}
 }

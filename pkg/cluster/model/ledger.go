@@ -168,8 +168,12 @@ func (l *ledger) noteWeight(t *cluster.Task, was weight) {
 	if now.Holds() && was.status.Holds() && !request.LessEqual(was.request) {
 		l.world.Note(wake.PodGrown)
 	}
-	if n := t.Node; n != nil && n.Internal.Standing != cluster.StandsUsable && t.IsHeldOnNode() && (was.node != n || !was.status.Counts() || !request.LessEqual(was.request)) {
+	counted, counts := cluster.CountsUnusable(was.node, was.status), cluster.CountsUnusable(t.Node, now)
+	if t.Job != nil && (counted != counts || counts && (was.node != t.Node || !was.request.Equal(request))) {
 		l.world.Note(wake.ShareChanged) // what pods hold on unusable nodes is shared too: see Shared
+	}
+	if t.Job != nil && was.status.Counts() && !was.status.Yields() && !now.Counts() && cluster.Yielding(t.Job) > 0 {
+		l.world.Note(wake.VictimsChanged) // its gang may leave as a whole without it
 	}
 	if was.node != nil && (shrank || t.Node != was.node || now.Leaves() && !was.status.Leaves()) {
 		l.world.Note(wake.RoomFreed)

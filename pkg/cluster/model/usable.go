@@ -1,8 +1,6 @@
 package model
 
 import (
-	"slices"
-
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -48,15 +46,4 @@ func (l *ledger) Shared(awaitsPods bool) resources.Vector {
 		total.Add(l.Tainted.Held)
 	}
 	return total
-}
-
-// LargestFirst returns tasks sorted by their dominant share of the cluster, the largest first.
-func (l *ledger) LargestFirst(tasks []*cluster.Task) []*cluster.Task {
-	sorted := slices.Clone(tasks)
-	slices.SortStableFunc(sorted, func(t, u *cluster.Task) int {
-		a, _ := resources.DominantShare(t.Request(), l.Total)
-		b, _ := resources.DominantShare(u.Request(), l.Total)
-		return b.Compare(a)
-	})
-	return sorted
 }

@@ -186,6 +186,7 @@ func (k *StandIns) settleJob(j *cluster.Job) {
 		e.Since, e.IsOver, e.FailedBy = time.Time{}, false, time.Time{}
 		delete(k.recorded, j)
 	}
+	before := j.MinMember
 	j.ReadMinimums(k.Resources)
 	switch {
 	case !c.isLiving || j.IsForeign || e.IsOver || !e.FailedBy.IsZero():
@@ -197,6 +198,9 @@ func (k *StandIns) settleJob(j *cluster.Job) {
 		k.restore(j)
 		// Pods of a gang that has had its nodes may end, and need not come again.
 		j.Lower(max(j.Valid()+j.Count(cluster.Gated), 1))
+	}
+	if j.MinMember < before {
+		k.Note(wake.VictimsChanged) // its pods may leave one by one
 	}
 	if !e.FailedBy.IsZero() && !j.IsFailing() {
 		e.FailedBy = time.Time{} // all have failed

@@ -59,7 +59,7 @@ func sharesCounts(a *attempt, pod *cluster.Task) bool {
 }
 
 // areNoneFirst reports whether rules are known to keep every pod from being the first to leave for some pods, whichever further pods of the
-// preemptor get nodes, and what may change that, 0 if more than pods and shares may. Nothing is tried for it. It is not known while pods are
+// preemptor get nodes. help is what may change that, 0 if more than pods and shares may. Nothing is tried for it. It is not known while pods are
 // gone, or plans are withdrawn.
 func (a *attempt) areNoneFirst(pods ...*cluster.Task) (help verdict.Help, are bool) {
 	if a.evictsAll || a.displaces || a.rules.Guarantees != nil {

@@ -36,8 +36,8 @@ type queueCounts struct {
 	units     map[string]*equalUnits
 	loose     int  // pods that may leave neither alone nor with their gang
 	waits     bool // as [victims.Selector.Waits]
-	// isOpen is set if the end of a pod may let others leave that could not before: the pods of a gang request different resources, so that
-	// the rest may be above the share though the whole was not, or a subgroup that is broken has nothing to keep.
+	// isOpen is set if the end of a pod may let others leave that could not before. The pods of a gang may request different resources, and then
+	// the rest may be above the share though the whole was not. A subgroup that is broken has nothing to keep.
 	isOpen bool
 }
 

@@ -62,6 +62,7 @@ func (c *Counts) Planned(p *cluster.Plan) {
 // reports whether rules protect all pods as long as objects do not change. It tells the selector if a gang waits for another plan. No
 // plugin is asked. It is not for the rules of guaranteed shares, nor for pods that request nothing.
 func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdict.Spared, areProtected, ok bool) {
+	isEntitled := entitledOnce(r)
 	all := map[string]int{}
 	areProtected = true
 	for q := range c.queuesWithJobs(r) {
@@ -83,7 +84,7 @@ func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdic
 		add(all, counted.protected)
 		areProtected = areProtected && counted.loose == 0 && len(counted.units) == 0
 		all[rules.AtItsMinimum] += counted.loose
-		for u, why := range counted.reasons(r, q) {
+		for u, why := range counted.reasons(r, q, isEntitled) {
 			if why == "" {
 				return nil, false, false
 			}
@@ -98,14 +99,14 @@ func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdic
 // than pods and shares may.
 func (c *Counts) NoneFirst(r *rules.Rules) (help verdict.Help, is bool) {
 	help = verdict.HelpVictims | verdict.HelpShares
-	isOpen := false
+	isEntitled, isOpen := entitledOnce(r), false
 	for q := range c.queuesWithJobs(r) {
 		if r.Queues.Forbids(q) != "" {
 			continue
 		}
 		counted := c.of(r, q)
 		isOpen = isOpen || counted.isOpen
-		for _, why := range counted.reasons(r, q) {
+		for _, why := range counted.reasons(r, q, isEntitled) {
 			if !r.Queues.StaysProtected(q, why) {
 				return 0, false
 			}
@@ -144,9 +145,8 @@ func (c *Counts) queuesWithJobs(r *rules.Rules) iter.Seq[*quota.Node] {
 }
 
 // reasons yields the units of a queue, and why each may not be the first to leave, "" if it may.
-func (c *queueCounts) reasons(r *rules.Rules, q *quota.Node) iter.Seq2[*equalUnits, string] {
+func (c *queueCounts) reasons(r *rules.Rules, q *quota.Node, isEntitled func() bool) iter.Seq2[*equalUnits, string] {
 	return func(yield func(*equalUnits, string) bool) {
-		isEntitled := entitledOnce(r)
 		for _, u := range c.units {
 			if !yield(u, r.Queues.WhyProtected(q, u.size, r.Wanted(), isEntitled)) {
 				return

@@ -136,21 +136,20 @@ func onlyCountsDiffer(before, after client.Object) bool {
 
 // groupEvents wakes the queues that a PodGroup is counted in, and was counted in before.
 func (r *Reconciler) groupEvents() handler.EventHandler {
-	wake := r.wakeToCount
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, event event.CreateEvent, queue queue) {
-			wake(queueOf(event.Object), queue)
+			r.wakeToCount(queueOf(event.Object), queue)
 		},
 		UpdateFunc: func(_ context.Context, event event.UpdateEvent, queue queue) {
 			before, after := queueOf(event.ObjectOld), queueOf(event.ObjectNew)
 			if before == after && phaseOf(event.ObjectOld) == phaseOf(event.ObjectNew) {
 				return
 			}
-			wake(before, queue)
-			wake(after, queue)
+			r.wakeToCount(before, queue)
+			r.wakeToCount(after, queue)
 		},
 		DeleteFunc: func(_ context.Context, event event.DeleteEvent, queue queue) {
-			wake(queueOf(event.Object), queue)
+			r.wakeToCount(queueOf(event.Object), queue)
 		},
 	}
 }

@@ -220,6 +220,14 @@ func BenchmarkBacklog(b *testing.B) {
 				cycle(b, nil)
 			}
 		})
+		b.Run(test.name+"/second cycle", func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				cycle(b, begin(b))
+				b.StartTimer()
+				cycle(b, nil)
+			}
+		})
 		again := func(name string, before int, events func() []cache.Event) {
 			b.Run(test.name+"/"+name, func(b *testing.B) {
 				b.StopTimer()

@@ -161,6 +161,16 @@ func BenchmarkPlaceKinds(b *testing.B) {
 	}
 }
 
+// BenchmarkPlaceMany places pods in gangs of 20 onto empty nodes in one cycle: five pods for each node, and one kind for 100 pods.
+func BenchmarkPlaceMany(b *testing.B) {
+	for _, nodes := range []int{5000, 50_000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			gangs, kinds := nodes*5/20, nodes/20
+			placing{nodes: nodes, gangs: gangs, size: 20, pod: func(i, j int) []func(*corev1.Pod) { return ofKind(kindOf(kinds, gangs, i, j)) }}.run(b)
+		})
+	}
+}
+
 // BenchmarkPlaceApartAndSpread places 2,000 pods in 20 gangs of 100 onto 5,000 empty nodes of three zones, in one cycle. The pods of a gang
 // have the affinity, or the spread constraint, that the case says, to each other.
 func BenchmarkPlaceApartAndSpread(b *testing.B) {

@@ -49,9 +49,11 @@ func (p *preemptors) arrive(c *crowd) []cache.Event {
 	return loop.Events(objects)
 }
 
-// BenchmarkSinglePreemptors measures one cycle in which 2,000 pods of high priority, of 100 kinds, each have one pod evicted.
+// BenchmarkSinglePreemptors measures one cycle in which 2,000 pods of high priority, of 100 kinds, each have one pod evicted, or two.
 func BenchmarkSinglePreemptors(b *testing.B) {
 	lone := preemptors{jobs: 2000, kinds: 100, plans: 2000}
+	larger := lone
+	larger.asks = func(kind int) string { return fmt.Sprintf("cpu=%dm memory=%dMi", 7000+10*kind, 512+kind) }
 	for _, test := range []struct {
 		name string
 		crowd
@@ -64,6 +66,9 @@ func BenchmarkSinglePreemptors(b *testing.B) {
 		{"node selectors", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, labels: 10}},
 	} {
 		b.Run(test.name, func(b *testing.B) { measurePreemptors(b, &test.crowd, &lone) })
+		if test.minimum == 1 && test.queues != 7 { // with seven queues there is a right to a few pods only
+			b.Run(test.name+"/two victims", func(b *testing.B) { measurePreemptors(b, &test.crowd, &larger) })
+		}
 	}
 }
 

@@ -157,7 +157,7 @@ var full = []verdict.Code{verdict.OverCluster, verdict.OverCommitted, verdict.Ov
 // exceedsCluster says so of a job that requests more than all nodes together have, also those that are out of use now.
 func exceedsCluster(m *Model, j *cluster.Job, c *Cause) {
 	for d, need := range j.MinResources {
-		have := m.cluster.Total.At(dim(d)) + m.cluster.Tainted.Total.At(dim(d)) + m.cluster.Unusable.Total.At(dim(d))
+		have := m.cluster.Totals.Size(dim(d)) + m.cluster.Tainted.Size(dim(d)) + m.cluster.Unusable.Size(dim(d))
 		if need > have {
 			name := m.cluster.Resources.Name(dim(d))
 			c.Never = true

@@ -42,7 +42,6 @@ type NodeInternals struct {
 	Tasks    []*Task
 	Ready    bool
 	Standing Standing
-	Held     resources.Vector // by tasks that count for jobs
 
 	HyperNodes           []*HyperNode     // that contain the node, the lowest tier first
 	Tallied, TalliedUsed resources.Vector // what their totals count for the node
@@ -84,6 +83,9 @@ func (n *Node) Free(d resources.Dim) int64 {
 func (n *Node) Future(d resources.Dim) int64 {
 	return n.Allocatable.At(d) - n.Used.At(d) + n.Releasing.At(d) - n.Promised.At(d)
 }
+
+// Idle is Future, but never below zero: a node that holds more than it offers has nothing idle.
+func (n *Node) Idle(d resources.Dim) int64 { return max(n.Future(d), 0) }
 
 // Has reports whether the node itself has a resource, not counting devices of a DeviceClass.
 func (n *Node) Has(d resources.Dim) bool {

@@ -225,14 +225,6 @@ func (t *Task) Belonging() podclass.Belonging {
 	return b
 }
 
-// CountsUnusable reports whether what a task of a job holds in a status on a node counts although the node is not usable. Node may be nil.
-func CountsUnusable(n *Node, s Status) bool {
-	return n != nil && n.Internal.Standing != StandsUsable && s.Counts()
-}
-
-// IsHeldOnNode reports whether a task counts for its job and has a node.
-func (t *Task) IsHeldOnNode() bool { return t.Job != nil && t.Node != nil && t.Status.Counts() }
-
 // LargestFirst returns tasks sorted by their dominant share of a total, the largest first.
 func LargestFirst(tasks []*Task, total resources.Vector) []*Task {
 	sorted := slices.Clone(tasks)

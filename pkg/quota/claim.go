@@ -144,13 +144,26 @@ func (v *View) Shortages(index *resources.Index, n *Node, c Claim) []verdict.Sho
 	return c.shortages(index, n, v.Held(n), v.Of(n).Ceiling.Value)
 }
 
+// What a limit is that no terms of a queue set.
+const (
+	sizeIsTheLimit = "its limit is the size of the cluster less what other queues are guaranteed"
+	othersHold     = ", and less what pods hold that are in no queue"
+)
+
 // Refusal returns the verdict for a claim that does not fit under the ceiling of a node.
 func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdict {
 	n = v.Seen(n)
 	ceiling := v.Of(n).Ceiling.Value
 	refusal := &verdict.Verdict{Code: verdict.OverCapability, Subject: n.Name, Help: n.help()}
-	alone := ToPlace(c.whole)
-	if refusal.Shortages = alone.shortages(index, n, &Usage{}, ceiling); refusal.Shortages != nil {
+	alone, most := ToPlace(c.whole), func(d resources.Dim) int64 {
+		limit := ceiling(d)
+		if capability := n.Capability.Value(d); limit < capability {
+			limit = min(limit+v.Others.At(d), capability)
+		}
+		return limit
+	}
+	if alone.shortages(index, n, &Usage{}, most) != nil {
+		refusal.Shortages = alone.shortages(index, n, &Usage{}, ceiling)
 		refusal.Code = verdict.TooLargeForQueue
 		refusal.Help |= verdict.HelpJob
 	} else {
@@ -160,7 +173,10 @@ func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdic
 		d, _ := index.Find(s.Resource)
 		if ceiling(d) < n.Capability.Value(d) {
 			refusal.Help |= verdict.HelpNode
-			refusal.Detail = "its limit is the size of the cluster less what other queues are guaranteed"
+			refusal.Detail = sizeIsTheLimit
+			if v.Others.At(d) > 0 {
+				refusal.Detail = sizeIsTheLimit + othersHold
+			}
 			if refusal.Code == verdict.OverCapability {
 				refusal.Code = verdict.OverCluster
 			}

@@ -72,6 +72,7 @@ type Tree struct {
 	free      []int   // positions of removed nodes
 	stale     bool
 	withholds bool // some node lends less than it deserves
+	allocated resources.Vector
 	touched   []*Node
 }
 
@@ -167,6 +168,9 @@ func (t *Tree) Nodes(yield func(*Node) bool) {
 	}
 }
 
+// Allocated is what all nodes hold together, also those outside the tree. The caller must not change it.
+func (t *Tree) Allocated() resources.Vector { return t.allocated }
+
 // Touch adds a node to those that [Tree.TakeTouched] returns.
 func (t *Tree) Touch(n *Node) {
 	if !n.touched {
@@ -200,6 +204,9 @@ func (t *Tree) Untouch(since int) {
 func (t *Tree) Book(n *Node, p Part, v resources.Vector, sign int64) {
 	t.Touch(n)
 	n.Own.Part(p).AddScaled(v, sign)
+	if p == Allocated {
+		t.allocated.AddScaled(v, sign)
+	}
 	if t.stale {
 		return
 	}
@@ -217,6 +224,9 @@ func (t *Tree) BookOne(n *Node, p Part, d resources.Dim, delta int64) {
 	t.Touch(n)
 	add := func(v *resources.Vector) { v.Set(d, v.At(d)+delta) }
 	add(n.Own.Part(p))
+	if p == Allocated {
+		add(&t.allocated)
+	}
 	if t.stale {
 		return
 	}

@@ -58,6 +58,10 @@ type Bounds struct {
 // at the moment of the question. A node without bounds deserves nothing and has no ceiling.
 type View struct {
 	Policy
+	// Others is what pods in no queue hold of the cluster. It is no part of any bound. But such pods may leave, so what only they keep from
+	// fitting is not too large.
+	Others resources.Vector
+
 	bounds []Bounds // by position in the tree; nil if the terms are the bounds
 	none   Bounds
 }

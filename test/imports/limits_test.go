@@ -19,6 +19,8 @@ const (
 // overLimit are the packages and types that may be larger, and why. An entry that is not needed any more fails the test, so
 // that the list only shrinks.
 var overLimit = map[string]string{
+	"pkg/cluster/cache":              "each event is read into the same model, and the audit checks all of it",
+	"pkg/cluster/model":              "all totals of the model change in one place",
 	"internal/placement/kube.handle": "the framework of kube-scheduler asks its plugins' handle for that many",
 }
 

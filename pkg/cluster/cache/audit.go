@@ -69,7 +69,6 @@ func (a *audit) nodes() {
 	k := a.cache
 	type totals struct {
 		used, releasing, promised resources.Vector
-		held                      resources.Vector
 		nonZero                   [2]int64
 		tasks                     int
 	}
@@ -105,9 +104,6 @@ func (a *audit) nodes() {
 		if t.Internal.InNode >= len(n.Internal.Tasks) || n.Internal.Tasks[t.Internal.InNode] != t {
 			a.found = append(a.found, fmt.Sprintf("task %s is not listed on its node %s", key, n.Name))
 		}
-		if t.Job != nil && t.Status.Counts() {
-			f.held.Add(t.Request())
-		}
 		switch {
 		case t.Status.Holds():
 			f.used.Add(t.Request())
@@ -125,7 +121,6 @@ func (a *audit) nodes() {
 		a.vector("node "+n.Name+" used", n.Used, f.used)
 		a.vector("node "+n.Name+" releasing", n.Releasing, f.releasing)
 		a.vector("node "+n.Name+" promised", n.Promised, f.promised)
-		a.vector("node "+n.Name+" held", n.Internal.Held, f.held)
 		a.int("node "+n.Name+" tasks", len(n.Internal.Tasks), f.tasks)
 		if n.Object == nil && f.tasks == 0 {
 			a.found = append(a.found, fmt.Sprintf("node %s is known, though neither it nor a pod of it is left", n.Name))
@@ -138,7 +133,10 @@ func (a *audit) nodes() {
 		s.Used.Add(f.used)
 		s.Releasing.Add(f.releasing)
 		s.Promised.Add(f.promised)
-		s.Held.Add(f.held)
+		for d := range resources.Dim(len(n.Allocatable)) {
+			left := n.Allocatable.At(d) - f.used.At(d) + f.releasing.At(d) - f.promised.At(d)
+			s.Idle.Set(d, s.Idle.At(d)+max(left, 0))
+		}
 	}
 	a.totals("cluster", &k.Totals, &sums[cluster.StandsUsable])
 	a.totals("tainted", &k.Tainted, &sums[cluster.StandsTainted])
@@ -160,7 +158,7 @@ func (a *audit) totals(what string, have, want *cluster.Totals) {
 	a.vector(what+" used", have.Used, want.Used)
 	a.vector(what+" releasing", have.Releasing, want.Releasing)
 	a.vector(what+" promised", have.Promised, want.Promised)
-	a.vector(what+" held", have.Held, want.Held)
+	a.vector(what+" idle", have.Idle, want.Idle)
 }
 
 // freshStanding works out in which totals a node must count, from all pods.
@@ -330,6 +328,11 @@ func (a *audit) queues() {
 			own[j.Below].Add(&j.Usage)
 		}
 	}
+	var allocated resources.Vector
+	for _, u := range own {
+		allocated.Add(u.Allocated)
+	}
+	a.vector("what all queues hold", k.Quota().Allocated(), allocated)
 	for _, q := range k.Queues() {
 		name := q.Name
 		a.usage("queue "+name, &q.Own, own[q])

@@ -111,7 +111,6 @@ func New(options Options) *Cache {
 // Settle updates what depends on many objects: the schedulers of jobs, ranks, the queue tree, HyperNodes, classes. It must
 // be called after events and before decisions.
 func (k *Cache) Settle() {
-	k.writer.SettleShares()
 	revealed.Settle(k.Cluster, k.writer, k.StandIns)
 	for _, j := range k.owners.questioned {
 		k.StandIns.Look(j)
@@ -130,6 +129,7 @@ func (k *Cache) Settle() {
 		k.keysAreStale = false
 		k.writer.Jobs.Each(k.belong)
 	}
+	k.writer.SettleShares()
 	if classes := k.writer.Classes(); classes.IsStale {
 		classes.IsStale = false
 		// Not only for waiting jobs: a PodGroup may come late, and a binding may be refused.

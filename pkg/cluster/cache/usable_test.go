@@ -63,7 +63,7 @@ func TestANodeCountsIfAPodOfOursCanUseIt(t *testing.T) {
 func TestANodeCountsFromTheFirstPodThatToleratesItUntilTheLast(t *testing.T) {
 	n := node("n", "cpu=4")
 	withTaint("a", corev1.TaintEffectNoSchedule)(n)
-	c := newCluster(Set{n}, Set{group("waits", "")})
+	c := newCluster(Set{queue("default", "")}, Set{n}, Set{group("waits", "")})
 	check := func(when string, total int64, event Event) {
 		t.Helper()
 		before := countOf(counts(c), verdict.HelpNode)
@@ -92,6 +92,51 @@ func TestANodeCountsFromTheFirstPodThatToleratesItUntilTheLast(t *testing.T) {
 	}
 }
 
+func TestWhatIsShared(t *testing.T) {
+	foreign := func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }
+	inQueue := func(name string, options ...podOption) Event {
+		return Set{pod(name, append(options, in("g"), on("n"))...)}
+	}
+	others := func(name string, options ...podOption) Event {
+		return Set{pod(name, append(options, foreign, on("n"))...)}
+	}
+	for name, test := range map[string]struct {
+		allocatable string
+		pods        []Event
+		want        int64
+		others      int64
+	}{
+		"what is idle":                                   {"cpu=4", nil, 4000, 0},
+		"what a queue holds":                             {"cpu=4", []Event{inQueue("a", asks("cpu=3"))}, 4000, 0},
+		"not what other schedulers hold":                 {"cpu=4", []Event{others("a", asks("cpu=3"))}, 1000, 3000},
+		"but what they are about to leave":               {"cpu=4", []Event{others("a", asks("cpu=3"), deleting)}, 4000, 0},
+		"what a queue holds beyond what the node offers": {"cpu=1", []Event{inQueue("a", asks("cpu=3"))}, 3000, 0},
+		"also beside other schedulers":                   {"cpu=4", []Event{inQueue("a", asks("cpu=3")), others("b", asks("cpu=3"))}, 3000, 3000},
+		"what other schedulers hold beyond is nothing":   {"cpu=1", []Event{others("a", asks("cpu=3"))}, 0, 3000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for order, events := range map[string][]Event{"the node first": append([]Event{Set{node("n", test.allocatable)}, Set{group("g", "")}}, test.pods...),
+				"the node last": append(append([]Event{Set{group("g", "")}}, test.pods...), Set{node("n", test.allocatable)})} {
+				c := newCluster(append(events, Set{queue("default", "")})...)
+				c.Settle()
+				if got := c.Shared(false).At(resources.CPU); got != test.want {
+					t.Errorf("%s: %d is shared, should be %d", order, got, test.want)
+				}
+				if got := c.Others().At(resources.CPU); got != test.others {
+					t.Errorf("%s: others hold %d, should %d", order, got, test.others)
+				}
+				sound(t, c)
+				c.Apply(Set{node("m", "cpu=1")})
+				before := countOf(counts(c), verdict.HelpShares)
+				c.Settle()
+				if countOf(counts(c), verdict.HelpShares) == before {
+					t.Errorf("%s: a node comes, and no job looks at its share again", order)
+				}
+			}
+		})
+	}
+}
+
 func TestWhatANodeIsOversubscribedByIsRoom(t *testing.T) {
 	for value, want := range map[string]int64{"": 4000, "1500": 5500, "2500.7": 6500, "-1": 4000, "many": 4000, "NaN": 4000, "1e300": 4000 + resources.MaxQuantity} {
 		n := node("n", "cpu=4 memory=1Gi")
@@ -107,9 +152,9 @@ func TestWhatANodeIsOversubscribedByIsRoom(t *testing.T) {
 func TestAJobIsHelpedByWhatIsPlacedWhereItsQueueCannotGo(t *testing.T) {
 	for name, want := range map[string]bool{"cordoned": true, "usable": false} {
 		t.Run(name, func(t *testing.T) {
-			n := node("n", "cpu=4")
+			n := node("n", "cpu=4 pods=9")
 			n.Spec.Unschedulable = want
-			c := newCluster(Set{n}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{group("waits", "")}, Set{pod("w", in("waits"))})
+			c := newCluster(Set{queue("default", "")}, Set{n}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{group("waits", "")}, Set{pod("w", in("waits"))})
 			c.Settle()
 			waits := c.Job(key("waits"))
 			placed := c.Job(key("g")).Tasks()[0]

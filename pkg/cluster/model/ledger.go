@@ -24,8 +24,8 @@ type ledger struct {
 	// Tainted are those of the nodes that only such a taint makes unusable, Unusable those of all others.
 	Tainted, Unusable cluster.Totals
 
-	leaving    map[types.NamespacedName]*cluster.Task // tasks whose status Leaves, by name
-	sharesMore bool                                   // a pod was placed on an unusable node since the model was last settled: see Shared
+	leaving map[types.NamespacedName]*cluster.Task // tasks whose status Leaves, by name
+	shared  sharedAmounts                          // when the model was last settled
 }
 
 // move is the only place where a task changes status or node. It keeps every total.
@@ -97,9 +97,8 @@ func (l *ledger) account(t *cluster.Task, sign int64) {
 	request := t.Class.Request
 	if n := t.Node; n != nil {
 		totals := l.totalsOf(n)
-		if t.IsHeldOnNode() {
-			n.Internal.Held.AddScaled(request, sign)
-			totals.Held.AddScaled(request, sign)
+		if t.Status.Holds() && !t.Status.Leaves() || t.Status == cluster.Pipelined {
+			takeIdle(totals, n, request, sign) // before the totals of the node change
 		}
 		switch {
 		case t.Status.Holds():
@@ -167,10 +166,6 @@ func (l *ledger) noteWeight(t *cluster.Task, was weight) {
 	}
 	if now.Holds() && was.status.Holds() && !request.LessEqual(was.request) {
 		l.world.Note(wake.PodGrown)
-	}
-	counted, counts := cluster.CountsUnusable(was.node, was.status), cluster.CountsUnusable(t.Node, now)
-	if t.Job != nil && (counted != counts || counts && (was.node != t.Node || !was.request.Equal(request))) {
-		l.world.Note(wake.ShareChanged) // what pods hold on unusable nodes is shared too: see Shared
 	}
 	if t.Job != nil && was.status.Counts() && !was.status.Yields() && !now.Counts() && cluster.Yielding(t.Job) > 0 {
 		l.world.Note(wake.VictimsChanged) // its gang may leave as a whole without it

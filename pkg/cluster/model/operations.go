@@ -111,7 +111,6 @@ func (c *Cluster) Commit(t *cluster.Task) {
 	}
 	c.do(t, status, t.Node)
 	c.backlog.NotePlaced(&c.world, t.Job)
-	c.sharesMore = c.sharesMore || t.Node.Internal.Standing != cluster.StandsUsable
 }
 
 // Finish ends some tasks, as if their pods had succeeded, and a job, so that it claims nothing, unless that is nil. It is for questions about

@@ -11,6 +11,7 @@ type trial struct {
 	planned                             uint64
 	classesAreStale                     bool
 	waiting, touchedJobs, touchedQueues int
+	shared                              sharedAmounts
 	generations                         map[*cluster.Node]uint64 // former generations of changed nodes
 	isOutdated                          bool                     // plugins have changed their answers about nodes
 }
@@ -19,7 +20,7 @@ type trial struct {
 func (w *Writer) BeginTrial() {
 	c := w.c
 	invariant(len(c.log) == 0 && c.trial == nil, "a trial begins inside a transaction, or another trial")
-	c.trial = &trial{world: c.world.Counts, planned: c.plans.made, classesAreStale: c.classes.IsStale, waiting: c.backlog.Freeze(), touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(),
+	c.trial = &trial{world: c.world.Counts, planned: c.plans.made, classesAreStale: c.classes.IsStale, waiting: c.backlog.Freeze(), shared: c.shared, touchedJobs: len(c.touchedJobs), touchedQueues: c.quota.Touched(),
 		generations: map[*cluster.Node]uint64{}}
 	c.world.IsTrial = true
 	c.changes.BeginTrial()
@@ -37,7 +38,7 @@ func (w *Writer) EndTrial() {
 	t := c.trial
 	c.trial = nil
 	c.world.IsTrial = false
-	c.world.Counts, c.plans.made, c.classes.IsStale = t.world, t.planned, t.classesAreStale
+	c.world.Counts, c.plans.made, c.classes.IsStale, c.shared = t.world, t.planned, t.classesAreStale, t.shared
 	c.backlog.Thaw(t.waiting)
 	for _, j := range c.touchedJobs[t.touchedJobs:] {
 		j.Internal.IsTouched = false

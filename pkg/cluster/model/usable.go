@@ -23,7 +23,27 @@ func (l *ledger) count(n *cluster.Node, sign int64) {
 	s.Used.AddScaled(n.Used, sign)
 	s.Releasing.AddScaled(n.Releasing, sign)
 	s.Promised.AddScaled(n.Promised, sign)
-	s.Held.AddScaled(n.Internal.Held, sign)
+	for i := range n.Allocatable {
+		d := resources.Dim(i)
+		if idle := n.Idle(d); idle > 0 {
+			s.Idle.Set(d, s.Idle.At(d)+sign*idle)
+		}
+	}
+}
+
+// takeIdle takes a request from what is idle on a node, or with -1 gives it back. What the node does not have to offer is neither taken nor
+// given back.
+func takeIdle(s *cluster.Totals, n *cluster.Node, request resources.Vector, sign int64) {
+	for i, amount := range request {
+		if amount == 0 {
+			continue
+		}
+		d := resources.Dim(i)
+		future := n.Future(d)
+		if change := max(future-sign*amount, 0) - max(future, 0); change != 0 {
+			s.Idle.Set(d, s.Idle.At(d)+change)
+		}
+	}
 }
 
 // Attainable is what pods may use: the usable nodes and, for pods that do not exist yet, tainted nodes that no pod
@@ -37,13 +57,44 @@ func (l *ledger) Attainable(awaitsPods bool) resources.Vector {
 	return total
 }
 
-// Shared is what queues and jobs share: what is attainable, and what they hold on other nodes. What they hold there counts
-// in their usage, so it must count here too. Otherwise draining a node would stop the queues whose pods are on it.
+// Shared is what queues share (rule Q6): what they hold, wherever it is, and what is idle on attainable nodes. What pods in no queue
+// hold is therefore not shared, since no queue could reclaim it. What a queue holds counts also on a node that is not usable, or
+// that offers less by now. Otherwise draining a node, or restarting a device plugin, would stop queues on other nodes.
 func (l *ledger) Shared(awaitsPods bool) resources.Vector {
-	total := l.Attainable(awaitsPods).Clone()
-	total.Add(l.Unusable.Held)
-	if !awaitsPods || l.Tainted.Total.IsZero() {
-		total.Add(l.Tainted.Held)
+	total := l.quota.Allocated().Clone()
+	total.Add(l.Idle)
+	if awaitsPods {
+		total.Add(l.Tainted.Idle)
 	}
 	return total
+}
+
+// Others is what pods in no queue hold, on all nodes.
+func (l *ledger) Others() resources.Vector {
+	var others resources.Vector
+	for _, t := range []*cluster.Totals{&l.Totals, &l.Tainted, &l.Unusable} {
+		others.Add(t.Used)
+		others.Sub(t.Releasing)
+		others.Add(t.Promised)
+	}
+	others.Sub(l.quota.Allocated())
+	return others
+}
+
+// sharedAmounts are what queues share, without and with tainted nodes.
+type sharedAmounts struct{ usable, wide resources.Vector }
+
+// settleShared reports whether what queues share has changed since the last call.
+func (l *ledger) settleShared() bool {
+	held := l.quota.Allocated()
+	dims, isSame := max(len(held), len(l.Idle), len(l.Tainted.Idle)), true
+	for i := 0; i < dims && isSame; i++ {
+		d := resources.Dim(i)
+		usable := held.At(d) + l.Idle.At(d)
+		isSame = l.shared.usable.At(d) == usable && l.shared.wide.At(d) == usable+l.Tainted.Idle.At(d)
+	}
+	if !isSame {
+		l.shared = sharedAmounts{l.Shared(false), l.Shared(true)} // new vectors: the end of a trial restores the old ones
+	}
+	return !isSame
 }

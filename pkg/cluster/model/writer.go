@@ -39,11 +39,10 @@ func (w *Writer) RequireNoTransaction(what string) {
 	invariant(!w.IsInTransaction(), "%s inside a transaction", what)
 }
 
-// SettleShares notes a cause if what queues share has grown since it was last worked out, because a pod was placed on an
-// unusable node. Later jobs of that session were refused by the old share.
+// SettleShares notes a cause if what queues share has changed since it was last settled. A node changes it, or a pod that is in no queue, or
+// one on a node that is not usable.
 func (w *Writer) SettleShares() {
-	if w.c.sharesMore {
-		w.c.sharesMore = false
+	if w.c.settleShared() {
 		w.c.world.Note(wake.ShareChanged)
 	}
 }

@@ -80,7 +80,9 @@ func (p *plugin) OpenSession(s *framework.Session) {
 }
 
 func (p *plugin) bounded(policy quota.Policy, withTainted bool) *quota.View {
-	return quota.NewBounded(p.cluster.Quota(), policy, p.cluster.Resources, p.cluster.Shared(withTainted))
+	view := quota.NewBounded(p.cluster.Quota(), policy, p.cluster.Resources, p.cluster.Shared(withTainted))
+	view.Others = p.cluster.Others()
+	return view
 }
 
 // MayAllocate keeps the queue, and all queues above it, within their ceilings.

@@ -120,6 +120,24 @@ func TestAPodIsPlacedWithinTheCeilingOfItsQueue(t *testing.T) {
 	}
 }
 
+func TestWhatOnlyOtherSchedulersKeepOutIsNotTooLarge(t *testing.T) {
+	other := fixture.Pod("other", fixture.Asks("cpu=6"), fixture.On("n1"))
+	other.Spec.SchedulerName = "default-scheduler"
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=8"), fixture.Queue("q"), fixture.Queue("capped", fixture.Capped("cpu=3")), other).
+		Set(pending("large", "q", "cpu=4")).Set(pending("huge", "q", "cpu=9")).Set(pending("above", "capped", "cpu=4"))
+	s := w.Open()
+	const size = "its limit is the size of the cluster less what other queues are guaranteed, and less what pods hold that are in no queue"
+	for task, want := range map[string]string{
+		"large-0": "OverCluster q: cpu: needs 4, has 2, short by 2; " + size,
+		"huge-0":  "TooLargeForQueue q: cpu: needs 9, has 2, short by 7; " + size,
+		"above-0": "TooLargeForQueue capped: cpu: needs 4, has 2, short by 2; " + size,
+	} {
+		if diff := cmp.Diff(want, harness.Describe(s.MayAllocate(w.TaskNamed(task)))); diff != "" {
+			t.Errorf("task %s: %s", task, diff)
+		}
+	}
+}
+
 func TestQueuesPendingAdmission(t *testing.T) {
 	t.Run("admission looks at min resources", func(t *testing.T) {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=6 memory=6Gi"), fixture.Queue("q", fixture.Capped("cpu=2 memory=2Gi")),

@@ -21,20 +21,20 @@ func running(name, asks string) []runtime.Object {
 func TestTheJobWithTheSmallerDominantShareIsServedFirst(t *testing.T) {
 	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10 memory=100Gi pods=20"), fixture.Queue("q"))
 	jobs := map[string]string{
-		"a-tenth-of-the-cpu":    "cpu=1 memory=9Gi",
-		"a-fifth-of-the-memory": "cpu=1 memory=20Gi",
-		"a-third-of-the-cpu":    "cpu=3300m memory=1Gi",
-		"nearly-as-much":        "cpu=3299m memory=1Gi",
-		"one-of-twenty-pods":    "",
-		"what-nobody-has":       "cpu=2500m example.com/ghost=9",
+		"a-tenth-of-the-cpu":         "cpu=1 memory=9Gi",
+		"a-fifth-of-the-memory":      "cpu=1 memory=20Gi",
+		"a-third-of-the-cpu":         "cpu=3300m memory=1Gi",
+		"nearly-as-much":             "cpu=3299m memory=1Gi",
+		"one-of-twenty-pods":         "",
+		"all-of-what-no-node-offers": "cpu=2500m example.com/ghost=9",
 	}
 	for name, asks := range jobs {
 		w.Set(running(name, asks))
 	}
 	w.Set(fixture.Group("nothing", "q", 1))
 	s := w.Open()
-	order := []string{"nothing", "one-of-twenty-pods", "a-tenth-of-the-cpu", "a-fifth-of-the-memory", "what-nobody-has", "nearly-as-much",
-		"a-third-of-the-cpu"}
+	order := []string{"nothing", "one-of-twenty-pods", "a-tenth-of-the-cpu", "a-fifth-of-the-memory", "nearly-as-much", "a-third-of-the-cpu",
+		"all-of-what-no-node-offers"}
 	p := &flat{}
 	p.OpenSession(s)
 	for i, name := range order {

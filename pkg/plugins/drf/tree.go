@@ -103,7 +103,7 @@ func (t *tree) refresh() {
 func (t *tree) readFull() (changed bool) {
 	for i := range t.full {
 		d := resources.Dim(i)
-		full := t.cluster.Used.At(d) >= t.cluster.Total.At(d)
+		full := t.cluster.Idle.At(d) == 0
 		changed = changed || full != t.full[i]
 		t.full[i] = full
 	}

@@ -122,7 +122,7 @@ func (p *plugin) heldOf(n *quota.Node) resources.Ratio {
 			if d == resources.Pods {
 				continue
 			}
-			limit = p.cluster.Total.At(d)
+			limit = p.cluster.Totals.Size(d)
 			for m := n; m != nil; m = m.Above() {
 				limit = min(limit, m.Capability.Value(d))
 			}
@@ -160,7 +160,7 @@ func (p *plugin) shareOf(n *quota.Node, j *cluster.Job) resources.Ratio {
 		d := resources.Dim(i)
 		limit, isNamed := n.Guarantee.At(d)
 		if !isNamed {
-			limit = min(n.Capability.Value(d), p.cluster.Total.At(d))
+			limit = min(n.Capability.Value(d), p.cluster.Totals.Size(d))
 		}
 		if ratio := (resources.Ratio{Num: held, Den: limit}); held > 0 && (isNamed || d != resources.Pods) && ratio.Compare(worst) > 0 {
 			worst = ratio

@@ -34,9 +34,19 @@ func Factory() framework.PluginFactory {
 type plugin struct {
 	cluster *model.Cluster
 	factor  *big.Rat
-	limit   resources.Vector // the cluster times the factor
-	// wide is the limit for jobs without pods yet. It includes nodes with taints that no pod tolerates so far.
-	wide resources.Vector
+	// usable is the limit, wide that for jobs without pods yet. It includes nodes with taints that no pod tolerates so far.
+	usable, wide limits
+}
+
+// limits are sizes of the cluster times the factor, worked out when a size has changed.
+type limits struct{ sizes, limits resources.Vector }
+
+func (l *limits) of(p *plugin, d resources.Dim, size int64) int64 {
+	if l.sizes.At(d) != size {
+		l.sizes.Set(d, size)
+		l.limits.Set(d, p.times(size))
+	}
+	return l.limits.At(d)
 }
 
 func newPlugin(_ conf.Switches, arguments conf.Arguments) (framework.Plugin, error) {
@@ -56,17 +66,6 @@ func (*plugin) Name() string { return Name }
 
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.cluster = s.Cluster
-	p.limit = p.multiply(p.limit, s.Cluster.Total)
-	p.wide = p.multiply(p.wide, s.Cluster.Attainable(true))
-}
-
-// multiply returns the amounts times the factor. It reuses the memory of another vector.
-func (p *plugin) multiply(memory, amounts resources.Vector) resources.Vector {
-	memory = memory[:0]
-	for d, amount := range amounts {
-		memory.Set(resources.Dim(d), p.times(amount))
-	}
-	return memory
 }
 
 // times multiplies by the factor and rounds down.
@@ -113,25 +112,17 @@ func (stock) Source() verdict.Help { return verdict.HelpNode }
 
 // Left is never below 0.
 func (s stock) Left() int64 {
-	c, d := s.plugin.cluster, s.resource
-	left := -c.Root().Subtree.Inqueue.At(d)
+	c, p, d := s.plugin.cluster, s.plugin, s.resource
+	size, taken, limits := c.Totals.Size(d), c.Totals.Taken(d), &p.usable
 	if s.wide {
-		left += s.plugin.wide.At(d) - used(&c.Totals, d) - used(&c.Tainted, d)
-	} else {
-		left += s.plugin.limit.At(d) - used(&c.Totals, d)
+		size, taken, limits = size+c.Tainted.Size(d), taken+c.Tainted.Taken(d), &p.wide
 	}
-	return max(left, 0)
+	return max(limits.of(p, d, size)-taken-c.Root().Subtree.Inqueue.At(d), 0)
 }
 
 // need is what the job would lack of a resource once it is admitted.
 func (p *plugin) need(j *cluster.Job, d resources.Dim) int64 {
 	return j.LacksResource(d)
-}
-
-// used is what is used of a resource. Pipelined tasks count, and pods that are being evicted do not, just as in the
-// usage of their jobs.
-func used(t *cluster.Totals, d resources.Dim) int64 {
-	return t.Used.At(d) - t.Releasing.At(d) + t.Promised.At(d)
 }
 
 func (p *plugin) refusal(j *cluster.Job) *verdict.Verdict {

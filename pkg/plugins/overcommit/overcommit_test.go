@@ -110,7 +110,7 @@ func TestTheFactorIsTakenAsItIsWritten(t *testing.T) {
 		}
 		p := made.(*plugin)
 		p.OpenSession(s)
-		if got := p.limit.At(resources.Memory); got != want {
+		if got := p.usable.of(p, resources.Memory, s.Cluster.Totals.Size(resources.Memory)); got != want {
 			t.Errorf("%q: %d bytes are admitted, should be %d", arguments, got, want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestNoMoreIsAdmittedThanTheFactorAllows(t *testing.T) {
 				continue
 			}
 			s.Admit(j)
-			if rapid.Bool().Draw(r, "placed") {
+			if rapid.Bool().Draw(r, "placed") && w.Node("n2").Room(s.Pending(j)[0].Request()) {
 				x := s.Begin()
 				x.Place(s.Pending(j)[0], w.Node("n2"))
 				x.Commit()

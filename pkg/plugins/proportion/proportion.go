@@ -77,6 +77,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 // without shares.
 func (p *plugin) within(policy quota.Policy, queues []*cluster.Queue, room, guarantees resources.Vector) *quota.View {
 	view, dims := quota.NewView(p.cluster.Quota(), policy), p.cluster.Resources.Len()
+	view.Others = p.cluster.Others()
 	amounts, present := make(resources.Vector, len(queues)*dims), make([]bool, dims)
 	for d := range present {
 		present[d] = true

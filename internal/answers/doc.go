@@ -24,8 +24,9 @@
 //  2. Nothing is changed. A question that is answered leaves model, journal and cluster as they were.
 //  3. Names of jobs and pods of namespaces in which the client may not get jobs are left out of every answer, also from
 //     sentences; their sums stay. A snapshot is whole, and the right to it is one of its own.
-//  4. Questions take at most a bounded part of the scheduler's time ([Share]), and those of one user three quarters of it. Those beyond wait,
-//     and those that wait too long fail with 429 and the time to wait. A request of more than [MaxBody] bytes is refused. A client that does
+//  4. Questions take at most a bounded part of the scheduler's time ([Share]), and those of one user, or of all ServiceAccounts of a namespace, three quarters of it. Those beyond wait,
+//     and those that wait too long fail with 429 and the time to wait. A request of more than [MaxBody] bytes is refused, and so is one that takes more than
+//     bounds.MaxMemory when it is decoded. Two submissions are read at a time. What takes the loop too long is given up and answered with 413. A client that does
 //     not read its answer is left after some time.
 //  5. Overviews are made at most once a second ([Freshness]), however many clients read them, and only while one does.
 //  6. What is wrong with a request is answered as a Status of the API, and names the object or the field.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 
@@ -25,12 +26,17 @@ import (
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/snapshot"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
 const (
 	// MaxBody is the largest request in bytes: some thousand pods.
-	MaxBody = 16 << 20
+	MaxBody = 8 << 20
+	// atOnce is how many submissions are read, decoded and tried at a time, one of each user at most: each may take tens of megabytes.
+	atOnce = 2
+	// toRead is how long a client may take to send one.
+	toRead = 5 * time.Second
 	// Share is how many questions a second are answered at most, with Burst at once. A question takes the scheduler about a millisecond at 5,000
 	// nodes while 10,000 jobs wait (BenchmarkCyclesBesideQuestions): a twentieth of its time.
 	Share, Burst = 50, 50
@@ -54,8 +60,9 @@ type Server struct {
 	all       *rate.Limiter
 	trials    *rate.Limiter
 	shares    shares
-	diagnose  Diagnose // nil: there is no diagnosis
-	snap      Snap     // nil: there are no snapshots
+	trying    chan struct{} // a place for each submission
+	diagnose  Diagnose      // nil: there is no diagnosis
+	snap      Snap          // nil: there are no snapshots
 	snapping  chan struct{}
 	overview  *overview
 	leader    func() string // who leads, nil if it is not known
@@ -78,7 +85,7 @@ func (s *Server) LedBy(leader func() string) { s.leader = leader }
 
 // New returns a server of answers to questions.
 func New(questions *scheduler.Questions, guard Guard, logger logr.Logger) *Server {
-	return &Server{snapping: make(chan struct{}, 1), questions: questions, guard: guard, logger: logger, all: rate.NewLimiter(Share, Burst), trials: rate.NewLimiter(TrialShare, TrialBurst),
+	return &Server{trying: make(chan struct{}, atOnce), snapping: make(chan struct{}, 1), questions: questions, guard: guard, logger: logger, all: rate.NewLimiter(Share, Burst), trials: rate.NewLimiter(TrialShare, TrialBurst),
 		overview: newOverview(questions)}
 }
 
@@ -119,6 +126,7 @@ var methods = map[string]string{"get": http.MethodGet, "create": http.MethodPost
 type question struct {
 	ctx             context.Context
 	request         *http.Request
+	writer          http.ResponseWriter
 	who             user.Info
 	namespace, name string
 	veil            *veil
@@ -129,7 +137,7 @@ func (s *Server) guarded(resource api.Resource, answer func(*question) (any, err
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)
 		defer cancel()
-		q := &question{ctx: ctx, request: r, namespace: r.PathValue("namespace"), name: r.PathValue("name")}
+		q := &question{ctx: ctx, request: r, writer: w, namespace: r.PathValue("namespace"), name: r.PathValue("name")}
 		if err := s.admit(q, resource); err != nil {
 			write(w, nil, err)
 			return
@@ -274,12 +282,28 @@ func (s *Server) submission(q *question) (any, error) {
 	if err := s.turn(q); err != nil {
 		return nil, err
 	}
+	for _, places := range []chan struct{}{s.shares.of(q.who).trying, s.trying} {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+		case <-q.ctx.Done():
+			return nil, tooMany()
+		}
+	}
+	if q.writer != nil {
+		in := http.NewResponseController(q.writer)
+		_ = in.SetReadDeadline(time.Now().Add(toRead))
+		defer func() { _ = in.SetReadDeadline(time.Time{}) }()
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(nil, q.request.Body, MaxBody))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, apierrors.NewTimeoutError("the submission was not sent within "+toRead.String(), 2)
+	}
 	if err != nil {
 		return nil, apierrors.NewRequestEntityTooLargeError("a submission may have at most " + strconv.Itoa(MaxBody) + " bytes")
 	}
 	var wanted api.Submission
-	if err := json.Unmarshal(body, &wanted); err != nil {
+	if err := bounds.UnmarshalJSON(body, &wanted); err != nil {
 		return nil, apierrors.NewBadRequest("the submission cannot be read: " + err.Error())
 	}
 	if wanted.PodGroup == nil {
@@ -317,6 +341,8 @@ func (s *Server) statusOf(err error, resource api.Resource, q *question) error {
 		status := apierrors.NewNotFound(schema.GroupResource{Group: api.GroupVersion.Group, Resource: resource.Name}, q.name)
 		status.ErrStatus.Message = absent.Error()
 		return status
+	case errors.Is(err, explain.ErrTooLarge):
+		return apierrors.NewRequestEntityTooLargeError(err.Error())
 	case errors.Is(err, scheduler.ErrBusy), errors.Is(err, context.DeadlineExceeded):
 		return tooMany()
 	case errors.Is(err, scheduler.ErrNotRunning) && s.leader != nil && s.leader() != "":

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
@@ -27,6 +28,7 @@ type shares struct {
 // share is what one user may still ask.
 type share struct {
 	all, trials *rate.Limiter
+	trying      chan struct{} // a place for a submission
 	watches     int
 }
 
@@ -34,7 +36,15 @@ type share struct {
 func (s *shares) of(who user.Info) *share {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.find(keyOf(who))
+	return s.find(shareOf(who))
+}
+
+// shareOf tells apart who has a share: a user, or all ServiceAccounts of a namespace together, of which a tenant can make any number.
+func shareOf(who user.Info) string {
+	if namespace, _, err := serviceaccount.SplitUsername(who.GetName()); err == nil {
+		return serviceaccount.MakeNamespaceGroupName(namespace)
+	}
+	return keyOf(who)
 }
 
 func (s *shares) find(key string) *share {
@@ -52,7 +62,7 @@ func (s *shares) find(key string) *share {
 	if s.users == nil {
 		s.users = map[string]*share{}
 	}
-	found = &share{all: rate.NewLimiter(Share*userParts/ofParts, Burst*userParts/ofParts),
+	found = &share{trying: make(chan struct{}, 1), all: rate.NewLimiter(Share*userParts/ofParts, Burst*userParts/ofParts),
 		trials: rate.NewLimiter(rate.Limit(TrialShare)*userParts/ofParts, TrialBurst*userParts/ofParts)}
 	s.users[key] = found
 	return found
@@ -66,7 +76,7 @@ func (s *shares) enter(who user.Info) bool {
 	for _, of := range s.users {
 		all += of.watches
 	}
-	own := s.find(keyOf(who))
+	own := s.find(shareOf(who))
 	if all >= MaxWatches || own.watches >= MaxWatches*userParts/ofParts {
 		return false
 	}
@@ -77,7 +87,7 @@ func (s *shares) enter(who user.Info) bool {
 func (s *shares) leave(who user.Info) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.find(keyOf(who)).watches--
+	s.find(shareOf(who)).watches--
 }
 
 // within has writing to a client fail after some time: a client that does not read would hold its answer in memory. The function that it

@@ -140,3 +140,19 @@ func TestOneUserLeavesRoomForOthers(t *testing.T) {
 		t.Error("the clients of a user are forgotten while they follow")
 	}
 }
+
+func TestAccountsOfANamespaceShareTheirPart(t *testing.T) {
+	var s shares
+	trials := 0
+	for i := range 1000 {
+		if s.of(&user.DefaultInfo{Name: fmt.Sprintf("system:serviceaccount:hostile:account-%d", i)}).trials.Allow() {
+			trials++
+		}
+	}
+	if trials >= TrialBurst {
+		t.Errorf("the accounts of one namespace may try %d times at once", trials)
+	}
+	if !s.of(&user.DefaultInfo{Name: "system:serviceaccount:other:account"}).trials.Allow() {
+		t.Error("another namespace is not answered")
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"hekla.sh/hekla/internal/explain/order"
-	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
@@ -36,13 +35,17 @@ type Model struct {
 	cache    *cache.Cache
 	cluster  *model.Cluster
 	policy   *framework.Policy
-	placer   *placement.Engine
-	outlook  *placement.Engine
+	placer   *metered
+	outlook  *metered
 	notAsked []string
 	shared   *shared // nil before the first question
 	objects  nodeObjects
 	suitable map[*cluster.Class]*suitability
 	backlog  order.Backlog
+
+	mustEnd func() error // nil: the work for an answer is not bounded
+	steps   int          // of the answer so far
+	isSpent bool
 }
 
 // New returns a model with its own plugins and placement engines.
@@ -52,10 +55,12 @@ func New(c *cache.Cache, policy *framework.Policy) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{cache: c, cluster: c.Cluster, policy: twin, notAsked: notAsked}
-	if m.placer, err = placer.New(c.Cluster, twin); err != nil {
+	now, err := placer.New(c.Cluster, twin)
+	if err != nil {
 		return nil, err
 	}
-	m.outlook, err = placer.NewOutlook(c.Cluster, twin)
+	later, err := placer.NewOutlook(c.Cluster, twin)
+	m.placer, m.outlook = &metered{now, m}, &metered{later, m}
 	return m, err
 }
 

@@ -30,7 +30,9 @@ func (m *Model) proposals(now time.Time, j *cluster.Job, c *Cause) ([]propose.Pr
 		return slices.Clone(p.proposals), p.why
 	}
 	p := proposed{at: now}
-	p.proposals, p.why = lookForProposals(m, now, j, c)
+	if err := m.Attempt(func() { p.proposals, p.why = lookForProposals(m, now, j, c) }); err != nil {
+		p.proposals, p.why = nil, err.Error()
+	}
 	if len(kept) >= maxProposed {
 		clear(kept)
 	}
@@ -45,7 +47,7 @@ func lookForProposals(m *Model, now time.Time, j *cluster.Job, c *Cause) ([]prop
 		of.Short = append(of.Short, s.Resource)
 	}
 	of.Suppose = func(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, look func(s *framework.Session, j *cluster.Job)) error {
-		return m.cache.Suppose(group, pods, func(j *cluster.Job) { look(m.open(now), j) })
+		return m.cache.Suppose(group, pods, m.supposes, func(j *cluster.Job) { look(m.open(now), j) })
 	}
 	return propose.For(of)
 }

@@ -24,11 +24,14 @@ func (m *Model) Submit(now time.Time, group *schedulingv1beta1.PodGroup, pods []
 	if len(pods) > MaxSupposed {
 		return answer, fmt.Errorf("%d pods are too many to suppose: at most %d", len(pods), MaxSupposed)
 	}
+	if terms := mostTerms(pods); terms > MaxTerms {
+		return answer, fmt.Errorf("%w: a pod has %d affinity terms, spread constraints and their expressions, and may have %d", ErrTooLarge, terms, MaxTerms)
+	}
 	if group != nil {
 		group = group.DeepCopy()
 		group.Status = schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupPending}
 	}
-	err = m.cache.Suppose(group, pods, func(j *cluster.Job) {
+	err = m.cache.Suppose(group, pods, m.supposes, func(j *cluster.Job) {
 		t := &trial{model: m, session: m.open(now), job: j}
 		answer = t.run()
 		if answer.Outcome == OutcomeWaiting || answer.Outcome == OutcomeNotAdmitted {

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,18 +173,43 @@ func (s *Scheduler) Reader() (*explain.Model, error) {
 // Journal returns the journal, to be read between cycles.
 func (s *Scheduler) Journal() *journal.Journal { return s.journal }
 
-// reply answers a question if its caller still waits. After a panic the caller gets an error, and the explaining model
+// reply answers a question if its caller still waits, and as long as it does. The work ends when it has taken too long. After a panic the caller gets an error, and the explaining model
 // is made again, because it may have been interrupted while it updated its caches.
 func (s *Scheduler) reply(q question, now time.Time) {
 	if err := q.ctx.Err(); err != nil {
 		q.fail(err)
 		return
 	}
+	mustEnd := q.ctx.Err
+	if s.beginAnswer != nil {
+		isOver, end := s.beginAnswer()
+		defer end()
+		mustEnd = func() error {
+			if isOver() {
+				return cmp.Or(q.ctx.Err(), explain.ErrTooLarge)
+			}
+			return q.ctx.Err()
+		}
+	}
 	defer func() {
-		if cause := recover(); cause != nil {
-			s.reader = nil
+		cause := recover()
+		if s.reader != nil {
+			s.reader.Bound(nil)
+		}
+		if cause == nil && (s.reader == nil || !s.reader.IsSpent()) {
+			return
+		}
+		s.reader = nil
+		switch cause := cause.(type) {
+		case nil:
+		case explain.Abandoned:
+			q.fail(cause.Why)
+		default:
 			q.fail(fmt.Errorf("the scheduler failed over the question: %v", cause))
 		}
 	}()
+	if m, err := s.Reader(); err == nil {
+		m.Bound(mustEnd)
+	}
 	q.answer(s, now)
 }

@@ -33,6 +33,9 @@ type Options struct {
 	// Begin is called when a cycle begins. What it returns reports whether the cycle has lasted so long that what can wait is left to
 	// the next one. It may be nil: then the same input always gives the same decisions.
 	Begin func() (isOver func() bool)
+	// BeginAnswer is called when the work for an answer begins, and the second function that it returns when it ends. The first reports
+	// whether it has taken so long that it is given up. It may be nil: then only its steps are bounded.
+	BeginAnswer func() (isOver func() bool, end func())
 }
 
 // Scheduler is the state machine. Only one goroutine may use it.
@@ -47,6 +50,7 @@ type Scheduler struct {
 	wake           time.Time // when the answer of a plugin changes with time
 	observe        func(part, name string) func()
 	begin          func() (isOver func() bool)
+	beginAnswer    func() (isOver func() bool, end func())
 	reporter       *statuses.Reporter
 	cycles         uint64
 	journal        *journal.Journal
@@ -67,7 +71,7 @@ func New(options Options) *Scheduler {
 	if observe == nil {
 		observe = func(string, string) func() { return func() {} }
 	}
-	return &Scheduler{cache: cache.New(options.Cluster), opensGates: options.Cluster.OpensQueueGates, observe: observe, begin: options.Begin, reporter: statuses.New(),
+	return &Scheduler{cache: cache.New(options.Cluster), opensGates: options.Cluster.OpensQueueGates, observe: observe, begin: options.Begin, beginAnswer: options.BeginAnswer, reporter: statuses.New(),
 		suspects: map[cluster.JobID]int{}, journal: journal.New(journal.DefaultLimits), history: history.New(), questions: newQuestions()}
 }
 

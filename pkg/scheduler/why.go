@@ -36,7 +36,9 @@ func (q *Questions) Why(ctx context.Context, namespace, name string, wantsTrials
 		switch {
 		case err != nil:
 		case wantsTrials || why.Cause.Never:
-			answer.ETA = s.eta(m, now, id, &why.Cause)
+			if err := m.Attempt(func() { answer.ETA = s.eta(m, now, id, &why.Cause) }); err != nil {
+				answer.ETA = forecast.Unknown(err.Error())
+			}
 		case why.Cause.Waits:
 			answer.ETA = forecast.Unknown(busy)
 		}

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"hekla.sh/hekla/internal/gang"
-	"hekla.sh/hekla/internal/placement"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
@@ -48,7 +47,7 @@ type variant struct {
 type Job struct {
 	*cluster.Job
 	Cluster *model.Cluster
-	Engine  *placement.Engine // finds nodes as they will be after evictions
+	Engine  framework.Outlook // finds nodes as they will be after evictions
 	// Code is why the job waits, Pod the pod that is stopped, Short the resources of which it lacks some.
 	Code, Pod string
 	Short     []string

@@ -70,7 +70,7 @@ func TestWhatWasOnlySupposedIsNotForgotten(t *testing.T) {
 	c := newCluster(Set{queue("q", "")}, Set{group("g", "q")})
 	c.TakeForgotten()
 	c.Apply(Set{pod("p", in("g"))}, Delete{pod("p", in("g"))})
-	if err := c.Suppose(group("new", "q"), nil, func(*cluster.Job) {}); err != nil {
+	if err := c.Suppose(group("new", "q"), nil, func() {}, func(*cluster.Job) {}); err != nil {
 		t.Fatal(err)
 	}
 	if got := forgottenNames(c); !slices.Equal(got, []string{"pod p"}) {

@@ -40,10 +40,12 @@ func (k *Cache) isStale() bool {
 // removed when the function returns. The function gets their job. The objects are not changed, and the caller fills in what
 // the API server would. It is an error if one of them exists or is invalid. The function is then not called.
 //
+// A function is called before each pod is looked at. It may panic to end the trial.
+//
 // Pending pods keep their classes. So if the supposed pods are the first whose affinity or spread selects by a label, that
 // label of other pods is not considered.
-func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, look func(j *cluster.Job)) error {
-	supposed, err := k.supposable(group, pods)
+func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, step func(), look func(j *cluster.Job)) error {
+	supposed, err := k.supposable(group, pods, step)
 	if err != nil {
 		return err
 	}
@@ -56,6 +58,7 @@ func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, l
 			}
 		}()
 		for i := range supposed {
+			step()
 			Set(supposed[i]).apply(k)
 			set++
 		}
@@ -63,6 +66,7 @@ func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, l
 		j := k.Job(cluster.JobID{Namespace: group.Namespace, Name: group.Name})
 		for _, t := range j.Internal.Tasks {
 			if t.Status == cluster.Pending {
+				step()
 				k.writer.Tasks.SetClass(t, false) // the affinity terms of its siblings are known now
 			}
 		}
@@ -73,7 +77,7 @@ func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, l
 
 // supposable checks the objects, and returns copies of them in the order in which they are applied. They are removed in the
 // opposite order.
-func (k *Cache) supposable(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod) ([]Delete, error) {
+func (k *Cache) supposable(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, step func()) ([]Delete, error) {
 	if group == nil || group.Name == "" || group.Namespace == "" {
 		return nil, errors.New("the PodGroup has no name or no namespace")
 	}
@@ -89,6 +93,7 @@ func (k *Cache) supposable(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod
 	supposed := []Delete{{group}}
 	seen := map[string]bool{}
 	for _, pod := range pods {
+		step()
 		key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 		_, isStranger := k.owners.strangers[key]
 		switch {

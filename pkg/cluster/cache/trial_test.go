@@ -66,7 +66,7 @@ func TestATrialLeavesTheModelAsItWas(t *testing.T) {
 		panics := rapid.Bool().Draw(t, "panics")
 		func() {
 			defer func() { _ = recover() }()
-			if err := c.Suppose(g, pods, func(j *cluster.Job) {
+			if err := c.Suppose(g, pods, func() {}, func(j *cluster.Job) {
 				if len(j.Tasks()) != len(pods) || j.Queue != c.Queue("q") || c.Job(j.ID) != j || j.IsForeign {
 					t.Fatalf("the job is not what was supposed: %d tasks in %s", len(j.Tasks()), j.QueueName)
 				}
@@ -149,7 +149,7 @@ func TestOnlyWhatCouldBeSubmittedIsSupposed(t *testing.T) {
 		"a pod from another namespace": {"new", []*corev1.Pod{func() *corev1.Pod { p := pod("p"); p.Namespace = "far"; return p }()}, "pod far/p is not in the namespace of PodGroup ns/new"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := c.Suppose(group(test.group, "q"), test.pods, func(*cluster.Job) { t.Error("it is supposed") })
+			err := c.Suppose(group(test.group, "q"), test.pods, func() {}, func(*cluster.Job) { t.Error("it is supposed") })
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("the error is %v, want %s", err, test.want)
 			}

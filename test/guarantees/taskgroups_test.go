@@ -305,3 +305,65 @@ func TestAnotherSchedulerFindsThePlacesThatAreHeld(t *testing.T) {
 		t.Errorf("after the time since the other placed the gang, bound are %q", got)
 	}
 }
+
+// limited is a quota of a namespace.
+func limited(hard, used string) *corev1.ResourceQuota {
+	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Key("app").Namespace, Name: "limit", UID: "limit"},
+		Spec: corev1.ResourceQuotaSpec{Hard: fixture.List(hard)}, Status: corev1.ResourceQuotaStatus{Hard: fixture.List(hard), Used: fixture.List(used)}}
+}
+
+func TestNoNodeIsHeldForPodsThatTheQuotaForbids(t *testing.T) {
+	w := twoNodes(t, 2)
+	w.Set(limited("cpu=2", "cpu=1"), application("app", "q", 3, ""), member("driver", "app", "driver", w.Now))
+	if d := w.Cycle(); heldNodes(w.JobNamed("app")) != "" || boundNames(d) != "" {
+		t.Errorf("held are %q, bound are %q", heldNodes(w.JobNamed("app")), boundNames(d))
+	}
+	w.Set(limited("cpu=9", "cpu=1"))
+	if w.Cycle(); heldNodes(w.JobNamed("app")) == "" {
+		t.Error("nothing is held that the quota allows")
+	}
+	w.Set(limited("cpu=2", "cpu=1"))
+	if w.CycleAfter(5 * time.Second); heldNodes(w.JobNamed("app")) == "" {
+		t.Error("what is held is given up at once, though a quota may show a pod before the pod itself")
+	}
+	w.CycleAfter(5 * time.Second)
+	if w.CycleAfter(5 * time.Second); heldNodes(w.JobNamed("app")) != "" {
+		t.Errorf("held beyond the quota are %q", heldNodes(w.JobNamed("app")))
+	}
+}
+
+func TestPodsThatDoNotExistEvictNoneBeyondTheQuota(t *testing.T) {
+	w := twoNodes(t, 1)
+	w.Set(limited("requests.cpu=100m", "requests.cpu=100m"), application("app", "q", 3, ""), member("driver", "app", "driver", w.Now))
+	w.Cycle()
+	for _, t2 := range w.JobNamed("app").Tasks() {
+		if t2.IsStandIn {
+			t.Errorf("%s stands in for a pod that the quota forbids", t2.Key())
+		}
+	}
+}
+
+func TestNodesAreHeldNoLongerThanTheSchedulerAllows(t *testing.T) {
+	w := twoNodes(t, 2)
+	w.Set(application("app", "q", 3, "placeholderTimeoutInSeconds=999999999"), member("driver", "app", "driver", w.Now))
+	w.Bind()
+	if heldNodes(w.JobNamed("app")) == "" {
+		t.Fatal("nothing is held")
+	}
+	w.CycleAfter(15 * time.Minute)
+	if w.Cycle(); heldNodes(w.JobNamed("app")) != "" {
+		t.Errorf("held after 15 minutes are %q", heldNodes(w.JobNamed("app")))
+	}
+}
+
+func TestARecordOfOnesOwnHoldsNoNode(t *testing.T) {
+	w := twoNodes(t, 2)
+	group := application("app", "q", 3, "")
+	group.Annotations[schedulingv1beta1.StandInsKey] = `{"since":"2100-01-01T00:00:00Z","nodes":{"executor":["n1","n2"],"driver":["n1"]}}`
+	group.Status.Phase = schedulingv1beta1.PodGroupPending
+	w.Set(group, member("driver", "app", "driver", w.Now))
+	w.Bind()
+	if since := w.JobNamed("app").Expected.Since; since.After(w.Now) {
+		t.Errorf("the gang has its nodes since %v, and it is %v", since, w.Now)
+	}
+}

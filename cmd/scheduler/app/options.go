@@ -12,6 +12,7 @@ import (
 
 	"hekla.sh/hekla/internal/process"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/apis/yunikorn"
 )
 
 // options are the values of the flags.
@@ -20,33 +21,34 @@ type options struct {
 	qps                float32
 	burst              int
 
-	schedulerNames      []string
-	defaultQueue        string
-	nodeSelector        []string
-	usePriorityClasses  bool
-	schedulePeriod      time.Duration
-	resourceSyncTimeout time.Duration
-	schedulerConf       string
-	schedulerConfigMap  string
-	disableDefaultConf  bool
-	printConfig         bool
-	listenAddress       string
-	enableMetrics       bool
-	enablePprof         bool
-	healthzAddress      string
-	enableHealthz       bool
-	caFile              string
-	certFile, keyFile   string
-	election            process.Election
-	authenticateMetrics bool
-	answersAddress      string
-	answersService      string
-	answersEndpoint     string
-	webAddress          string
-	featureGates        process.FeatureGates
-	verbosity           int
-	showVersion         bool
-	ineffective         func() []string // the flags that were given and have no effect
+	schedulerNames        []string
+	defaultQueue          string
+	maxPlaceholderTimeout time.Duration
+	nodeSelector          []string
+	usePriorityClasses    bool
+	schedulePeriod        time.Duration
+	resourceSyncTimeout   time.Duration
+	schedulerConf         string
+	schedulerConfigMap    string
+	disableDefaultConf    bool
+	printConfig           bool
+	listenAddress         string
+	enableMetrics         bool
+	enablePprof           bool
+	healthzAddress        string
+	enableHealthz         bool
+	caFile                string
+	certFile, keyFile     string
+	election              process.Election
+	authenticateMetrics   bool
+	answersAddress        string
+	answersService        string
+	answersEndpoint       string
+	webAddress            string
+	featureGates          process.FeatureGates
+	verbosity             int
+	showVersion           bool
+	ineffective           func() []string // the flags that were given and have no effect
 }
 
 func newOptions() *options {
@@ -65,6 +67,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.schedulerNames, "scheduler-name", []string{schedulingv1beta1.DefaultSchedulerName},
 		"Place pods with this schedulerName; may be repeated.")
 	flags.StringVar(&o.defaultQueue, "default-queue", schedulingv1beta1.DefaultQueue, "Queue of jobs that name none.")
+	flags.DurationVar(&o.maxPlaceholderTimeout, "max-placeholder-timeout", yunikorn.DefaultGangTimeout,
+		"How long nodes are held at most for pods of YuniKorn's task groups that do not exist yet, whatever placeholderTimeoutInSeconds says.")
 	flags.StringSliceVar(&o.nodeSelector, "node-selector", nil,
 		"Place pods only on nodes with one of these labels, each as key:value. Empty uses all nodes.")
 	flags.BoolVar(&o.usePriorityClasses, "priority-class", true, "Let the PriorityClass of a PodGroup rank its job.")
@@ -128,6 +132,9 @@ func (o *options) validate() error {
 	}
 	if o.defaultQueue == "" {
 		invalid("default-queue", "", "must be set")
+	}
+	if o.maxPlaceholderTimeout <= 0 {
+		invalid("max-placeholder-timeout", o.maxPlaceholderTimeout, "must be above 0")
 	}
 	if o.schedulePeriod <= 0 {
 		invalid("schedule-period", o.schedulePeriod, "must be above 0")

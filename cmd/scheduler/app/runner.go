@@ -90,9 +90,9 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 		Logger: logger.WithName("outbox"),
 	})
 	r.scheduler = scheduler.New(scheduler.Options{
-		Cluster: cache.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue,
+		Cluster: cache.Options{SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue, LongestHold: o.maxPlaceholderTimeout,
 			OpensQueueGates: o.featureGates[process.QueueAdmissionGates]},
-		Observe: r.observe, Begin: begin,
+		Observe: r.observe, Begin: begin, BeginAnswer: func() (func() bool, func()) { return process.Spend(answerBudget) },
 	})
 	r.meter = load.New(clients.API(), r.inbox.Measure, logger.WithName("load"))
 	p.offer, p.show = r.offer, func(n decision.Notice) { r.outbox.Show(n) }
@@ -103,6 +103,9 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 // cycleBudget is how long a cycle may last until Workloads whose turn comes late in it are left to the next one. Events of the cluster are not
 // taken in meanwhile.
 const cycleBudget = time.Second
+
+// answerBudget is how much processor time of the loop the work for one answer may take.
+const answerBudget = 50 * time.Millisecond
 
 func begin() (isOver func() bool) {
 	begun := time.Now()

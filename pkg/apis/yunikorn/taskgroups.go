@@ -100,6 +100,10 @@ func ReadGangParameters(text string) (p GangParameters, problems []string) {
 					key, value, int(DefaultGangTimeout.Seconds())))
 			} else if seconds > 0 {
 				p.Timeout = time.Duration(seconds) * time.Second
+				if p.Timeout > DefaultGangTimeout {
+					problems = append(problems, fmt.Sprintf("%s is %d: the scheduler holds places for %d seconds at most, unless its flag --max-placeholder-timeout allows more",
+						key, seconds, int(DefaultGangTimeout.Seconds())))
+				}
 			}
 		case "gangSchedulingStyle":
 			p.IsHard = value == "Hard"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/apis/yunikorn"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache/called"
 	"hekla.sh/hekla/pkg/cluster/cache/held"
@@ -25,6 +26,9 @@ type Options struct {
 	// OpensQueueGates says that the scheduler removes the scheduling gate of queue admission. Pods with only this gate then
 	// count as pending, otherwise as gated.
 	OpensQueueGates bool
+
+	// LongestHold is how long nodes are held for pods that do not exist yet; yunikorn.DefaultGangTimeout if it is zero.
+	LongestHold time.Duration
 
 	// Overlook, unless nil, says that a cause wakes no job. Tests use it to show that they find a missing cause.
 	Overlook func(wake.Cause) bool
@@ -104,7 +108,7 @@ func New(options Options) *Cache {
 	options.DefaultQueue = cmp.Or(options.DefaultQueue, schedulingv1beta1.DefaultQueue)
 	c, w := model.New(options.Overlook)
 	b := &base{Cluster: c, writer: w, options: options, pods: pods.NewTable()}
-	return &Cache{base: b, nodes: newNodes(b), queues: queues{base: b}, owners: newOwners(b), ranks: newRanks(b), refusals: newRefusals(b), StandIns: standins.New(c, w),
+	return &Cache{base: b, nodes: newNodes(b), queues: queues{base: b}, owners: newOwners(b), ranks: newRanks(b), refusals: newRefusals(b), StandIns: standins.New(c, w, cmp.Or(options.LongestHold, yunikorn.DefaultGangTimeout)),
 		Workloads: held.New(c)}
 }
 

@@ -69,6 +69,7 @@ func (e Set) apply(k *Cache) {
 		k.budgetChanged(k.writer.SetBudget(object))
 	case *corev1.ResourceQuota:
 		k.ranks.setQuota(object)
+		k.StandIns.LookAll(object.Namespace)
 	case *topologyv1alpha1.HyperNode:
 		k.nodes.topology.Set(object)
 	case *corev1.Namespace:
@@ -115,6 +116,7 @@ func (e Delete) apply(k *Cache) {
 		k.budgetChanged(k.writer.DeleteBudget(object))
 	case *corev1.ResourceQuota:
 		k.ranks.dropQuota(object)
+		k.StandIns.LookAll(object.Namespace)
 	case *topologyv1alpha1.HyperNode:
 		if h := k.nodes.topology.Get(object.Name); h != nil && h.Object.UID == object.UID {
 			k.nodes.topology.Delete(object.Name)

@@ -26,11 +26,17 @@ type StandIns struct {
 	due      map[*cluster.Job]time.Time // when jobs that lack nodes or pods will have waited too long
 	changed  map[*cluster.Job]bool      // to settle
 	recorded map[*cluster.Job]decision.StandInRecord
+	longest  time.Duration // that nodes are held
+
+	byNamespace map[string]map[*cluster.Job]bool // jobs that expect pods
+	refused     map[*cluster.Job]bool            // of these, those whose pods the quotas of their namespaces do not allow
+	beyond      map[*cluster.Job]time.Time       // those that hold nodes for such pods, and since when; zero before that is known
 }
 
-// New returns the stand-ins of a model.
-func New(c *model.Cluster, writer *model.Writer) *StandIns {
-	return &StandIns{Cluster: c, writer: writer, due: map[*cluster.Job]time.Time{}, changed: map[*cluster.Job]bool{}, recorded: map[*cluster.Job]decision.StandInRecord{}}
+// New returns the stand-ins of a model, for which nodes are held for some time at the longest.
+func New(c *model.Cluster, writer *model.Writer, longest time.Duration) *StandIns {
+	return &StandIns{Cluster: c, writer: writer, longest: longest, byNamespace: map[string]map[*cluster.Job]bool{}, refused: map[*cluster.Job]bool{},
+		beyond: map[*cluster.Job]time.Time{}, due: map[*cluster.Job]time.Time{}, changed: map[*cluster.Job]bool{}, recorded: map[*cluster.Job]decision.StandInRecord{}}
 }
 
 // Read reads which pods a PodGroup expects. isNew says that it was not known before, so that its record counts.
@@ -45,14 +51,21 @@ func (k *StandIns) Read(j *cluster.Job, isNew bool) {
 	}
 	if j.Expected == nil {
 		record := decision.StandInsOf(j.Group)
+		if j.Group.Status.Phase == "" || j.Group.Status.Phase == schedulingv1beta1.PodGroupPending {
+			record.Since, record.Nodes = nil, nil // by a user: a gang that has had its nodes has another phase
+		}
 		j.Expected = &cluster.Expected{IsOver: record.IsOver}
 		if record.Since != nil {
 			j.Expected.Since = record.Since.Time
 		}
 		k.recorded[j] = record
+		if k.byNamespace[j.ID.Namespace] == nil {
+			k.byNamespace[j.ID.Namespace] = map[*cluster.Job]bool{}
+		}
+		k.byNamespace[j.ID.Namespace][j] = true
 	}
 	e := j.Expected
-	e.Podsets, e.Timeout, e.IsHard = podsets, parameters.Timeout, parameters.IsHard
+	e.Podsets, e.Timeout, e.IsHard = podsets, min(parameters.Timeout, k.longest), parameters.IsHard
 	k.Look(j)
 }
 
@@ -107,6 +120,11 @@ func (k *StandIns) Forget(j *cluster.Job) {
 	delete(k.due, j)
 	delete(k.changed, j)
 	delete(k.recorded, j)
+	delete(k.refused, j)
+	delete(k.beyond, j)
+	if delete(k.byNamespace[j.ID.Namespace], j); len(k.byNamespace[j.ID.Namespace]) == 0 {
+		delete(k.byNamespace, j.ID.Namespace)
+	}
 }
 
 // drop removes the stand-ins of a job for which a function says so.
@@ -131,6 +149,11 @@ func (k *StandIns) remove(t *cluster.Task) {
 	k.DropStandIn(t)
 	k.Keep()
 	k.NoteFreed(t.Job)
+	for other := range k.byNamespace[t.Job.ID.Namespace] {
+		if k.refused[other] {
+			k.Look(other)
+		}
+	}
 }
 
 // Renew has a stand-in that waits made anew, because its request is another one.
@@ -196,6 +219,7 @@ func (k *StandIns) settleJob(j *cluster.Job) {
 		k.complete(j, &c)
 	default:
 		k.restore(j)
+		k.judge(j)
 		// Pods of a gang that has had its nodes may end, and need not come again.
 		j.Lower(max(j.Valid()+j.Count(cluster.Gated), 1))
 	}
@@ -236,8 +260,15 @@ func (k *StandIns) asTheyAre(j *cluster.Job) {
 	}
 }
 
-// complete makes stand-ins for the pods of a gang that do not exist, and drops those that are not needed any more.
+// complete makes stand-ins for the pods of a gang that do not exist, and drops those that are not needed any more. If the quotas of the
+// namespace do not allow all of these pods, there are none.
 func (k *StandIns) complete(j *cluster.Job, c *census) {
+	if !k.isAllowed(j, func(of *cluster.Podset) int { return max(of.Count-c.have[of.Name], 0) }) {
+		k.refused[j] = true
+		k.drop(j, func(t *cluster.Task) bool { return t.Status != cluster.Pipelined })
+		return
+	}
+	delete(k.refused, j)
 	for i := range j.Expected.Podsets {
 		of := &j.Expected.Podsets[i]
 		var waiting []*cluster.Task
@@ -326,7 +357,13 @@ func (k *StandIns) until(j *cluster.Job) time.Time {
 // waited too long. A gang that was not tried yet has not waited.
 func (k *StandIns) Follow(now time.Time) {
 	k.writer.RequireNoTransaction("gangs are followed")
+	k.keepWithinQuota(now)
 	for j, due := range k.due {
+		if e := j.Expected; e.Since.After(now) {
+			e.Since = now.Truncate(time.Second) // a record by another clock, or by a user
+			due = k.until(j)
+			k.due[j] = due
+		}
 		switch e := j.Expected; {
 		case e.Since.IsZero() && j.Lacks() == 0 && j.Staying() > j.Count(cluster.Pipelined):
 			e.Since = now.Truncate(time.Second)
@@ -345,6 +382,11 @@ func (k *StandIns) Follow(now time.Time) {
 
 // NextDue returns when the next gang will have waited too long, zero if none will.
 func (k *StandIns) NextDue(now time.Time) (next time.Time) {
+	for _, since := range k.beyond {
+		if due := since.Add(patience); !since.IsZero() && (next.IsZero() || due.Before(next)) {
+			next = due
+		}
+	}
 	for _, due := range k.due {
 		if due.After(now) && (next.IsZero() || due.Before(next)) {
 			next = due

@@ -112,15 +112,15 @@ func (p *plugin) refusal(a *account, j *cluster.Job) *verdict.Verdict {
 		l := &a.lines[i]
 		if all := p.minimum(j, l.measure); all > l.hard {
 			// The job may have pods now, but could not get them again after losing them.
-			short = append(short, verdict.Shortage{Resource: l.resource, Need: all, Have: l.hard})
-			details = append(details, fmt.Sprintf("%s is %s in all", l.name, resources.Format(l.resource, l.hard)))
+			short = append(short, verdict.Shortage{Resource: l.Resource, Need: all, Have: l.hard})
+			details = append(details, fmt.Sprintf("%s is %s in all", l.name, resources.Format(l.Resource, l.hard)))
 			continue
 		}
 		need, have := p.lacks(j, l.measure), max(l.left-l.booked, 0)
 		if need <= have {
 			continue
 		}
-		short = append(short, verdict.Shortage{Resource: l.resource, Need: need, Have: have})
+		short = append(short, verdict.Shortage{Resource: l.Resource, Need: need, Have: have})
 		details = append(details, l.String())
 		if need <= l.left {
 			// The quota counts a new pod as used before the watch delivers the pod. Until then the pod counts twice.
@@ -137,9 +137,9 @@ func (p *plugin) refusal(a *account, j *cluster.Job) *verdict.Verdict {
 
 // String says "of requests.cpu 10, 8 used, 1 kept for admitted jobs".
 func (l *line) String() string {
-	text := fmt.Sprintf("of %s %s, %s used", l.name, resources.Format(l.resource, l.hard), resources.Format(l.resource, l.used))
+	text := fmt.Sprintf("of %s %s, %s used", l.name, resources.Format(l.Resource, l.hard), resources.Format(l.Resource, l.used))
 	if l.booked > 0 {
-		text += fmt.Sprintf(", %s kept for admitted jobs", resources.Format(l.resource, l.booked))
+		text += fmt.Sprintf(", %s kept for admitted jobs", resources.Format(l.Resource, l.booked))
 	}
 	return text
 }

@@ -1,0 +1,146 @@
+package standins
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/rations"
+)
+
+const (
+	// maxOfNamespace is how many stand-ins a namespace may have: each takes some hundred bytes.
+	maxOfNamespace = 100_000
+	// patience is how long held nodes are kept that the quotas do not allow: a quota shows a pod before or after the pod itself.
+	patience = 10 * time.Second
+)
+
+// LookAll has the jobs of a namespace that expect pods counted again, because its quotas have changed.
+func (k *StandIns) LookAll(namespace string) {
+	for j := range k.byNamespace[namespace] {
+		k.changed[j] = true
+	}
+}
+
+// isAllowed reports whether the quotas of a job's namespace have room for the pods that it still expects, beside what is used and
+// what stands in for pods of other jobs: what could not be created must not be held. missing returns how many of a podset are.
+func (k *StandIns) isAllowed(j *cluster.Job, missing func(of *cluster.Podset) int) bool {
+	own := 0
+	for i := range j.Expected.Podsets {
+		own += missing(&j.Expected.Podsets[i])
+	}
+	if own == 0 {
+		return true
+	}
+	others := 0
+	for other := range k.byNamespace[j.ID.Namespace] {
+		if other != j {
+			others += len(k.standInsOf(other))
+		}
+	}
+	if own+others > maxOfNamespace {
+		return false
+	}
+	return !slices.ContainsFunc(k.Quotas(j.ID.Namespace), func(quota *corev1.ResourceQuota) bool { return !k.hasRoom(quota, j, missing) })
+}
+
+// hasRoom is the same for one quota.
+func (k *StandIns) hasRoom(quota *corev1.ResourceQuota, j *cluster.Job, missing func(of *cluster.Podset) int) bool {
+	hard := rations.Hard(quota)
+	for _, name := range slices.Sorted(maps.Keys(hard)) {
+		m, isOfPods := rations.MeasureOf(name)
+		if !isOfPods {
+			continue
+		}
+		left := hard[name].DeepCopy()
+		left.Sub(quota.Status.Used[name])
+		room := k.amount(m, left)
+		if left.Sign() < 0 {
+			room = -1
+		}
+		for i := range j.Expected.Podsets {
+			of := &j.Expected.Podsets[i]
+			room -= k.counted(quota, m, of.Template, missing(of))
+		}
+		for other := range k.byNamespace[j.ID.Namespace] {
+			if other == j || room < 0 {
+				continue
+			}
+			for _, t := range k.standInsOf(other) {
+				room -= k.counted(quota, m, t.Pod, 1)
+			}
+		}
+		if room < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// counted is what a line of a quota counts of some pods of a form. Of a pod with a limit that is not known it is at least the request.
+func (k *StandIns) counted(quota *corev1.ResourceQuota, m rations.Measure, form *cluster.Pod, pods int) int64 {
+	requests := form.Spec.Containers[0].Resources.Requests
+	isBestEffort := requests.Cpu().IsZero() && requests.Memory().IsZero()
+	if pods == 0 || !rations.Selects(quota, form.Spec.PriorityClassName, isBestEffort) {
+		return 0
+	}
+	each := int64(1)
+	if m.Resource != corev1.ResourcePods {
+		each = k.amount(m, requests[m.Resource])
+	}
+	if each > math.MaxInt64/2/int64(pods) {
+		return math.MaxInt64 / 2
+	}
+	return each * int64(pods)
+}
+
+// amount is a quantity in the unit of its resource.
+func (k *StandIns) amount(m rations.Measure, quantity resource.Quantity) int64 {
+	return k.Resources.Vector(corev1.ResourceList{m.Resource: quantity}).At(k.Resources.Dim(m.Resource))
+}
+
+// standInsOf are the stand-ins of a job that wait or hold a node.
+func (k *StandIns) standInsOf(j *cluster.Job) []*cluster.Task {
+	var all []*cluster.Task
+	for _, t := range j.Internal.Tasks {
+		if t.IsStandIn {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// keepWithinQuota has a gang give up the nodes that it holds for pods which the quotas of its namespace have not allowed for a while.
+func (k *StandIns) keepWithinQuota(now time.Time) {
+	for _, j := range slices.SortedFunc(maps.Keys(k.beyond), func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) }) {
+		since := k.beyond[j]
+		switch {
+		case since.IsZero():
+			k.beyond[j] = now
+		case !now.Before(since.Add(patience)):
+			delete(k.beyond, j)
+			k.drop(j, func(t *cluster.Task) bool { return t.Status != cluster.Pipelined })
+			k.TouchJob(j)
+			k.Look(j)
+		}
+	}
+}
+
+// judge notes whether a gang that holds nodes may have the pods that it holds them for.
+func (k *StandIns) judge(j *cluster.Job) {
+	held := map[string]int{}
+	for _, t := range k.standInsOf(j) {
+		held[t.Role]++
+	}
+	switch _, isBeyond := k.beyond[j]; {
+	case len(held) == 0 || k.isAllowed(j, func(of *cluster.Podset) int { return held[of.Name] }):
+		delete(k.beyond, j)
+	case !isBeyond:
+		k.beyond[j] = time.Time{}
+	}
+}

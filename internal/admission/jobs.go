@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -16,6 +17,7 @@ import (
 	"hekla.sh/hekla/internal/admission/queuetree"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/batch/validation"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 // defaultJob writes down what the user left open, as the Job controller would read it, and refuses what the schema would, where that
@@ -95,14 +97,14 @@ func judgeJob(ctx context.Context, s *server, from client.Reader, asked change[*
 	if err != nil {
 		return ruling{}, err
 	}
-	if problem := takesJobs(queues, wanted.Spec.Queue, field.NewPath("spec", "queue")); problem != nil {
+	if problem := takesJobs(queues, wanted.Spec.Queue, wanted.Namespace, field.NewPath("spec", "queue")); problem != nil {
 		said.refuse(problem)
 	}
 	return said, nil
 }
 
 // takesJobs says why no Job can be submitted to a queue, nil if one can.
-func takesJobs(queues *queuetree.Tree, name string, path *field.Path) *field.Error {
+func takesJobs(queues *queuetree.Tree, name, namespace string, path *field.Path) *field.Error {
 	queue, is := queues.ByName[name]
 	switch children := queues.Below(name); {
 	case is && queuetree.IsRoot(queue):
@@ -111,11 +113,12 @@ func takesJobs(queues *queuetree.Tree, name string, path *field.Path) *field.Err
 		return field.Forbidden(path, fmt.Sprintf("can only submit job to leaf queue, queue `%s` has %d child queues: queue %s has queues below it, such as %s, "+
 			"and takes no jobs itself", name, len(children), name, children[0].Name))
 	}
-	return takesWork(queues, "job", name, path)
+	return takesWork(queues, "job", name, namespace, path)
 }
 
-// takesWork says why nothing new of a kind can be put into a queue, nil if it can.
-func takesWork(queues *queuetree.Tree, kind, name string, path *field.Path) *field.Error {
+// takesWork says why nothing new of a kind can be put into a queue from a namespace, nil if it can. Who may use a queue the policies of the
+// installer ask as well, but not for half a minute after the start of an API server.
+func takesWork(queues *queuetree.Tree, kind, name, namespace string, path *field.Path) *field.Error {
 	queue, is := queues.ByName[name]
 	switch {
 	case !is:
@@ -124,8 +127,24 @@ func takesWork(queues *queuetree.Tree, kind, name string, path *field.Path) *fie
 		return problem
 	case !queuetree.IsOpen(queue):
 		return field.Forbidden(path, fmt.Sprintf("can only submit %s to queue with state `Open`, queue `%s` status is `%s`: it takes no jobs", kind, name, queue.Status.State))
+	case !isOpenTo(queue, namespace):
+		return field.Forbidden(path, fmt.Sprintf("queue %s is for some namespaces only, and %s is not one of them; they are in its annotation %s",
+			name, namespace, scheduling.QueueNamespacesAnnotationKey))
 	}
 	return nil
+}
+
+// isOpenTo reports whether the jobs of a namespace may use a queue.
+func isOpenTo(queue *scheduling.Queue, namespace string) bool {
+	if queue.Labels[scheduling.QueueAccessLabelKey] != scheduling.QueueAccessRestricted {
+		return true
+	}
+	for name := range strings.SplitSeq(queue.Annotations[scheduling.QueueNamespacesAnnotationKey], ",") {
+		if strings.TrimSpace(name) == namespace {
+			return true
+		}
+	}
+	return false
 }
 
 // sortedKeys are the keys of a map in order, so that messages are the same each time.

@@ -26,6 +26,8 @@ func jobQueues(t testing.TB) *shelf {
 		"{metadata: {name: root}}", "{metadata: {name: default}, spec: {parent: root}, status: {state: Open}}",
 		"{metadata: {name: company}, status: {state: Open}}", "{metadata: {name: research}, spec: {parent: company}, status: {state: Open}}",
 		"{metadata: {name: young}}", "{metadata: {name: closing}, status: {state: Closing}}", "{metadata: {name: closed}, status: {state: Closed}}",
+		"{metadata: {name: theirs, labels: {scheduling.volcano.sh/queue-access: restricted}, annotations: {scheduling.volcano.sh/queue-namespaces: 'else, labs'}}, status: {state: Open}}",
+		"{metadata: {name: ours, labels: {scheduling.volcano.sh/queue-access: restricted}, annotations: {scheduling.volcano.sh/queue-namespaces: 'else, lab'}}, status: {state: Open}}",
 	)}
 }
 
@@ -73,6 +75,8 @@ func TestANewJobIsRefusedWithFieldAndValue(t *testing.T) {
 		{"a queue that is not there", sim("queue: nowhere,", "", ""), `spec.queue: Not found: "nowhere"`},
 		{"a closed queue", sim("queue: closed,", "", ""), "spec.queue: Forbidden: can only submit job to queue with state `Open`, queue `closed` status is `Closed`: it takes no jobs"},
 		{"a queue that is closing", sim("queue: closing,", "", ""), "spec.queue: Forbidden: can only submit job to queue with state `Open`, queue `closing` status is `Closing`: it takes no jobs"},
+		{"a queue for other namespaces", sim("queue: theirs,", "", ""), "spec.queue: Forbidden: queue theirs is for some namespaces only, and lab is not one of them; they are in its annotation scheduling.volcano.sh/queue-namespaces"},
+		{"a queue for this namespace", sim("queue: ours,", "", ""), ""},
 		{"a queue that nobody has seen yet", sim("queue: young,", "", ""), ""},
 		{"the queue root", sim("queue: root,", "", ""), "spec.queue: Forbidden: can not submit job to root queue: queue root is above all others and takes no jobs itself"},
 		{"a queue with queues below it", sim("queue: company,", "", ""), "spec.queue: Forbidden: can only submit job to leaf queue, queue `company` has 1 child queues: queue company has queues below it, such as research, and takes no jobs itself"},

@@ -44,7 +44,7 @@ func judgePodGroup(ctx context.Context, _ *server, from client.Reader, asked cha
 	if err != nil {
 		return ruling{}, err
 	}
-	if problem := takesWork(queues, "PodGroup", cmp.Or(spec.Queue, scheduling.DefaultQueue), path.Child("queue")); problem != nil {
+	if problem := takesWork(queues, "PodGroup", cmp.Or(spec.Queue, scheduling.DefaultQueue), asked.after.Namespace, path.Child("queue")); problem != nil {
 		said.refuse(problem)
 	}
 	return said, nil

@@ -38,7 +38,8 @@
 //	""                      namespaces                          get list watch
 //	""                      nodes                               list watch
 //	""                      persistentvolumeclaims              get create
-//	""                      configmaps secrets services         get create patch delete
+//	""                      configmaps services                 get create patch delete
+//	""                      secrets                             get create patch delete
 //	networking.k8s.io       networkpolicies                     get create patch delete
 //	""                      events                              create patch
 //	batch.volcano.sh        jobs                                get list watch create delete

@@ -54,7 +54,8 @@ func unnamed(rule rbacv1.PolicyRule) []string {
 func TestNoRoleGivesMoreThanItsHolderNeeds(t *testing.T) {
 	for _, role := range read(t).clusterRoles {
 		for i, rule := range role.Rules {
-			if role.Name == "volcano-controllers" && (isForJobPlugins(rule) || isForCommands(rule)) || role.Name == admissionServer && isForItsOwn(rule) {
+			if role.Name == "volcano-controllers" && (isForJobPlugins(rule, "configmaps", "services") || isForCommands(rule)) ||
+				role.Name == forSSH && isForJobPlugins(rule, "secrets") || role.Name == admissionServer && isForItsOwn(rule) {
 				continue
 			}
 			for _, problem := range tooMuch(rule) {
@@ -83,10 +84,13 @@ func TestNoRoleGivesMoreThanItsHolderNeeds(t *testing.T) {
 	}
 }
 
-// isForJobPlugins reports whether a rule is the one for the objects of job plugins, such as SSH keys and the list of hosts.
+// forSSH is the role for the Secrets of the job plugin ssh, which can be left out.
+const forSSH = "volcano-controllers-ssh"
+
+// isForJobPlugins reports whether a rule is the one for these objects of job plugins, such as SSH keys and the list of hosts.
 // The controllers know their names. The rule allows no list and no watch, so it does not show which Secrets exist.
-func isForJobPlugins(rule rbacv1.PolicyRule) bool {
-	return slices.Equal(rule.Resources, []string{"configmaps", "secrets", "services"}) && len(rule.APIGroups) == 1 &&
+func isForJobPlugins(rule rbacv1.PolicyRule, resources ...string) bool {
+	return slices.Equal(rule.Resources, resources) && len(rule.APIGroups) == 1 &&
 		!slices.ContainsFunc(rule.Verbs, func(verb string) bool {
 			return !slices.Contains([]string{"get", "create", "patch", "delete"}, verb)
 		})
@@ -159,8 +163,8 @@ func TestBindingsStayWithinTheInstaller(t *testing.T) {
 	for _, b := range in.roleBindings {
 		check("RoleBinding "+b.Name, b.RoleRef, b.Subjects)
 	}
-	if len(in.clusterRoleBindings) != 4 || len(in.roleBindings) != 5 {
-		t.Errorf("%d ClusterRoleBindings and %d RoleBindings, want one per program, and one and two for answers", len(in.clusterRoleBindings), len(in.roleBindings))
+	if len(in.clusterRoleBindings) != 5 || len(in.roleBindings) != 5 {
+		t.Errorf("%d ClusterRoleBindings and %d RoleBindings, want one per program, one for ssh, and one and two for answers", len(in.clusterRoleBindings), len(in.roleBindings))
 	}
 }
 
@@ -177,6 +181,35 @@ func TestOnlyTheFeatureGateBringsTheRightToPatchPods(t *testing.T) {
 	}
 }
 
+func TestTheRightToSecretsIsBoundWhereItIsWantedOnly(t *testing.T) {
+	for values, want := range map[string]string{
+		"":                            "everywhere",
+		"sshPlugin: {enabled: false}": "",
+		"sshPlugin: {namespaces: [team-a, team-b]}": "team-a team-b",
+	} {
+		in := sortByKind(t, render(t, values))
+		var where []string
+		for _, b := range in.clusterRoleBindings {
+			if b.RoleRef.Name == forSSH {
+				where = append(where, "everywhere")
+			}
+		}
+		for _, b := range in.roleBindings {
+			if b.RoleRef.Name == forSSH {
+				where = append(where, b.Namespace)
+			}
+		}
+		if got := strings.Join(where, " "); got != want {
+			t.Errorf("with %q the right to Secrets is bound in %q, want %q", values, got, want)
+		}
+		for _, role := range in.clusterRoles {
+			if (role.Name != forSSH || want == "") && slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "secrets") }) {
+				t.Errorf("with %q ClusterRole %s gives Secrets", values, role.Name)
+			}
+		}
+	}
+}
+
 // The packages that need the rights write them down, with the reasons. What is shipped is exactly that.
 func TestRolesAreWhatThePackagesSayTheyNeed(t *testing.T) {
 	in := read(t)
@@ -189,7 +222,7 @@ func TestRolesAreWhatThePackagesSayTheyNeed(t *testing.T) {
 		wanted := documented(t, file)
 		var shipped []string
 		for _, role := range in.clusterRoles {
-			if role.Name == name {
+			if role.Name == name || role.Name == forSSH && name == "volcano-controllers" {
 				shipped = append(shipped, grants("cluster", role.Rules)...)
 			}
 		}

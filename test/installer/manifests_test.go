@@ -316,3 +316,22 @@ func TestEveryPolicyIsBoundAndHoldsUpOurKindsAlone(t *testing.T) {
 		}
 	}
 }
+
+// An API server that has just started finds the kinds of definitions half a minute late. A policy with parameters of such a kind must not refuse
+// meanwhile what it does not guard, which a policy that fails closed would.
+func TestNoPolicyRefusesForParametersThatAreNotKnownYet(t *testing.T) {
+	found := false
+	for _, policy := range read(t).policies {
+		kind := policy.Spec.ParamKind
+		if kind == nil || !strings.Contains(strings.Split(kind.APIVersion, "/")[0], ".") {
+			continue // it has none, or one that every API server knows from its start
+		}
+		found = true
+		if fails := policy.Spec.FailurePolicy; fails == nil || *fails != admissionregistrationv1.Ignore {
+			t.Errorf("%s refuses all requests while an API server does not know %s", policy.Name, kind.Kind)
+		}
+	}
+	if !found {
+		t.Error("no policy has parameters of a kind of a definition")
+	}
+}

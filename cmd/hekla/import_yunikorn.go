@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla/internal/importer/yunikorn"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -129,7 +128,7 @@ func readManifests(text []byte, parent string, options *yunikorn.Options) (other
 			}
 		}
 		object := &unstructured.Unstructured{}
-		switch err := yaml.Unmarshal(document, &object.Object); {
+		switch err := bounds.UnmarshalYAML(document, &object.Object); {
 		case err != nil:
 			problems = append(problems, fmt.Errorf("document %d: %w", number, err))
 		case len(object.Object) == 0: // an empty document
@@ -181,7 +180,7 @@ func takeManifest(object *unstructured.Unstructured, parent string, options *yun
 func convert(object *unstructured.Unstructured, into any) error {
 	text, err := object.MarshalJSON()
 	if err == nil {
-		err = json.Unmarshal(text, into)
+		err = bounds.UnmarshalJSON(text, into)
 	}
 	return err
 }

@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -79,7 +79,7 @@ func readGroups(file string) ([]resourceGroup, []byte, error) {
 
 func parseGroups(content []byte) ([]resourceGroup, error) {
 	var parsed configuration
-	if err := yaml.UnmarshalStrict(content, &parsed); err != nil {
+	if err := bounds.UnmarshalStrictYAML(content, &parsed); err != nil {
 		return nil, err
 	}
 	for i := range parsed.ResourceGroups {
@@ -94,7 +94,7 @@ func parseGroups(content []byte) ([]resourceGroup, error) {
 func (g *resourceGroup) read() error {
 	if g.Affinity != "" {
 		g.affinity = &corev1.Affinity{}
-		if err := yaml.UnmarshalStrict([]byte(g.Affinity), g.affinity); err != nil {
+		if err := bounds.UnmarshalStrictYAML([]byte(g.Affinity), g.affinity); err != nil {
 			return fmt.Errorf("affinity: %w", err)
 		}
 	}
@@ -114,7 +114,7 @@ func (g *resourceGroup) read() error {
 	}
 	for _, text := range g.Object.Value {
 		var pairs map[string]string
-		if err := yaml.UnmarshalStrict([]byte(text), &pairs); err != nil || len(pairs) == 0 {
+		if err := bounds.UnmarshalStrictYAML([]byte(text), &pairs); err != nil || len(pairs) == 0 {
 			return fmt.Errorf("object.value: %q is no annotation; write it as %q", text, "key: value")
 		}
 		for key, value := range pairs {

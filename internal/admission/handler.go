@@ -151,7 +151,7 @@ func comparePaths(a, b string) int {
 // withSpec adds the spec to an object that has none before something is put into it.
 func withSpec(raw []byte, operations []jsonpatch.Operation) []jsonpatch.Operation {
 	var parts map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &parts); err == nil && len(parts["spec"]) == 0 &&
+	if err := bounds.UnmarshalJSON(raw, &parts); err == nil && len(parts["spec"]) == 0 &&
 		slices.ContainsFunc(operations, func(o jsonpatch.Operation) bool { return strings.HasPrefix(o.Path, "/spec/") }) {
 		return slices.Insert(operations, 0, jsonpatch.NewOperation("add", "/spec", map[string]any{}))
 	}

@@ -14,6 +14,7 @@ import (
 	"hekla.sh/hekla"
 	"hekla.sh/hekla/internal/localcluster"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -132,7 +133,7 @@ func asItIs(*unstructured.Unstructured) error { return nil }
 func oneTooMany(nodes []node) func(*unstructured.Unstructured) error {
 	return func(object *unstructured.Unstructured) error {
 		var job batchv1alpha1.Job
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &job); err != nil {
+		if err := bounds.FromUnstructured(object.Object, &job); err != nil {
 			return err
 		}
 		size := int32(len(nodes) + 1)

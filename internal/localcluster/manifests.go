@@ -26,6 +26,8 @@ import (
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
+
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 const (
@@ -79,7 +81,7 @@ func parseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("document %d: %w", number, err)
 		}
 		object := new(unstructured.Unstructured)
-		if err := yaml.Unmarshal(document, &object.Object); err != nil {
+		if err := bounds.UnmarshalYAML(document, &object.Object); err != nil {
 			return nil, fmt.Errorf("document %d: %w", number, err)
 		}
 		if len(object.Object) == 0 {

@@ -12,6 +12,7 @@ import (
 
 	"hekla.sh/hekla/internal/localcluster/binaries"
 	"hekla.sh/hekla/internal/localcluster/cache"
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // state is what a cluster's folder says about it: enough to use it, extend it and stop all of it from another process.
@@ -37,7 +38,7 @@ func readState(dir string) (*state, error) {
 		return nil, err
 	}
 	result := new(state)
-	if err := json.Unmarshal(content, result); err != nil {
+	if err := bounds.UnmarshalJSON(content, result); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", statePath(dir), err)
 	}
 	return result, nil

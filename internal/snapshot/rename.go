@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // kept are names with a meaning of their own.
@@ -58,7 +60,7 @@ func Rename(from io.Reader, to io.Writer) (err error) {
 // configuration replaces names in arguments of plugins and actions. Names of plugins are not names in this sense.
 func (r *renamer) configuration(text string) (string, error) {
 	var all map[string]any
-	if err := yaml.Unmarshal([]byte(text), &all); err != nil {
+	if err := bounds.UnmarshalYAML([]byte(text), &all); err != nil {
 		return "", fmt.Errorf("configuration: %w", err)
 	}
 	r.arguments(all)

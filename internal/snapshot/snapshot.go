@@ -11,6 +11,8 @@ import (
 	"iter"
 	"time"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -21,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	jsonserializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/pkg/apis"
@@ -188,10 +191,15 @@ func Read(from io.Reader) (s *Snapshot, leftOut []string, err error) {
 		return nil, nil, errors.New("this snapshot lacks schedulerNames or configuration")
 	}
 	s = &Snapshot{Header: read.Header}
-	decode := serializer.NewCodecFactory(NewScheme()).UniversalDeserializer().Decode
+	kinds := NewScheme()
+	objects := serializer.NewCodecFactory(kinds).UniversalDeserializer()
 	seen := map[string]bool{}
 	for i, text := range read.Objects {
-		o, kind, err := decode(text, nil, nil)
+		var o runtime.Object
+		kind, err := jsonserializer.DefaultMetaFactory.Interpret(text)
+		if err == nil {
+			o, err = bounds.DecodeObject(text, *kind, kinds, objects)
+		}
 		if runtime.IsNotRegisteredError(err) && kind != nil {
 			if name := kind.Kind + " of " + kind.GroupVersion().String(); !seen[name] {
 				seen[name] = true

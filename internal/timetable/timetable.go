@@ -23,6 +23,10 @@ type Timetable struct {
 // Parse reads a schedule and the time zone it is meant in. Without a time zone it is meant in that of the process.
 func Parse(schedule string, zone *string) (Timetable, error) {
 	schedule = strings.TrimSpace(schedule)
+	// The library panics on a schedule that is a time zone only, and reads one as part of the schedule.
+	if strings.HasPrefix(schedule, "TZ=") || strings.HasPrefix(schedule, "CRON_TZ=") {
+		return Timetable{}, errors.New("a schedule names no time zone")
+	}
 	text := schedule
 	if zone != nil {
 		text = "TZ=" + *zone + " " + schedule

@@ -117,3 +117,14 @@ func TestRunsAreNoCloserTogetherThanTheBound(t *testing.T) {
 		}
 	}
 }
+
+func TestAScheduleNamesNoTimeZone(t *testing.T) {
+	zone := "UTC"
+	for _, schedule := range []string{"TZ=UTC", "TZ=", "CRON_TZ=UTC", " TZ=UTC @daily", "TZ=UTC 0 3 * * *"} {
+		for _, of := range []*string{nil, &zone} {
+			if _, err := Parse(schedule, of); err == nil {
+				t.Errorf("%q was parsed", schedule)
+			}
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 )
 
@@ -64,7 +65,7 @@ func (s *selectors) read(m *topologyv1alpha1.MemberSpec, path *field.Path) *fiel
 	case selector.ExactMatch != nil:
 		s.names[selector.ExactMatch.Name] = true
 	case selector.RegexMatch != nil:
-		pattern, err := regexp.Compile(selector.RegexMatch.Pattern)
+		pattern, err := bounds.ParsePattern(selector.RegexMatch.Pattern)
 		if err != nil {
 			return field.Invalid(by.Child("regexMatch", "pattern"), selector.RegexMatch.Pattern, "member regexMatch pattern is invalid: "+err.Error())
 		}

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,6 +21,7 @@ import (
 	"hekla.sh/hekla/internal/explain/forecast"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -124,7 +124,7 @@ func ParseGang(text string) (survey.Gang, error) {
 		if !ok || name == "" {
 			return wrong(strconv.Quote(pair) + " is no request")
 		}
-		quantity, err := resource.ParseQuantity(value)
+		quantity, err := bounds.ParseQuantity(value)
 		if err != nil || quantity.Sign() < 0 {
 			return wrong(strconv.Quote(value) + " is no quantity")
 		}

@@ -33,6 +33,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"hekla.sh/hekla/internal/keypair"
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 const (
@@ -247,7 +248,7 @@ func (p *Publication) path() string { return "/apis/apiregistration.k8s.io/v1/ap
 func (p *Publication) readAuthority(ctx context.Context) (now apiService, err error) {
 	body, err := p.client.Discovery().RESTClient().Get().AbsPath(p.path()).SetHeader("Accept", "application/json").DoRaw(ctx)
 	if err == nil {
-		err = json.Unmarshal(body, &now)
+		err = bounds.UnmarshalJSON(body, &now)
 	}
 	return now, err
 }

@@ -16,6 +16,7 @@ import (
 
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/cli/session"
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // NewCommands returns the verbs.
@@ -97,7 +98,7 @@ func (a *asker) ask(ctx context.Context, path string, body, into any) ([]byte, e
 	}
 	text, err := request.RequestURI(path).SetHeader("Accept", "application/json").DoRaw(ctx)
 	if err == nil {
-		return text, json.Unmarshal(text, into)
+		return text, bounds.UnmarshalJSON(text, into)
 	}
 	return nil, a.explain(text, err)
 }
@@ -136,7 +137,7 @@ func message(text []byte, err error) string {
 	var status struct {
 		Message string `json:"message"`
 	}
-	if json.Unmarshal(text, &status) == nil && status.Message != "" {
+	if bounds.UnmarshalJSON(text, &status) == nil && status.Message != "" {
 		return status.Message
 	}
 	return session.Message(err)
@@ -157,7 +158,7 @@ func (a *asker) print(answer []byte, text func(w io.Writer)) error {
 	switch a.format {
 	case "json":
 		var indented any
-		if err := json.Unmarshal(answer, &indented); err != nil {
+		if err := bounds.UnmarshalJSON(answer, &indented); err != nil {
 			return err
 		}
 		encoder := json.NewEncoder(a.session.Out)

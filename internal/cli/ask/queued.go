@@ -57,7 +57,7 @@ func typed(o *unstructured.Unstructured) (client.Object, error) {
 		err = bounds.CheckFields(text, read)
 	}
 	if err == nil { // what decodes itself was only looked into
-		err = json.Unmarshal(text, read)
+		err = bounds.UnmarshalJSON(text, read)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)

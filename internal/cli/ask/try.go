@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,6 +21,7 @@ import (
 	"hekla.sh/hekla/internal/snapshot"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -110,7 +110,7 @@ func (a *asker) tryJobs(ctx context.Context, f *replayFlags, file string, object
 			continue
 		}
 		job := &batch.Job{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, job); err != nil {
+		if err := bounds.FromUnstructured(o.Object, job); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		if err := try(ctx, a, job); err != nil {

@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
+
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // CreateAll creates objects. What one of them lacks does not stop the others.
@@ -62,12 +62,12 @@ func (s *Session) ReadObjects(path string, kinds ...schema.GroupVersionKind) ([]
 
 // readObject reads one document, nil if it holds nothing.
 func (s *Session) readObject(document []byte, kinds []schema.GroupVersionKind) (*unstructured.Unstructured, error) {
-	text, err := yaml.YAMLToJSONStrict(document)
+	text, err := bounds.YAMLToJSON(document)
 	if err != nil {
 		return nil, err
 	}
 	var fields map[string]any
-	if err := json.Unmarshal(text, &fields); err != nil {
+	if err := bounds.UnmarshalKubernetesJSON(text, &fields); err != nil {
 		return nil, fmt.Errorf("this is no object: %w", err)
 	}
 	if len(fields) == 0 {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/lru"
-	kjson "sigs.k8s.io/json"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/bounds"
@@ -158,10 +156,7 @@ func checkedPatch(raw []byte) (map[string]any, error) {
 
 // decode reads JSON from a user. A field that the type does not know is an error.
 func decode(content []byte, into any) error {
-	if err := bounds.CheckJSON(content, reflect.TypeOf(into)); err != nil {
-		return err
-	}
-	unknown, err := kjson.UnmarshalStrict(content, into)
+	unknown, err := bounds.UnmarshalStrictJSON(content, into)
 	return errors.Join(append([]error{err}, unknown...)...)
 }
 
@@ -258,7 +253,7 @@ func toMap(spec *batch.JobSpec) (map[string]any, error) {
 		return nil, err
 	}
 	result := map[string]any{}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(content, &result); err != nil {
+	if err := bounds.UnmarshalKubernetesJSON(content, &result); err != nil {
 		return nil, err
 	}
 	dropNulls(result)

@@ -18,6 +18,7 @@ import (
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/controllers/metrics"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -196,7 +197,7 @@ func (r *Reconciler) writeInto(ctx context.Context, queue, stored *scheduling.Qu
 		return err
 	}
 	var body map[string]any
-	if err := json.Unmarshal(data, &body); err != nil {
+	if err := bounds.UnmarshalJSON(data, &body); err != nil {
 		return err
 	}
 	metadata, _ := body["metadata"].(map[string]any)

@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"hekla.sh/hekla/internal/importer/source"
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // keys are those of a Configuration.
@@ -291,7 +292,7 @@ func plain(node *yaml.Node) (any, error) {
 		return nil, err
 	}
 	var read any
-	return read, json.Unmarshal(text, &read)
+	return read, bounds.UnmarshalJSON(text, &read)
 }
 
 func (i *importer) featureGates(v source.Value) {

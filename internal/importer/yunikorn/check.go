@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/internal/importer/source"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 )
 
@@ -33,7 +34,7 @@ func (c checker) check(p *partition) {
 		c.Refuse(p.nodeOrder.policy, "is %q, allowed is fair or binpacking", source.Shorten(p.nodeOrder.policy.Text))
 	}
 	for _, e := range p.nodeOrder.weights {
-		if weight, err := strconv.ParseFloat(e.Text, 64); err != nil || !(weight >= 0 && weight <= maxWeight) {
+		if weight, err := bounds.ParseNumber(e.Text); err != nil || !(weight >= 0 && weight <= maxWeight) {
 			c.Refuse(e.Field, "is %q, allowed is a number from 0 to %d", source.Shorten(e.Text), maxWeight)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/internal/importer/source"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/apis/yunikorn"
 )
@@ -90,7 +91,7 @@ func (i *importer) quantities(namespace *corev1.Namespace, key string) []source.
 	}
 	at := namespaceField(namespace, key, text)
 	var values map[string]any
-	if err := json.Unmarshal([]byte(text), &values); err != nil || values == nil {
+	if err := bounds.UnmarshalJSON([]byte(text), &values); err != nil || values == nil {
 		i.Refuse(at, "is %q, allowed is a JSON object of quantities, such as {\"cpu\": \"64\", \"memory\": \"100G\"}", source.Shorten(text))
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/internal/importer/source"
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // Where the scheduler reads its configuration.
@@ -119,7 +120,7 @@ func (i *importer) weights(entries []source.Entry) map[string]int64 {
 }
 
 func weightOf(e source.Entry) float64 {
-	weight, err := strconv.ParseFloat(e.Text, 64)
+	weight, err := bounds.ParseNumber(e.Text)
 	if err != nil {
 		return 0 // it is a problem by now
 	}

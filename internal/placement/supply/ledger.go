@@ -2,7 +2,6 @@ package supply
 
 import (
 	"context"
-	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -11,6 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedresourcev1 "k8s.io/client-go/kubernetes/typed/resource/v1"
+
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // Ledger is a client that records writes of volumes, claims and the status of a pod, and answers as if they were written.
@@ -32,7 +33,7 @@ func (l *Ledger) Take() (volumes []*corev1.PersistentVolume, claims []*corev1.Pe
 // TakeRequests returns which request of a created claim is for which container, as written since the last call.
 func (l *Ledger) TakeRequests() ([]corev1.ContainerExtendedResourceRequest, error) {
 	var pod corev1.Pod
-	err := json.Unmarshal(l.patch, &pod)
+	err := bounds.UnmarshalJSON(l.patch, &pod)
 	l.patch = nil
 	if err != nil || pod.Status.ExtendedResourceClaimStatus == nil {
 		return nil, err

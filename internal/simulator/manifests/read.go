@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -20,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla/internal/snapshot"
 	"hekla.sh/hekla/pkg/apis/bounds"
@@ -42,7 +40,7 @@ func ReadConfiguration(path string) ([]byte, error) {
 	}
 	holder := &corev1.ConfigMap{}
 	// What is no YAML is left to the reader of configurations, which says where.
-	if yaml.Unmarshal(text, holder) != nil || holder.Kind != "ConfigMap" {
+	if bounds.UnmarshalYAML(text, holder) != nil || holder.Kind != "ConfigMap" {
 		return text, nil
 	}
 	if holder.Data[ConfigurationKey] == "" {
@@ -143,7 +141,7 @@ func (r *reader) readDocuments(name string, from io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", place, err)
 		}
-		text, err := yaml.YAMLToJSONStrict(document)
+		text, err := bounds.YAMLToJSON(document)
 		if err != nil {
 			return fmt.Errorf("%s: %w", place, err)
 		}
@@ -170,7 +168,7 @@ type header struct {
 
 func (r *reader) readObject(place string, text []byte) error {
 	var h header
-	if err := json.Unmarshal(text, &h); err != nil {
+	if err := bounds.UnmarshalJSON(text, &h); err != nil {
 		return fmt.Errorf("%s: this is no Kubernetes object: %w", place, err)
 	}
 	if h.Kind == "" || h.APIVersion == "" {
@@ -201,16 +199,12 @@ func (r *reader) decode(text []byte, kind schema.GroupVersionKind) (runtime.Obje
 	if err != nil {
 		return nil, err
 	}
-	if err := bounds.CheckJSON(text, reflect.TypeOf(empty)); err != nil {
-		return nil, err
-	}
 	if _, decodesItself := empty.(bounds.Strict); decodesItself {
 		if err := bounds.CheckFields(text, empty); err != nil {
 			return nil, err
 		}
 	}
-	decoded, _, err := r.decoder.Decode(text, nil, nil)
-	return decoded, err
+	return bounds.DecodeObject(text, kind, r.scheme, r.decoder)
 }
 
 func (r *reader) add(place string, decoded runtime.Object) error {

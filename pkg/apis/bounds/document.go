@@ -20,16 +20,18 @@ const (
 )
 
 // CheckJSON says which quantities of a document are out of bounds, with field and value, when it is decoded into what the
-// type describes. Decoding a document for which it says nothing costs no more than its length.
+// type describes, and whether it would take more than [MaxMemory]. Decoding a document for which it says nothing costs no more
+// than its length, and no more memory than that.
 func CheckJSON(document []byte, into reflect.Type) error {
-	if !isSuspect(document) {
+	isSuspect, parts := scan(document)
+	if !isSuspect && !mayGrow(parts, into) {
 		return nil
 	}
 	// The depth of a document is bounded by this, and so that of the recursion below.
 	if !json.Valid(document) {
 		return errors.New("this is not JSON")
 	}
-	c := &checker{decoder: json.NewDecoder(bytes.NewReader(document))}
+	c := &checker{decoder: json.NewDecoder(bytes.NewReader(document)), memory: len(document)}
 	c.decoder.UseNumber()
 	if err := c.value(into, ""); err != nil {
 		return err
@@ -37,24 +39,17 @@ func CheckJSON(document []byte, into reflect.Type) error {
 	return errors.Join(c.problems...)
 }
 
-// UnmarshalJSON decodes a document from any user, after checking that its quantities are within bounds.
-func UnmarshalJSON(document []byte, into any) error {
-	if err := CheckJSON(document, reflect.TypeOf(into)); err != nil {
-		return err
-	}
-	return json.Unmarshal(document, into)
-}
-
-// isSuspect reports whether any text or number of a document would be out of bounds if it were a quantity. Nearly none is, and
-// to find that out takes a fraction of the time that decoding takes.
-func isSuspect(document []byte) bool {
+// scan reports whether any text or number of a document would be out of bounds if it were a quantity, and counts its parts: no
+// fewer than it has lists, objects and elements of these. Nearly no document is suspect, and to find that out takes a fraction of
+// the time that decoding takes.
+func scan(document []byte) (isSuspect bool, parts int) {
 	for at := 0; at < len(document); at++ {
 		switch b := document[at]; {
 		case b == '"':
 			end := endOfText(document, at+1)
 			// A quantity reads its text as it is written, escapes and all, but for spaces around it.
 			if exceeds(bytes.TrimSpace(document[at+1 : end])) {
-				return true
+				isSuspect = true
 			}
 			at = end
 		case isDigit(b) || b == '-':
@@ -63,12 +58,14 @@ func isSuspect(document []byte) bool {
 				end++
 			}
 			if exceeds(document[at:end]) {
-				return true
+				isSuspect = true
 			}
 			at = end - 1
+		case b == ',' || b == '{' || b == '[':
+			parts++
 		}
 	}
-	return false
+	return isSuspect, parts
 }
 
 // endOfText is where the text ends that begins at a place: at its quotation mark, or with the document.
@@ -87,22 +84,29 @@ func endOfText(document []byte, at int) int {
 type checker struct {
 	decoder  *json.Decoder
 	problems []error
+	memory   int // bytes that the document takes when it is decoded, so far
 }
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// value goes over the next value. A nil type is one that holds no quantities.
+// value goes over the next value. A nil type is one of which nothing is kept.
 func (c *checker) value(into reflect.Type, path string) error {
-	for into != nil && into.Kind() == reflect.Pointer {
-		into = into.Elem()
-	}
 	token, err := c.decoder.Token()
 	if err != nil {
 		return err
 	}
+	for into != nil && into.Kind() == reflect.Pointer {
+		into = into.Elem()
+		if token != nil {
+			c.memory += allocated(into.Size())
+		}
+	}
 	switch token := token.(type) {
 	case json.Delim:
 		for index := 0; c.decoder.More(); index++ {
+			if c.memory += perElement(token, index, into); c.memory > MaxMemory {
+				return errTooLarge
+			}
 			if err := c.element(token, index, into, path); err != nil {
 				return err
 			}
@@ -119,9 +123,11 @@ func (c *checker) value(into reflect.Type, path string) error {
 // element goes over an element of a list, or over a key of an object and its value.
 func (c *checker) element(in json.Delim, index int, into reflect.Type, path string) error {
 	if in == '[' {
-		if into != nil && into.Kind() == reflect.Slice {
+		switch {
+		case into == nil || into.Kind() == reflect.Interface:
+		case into.Kind() == reflect.Slice || into.Kind() == reflect.Array:
 			into = into.Elem()
-		} else {
+		default:
 			into = nil
 		}
 		return c.value(into, fmt.Sprintf("%s[%d]", path, index))
@@ -151,6 +157,8 @@ func typeOf(into reflect.Type, key string) reflect.Type {
 	switch {
 	case into == nil:
 		return nil
+	case into.Kind() == reflect.Interface:
+		return into
 	case into.Kind() == reflect.Map:
 		return into.Elem()
 	case into.Kind() != reflect.Struct:

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	flow "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topology "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
@@ -63,7 +64,7 @@ func Dropped(api discovery.DiscoveryInterface) (map[schema.GroupVersionResource]
 				Schemas map[string]served `json:"schemas"`
 			} `json:"components"`
 		}
-		if err := json.Unmarshal(raw, &document); err != nil {
+		if err := bounds.UnmarshalJSON(raw, &document); err != nil {
 			return nil, fmt.Errorf("reading the schemas of %s: %w", resource.GroupVersion(), err)
 		}
 		for _, published := range document.Components.Schemas {
@@ -90,7 +91,7 @@ func missing(typ reflect.Type, in served, path string) []string {
 		return missing(typ.Elem(), *in.Items, path+"[]")
 	case typ.Kind() == reflect.Map && len(in.Additional) > 0:
 		var values served
-		if json.Unmarshal(in.Additional, &values) != nil {
+		if bounds.UnmarshalJSON(in.Additional, &values) != nil {
 			return nil // any value will do
 		}
 		return missing(typ.Elem(), values, path+"[]")

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/conf"
 )
@@ -46,7 +46,7 @@ func Admits(configuration []byte) (arguments json.RawMessage, admits bool, err e
 			} `json:"plugins"`
 		} `json:"tiers"`
 	}
-	if err := yaml.Unmarshal(configuration, &d); err != nil {
+	if err := bounds.UnmarshalYAML(configuration, &d); err != nil {
 		return nil, false, fmt.Errorf("reading the scheduler's configuration: %w", err)
 	}
 	if !slices.ContainsFunc(strings.Split(d.Actions, ","), func(name string) bool { return strings.TrimSpace(name) == action }) {

@@ -1,9 +1,10 @@
 package cache
 
 import (
-	"strconv"
+	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/internal/topology"
+	"hekla.sh/hekla/pkg/apis/bounds"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/internal/same"
@@ -12,7 +13,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/resources"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // nodes applies events about nodes, HyperNodes, volumes and devices.
@@ -109,7 +109,7 @@ func (k *nodes) allocatable(object *corev1.Node) resources.Vector {
 // them: in thousandths of a CPU, or in bytes. As in Volcano every pod may use it, whatever the label
 // volcano.sh/oversubscription says. A value that cannot be read adds nothing.
 func oversubscribed(node *corev1.Node, key string) int64 {
-	amount, err := strconv.ParseFloat(node.Annotations[key], 64)
+	amount, err := bounds.ParseNumber(node.Annotations[key])
 	if err != nil || !(amount > 0) {
 		return 0
 	}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/pods"
 )
@@ -57,7 +58,7 @@ func (r *StandInRecord) Encode() string {
 
 // StandInsOf returns the record of a PodGroup, empty if there is none that can be read.
 func StandInsOf(group *schedulingv1beta1.PodGroup) (r StandInRecord) {
-	if text := group.Annotations[schedulingv1beta1.StandInsKey]; text == "" || json.Unmarshal([]byte(text), &r) != nil {
+	if text := group.Annotations[schedulingv1beta1.StandInsKey]; text == "" || bounds.UnmarshalJSON([]byte(text), &r) != nil {
 		return StandInRecord{}
 	}
 	return r
@@ -93,7 +94,7 @@ func encode(record any) string {
 // that can be read.
 func PromiseOf(pod *pods.Pod) (r PromiseRecord, ok bool) {
 	text, ok := pod.Annotations[schedulingv1beta1.PromiseRecordKey]
-	ok = ok && pod.Status.NominatedNodeName != "" && json.Unmarshal([]byte(text), &r) == nil && r.Plan != ""
+	ok = ok && pod.Status.NominatedNodeName != "" && bounds.UnmarshalJSON([]byte(text), &r) == nil && r.Plan != ""
 	return r, ok
 }
 
@@ -120,7 +121,7 @@ func RefusalOf(pod *pods.Pod) (times int, condition *corev1.PodCondition) {
 
 // readEviction returns the record of a pod, the zero value if there is none that can be read.
 func readEviction(pod *pods.Pod) (r EvictionRecord) {
-	if json.Unmarshal([]byte(pod.Annotations[schedulingv1beta1.EvictionRecordKey]), &r) != nil {
+	if bounds.UnmarshalJSON([]byte(pod.Annotations[schedulingv1beta1.EvictionRecordKey]), &r) != nil {
 		return EvictionRecord{}
 	}
 	return r

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -220,7 +221,7 @@ func (r *planning) restore(e *Entry, now time.Time) bool {
 		return false
 	}
 	var record planRecord
-	if err := json.Unmarshal([]byte(text), &record); err != nil || record.Admission == nil || !now.Before(record.Until) {
+	if err := bounds.UnmarshalJSON([]byte(text), &record); err != nil || record.Admission == nil || !now.Before(record.Until) {
 		return false
 	}
 	w := settings.OfWorkload(e.Object)

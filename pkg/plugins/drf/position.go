@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -62,8 +62,8 @@ func readSteps(queue, path, weights string) ([]step, error) {
 			return nil, fmt.Errorf("annotation %s is %q: its parts must not be empty",
 				schedulingv1beta1.HierarchyAnnotationKey, path)
 		}
-		weight, err := strconv.ParseFloat(numbers[i], 64)
-		if err != nil || math.IsNaN(weight) || weight <= 0 {
+		weight, err := bounds.ParseNumber(numbers[i])
+		if err != nil || weight <= 0 {
 			return nil, fmt.Errorf("annotation %s is %q: %q is not a number above 0",
 				schedulingv1beta1.HierarchyWeightsAnnotationKey, weights, numbers[i])
 		}

@@ -1,13 +1,13 @@
 package nodegroup
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -128,7 +128,7 @@ func (p *plugin) readLimits(q *cluster.Queue, r *rules) {
 		return
 	}
 	byGroup := map[string]corev1.ResourceList{}
-	err := json.Unmarshal([]byte(r.limits), &byGroup)
+	err := bounds.UnmarshalJSON([]byte(r.limits), &byGroup)
 	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
 		for _, name := range slices.Sorted(maps.Keys(byGroup[group])) {
 			if quantity := byGroup[group][name]; quantity.Sign() < 0 && err == nil {

@@ -1,12 +1,12 @@
 package resourcestrategyfit
 
 import (
-	"encoding/json"
 	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -99,7 +99,7 @@ func (p *plugin) strategiesFor(k *cluster.Class) []strategy {
 // readWeights reads the weights in a pod's annotation, nil if they cannot be read.
 func readWeights(text string) map[corev1.ResourceName]int64 {
 	weights := map[corev1.ResourceName]int64{}
-	if text == "" || json.Unmarshal([]byte(text), &weights) != nil {
+	if text == "" || bounds.UnmarshalJSON([]byte(text), &weights) != nil {
 		return nil
 	}
 	for _, weight := range weights {

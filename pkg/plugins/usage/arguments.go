@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -111,7 +110,7 @@ func (f *fields) number(name string, least, most float64, unit int64, to *int64)
 	if !isGiven || f.err != nil {
 		return
 	}
-	number, err := strconv.ParseFloat(text, 64)
+	number, err := bounds.ParseNumber(text)
 	if err != nil || math.IsNaN(number) || number < least || number > most {
 		f.err = fmt.Errorf("a mapping in which %s is a number from %v to %v, not %q", name, least, most, text)
 		return

@@ -2,12 +2,11 @@ package validation
 
 import (
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -45,8 +44,8 @@ func ValidateQueueHierarchy(queue *scheduling.Queue) field.ErrorList {
 		if names[i] == "" {
 			problems = append(problems, field.Invalid(atPath, path, "its parts must not be empty"))
 		}
-		switch weight, err := strconv.ParseFloat(numbers[i], 64); {
-		case err != nil || math.IsNaN(weight):
+		switch weight, err := bounds.ParseNumber(numbers[i]); {
+		case err != nil:
 			problems = append(problems, field.Invalid(atWeights, weights, fmt.Sprintf("%s in the %s is invalid number: %q is not a number above 0", numbers[i], weights, numbers[i])))
 		case weight <= 0:
 			problems = append(problems, field.Invalid(atWeights, weights, fmt.Sprintf("%s in the %s must be larger than 0: it is a weight", numbers[i], weights)))

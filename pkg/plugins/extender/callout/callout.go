@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // MaxAnswer is the largest answer in bytes: a thousand times the usual, and too small to fill the memory.
@@ -61,7 +63,7 @@ func (e *Extender) Call(verb string, question, answer any) error {
 		return nil
 	case len(content) > MaxAnswer:
 		return errTooLong
-	case json.Unmarshal(content, answer) != nil:
+	case bounds.UnmarshalJSON(content, answer) != nil:
 		return errUnreadable
 	}
 	return nil

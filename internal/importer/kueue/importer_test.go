@@ -108,7 +108,7 @@ managedJobsNamespaceSelector: {matchLabels: {a: b}}
 internalCertManagement: {enable: true}
 waitForPodsReady: {enable: true, timeout: 5m, blockAdmission: false, recoveryTimeout: 3m, requeuingStrategy: {timestamp: Creation, backoffLimitCount: 1, backoffBaseSeconds: 2, backoffMaxSeconds: 3}}
 clientConnection: {qps: 50}
-integrations: {frameworks: [batch/job], externalFrameworks: [a], labelKeysToCopy: [b], podOptions: {podSelector: {}}}
+integrations: {frameworks: [batch/job], externalFrameworks: [Run.v1.example.com, a], labelKeysToCopy: [b], podOptions: {podSelector: {}}}
 queueVisibility: {}
 multiKueue: {}
 fairSharing: {enable: true, preemptionStrategies: [LessThanOrEqualToFinalShare]}
@@ -139,7 +139,7 @@ controller: {}
 		"waitForPodsReady.enable": source.Kept, "waitForPodsReady.timeout": source.Kept, "waitForPodsReady.blockAdmission": source.Kept,
 		"waitForPodsReady.recoveryTimeout": source.Kept, "waitForPodsReady.requeuingStrategy.timestamp": source.Kept,
 		"waitForPodsReady.requeuingStrategy.backoffMaxSeconds": source.Kept, "clientConnection": source.Changed, "integrations.frameworks[0]": source.Kept,
-		"integrations.externalFrameworks": source.Lost, "integrations.labelKeysToCopy": source.Lost, "integrations.podOptions": source.Lost,
+		"integrations.externalFrameworks[0]": source.Kept, "integrations.externalFrameworks[1]": source.Lost, "integrations.labelKeysToCopy": source.Lost, "integrations.podOptions": source.Lost,
 		"queueVisibility": source.Changed, "multiKueue": source.Lost, "fairSharing.enable": source.Kept, "fairSharing.preemptionStrategies": source.Kept,
 		"admissionFairSharing": source.Lost, "resources.excludeResourcePrefixes": source.Kept, "resources.transformations": source.Kept,
 		"resources.quotaCheckStrategy": source.Kept, "resources.deviceClassMappings": source.Lost, "featureGates[LendingLimit]": source.Kept,

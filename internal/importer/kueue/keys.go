@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"hekla.sh/hekla/internal/importer/source"
 	"hekla.sh/hekla/pkg/apis/bounds"
@@ -229,6 +230,23 @@ func (i *importer) fairSharing(v source.Value) {
 	}
 }
 
+// external are the kinds whose own controllers make Workloads.
+func (i *importer) external(v source.Value) {
+	var kinds []any
+	i.List(v, func(v source.Value) {
+		f := i.Text(v)
+		if kind, _ := schema.ParseKindArg(f.Text); f.IsWritten() && kind == nil {
+			i.Lose(f.Path, f, "it is not of the form Kind.version.group")
+		} else if f.IsWritten() {
+			kinds = append(kinds, f.Text)
+			i.Keep(f, "plugin cohorts, argument integrations.externalFrameworks: its own controller makes Workloads and follows them")
+		}
+	})
+	if len(kinds) > 0 {
+		i.set(kinds, "integrations", "externalFrameworks")
+	}
+}
+
 // queued are the integrations that are served as in Kueue, and asPods those whose pods are queued.
 var (
 	queued = []string{"batch/job", "pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"}
@@ -252,7 +270,7 @@ func (i *importer) integrations(v source.Value) {
 				}
 			})
 		},
-		"externalFrameworks": i.lost("only Hekla's own controllers make Workloads; their pods are queued if they have the label kueue.x-k8s.io/queue-name"),
+		"externalFrameworks": i.external,
 		"labelKeysToCopy":    i.lost("Workloads have no labels of their jobs"),
 	}
 	if i.isOlder {

@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/client/serving"
 	"hekla.sh/hekla/pkg/plugins/cohorts/arguments"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -20,6 +21,9 @@ type Policy struct {
 	// all. In these a LocalQueue default takes Jobs that name none.
 	HoldsUnnamed bool
 	Managed      labels.Selector
+
+	// External are the kinds whose own controllers make Workloads and follow them.
+	External []schema.GroupVersionKind
 
 	// FairSharing says that shares of ClusterQueues and Cohorts decide, and are shown.
 	FairSharing bool
@@ -57,7 +61,8 @@ func Read(text []byte) (Policy, error) {
 // Of is the policy by the arguments of the plugin cohorts, of a scheduler that admits workloads.
 func Of(a *arguments.Arguments) Policy {
 	p := Policy{IsOn: true, FairSharing: a.FairSharing, HoldsUnnamed: a.ManageJobsWithoutQueueName}
-	p.Managed, _ = a.Namespaces() // the scheduler refuses a selector that cannot be read
+	p.Managed, _ = a.Namespaces() // the scheduler refuses a selector or a kind that cannot be read
+	p.External, _ = a.External()
 	if w := &a.WaitForPodsReady; w.Enable {
 		r := &w.RequeuingStrategy
 		p.PodsReady = &PodsReady{Timeout: w.Timeout.Duration, RecoveryTimeout: w.RecoveryTimeout.Duration, BackoffLimit: r.BackoffLimitCount,

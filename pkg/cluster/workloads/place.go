@@ -236,6 +236,9 @@ func (r *base) queueOf(e *Entry, w *settings.Workload, now time.Time) (c *kinds.
 	}):
 		return nil, condition{}, false
 	}
+	if owner := settings.NotStarted(e.Object, r.options.External); owner != nil {
+		return nil, condition{v1beta2.ReasonMisconfigured, settings.NotStartedMessage(owner)}, false
+	}
 	l := e.local
 	if l.Settings == nil {
 		return nil, condition{v1beta2.ReasonMisconfigured, "LocalQueue " + w.Queue + " doesn't exist"}, false

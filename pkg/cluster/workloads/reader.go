@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -27,6 +28,8 @@ type Options struct {
 	ByPriority bool
 	// Counted is resources: what of the requests counts.
 	Counted shapes.Counted
+	// External is integrations.externalFrameworks: the kinds whose own controllers follow Workloads.
+	External []schema.GroupVersionKind
 }
 
 // Defaults are the options if the configuration says nothing.

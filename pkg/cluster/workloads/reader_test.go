@@ -9,11 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/workloads"
 )
 
 const setup = `
@@ -131,6 +133,31 @@ func TestAWorkloadThatCannotWaitSaysWhy(t *testing.T) {
 				w.expect("a", "admitted in all")
 			}
 		})
+	}
+}
+
+func TestAWorkloadThatNoControllerWouldStartIsNotAdmitted(t *testing.T) {
+	of := func(version, kind string) string {
+		return strings.ReplaceAll(pending("a", 1, 0), "metadata: {name: a}", "metadata: {name: a, ownerReferences: [{apiVersion: "+version+", kind: "+kind+", name: o, uid: '1', controller: true}]}")
+	}
+	for owner, isStarted := range map[[2]string]bool{
+		{"batch/v1", "Job"}: true, {"batch.volcano.sh/v1alpha1", "Job"}: true, {"v1", "Pod"}: true,
+		{"jobset.x-k8s.io/v1alpha2", "JobSet"}: false, {"example.com/v1", "Run"}: false,
+	} {
+		w := newKueue(t, setup, of(owner[0], owner[1]))
+		w.run()
+		if isStarted {
+			w.expect("a", "admitted in all")
+			continue
+		}
+		w.expect("a", "Misconfigured: the kind "+owner[1]+" of "+owner[0]+" is not served by Hekla, and not one of integrations.externalFrameworks: no controller would start o")
+		options := workloads.Defaults()
+		options.External = []schema.GroupVersionKind{{Group: "example.com", Version: "v1", Kind: "Run"}, {Group: "jobset.x-k8s.io", Version: "v1", Kind: "JobSet"}}
+		w.reader.Use(options)
+		w.run()
+		if isRun := owner[1] == "Run"; strings.HasPrefix(w.says("a"), "admitted") != isRun {
+			t.Errorf("a %s says %q", owner[1], w.says("a"))
+		}
 	}
 }
 

@@ -46,6 +46,7 @@ func (p *plugin) WorkloadOptions() workloads.Options {
 		EvictionTimestamp: a.WaitForPodsReady.RequeuingStrategy.Timestamp == arguments.EvictionTimestamp,
 		ByPriority:        a.PrioritySortingWithinCohort,
 	}
+	options.External, _ = a.External() // they were checked with the others
 	options.Counted.ExcludePrefixes = a.Resources.ExcludeResourcePrefixes
 	for _, t := range a.Resources.Transformations {
 		options.Counted.Transformations = append(options.Counted.Transformations, shapes.Transformation{Input: t.Input,

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"hekla.sh/hekla/pkg/conf"
 )
@@ -33,6 +34,13 @@ type Arguments struct {
 	ManageJobsWithoutQueueName bool `json:"manageJobsWithoutQueueName"`
 	// ManagedJobsNamespaceSelector selects the namespaces in which they do, and in which a LocalQueue default takes them.
 	ManagedJobsNamespaceSelector *metav1.LabelSelector `json:"managedJobsNamespaceSelector"`
+	Integrations                 Integrations          `json:"integrations"`
+}
+
+// Integrations says whose jobs follow Workloads.
+type Integrations struct {
+	// ExternalFrameworks are kinds, each as Kind.version.group, whose own controllers make Workloads, and start and stop their jobs by them.
+	ExternalFrameworks []string `json:"externalFrameworks"`
 }
 
 // WaitForPodsReady says what becomes of Workloads whose pods are not ready.
@@ -104,6 +112,21 @@ func (a *Arguments) Namespaces() (labels.Selector, error) {
 	return read, nil
 }
 
+// External are the kinds of integrations.externalFrameworks.
+func (a *Arguments) External() (kinds []schema.GroupVersionKind, err error) {
+	for _, name := range a.Integrations.ExternalFrameworks {
+		kind, _ := schema.ParseKindArg(name)
+		if kind == nil {
+			return nil, fmt.Errorf("integrations.externalFrameworks: %q is not of the form Kind.version.group", name)
+		}
+		if slices.Contains(kinds, *kind) {
+			return nil, fmt.Errorf("integrations.externalFrameworks: %q stands there twice", name)
+		}
+		kinds = append(kinds, *kind)
+	}
+	return kinds, nil
+}
+
 // Schema declares the arguments.
 func Schema() []conf.Argument {
 	nested := func(name string) conf.Argument {
@@ -118,6 +141,7 @@ func Schema() []conf.Argument {
 		{Name: "prioritySortingWithinCohort", Kind: conf.Bool, Default: true, Doc: "whether priority counts between the heads of a cohort"},
 		{Name: "manageJobsWithoutQueueName", Kind: conf.Bool, Default: false, Doc: "whether Jobs that name no LocalQueue wait until they name one"},
 		nested("managedJobsNamespaceSelector"),
+		nested("integrations"),
 		nested("waitForPodsReady"),
 		nested("resources"),
 		nested("objectRetentionPolicies"),
@@ -230,6 +254,9 @@ func (a *Arguments) check() error {
 		}
 	}
 	if _, err := a.Namespaces(); err != nil {
+		return err
+	}
+	if _, err := a.External(); err != nil {
 		return err
 	}
 	return oneOf("waitForPodsReady.requeuingStrategy.timestamp", a.WaitForPodsReady.RequeuingStrategy.Timestamp, EvictionTimestamp, CreationTimestamp)

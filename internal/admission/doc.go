@@ -39,6 +39,14 @@
 //	coordination.k8s.io           leases  named c1f6bfd2.kueue.x-k8s.io                         list
 //	""                            pods                                                          list
 //	""                            namespaces                                                    get list watch
+//	batch                         jobs                                                          get
+//	jobset.x-k8s.io               jobsets                                                       get
+//	kubeflow.org                  jaxjobs mpijobs paddlejobs pytorchjobs tfjobs xgboostjobs     get
+//	leaderworkerset.x-k8s.io      leaderworkersets                                              get
+//	ray.io                        rayclusters rayjobs rayservices                               get
+//	sparkoperator.k8s.io          sparkapplications                                             get
+//	trainer.kubeflow.org          trainjobs                                                     get
+//	workload.codeflare.dev        appwrappers                                                   get
 //	admissionregistration.k8s.io  mutatingwebhookconfigurations    named volcano-admission       get update
 //	admissionregistration.k8s.io  validatingwebhookconfigurations  named volcano-admission       get update
 //

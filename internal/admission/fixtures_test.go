@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"hekla.sh/hekla/internal/admission/held"
 	"hekla.sh/hekla/pkg/apis"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -80,7 +81,7 @@ func (s *shelf) Get(_ context.Context, key client.ObjectKey, object client.Objec
 // newServer is a server with all paths, whose cache and API server show the same.
 func newServer(t testing.TB, shown *shelf, edit func(*settings)) (*server, http.Handler) {
 	t.Helper()
-	s := &server{scheme: runtime.NewScheme(), cached: shown, live: shown}
+	s := &server{scheme: runtime.NewScheme(), cached: shown, live: shown, owners: held.NewFinder(shown)}
 	if err := errors.Join(clientgoscheme.AddToScheme(s.scheme), apis.AddToScheme(s.scheme)); err != nil {
 		t.Fatal(err)
 	}

@@ -60,9 +60,11 @@ func judgeWorkload(_ context.Context, _ *server, _ client.Reader, asked change[*
 // holdJob suspends a Job that is submitted to a LocalQueue, until its workload is admitted. A Job that names none is submitted to
 // the LocalQueue default of its namespace, if there is one. Otherwise it waits until it names one, if the configuration says so.
 func holdJob(ctx context.Context, s *server, asked change[*batchv1.Job]) error {
-	job := asked.after
+	job, known := asked.after, s.settings.Load().workloads
+	if isMade, err := s.owners.IsMade(ctx, known, job); err != nil || isMade {
+		return err
+	}
 	if job.Labels[v1beta2.QueueNameLabel] == "" {
-		known := s.settings.Load().workloads
 		is, err := known.Manages(ctx, s.cached, job.Namespace)
 		if err != nil || !is {
 			return err
@@ -84,10 +86,13 @@ func holdJob(ctx context.Context, s *server, asked change[*batchv1.Job]) error {
 }
 
 // holdPod puts the gate of admission on a pod that is submitted to a LocalQueue by itself.
-func holdPod(_ context.Context, s *server, asked change[*corev1.Pod]) error {
+func holdPod(ctx context.Context, s *server, asked change[*corev1.Pod]) error {
 	pod := asked.after
-	if pod.Spec.NodeName != "" || held.IsByItsOwner(pod) {
+	if pod.Spec.NodeName != "" {
 		return nil
+	}
+	if is, err := s.owners.IsByItsOwner(ctx, s.settings.Load().workloads, pod); err != nil || is {
+		return err
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1beta2.ManagedLabel, v1beta2.ManagedValue)
 	takeOver(s, &pod.Spec)

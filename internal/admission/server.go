@@ -170,6 +170,7 @@ type server struct {
 	scheme   *runtime.Scheme
 	cached   client.Reader
 	live     client.Reader
+	owners   *held.Finder
 	settings atomic.Pointer[settings]
 }
 
@@ -189,7 +190,7 @@ func Add(mgr manager.Manager, options Options) (ready func(*http.Request) error,
 		// The file may be older than this server, and everything else that it does needs no groups.
 		log.Error(err, "The resource groups cannot be used; until they can be, no pod is of any group")
 	}
-	s := &server{scheme: mgr.GetScheme(), cached: mgr.GetClient(), live: mgr.GetAPIReader()}
+	s := &server{scheme: mgr.GetScheme(), cached: mgr.GetClient(), live: mgr.GetAPIReader(), owners: held.NewFinder(mgr.GetAPIReader())}
 	s.settings.Store(options.settings(groups, held.Known{}))
 	keeper := certificates.FromFiles(options.CertificateFile, options.KeyFile, options.BundleFile)
 	if options.CertificateFile == "" {

@@ -132,7 +132,7 @@ func Add(mgr manager.Manager, options Options) error {
 			return fmt.Errorf("%s: %w", jobtemplate.Name, err)
 		}
 	}
-	return nil
+	return watchKinds(mgr, &options, holder)
 }
 
 // CacheOptions shape the cache of the manager: of every object without the record of who manages which field, and of

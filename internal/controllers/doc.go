@@ -62,6 +62,13 @@
 //	apps                    daemonsets replicasets statefulsets get
 //	batch                   jobs                                get list watch patch
 //	batch                   jobs/status                         patch
+//	jobset.x-k8s.io         jobsets                             get
+//	kubeflow.org            jaxjobs mpijobs paddlejobs pytorchjobs tfjobs xgboostjobs get
+//	leaderworkerset.x-k8s.io leaderworkersets                    get
+//	ray.io                  rayclusters rayjobs rayservices     get
+//	sparkoperator.k8s.io    sparkapplications                   get
+//	trainer.kubeflow.org    trainjobs                           get
+//	workload.codeflare.dev  appwrappers                         get
 //	kueue.x-k8s.io          workloads                           get list watch create patch delete
 //	kueue.x-k8s.io          localqueues cohorts workloadpriorityclasses get list watch
 //	kueue.x-k8s.io          clusterqueues resourceflavors admissionchecks get list watch patch

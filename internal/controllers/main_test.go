@@ -96,7 +96,8 @@ func runWithCluster(m *testing.M) (code int, err error) {
 // admitWorkloads makes the configuration of a scheduler that admits workloads.
 func admitWorkloads(ctx context.Context) error {
 	return api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "volcano-scheduler-configmap"}, Data: map[string]string{
-		"volcano-scheduler.conf": "actions: enqueue, admit, allocate\ntiers: [{plugins: [{name: cohorts, arguments: {waitForPodsReady: {enable: true}}}]}]",
+		"volcano-scheduler.conf": "actions: enqueue, admit, allocate\ntiers: [{plugins: [{name: cohorts, arguments: {waitForPodsReady: {enable: true}, " +
+			"manageJobsWithoutQueueName: true, managedJobsNamespaceSelector: {matchLabels: {unnamed: held}}}}]}]",
 	}})
 }
 

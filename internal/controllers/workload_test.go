@@ -140,7 +140,9 @@ func TestAJobRunsWhileItsWorkloadIsAdmitted(t *testing.T) {
 	awaitWorkload(t, job, saying(v1beta2.PodsReady, metav1.ConditionFalse, v1beta2.ReasonWaitForStart, "Not all pods are ready or succeeded"))
 
 	evictWorkload(t, w)
-	awaitBatchJob(t, job, func() bool { return *job.Spec.Suspend && job.Status.Active == 0 && len(job.Annotations) == 0 })
+	awaitBatchJob(t, job, func() bool {
+		return *job.Spec.Suspend && job.Status.Active == 0 && job.Spec.Template.Labels[v1beta2.PodSetLabel] == ""
+	})
 	if template := &job.Spec.Template; template.Spec.NodeSelector["kind"] != "" || len(template.Spec.Tolerations) != len(queued.Spec.Tolerations) ||
 		template.Labels[v1beta2.PodSetLabel] != "" || template.Labels[batchv1.ControllerUidLabel] != string(job.UID) {
 		t.Errorf("after the stop the template is %+v", template)

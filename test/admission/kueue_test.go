@@ -56,6 +56,41 @@ func TestJobsAndPodsThatNameALocalQueueWait(t *testing.T) {
 	}
 }
 
+func TestWhatAJobSetMakesIsQueuedAsPodsOnly(t *testing.T) {
+	namespace, ctx := namespaceFor(t, "jobset", nil), apitest.Context(t)
+	create(t, namespace, "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: default}\nspec: {clusterQueue: a}")
+	job := func(meta string) *unstructured.Unstructured {
+		o := apitest.Object(t, namespace, "apiVersion: batch/v1\nkind: Job\nmetadata: {"+meta+"}\n"+
+			"spec: {suspend: false, template: {spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}")
+		if err := api.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	const label, ofSet = ", labels: {kueue.x-k8s.io/queue-name: q}", ", ownerReferences: [{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, name: set, uid: '1', controller: true}]"
+	for name, test := range map[string]struct {
+		job    string
+		queued bool
+	}{
+		"labelled":   {"name: labelled" + label, true},
+		"set":        {"name: set" + ofSet, false},
+		"set-marked": {"name: set-marked" + label + ofSet, false},
+	} {
+		o := job(test.job)
+		if is := o.Object["spec"].(map[string]any)["suspend"] == true; is != test.queued {
+			t.Errorf("%s: the Job is suspended: %v", name, is)
+		}
+		pod := apitest.Object(t, namespace, fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s-0%s, ownerReferences: "+
+			"[{apiVersion: batch/v1, kind: Job, name: %s, uid: '%s', controller: true}]}\nspec: {containers: [{name: a, image: b}]}", name, label, name, o.GetUID()))
+		if err := api.Create(ctx, pod); err != nil {
+			t.Fatal(err)
+		}
+		if gates, _ := pod.Object["spec"].(map[string]any)["schedulingGates"].([]any); (len(gates) == 1) == test.queued {
+			t.Errorf("%s: the pod is stored as %+v", name, pod.Object["spec"])
+		}
+	}
+}
+
 func TestObjectsOfKueueThatCannotBeMeantAreNotStored(t *testing.T) {
 	namespace := namespaceFor(t, "kueue", nil)
 	queue := func(version, spec string) string {

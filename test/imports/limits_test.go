@@ -22,6 +22,7 @@ var overLimit = map[string]string{
 	"pkg/cluster/cache":              "each event is read into the same model, and the audit checks all of it",
 	"pkg/cluster/model":              "all totals of the model change in one place",
 	"pkg/cluster/workloads":          "what Workloads hold, promise and wait for is one state",
+	"internal/admission":             "each webhook is a function of one server, and of what it knows",
 	"internal/controllers/workload":  "its controllers share what they know of the configuration and of each other's objects",
 	"internal/placement/kube.handle": "the framework of kube-scheduler asks its plugins' handle for that many",
 }

@@ -1,15 +1,17 @@
 package held
 
 import (
+	"context"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/queueing/owners"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -23,6 +25,8 @@ type Known struct {
 	// HoldsUnnamed says that Jobs which name no LocalQueue are suspended, in namespaces that Managed selects: the text of a selector.
 	HoldsUnnamed bool
 	Managed      string
+	// External are the kinds whose own controllers follow Workloads, each as Kind.version.group, divided by commas.
+	External string
 	// HaveDefaultQueue says that a namespace has a LocalQueue for jobs that name none.
 	HaveDefaultQueue bool
 }
@@ -31,40 +35,74 @@ type Known struct {
 func (k Known) AreAdmitted() bool { return k.IsOn && !k.KueueRuns }
 
 // Jobs are the conditions under which a Job is looked at: it names a LocalQueue, or there may be one for those that name none. Those
-// that a queued job has made are left out.
+// that another object has made which a queue serves, or could serve, are left out.
 func (k Known) Jobs() []admissionregistrationv1.MatchCondition {
+	conditions := []admissionregistrationv1.MatchCondition{{Name: "has-no-queued-owner", Expression: owners.NotServable(k.ExternalKinds())}}
 	if k.HaveDefaultQueue || k.HoldsUnnamed {
-		return []admissionregistrationv1.MatchCondition{hasNoManagedOwner()}
+		return conditions
 	}
-	return Pods()
+	return append([]admissionregistrationv1.MatchCondition{isQueued()}, conditions...)
 }
 
-// Pods are the conditions under which a pod is looked at: it names a LocalQueue, and its owner is not queued in its place.
+// ExternalKinds are the kinds of External.
+func (k Known) ExternalKinds() (kinds []schema.GroupVersionKind) {
+	for name := range strings.SplitSeq(k.External, ",") {
+		if kind, _ := schema.ParseKindArg(name); kind != nil {
+			kinds = append(kinds, *kind)
+		}
+	}
+	return kinds
+}
+
+// Pods are the conditions under which a pod is looked at: it names a LocalQueue, and no Job of Volcano has made it, nor one that was
+// started with its Workload.
 func Pods() []admissionregistrationv1.MatchCondition {
-	return []admissionregistrationv1.MatchCondition{{
+	return []admissionregistrationv1.MatchCondition{isQueued(), {Name: "has-no-started-job", Expression: fmt.Sprintf(
+		"!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == 'Job' && "+
+			"(o.apiVersion == %q || o.apiVersion == %q && object.metadata.?annotations[%q].orValue('') != ''))",
+		batch.GroupVersion, batchv1.SchemeGroupVersion, v1beta2.WorkloadAnnotation)}}
+}
+
+func isQueued() admissionregistrationv1.MatchCondition {
+	return admissionregistrationv1.MatchCondition{
 		Name: "is-queued", Expression: fmt.Sprintf("object.metadata.?labels[%q].orValue('') != ''", v1beta2.QueueNameLabel),
-	}, hasNoManagedOwner()}
-}
-
-// managedOwners are the kinds whose pods are not queued by themselves: their owner is.
-var managedOwners = []metav1.TypeMeta{
-	{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
-	{APIVersion: batch.GroupVersion.String(), Kind: "Job"},
-}
-
-// IsByItsOwner reports whether the owner of an object is queued in its place.
-func IsByItsOwner(object metav1.Object) bool {
-	owner := metav1.GetControllerOfNoCopy(object)
-	return owner != nil && slices.ContainsFunc(managedOwners, func(m metav1.TypeMeta) bool { return m.Kind == owner.Kind && m.APIVersion == owner.APIVersion })
-}
-
-// hasNoManagedOwner is [IsByItsOwner], as the API server asks it.
-func hasNoManagedOwner() admissionregistrationv1.MatchCondition {
-	versions := make([]string, len(managedOwners))
-	for i := range managedOwners {
-		versions[i] = strconv.Quote(managedOwners[i].APIVersion)
 	}
-	return admissionregistrationv1.MatchCondition{Name: "has-no-managed-owner", Expression: fmt.Sprintf(
-		"!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == 'Job' && o.apiVersion in [%s])",
-		strings.Join(versions, ", "))}
+}
+
+// Finder reads the owners of jobs and pods.
+type Finder struct {
+	reader client.Reader // of the API server
+	owners *owners.Finder
+}
+
+// NewFinder returns a finder that reads what it may of the API server.
+func NewFinder(reader client.Reader) *Finder {
+	return &Finder{reader: reader, owners: owners.NewFinder(reader)}
+}
+
+// IsMade reports whether a Job was made by an object that a queue serves, or could serve.
+func (f *Finder) IsMade(ctx context.Context, k Known, job metav1.Object) (bool, error) {
+	top, err := f.owners.Top(ctx, job, k.ExternalKinds())
+	return top != nil, err
+}
+
+// IsByItsOwner reports whether the owner of a pod is queued in its place: it is a Job that is queued itself.
+func (f *Finder) IsByItsOwner(ctx context.Context, k Known, pod metav1.Object) (bool, error) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	switch {
+	case owner == nil || owner.Kind != "Job":
+		return false, nil
+	case owner.APIVersion != batchv1.SchemeGroupVersion.String():
+		return owner.APIVersion == batch.GroupVersion.String(), nil
+	}
+	job := &metav1.PartialObjectMetadata{}
+	job.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+	if err := f.reader.Get(ctx, client.ObjectKey{Namespace: pod.GetNamespace(), Name: owner.Name}, job); err != nil {
+		return false, fmt.Errorf("reading Job %s/%s: %w", pod.GetNamespace(), owner.Name, err)
+	}
+	if job.UID != owner.UID || job.Labels[v1beta2.QueueNameLabel] == "" {
+		return false, nil
+	}
+	isMade, err := f.IsMade(ctx, k, job)
+	return !isMade, err
 }

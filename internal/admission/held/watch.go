@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,7 +47,7 @@ func (w *Watch) Look(ctx context.Context, known Known) (Known, error) {
 	if err2 == nil {
 		var p policy.Policy
 		if p, err2 = policy.Read(text); err2 == nil {
-			known.IsOn, known.HoldsUnnamed, known.Managed = p.IsOn, p.HoldsUnnamed, ""
+			known.IsOn, known.HoldsUnnamed, known.Managed, known.External = p.IsOn, p.HoldsUnnamed, "", names(p.External)
 			if p.Managed != nil {
 				known.Managed = p.Managed.String()
 			}
@@ -56,6 +58,15 @@ func (w *Watch) Look(ctx context.Context, known Known) (Known, error) {
 		known.HaveDefaultQueue = has
 	}
 	return known, errors.Join(err1, err2, err3)
+}
+
+// names writes kinds as the configuration does.
+func names(kinds []schema.GroupVersionKind) string {
+	all := make([]string, len(kinds))
+	for i, kind := range kinds {
+		all[i] = kind.Kind + "." + kind.Version + "." + kind.Group
+	}
+	return strings.Join(all, ",")
 }
 
 // haveDefaultQueue is false in clusters without the definition of LocalQueues.

@@ -15,6 +15,12 @@ import (
 // kinds are those that the controllers watch.
 var kinds = []string{"Workload", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "WorkloadPriorityClass"}
 
+// GroupVersion and Resources are what the API server calls them.
+var (
+	GroupVersion = v1beta2.GroupVersion
+	Resources    = []string{"workloads", "clusterqueues", "localqueues", "cohorts", "resourceflavors", "admissionchecks", "workloadpriorityclasses"}
+)
+
 // AreDefined reports whether the API server has all kinds of kueue.x-k8s.io that are watched, in the version that is read. A Kueue from
 // before v1beta2 has them not.
 func AreDefined(mapper meta.RESTMapper) (bool, error) {

@@ -13,13 +13,17 @@
 //  1. Nothing is done unless the scheduler admits workloads, by its configuration, and Kueue itself does not run. Kueue runs as long
 //     as its Lease is renewed; that it does is logged and recorded in an Event.
 //  2. A job runs only while its Workload is Admitted and not Evicted.
-//  3. A job is stopped as a whole, and its template is then what was queued. A process that is killed between any two writes is
-//     followed by one that goes on there.
+//  3. A job is stopped as a whole, and its template is then what was queued. Which step comes next follows from the job and its
+//     Workload as they are. So a process that is killed between any two writes is followed by one that goes on there, and another
+//     client may write anything in between: a job that it resumes is suspended again.
 //  4. A Workload holds its quota until its job is suspended and has no pods left. Then status.admission goes.
 //  5. The conditions QuotaReserved (True), Admitted (True) and Preempted, and status.admission, are the scheduler's. Every write is
 //     over the version it was decided on, so none of them is lost.
 //  6. A Workload that waits costs no writes, one that is admitted one: its creation. The third write of an admission is the job's.
-//  7. Workloads keep the finalizer resource-in-use until their job has stopped or ended, or is gone.
+//  7. A Job that another object has made which a queue serves, or could serve, is left to that. Which Jobs wait follows from what
+//     they are, not from how they came to be.
+//  8. What fails is tried again until it succeeds, also where the API server has not had the kind for a while.
+//  9. Workloads keep the finalizer resource-in-use until their job has stopped or ended, or is gone.
 //
 // It must not know how the scheduler decides.
 package workload

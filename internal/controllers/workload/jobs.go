@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -20,6 +22,7 @@ import (
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/internal/queueing/integration"
 	"hekla.sh/hekla/internal/queueing/lifecycle"
+	"hekla.sh/hekla/internal/queueing/owners"
 	"hekla.sh/hekla/internal/queueing/vcjob"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -50,6 +53,8 @@ type writer struct {
 	metrics *metrics.Metrics
 	// schedulers are the names of ours.
 	schedulers []string
+	owners     *owners.Finder
+	told       *cache.LRUExpireCache // by UID, the owners of which was said that they are not served
 }
 
 // jobs keeps the jobs of one kind and their Workloads in step.
@@ -64,6 +69,19 @@ type resetter interface {
 	ResetStatus() bool
 }
 
+// marked is a job whose template says that it was started.
+type marked interface {
+	// IsMarked reports whether the template has what pods get at a start.
+	IsMarked() bool
+	// QueuedAs are the podsets of a marked job without what it got at its start.
+	QueuedAs(sets []v1beta2.PodSet) []v1beta2.PodSet
+}
+
+func isMarked(job integration.Job) bool {
+	m, is := job.(marked)
+	return is && m.IsMarked()
+}
+
 // Reconcile makes the Workload of a job, starts the job when the Workload is admitted, stops it when it is not any more, and says in
 // the Workload how the job fares.
 func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -73,23 +91,28 @@ func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	job := r.wrap()
 	object := job.Object()
 	err := r.client.Get(ctx, request.NamespacedName, object)
-	if err != nil || object.GetDeletionTimestamp() != nil || object.GetLabels()[v1beta2.QueueNameLabel] == "" {
+	if err != nil || object.GetDeletionTimestamp() != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if volcano, is := job.(vcjob.Job); is {
-		if _, why := vcjob.IsQueued(volcano.Job); why != "" {
-			if volcano.Status.State.Phase == "" {
+		if isQueued, why := vcjob.IsQueued(volcano.Job); !isQueued {
+			if why != "" && volcano.Status.State.Phase == "" {
 				r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonNotSupported, "Sync", "it runs unmanaged by LocalQueue %s: %s",
 					object.GetLabels()[v1beta2.QueueNameLabel], why)
 			}
 			return reconcile.Result{}, nil
 		}
 	}
-	again, err := r.step(ctx, job)
+	again, err := time.Duration(0), error(nil)
+	if is, problem := r.isManaged(ctx, job); problem != nil {
+		err = problem
+	} else if is {
+		again, err = r.step(ctx, job)
+	}
 	switch {
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: rereadAfter}, nil // another client has written since it was read
-	case apierrors.IsNotFound(err):
+	case isGone(err):
 		return reconcile.Result{}, nil // the event of what is gone has it looked at again
 	case err != nil && ctx.Err() == nil:
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonError, "Sync", "%.1000s", err.Error())
@@ -97,6 +120,15 @@ func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
+// isGone reports whether an error says that an object does not exist, as opposed to its kind. The end of an object is an event, so that
+// nothing has to be tried again. Of a kind that comes back there is none.
+func isGone(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Name != ""
+}
+
+// step brings a job and its Workload one step on. Where they are follows from the two objects alone, never from what was written last:
+// another client may have written anything in between.
 func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Duration, err error) {
 	w, err := r.workloadOf(ctx, job)
 	if err != nil {
@@ -107,37 +139,51 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 	case w == nil && isFinished:
 		return 0, nil
 	case w == nil && !job.IsSuspended():
-		return 0, r.stop(ctx, job, nil, "it is not admitted")
+		return 0, r.suspend(ctx, job, "it is not admitted")
 	case w == nil:
 		return 0, r.create(ctx, job)
 	case w.DeletionTimestamp != nil:
 		return 0, r.letGo(ctx, job, w)
 	case isFinished:
 		return 0, r.finish(ctx, job, w, message, succeeded)
+	case conditions.Is(w, v1beta2.Finished) && !job.IsSuspended():
+		return 0, r.suspend(ctx, job, "its workload has ended")
 	case conditions.Is(w, v1beta2.Finished):
 		return 0, nil
+	}
+	isEvicted := conditions.Is(w, v1beta2.Evicted)
+	isAdmitted := conditions.Is(w, v1beta2.Admitted) && !isEvicted
+	isEnding := isEvicted && conditions.Is(w, v1beta2.QuotaReserved)
+	if !isAdmitted && (isEnding || !job.IsSuspended() || isMarked(job)) {
+		if hasStopped, err := r.stop(ctx, job, w, stopMessage(w)); !hasStopped || err != nil {
+			return 0, err
+		}
+	}
+	if isEnding {
+		return 0, r.release(ctx, w)
 	}
 	if differs, err := r.adapt(ctx, job, w); differs || err != nil {
 		return 0, err
 	}
-	if conditions.Is(w, v1beta2.Admitted) && !conditions.Is(w, v1beta2.Evicted) {
-		if job.IsSuspended() {
-			return 0, r.start(ctx, job, w)
-		}
-		if !isStopping(job) {
-			return 0, r.observe(ctx, job, w)
-		}
+	switch {
+	case !isAdmitted:
+		return r.greet(ctx, w)
+	case !job.IsSuspended() && !isStarted(job, w):
+		return 0, r.suspend(ctx, job, "it was resumed without what its workload was admitted with")
+	case !job.IsSuspended():
+		return 0, r.observe(ctx, job, w)
+	case job.IsActive():
+		return 0, nil // pods of before are still there, and the job changes when the last is gone
 	}
-	if !job.IsSuspended() {
-		return 0, r.stop(ctx, job, w, stopMessage(w))
-	}
-	if conditions.Is(w, v1beta2.Evicted) && conditions.Is(w, v1beta2.QuotaReserved) {
-		if job.IsActive() {
-			return 0, nil // the job changes when its last pod is gone
-		}
-		return 0, r.release(ctx, w)
-	}
-	return r.greet(ctx, w)
+	return 0, r.start(ctx, job, w)
+}
+
+// isStarted reports whether a job that runs was started with what its Workload was admitted with. One that Kueue has started has no
+// nodes in its admission, and maybe no marks.
+func isStarted(job integration.Job, w *v1beta2.Workload) bool {
+	_, is := job.(marked)
+	return !is || isMarked(job) || w.Status.Admission == nil ||
+		!slices.ContainsFunc(w.Status.Admission.PodSetAssignments, func(p v1beta2.PodSetAssignment) bool { return p.TopologyAssignment != nil })
 }
 
 func stopMessage(w *v1beta2.Workload) string {
@@ -145,12 +191,6 @@ func stopMessage(w *v1beta2.Workload) string {
 		return evicted.Message
 	}
 	return "its workload is not admitted"
-}
-
-// isStopping reports whether a stop of the job is under way.
-func isStopping(job integration.Job) bool {
-	stopping, is := job.(interface{ IsStopping() bool })
-	return is && stopping.IsStopping()
 }
 
 // workloadOf is the Workload of a job: the one it names, or the one that was made for it; nil if there is none.
@@ -163,7 +203,7 @@ func (r *jobs) workloadOf(ctx context.Context, job integration.Job) (*v1beta2.Wo
 	w := &v1beta2.Workload{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, w)
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return r.ownedBy(ctx, object)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading Workload %s: %w", name, err)
@@ -174,6 +214,21 @@ func (r *jobs) workloadOf(ctx context.Context, job integration.Job) (*v1beta2.Wo
 		return w, r.adopt(ctx, job, w)
 	}
 	return w, nil
+}
+
+// ownedBy is the Workload that a job owns although it does not name it, as after another client has taken away the label by which it did.
+func (r *jobs) ownedBy(ctx context.Context, object client.Object) (*v1beta2.Workload, error) {
+	owned := &v1beta2.WorkloadList{}
+	err := r.client.List(ctx, owned, client.InNamespace(object.GetNamespace()), client.MatchingFields{workloadsByOwner: string(object.GetUID())})
+	if err != nil {
+		return nil, fmt.Errorf("listing its Workloads: %w", err)
+	}
+	for i := range owned.Items {
+		if !conditions.Is(&owned.Items[i], v1beta2.Finished) {
+			return &owned.Items[i], nil
+		}
+	}
+	return nil, nil
 }
 
 // adopt makes a job the owner of the Workload that was made for it beforehand.
@@ -210,7 +265,7 @@ func (r *jobs) create(ctx context.Context, job integration.Job) error {
 // adapt has the Workload follow a job that was changed. One that holds quota cannot be changed: it goes, and the job gets another.
 func (r *jobs) adapt(ctx context.Context, job integration.Job, w *v1beta2.Workload) (differs bool, err error) {
 	object, isHeld := job.Object(), conditions.Is(w, v1beta2.QuotaReserved)
-	queue := object.GetLabels()[v1beta2.QueueNameLabel]
+	queue := cmp.Or(object.GetLabels()[v1beta2.QueueNameLabel], w.Spec.QueueName)
 	if !job.IsSuspended() {
 		if isHeld && growsBeyond(job, w) {
 			return true, r.discard(ctx, job, w, "the job has more pods than were admitted")
@@ -218,6 +273,9 @@ func (r *jobs) adapt(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 		return false, nil
 	}
 	sets := job.PodSets()
+	if m, is := job.(marked); is && isHeld && m.IsMarked() { // another client has suspended it
+		sets = m.QueuedAs(w.Spec.PodSets)
+	}
 	if w.Spec.QueueName == queue && sameSets(sets, w.Spec.PodSets) {
 		return false, nil
 	}
@@ -273,30 +331,6 @@ func (r *jobs) discard(ctx context.Context, job integration.Job, w *v1beta2.Work
 	return nil
 }
 
-// letGo stops the job of a Workload that is being deleted, and then lets the Workload go.
-func (r *jobs) letGo(ctx context.Context, job integration.Job, w *v1beta2.Workload) error {
-	if _, _, isFinished := job.Finished(); !isFinished {
-		if !job.IsSuspended() {
-			return r.stop(ctx, job, w, "its workload was deleted")
-		}
-		if job.IsActive() {
-			return nil
-		}
-	}
-	return removeFinalizer(ctx, r.client, w)
-}
-
-func removeFinalizer(ctx context.Context, api client.Client, w *v1beta2.Workload) error {
-	before := w.DeepCopy()
-	if !controllerutil.RemoveFinalizer(w, v1beta2.ResourceInUseFinalizer) {
-		return nil
-	}
-	if err := api.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("letting Workload %s go: %w", w.Name, err)
-	}
-	return nil
-}
-
 // finish says in the Workload that the job has ended.
 func (r *jobs) finish(ctx context.Context, job integration.Job, w *v1beta2.Workload, message string, succeeded bool) error {
 	reason := v1beta2.ReasonFailed
@@ -343,40 +377,6 @@ func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 		return fmt.Errorf("starting: %w", err)
 	}
 	r.events.Eventf(object, nil, corev1.EventTypeNormal, reasonStarted, "Start", "Admitted by clusterQueue %s", w.Status.Admission.ClusterQueue)
-	return nil
-}
-
-// stop has a job end its pods, and makes its template what was queued. It is done in up to three writes, since the API server
-// refuses changes of the template of a Job that is not suspended, or has a start time. Each is repeated until it is done.
-func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workload, why string) error {
-	object := job.Object()
-	lock := client.MergeFromWithOptimisticLock{}
-	if !isStopping(job) {
-		before := object.DeepCopyObject().(client.Object)
-		job.Suspend()
-		if apiequality.Semantic.DeepEqual(before, object) {
-			return nil // the controller of the job stops it
-		}
-		if err := r.client.Patch(ctx, object, client.MergeFromWithOptions(before, lock)); err != nil {
-			return fmt.Errorf("stopping: %w", err)
-		}
-		r.events.Eventf(object, nil, corev1.EventTypeNormal, reasonStopped, "Stop", "%.1000s", why)
-	}
-	before := object.DeepCopyObject().(client.Object)
-	if s, is := job.(resetter); is && s.ResetStatus() {
-		if err := r.client.Status().Patch(ctx, object, client.MergeFromWithOptions(before, lock)); err != nil {
-			return fmt.Errorf("resetting the status: %w", err)
-		}
-		before = object.DeepCopyObject().(client.Object)
-	}
-	var sets []v1beta2.PodSet
-	if w != nil {
-		sets = w.Spec.PodSets
-	}
-	job.Restore(sets)
-	if err := r.client.Patch(ctx, object, client.MergeFromWithOptions(before, lock)); err != nil {
-		return fmt.Errorf("restoring the template: %w", err)
-	}
 	return nil
 }
 

@@ -3,18 +3,22 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/queueing/lifecycle"
+	"hekla.sh/hekla/internal/queueing/owners"
 	"hekla.sh/hekla/internal/queueing/vcjob"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
@@ -34,6 +38,8 @@ type lives struct {
 	reader client.Reader // of the API server
 	events events.EventRecorder
 	state  *state
+	owners *owners.Finder
+	told   *cache.LRUExpireCache // by UID, the Workloads of which was said that no controller would start their jobs
 }
 
 // Reconcile does with a Workload what live decides. A Workload that is being deleted goes when its job is gone.
@@ -48,11 +54,47 @@ func (r *lives) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	if work.LeavesAlone(r.events, w) {
 		return reconcile.Result{}, nil
 	}
+	owner := settings.NotStarted(w, r.state.policy().External)
+	if owner != nil && w.DeletionTimestamp == nil && !conditions.Is(w, v1beta2.Finished) {
+		if hasEnded, err := r.follow(ctx, w, owner); hasEnded || err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	again, err := r.step(ctx, w)
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: rereadAfter}, nil
 	}
+	if owner != nil && !conditions.Is(w, v1beta2.Finished) && (again.Again == 0 || again.Again > followInterval) {
+		again.Again = followInterval
+	}
 	return reconcile.Result{RequeueAfter: again.Again}, client.IgnoreNotFound(err)
+}
+
+// followInterval is how often is looked whether the owner of a Workload has ended that no controller here follows.
+const followInterval = time.Minute
+
+// follow looks after a Workload whose job no controller here starts or stops, as one that was left by Kueue: it ends with its job, so that
+// it is not charged for ever. While it waits, it is said once that it is not admitted.
+func (r *lives) follow(ctx context.Context, w *v1beta2.Workload, owner *metav1.OwnerReference) (hasEnded bool, err error) {
+	end, is, err := r.owners.Ended(ctx, w.Namespace, owner)
+	if err != nil {
+		return false, err
+	}
+	if is {
+		reason, message := v1beta2.ReasonFailed, end.Message
+		switch {
+		case end.IsGone:
+			reason, message = v1beta2.ReasonOwnerNotFound, "The workload's owner no longer exists"
+		case end.Succeeded:
+			reason = v1beta2.ReasonSucceeded
+		}
+		return true, patchStatus(ctx, r.client, w, func() { conditions.Finish(w, reason, message, r.state.now()) })
+	}
+	if _, isTold := r.told.Get(w.UID); !isTold && !conditions.Is(w, v1beta2.QuotaReserved) {
+		r.told.Add(w.UID, true, toldFor)
+		r.events.Eventf(w, nil, corev1.EventTypeWarning, reasonNotSupported, "Follow", "%s", settings.NotStartedMessage(owner))
+	}
+	return false, nil
 }
 
 func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcome, error) {
@@ -128,6 +170,14 @@ func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcom
 		case corev1.SchemeGroupVersion.WithKind("Pod"):
 			job = &corev1.Pod{}
 		default:
+			if !slices.Contains(r.state.policy().External, owners.KindOf(&owner)) {
+				continue
+			}
+			// Its controller takes the finalizer away.
+			end, is, err := r.owners.Ended(ctx, w.Namespace, &owner)
+			if err != nil || !is || !end.IsGone {
+				return lifecycle.Outcome{Again: buriedAfter}, err
+			}
 			continue
 		}
 		err := r.reader.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: owner.Name}, job)

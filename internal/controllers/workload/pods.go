@@ -39,13 +39,12 @@ const (
 // reasonExcessPods says that a group has more pods than it says.
 const reasonExcessPods = "ExcessPods"
 
-// groupNameOf is the group of a pod, "" if it is not queued by itself.
+// groupNameOf is the group of a pod, "" if it is not queued by itself. Of the pods of a Job of batch/v1 [pods.isByItsJob] says whether they are.
 func groupNameOf(object client.Object) string {
 	if object.GetLabels()[v1beta2.QueueNameLabel] == "" {
 		return ""
 	}
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && owner.Kind == "Job" &&
-		(owner.APIVersion == batchv1.SchemeGroupVersion.String() || owner.APIVersion == batch.GroupVersion.String()) {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && owner.Kind == "Job" && owner.APIVersion == batch.GroupVersion.String() {
 		return ""
 	}
 	if name := object.GetLabels()[v1beta2.PodGroupNameLabel]; name != "" {
@@ -132,7 +131,7 @@ func (r *pods) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	switch {
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: rereadAfter}, nil
-	case apierrors.IsNotFound(err):
+	case isGone(err):
 		return reconcile.Result{}, nil
 	case err != nil && ctx.Err() == nil:
 		r.events.Eventf(g.all[0], nil, corev1.EventTypeWarning, reasonError, "Sync", "%.1000s", err.Error())
@@ -150,9 +149,15 @@ func (r *pods) read(ctx context.Context, key types.NamespacedName) (*group, erro
 	g.name, g.isAlone = strings.CutPrefix(key.Name, ofPod)
 	g.name = strings.TrimPrefix(g.name, ofGroup)
 	for i := range list.Items {
-		if pod := &list.Items[i]; pod.DeletionTimestamp != nil {
+		pod := &list.Items[i]
+		isByItsJob, err := r.isByItsJob(ctx, pod)
+		switch {
+		case err != nil:
+			return nil, err
+		case isByItsJob:
+		case pod.DeletionTimestamp != nil:
 			g.leaving++
-		} else {
+		default:
 			g.all = append(g.all, pod)
 		}
 	}
@@ -170,6 +175,21 @@ func (r *pods) read(ctx context.Context, key types.NamespacedName) (*group, erro
 		g.total = int32(total)
 	}
 	return g, nil
+}
+
+// isByItsJob reports whether a pod is of a Job that is queued itself, and so is not queued by itself.
+func (r *pods) isByItsJob(ctx context.Context, pod *corev1.Pod) (bool, error) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
+		return false, nil
+	}
+	job := &batchv1.Job{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name}, job, client.UnsafeDisableDeepCopy)
+	if err != nil || job.UID != owner.UID {
+		return false, client.IgnoreNotFound(err)
+	}
+	top, err := r.owners.Top(ctx, job, r.state.policy().External)
+	return top == nil && job.Labels[v1beta2.QueueNameLabel] != "", err
 }
 
 func (r *pods) step(ctx context.Context, g *group) (again time.Duration, err error) {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -31,6 +32,7 @@ import (
 	"hekla.sh/hekla/internal/controllers/workload/steering"
 	"hekla.sh/hekla/internal/queueing/batchjob"
 	"hekla.sh/hekla/internal/queueing/integration"
+	"hekla.sh/hekla/internal/queueing/owners"
 	"hekla.sh/hekla/internal/queueing/vcjob"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -48,6 +50,9 @@ const (
 
 	// workloadsByHolder is the index of Workloads by the ClusterQueue whose quota they hold.
 	workloadsByHolder = "heldIn"
+
+	// workloadsByOwner is the index of Workloads by the UID of their job.
+	workloadsByOwner = "ownerUID"
 )
 
 const (
@@ -97,6 +102,7 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 		{&v1beta2.LocalQueue{}, localsByCluster, func(o client.Object) string { return o.(*v1beta2.LocalQueue).Spec.ClusterQueue }},
 		{&v1beta2.Workload{}, workloadsByQueue, func(o client.Object) string { return o.(*v1beta2.Workload).Spec.QueueName }},
 		{&v1beta2.Workload{}, workloadsByHolder, func(o client.Object) string { return heldIn(o.(*v1beta2.Workload)) }},
+		{&v1beta2.Workload{}, workloadsByOwner, ownerOf},
 		{&corev1.Pod{}, podsByGroup, groupNameOf},
 	} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, i.object, i.field, func(o client.Object) []string {
@@ -119,7 +125,8 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 	s := &setup{client: mgr.GetClient(), wakes: map[string]chan event.GenericEvent{}}
 	state := &state{live: mgr.GetAPIReader(), events: events, configuration: options.Configuration, now: time.Now, changed: s.wakeAll}
 	api, r := mgr.GetClient(), queues{client: mgr.GetClient(), state: state, metrics: options.Metrics}
-	w := writer{client: api, events: events, state: state, metrics: options.Metrics, schedulers: options.SchedulerNames}
+	w := writer{client: api, events: events, state: state, metrics: options.Metrics, schedulers: options.SchedulerNames,
+		owners: owners.NewFinder(mgr.GetAPIReader()), told: cache.NewLRUExpireCache(keptTold)}
 	err := errors.Join(
 		s.controller(mgr, "jobs", options.Workers).For(&batchv1.Job{}).Owns(&v1beta2.Workload{}).
 			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(s.jobsThatName)).
@@ -134,7 +141,7 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 			Watches(&v1beta2.LocalQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfLocal), specChanges).
 			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfCluster), specChanges).
 			WatchesRawSource(s.wake("workloads", &v1beta2.WorkloadList{})).
-			Complete(&lives{client: api, reader: mgr.GetAPIReader(), events: events, state: state}),
+			Complete(&lives{client: api, reader: mgr.GetAPIReader(), events: events, state: state, owners: w.owners, told: w.told}),
 		s.controller(mgr, "clusterqueues", 1).For(&v1beta2.ClusterQueue{}, specChanges).
 			Watches(&v1beta2.Workload{}, settled(s.clusterOf)).
 			Watches(&v1beta2.Workload{}, counted(options.Metrics, state)).
@@ -257,6 +264,14 @@ func (s *setup) thatName(ctx context.Context, object client.Object, list client.
 		return nil
 	}
 	return s.list(ctx, list, client.InNamespace(object.GetNamespace()), client.MatchingLabels{v1beta2.PrebuiltWorkloadLabel: object.GetName()})
+}
+
+// ownerOf is the UID of the controller of an object, "" if it has none.
+func ownerOf(object client.Object) string {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		return string(owner.UID)
+	}
+	return ""
 }
 
 // localOf is the LocalQueue of a Workload.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -69,7 +70,7 @@ func (s *state) Start(ctx context.Context) error {
 func (s *state) look(ctx context.Context) error {
 	wasKnown, wasOn, was := s.current.Load() != nil, s.isOn(), s.policy()
 	err := errors.Join(s.lookForKueue(ctx), s.readConfiguration(ctx))
-	if s.isOn() && was.FairSharing != s.policy().FairSharing {
+	if s.isOn() && wasOn && !reflect.DeepEqual(was, s.policy()) {
 		s.changed()
 	}
 	if s.isOn() != wasOn || s.current.Load() != nil && !wasKnown {

@@ -34,6 +34,9 @@ func (h *Holder) AreServed() bool {
 // before the manager starts.
 func (h *Holder) Changes(name string) <-chan event.GenericEvent { return h.setup.wakeOf(name) }
 
+// Wake has all objects looked at again: what failed, because the API server had not the kinds, succeeds now.
+func (h *Holder) Wake() { h.setup.wakeAll() }
+
 // Standing is how a Job stands with its Workload.
 type Standing struct {
 	// IsQueued says that the Job has pods only while its Workload is admitted, and needs no PodGroup.

@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +16,7 @@ import (
 )
 
 const (
-	// StoppingAnnotation of a Job, "true", says that its template is not restored yet.
+	// StoppingAnnotation is left on a Job that Kueue was stopping. It means nothing here, and goes when the template is restored.
 	StoppingAnnotation = "kueue.x-k8s.io/stopping"
 
 	// CompletionsAnnotation of a Job, "true", says that its completions follow the parallelism that is admitted.
@@ -38,25 +37,29 @@ func (j Job) Object() client.Object { return j.Job }
 // Kind is batch/v1 Job.
 func (j Job) Kind() schema.GroupVersionKind { return kind }
 
-// IsSuspended reports whether the Job is suspended, and nothing of a stop is left to do.
-func (j Job) IsSuspended() bool { return ptr.Deref(j.Spec.Suspend, false) && !j.IsStopping() }
+// IsSuspended reports whether the Job is to have no pods.
+func (j Job) IsSuspended() bool { return ptr.Deref(j.Spec.Suspend, false) }
 
-// IsStopping reports whether the template is to be restored.
-func (j Job) IsStopping() bool { return j.Annotations[StoppingAnnotation] == "true" }
-
-// IsActive reports whether the Job has pods that have not ended.
-func (j Job) IsActive() bool { return j.Status.Active > 0 || ptr.Deref(j.Status.Terminating, 0) > 0 }
-
-// Suspend suspends the Job and marks it as one whose template is to be restored.
-func (j Job) Suspend() {
-	j.Spec.Suspend = ptr.To(true)
-	metav1.SetMetaDataAnnotation(&j.ObjectMeta, StoppingAnnotation, "true")
+// IsActive reports whether the Job has pods that have not ended. A Job that was started and then suspended counts as active until its
+// controller says that it has seen that: until then it may still make pods.
+func (j Job) IsActive() bool {
+	return j.Status.Active > 0 || ptr.Deref(j.Status.Terminating, 0) > 0 || j.IsSuspended() && j.Status.StartTime != nil && !j.saysSuspended()
 }
+
+func (j Job) saysSuspended() bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
+	})
+}
+
+// Suspend has the Job end its pods.
+func (j Job) Suspend() { j.Spec.Suspend = ptr.To(true) }
 
 // PodSets are the pods that the Job runs at a time.
 func (j Job) PodSets() []v1beta2.PodSet {
 	set := v1beta2.PodSet{Name: v1beta2.DefaultPodSetName, Template: *j.Spec.Template.DeepCopy(), Count: j.count()}
 	maps.DeleteFunc(set.Template.Labels, func(key, _ string) bool { return isGiven(key) })
+	integration.Unmark(&set.Template)
 	if least, is := j.least(); is {
 		set.MinCount = ptr.To(min(least, set.Count))
 	}
@@ -82,6 +85,7 @@ func isGiven(label string) bool {
 // Run has the Job make its pods.
 func (j Job) Run(infos []integration.Info) error {
 	info := &infos[0]
+	integration.Unmark(&j.Spec.Template) // those of an earlier start, which another client has put back
 	if err := integration.Apply(&j.Spec.Template, info); err != nil {
 		return err
 	}
@@ -99,9 +103,21 @@ func (j Job) setParallelism(count int32) {
 	}
 }
 
-// Restore makes the template and the parallelism what was queued.
+// IsMarked reports whether the template has what pods get at a start.
+func (j Job) IsMarked() bool { return integration.IsMarked(&j.Spec.Template) }
+
+// QueuedAs is what the Job would run if nothing held it back. Its template has what it got at its start as well, and was queued as these
+// podsets say.
+func (j Job) QueuedAs(sets []v1beta2.PodSet) []v1beta2.PodSet {
+	before := Job{j.DeepCopy()}
+	before.Restore(sets)
+	return before.PodSets()
+}
+
+// Restore makes the template and the parallelism what was queued. Without podsets only the marks of the start go.
 func (j Job) Restore(sets []v1beta2.PodSet) {
 	delete(j.Annotations, StoppingAnnotation)
+	integration.Unmark(&j.Spec.Template)
 	if len(sets) != 1 {
 		return
 	}
@@ -150,7 +166,8 @@ func (j Job) Reclaimable() []v1beta2.ReclaimablePod {
 	return []v1beta2.ReclaimablePod{{Name: v1beta2.DefaultPodSetName, Count: parallelism - max(left, 0)}}
 }
 
-// ResetStatus takes away the start time. The API server refuses changes of the template of a Job that has one.
+// ResetStatus takes away the start time. API servers before Kubernetes 1.35 refuse changes of the template of a Job that has one; later
+// ones take it away themselves.
 func (j Job) ResetStatus() bool {
 	if j.Status.StartTime == nil {
 		return false

@@ -5,8 +5,8 @@
 //
 // Invariants:
 //
-//  1. A Job that was suspended to be stopped carries the annotation StoppingAnnotation until its template is what it was. Until
-//     then it does not count as suspended, so a process that is killed in between goes on there.
+//  1. What is left to do of a stop follows from the Job and its podsets alone. A Job needs no record of it, which another client could
+//     take away.
 //  2. Labels that the API server itself puts into the template are neither queued nor removed.
 //
 // This package must not know Workloads' conditions, or a client.

@@ -20,9 +20,9 @@ type Job interface {
 	// Kind is its group, version and kind.
 	Kind() schema.GroupVersionKind
 
-	// IsSuspended reports whether the job makes no pods, and its template is the one that was queued.
+	// IsSuspended reports whether the job is to have no pods.
 	IsSuspended() bool
-	// IsActive reports whether the job has pods that have not ended.
+	// IsActive reports whether the job has pods that have not ended, or may have some although it is suspended.
 	IsActive() bool
 	// Suspend has the job end its pods and make no more.
 	Suspend()
@@ -31,7 +31,7 @@ type Job interface {
 	PodSets() []v1beta2.PodSet
 	// Run has the job make its pods, with what each podset gets. It fails if the job cannot run so.
 	Run(infos []Info) error
-	// Restore makes the job what it was before Run: as these podsets say.
+	// Restore makes the job what it was before Run: as these podsets say. What is so already stays untouched.
 	Restore(sets []v1beta2.PodSet)
 
 	// Finished reports whether the job has ended, how, and with which words.
@@ -95,13 +95,34 @@ func Apply(template *corev1.PodTemplateSpec, info *Info) error {
 	return nil
 }
 
-// Restore gives a template the labels, annotations, selectors, tolerations and gates of another.
+// IsMarked reports whether a template has the marks by which pods are known as those of a Workload.
+func IsMarked(template *corev1.PodTemplateSpec) bool {
+	return template.Labels[v1beta2.PodSetLabel] != "" || template.Annotations[v1beta2.WorkloadAnnotation] != ""
+}
+
+// Unmark takes these marks away.
+func Unmark(template *corev1.PodTemplateSpec) {
+	delete(template.Labels, v1beta2.PodSetLabel)
+	delete(template.Annotations, v1beta2.WorkloadAnnotation)
+}
+
+// Restore gives a template the labels, annotations, selectors, tolerations, gates and node affinity of another. The API server lets a
+// suspended Job change these, and no more.
 func Restore(template, queued *corev1.PodTemplateSpec) {
 	queued = queued.DeepCopy()
 	template.Labels, template.Annotations = queued.Labels, queued.Annotations
 	template.Spec.NodeSelector, template.Spec.Tolerations = queued.Spec.NodeSelector, queued.Spec.Tolerations
 	template.Spec.SchedulingGates = queued.Spec.SchedulingGates
-	template.Spec.Affinity = queued.Spec.Affinity
+	var affinity corev1.Affinity
+	if has := template.Spec.Affinity; has != nil {
+		affinity = *has
+	}
+	if affinity.NodeAffinity = nil; queued.Spec.Affinity != nil {
+		affinity.NodeAffinity = queued.Spec.Affinity.NodeAffinity
+	}
+	if template.Spec.Affinity = &affinity; affinity == (corev1.Affinity{}) {
+		template.Spec.Affinity = nil
+	}
 }
 
 // merge adds pairs, and fails at the first key, in order, that has another value. The words are Kueue's.

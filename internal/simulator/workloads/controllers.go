@@ -52,6 +52,7 @@ type Controllers struct {
 	objects   map[string]client.Object // by kind and name, without Workloads
 	workloads map[types.NamespacedName]*v1beta2.Workload
 	jobs      map[types.NamespacedName]*job // by their Workload
+	unqueued  map[types.UID]bool            // Jobs of Kubernetes that are not queued themselves: their pods may be
 	// NamespaceLabels are the labels of a namespace.
 	NamespaceLabels func(name string) map[string]string
 

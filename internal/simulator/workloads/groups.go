@@ -30,7 +30,7 @@ func (c *Controllers) IsQueued(pod *corev1.Pod) bool {
 		return false
 	}
 	owner := metav1.GetControllerOfNoCopy(pod)
-	return owner == nil || owner.Kind != "Job"
+	return owner == nil || owner.Kind != "Job" || c.unqueued[owner.UID]
 }
 
 // IsOfWorkload reports whether a pod belongs to a Workload, or waits for that. It needs no PodGroup.

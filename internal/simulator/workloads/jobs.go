@@ -16,6 +16,7 @@ import (
 	"hekla.sh/hekla/internal/queueing/batchjob"
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/internal/queueing/integration"
+	"hekla.sh/hekla/internal/queueing/owners"
 	"hekla.sh/hekla/internal/queueing/vcjob"
 	batchbuilder "hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -31,9 +32,15 @@ type job struct {
 	group   *group
 }
 
-// HoldJob has a Job of Kubernetes wait for its quota, as webhook and controller do, if it is to.
+// HoldJob has a Job of Kubernetes wait for its quota, as webhook and controller do, if it is to. What is above its owner is not known here.
 func (c *Controllers) HoldJob(j *batchv1.Job) (isHeld bool) {
-	if !c.Policy.IsOn || metav1.GetControllerOfNoCopy(j) != nil && j.Labels[v1beta2.QueueNameLabel] == "" {
+	defer func() {
+		if c.unqueued == nil {
+			c.unqueued = map[types.UID]bool{}
+		}
+		c.unqueued[j.UID] = !isHeld && (c.isMade(j) || j.Labels[v1beta2.QueueNameLabel] == "")
+	}()
+	if !c.Policy.IsOn || c.isMade(j) || metav1.GetControllerOfNoCopy(j) != nil && j.Labels[v1beta2.QueueNameLabel] == "" {
 		return false
 	}
 	if j.Labels[v1beta2.QueueNameLabel] == "" {
@@ -58,6 +65,12 @@ func (c *Controllers) HoldJob(j *batchv1.Job) (isHeld bool) {
 	}
 	c.hold(held)
 	return true
+}
+
+// isMade reports whether an object has made a Job that a queue serves, or could serve.
+func (c *Controllers) isMade(j *batchv1.Job) bool {
+	owner := metav1.GetControllerOfNoCopy(j)
+	return owner != nil && owners.IsServable(owners.KindOf(owner), c.Policy.External)
 }
 
 // HoldVolcanoJob does so with a Job of Volcano, which has its defaults.

@@ -1,0 +1,165 @@
+package controllers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/test/apitest"
+)
+
+// jobSetsFor gives the cluster a definition of JobSets, as little of one as does. It stays for the tests that follow.
+func jobSetsFor(t *testing.T) {
+	t.Helper()
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "jobsets.jobset.x-k8s.io",
+			"annotations": map[string]any{"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/jobset"}},
+		"spec": map[string]any{
+			"group": "jobset.x-k8s.io", "scope": "Namespaced", "names": map[string]any{"kind": "JobSet", "listKind": "JobSetList", "plural": "jobsets", "singular": "jobset"},
+			"versions": []any{map[string]any{"name": "v1alpha2", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}},
+		},
+	}}
+	if err := client.IgnoreAlreadyExists(api.Create(apitest.Context(t), definition)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// jobSet creates a JobSet whose status says this.
+func jobSet(t *testing.T, namespace, name string, status map[string]any) *unstructured.Unstructured {
+	t.Helper()
+	set := func() *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+			"metadata": map[string]any{"namespace": namespace, "name": name}, "status": status}}
+	}
+	created := set()
+	apitest.Eventually(t, func(ctx context.Context) error { // until the definition is established
+		created = set()
+		return api.Create(ctx, created)
+	})
+	return created
+}
+
+// neverQueued checks that no Workload is made of a Job, and that it runs.
+func neverQueued(t *testing.T, job *batchv1.Job) {
+	t.Helper()
+	awaitBatchJob(t, job, func() bool { return job.Status.Active > 0 })
+	stays(t, func(ctx context.Context) error {
+		all := &v1beta2.WorkloadList{}
+		if err := errors.Join(api.List(ctx, all, client.InNamespace(job.Namespace)), api.Get(ctx, client.ObjectKeyFromObject(job), job)); err != nil {
+			return err
+		}
+		if len(all.Items) > 0 || *job.Spec.Suspend {
+			return fmt.Errorf("%d Workloads, suspended %v", len(all.Items), *job.Spec.Suspend)
+		}
+		return nil
+	})
+}
+
+func TestAJobOfAJobSetIsLeftToIt(t *testing.T) {
+	jobSetsFor(t)
+	named, unnamed := namespaceFor(t, "jobset"), namespaceFor(t, "jobsetheld")
+	quotaFor(t, named)
+	holdUnnamedIn(t, unnamed)
+	for namespace, labels := range map[string]map[string]string{named: {v1beta2.QueueNameLabel: "q"}, unnamed: nil} {
+		set := jobSet(t, namespace, "set", nil)
+		for i := range 2 {
+			job := queuedJob(namespace, fmt.Sprintf("set-%d", i), 1)
+			job.Labels, job.OwnerReferences = labels, []metav1.OwnerReference{*metav1.NewControllerRef(set, set.GroupVersionKind())}
+			create(t, job)
+			neverQueued(t, job)
+		}
+		awaitEvent(t, set, "NotSupported", "Hekla makes no Workload of a JobSet, so its pods run unmanaged")
+		events := &corev1.EventList{}
+		if err := api.List(apitest.Context(t), events, client.InNamespace(namespace)); err != nil {
+			t.Fatal(err)
+		}
+		count := int32(0)
+		for i := range events.Items {
+			if events.Items[i].Reason == "NotSupported" {
+				count += max(events.Items[i].Count, 1)
+			}
+		}
+		if count != 1 {
+			t.Errorf("it is said %d times of one JobSet", count)
+		}
+	}
+}
+
+func TestPodsThatAJobOfAJobSetMakesAreAGroup(t *testing.T) {
+	jobSetsFor(t)
+	namespace := namespaceFor(t, "jobsetpods")
+	quotaFor(t, namespace)
+	set := jobSet(t, namespace, "set", nil)
+	job := queuedJob(namespace, "set-workers", 2)
+	job.Labels, job.OwnerReferences = nil, []metav1.OwnerReference{*metav1.NewControllerRef(set, set.GroupVersionKind())}
+	asGroup := func(job *batchv1.Job) {
+		template := &job.Spec.Template
+		template.Labels = map[string]string{v1beta2.QueueNameLabel: "q", v1beta2.PodGroupNameLabel: "g", v1beta2.ManagedLabel: v1beta2.ManagedValue}
+		template.Annotations = map[string]string{v1beta2.PodGroupTotalCountAnnotation: "2"}
+		template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: v1beta2.AdmissionGate}} // as the webhook does
+	}
+	asGroup(job)
+	create(t, job)
+	w := awaitNamedWorkload(t, namespace, "g", exists)
+	if w.Spec.PodSets[0].Count != 2 || len(w.OwnerReferences) != 2 {
+		t.Errorf("the Workload is %+v", w)
+	}
+	admitAll(t, w)
+	apitest.Eventually(t, func(ctx context.Context) error {
+		pods, err := podsIn(ctx, namespace)
+		gates := 0
+		for _, pod := range pods {
+			gates += len(pod.Spec.SchedulingGates)
+		}
+		if err != nil || len(pods) != 2 || gates > 0 {
+			return fmt.Errorf("%d pods with %d gates, %v", len(pods), gates, err)
+		}
+		return nil
+	})
+	// Those of a Job that is queued itself are none.
+	other := namespaceFor(t, "jobpods")
+	quotaFor(t, other)
+	queued := queuedJob(other, "train", 2)
+	asGroup(queued)
+	create(t, queued)
+	admitWorkload(t, awaitWorkload(t, queued, exists), 2)
+	awaitBatchJob(t, queued, func() bool { return queued.Status.Active == 2 })
+	stays(t, func(ctx context.Context) error {
+		all := &v1beta2.WorkloadList{}
+		if err := api.List(ctx, all, client.InNamespace(other)); err != nil || len(all.Items) != 1 {
+			return fmt.Errorf("%d Workloads, %v", len(all.Items), err)
+		}
+		return nil
+	})
+}
+
+func TestAWorkloadThatKueueHasLeftEndsWithItsJob(t *testing.T) {
+	jobSetsFor(t)
+	namespace := namespaceFor(t, "left")
+	quotaFor(t, namespace)
+	left := func(set *unstructured.Unstructured) *v1beta2.Workload {
+		w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: builder.Name(set.GroupVersionKind(), set.GetName(), set.GetUID()),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, set.GroupVersionKind())}},
+			Spec: v1beta2.WorkloadSpec{QueueName: "q", PodSets: []v1beta2.PodSet{{Name: "main", Count: 2, Template: corev1.PodTemplateSpec{Spec: podSpec()}}}}}
+		create(t, w)
+		return w
+	}
+	waits := left(jobSet(t, namespace, "waits", nil))
+	awaitEvent(t, waits, "NotSupported", "the kind JobSet of jobset.x-k8s.io/v1alpha2 is not served by Hekla")
+	done := left(jobSet(t, namespace, "done", map[string]any{"terminalState": "Completed"}))
+	awaitNamedWorkload(t, namespace, done.Name, saying(v1beta2.Finished, metav1.ConditionTrue, v1beta2.ReasonSucceeded, "Completed"))
+	if w := awaitNamedWorkload(t, namespace, waits.Name, exists); conditions.Is(w, v1beta2.Finished) {
+		t.Errorf("the Workload of a JobSet that waits has ended: %+v", w.Status)
+	}
+}

@@ -1,0 +1,85 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"hekla.sh/hekla/internal/queueing/integration"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// suspend has a job end its pods, if it is not to end them already.
+func (r *jobs) suspend(ctx context.Context, job integration.Job, why string) error {
+	object := job.Object()
+	before := object.DeepCopyObject().(client.Object)
+	job.Suspend()
+	if apiequality.Semantic.DeepEqual(before, object) {
+		return nil // the controller of the job stops it
+	}
+	if err := r.client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("stopping: %w", err)
+	}
+	r.events.Eventf(object, nil, corev1.EventTypeNormal, reasonStopped, "Stop", "%.1000s", why)
+	return nil
+}
+
+// stop brings a job one step nearer to having stopped, and reports whether it has: it is suspended, its pods are gone, and its template is
+// what was queued. The steps are one write each, and which is next follows from the job: another client may undo any of them. The API
+// server refuses changes of the template before the pods are gone, so none is tried before.
+func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workload, why string) (hasStopped bool, err error) {
+	switch {
+	case !job.IsSuspended():
+		return false, r.suspend(ctx, job, why)
+	case job.IsActive():
+		return false, nil // it changes when its last pod is gone
+	}
+	object, lock := job.Object(), client.MergeFromWithOptimisticLock{}
+	before := object.DeepCopyObject().(client.Object)
+	job.Restore(w.Spec.PodSets)
+	if apiequality.Semantic.DeepEqual(before, object) {
+		return true, nil
+	}
+	if s, is := job.(resetter); is && s.ResetStatus() {
+		// The answer has the template as it was: nothing but the status is changed by this.
+		if err := r.client.Status().Patch(ctx, object, client.MergeFromWithOptions(before, lock)); err != nil {
+			return false, fmt.Errorf("resetting the status: %w", err)
+		}
+		before = object.DeepCopyObject().(client.Object)
+		job.Restore(w.Spec.PodSets)
+	}
+	if err := r.client.Patch(ctx, object, client.MergeFromWithOptions(before, lock)); err != nil {
+		return false, fmt.Errorf("restoring the template: %w", err)
+	}
+	return true, nil
+}
+
+// letGo stops the job of a Workload that is being deleted, and then lets the Workload go. A job that waits and was changed stays as it is.
+func (r *jobs) letGo(ctx context.Context, job integration.Job, w *v1beta2.Workload) error {
+	if _, _, isFinished := job.Finished(); !isFinished {
+		if job.IsActive() && job.IsSuspended() {
+			return nil
+		}
+		if !job.IsSuspended() || isMarked(job) {
+			if hasStopped, err := r.stop(ctx, job, w, "its workload was deleted"); !hasStopped || err != nil {
+				return err
+			}
+		}
+	}
+	return removeFinalizer(ctx, r.client, w)
+}
+
+func removeFinalizer(ctx context.Context, api client.Client, w *v1beta2.Workload) error {
+	before := w.DeepCopy()
+	if !controllerutil.RemoveFinalizer(w, v1beta2.ResourceInUseFinalizer) {
+		return nil
+	}
+	if err := api.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("letting Workload %s go: %w", w.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/internal/queueing/batchjob"
+	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing/integration"
+	"hekla.sh/hekla/internal/queueing/owners"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// isManaged reports whether a job is kept in step with a Workload: it names a LocalQueue, or it holds quota of one that it has named. A Job
+// that does not is suspended where Jobs wait until they name one, and its Workload goes. A Job that another object has made which a queue
+// takes, or could take, is left to that.
+func (r *jobs) isManaged(ctx context.Context, job integration.Job) (bool, error) {
+	object := job.Object()
+	if of, is := job.(batchjob.Job); is {
+		top, err := r.owners.Top(ctx, of.Job, r.state.policy().External)
+		if err != nil {
+			return false, err
+		}
+		if top != nil {
+			return false, errors.Join(r.leaveToOwner(ctx, job), r.tellNotServed(ctx, of.Job, top))
+		}
+	}
+	if object.GetLabels()[v1beta2.QueueNameLabel] != "" {
+		return true, nil
+	}
+	w, err := r.workloadOf(ctx, job)
+	if err != nil {
+		return false, err
+	}
+	if w != nil {
+		_, _, isFinished := job.Finished()
+		isHeld, isEvicted := conditions.Is(w, v1beta2.QuotaReserved), conditions.Is(w, v1beta2.Evicted)
+		switch {
+		case isFinished, w.DeletionTimestamp != nil, conditions.Is(w, v1beta2.Finished), isHeld && (isEvicted || !job.IsSuspended()):
+			return true, nil // what runs, or stops, is charged to its end
+		case w.Name == builder.Name(job.Kind(), object.GetName(), object.GetUID()):
+			return false, r.discard(ctx, job, w, "the job names no LocalQueue any more")
+		}
+	}
+	return false, r.holdUnnamed(ctx, job)
+}
+
+// holdUnnamed suspends a Job that names no LocalQueue, where such Jobs wait.
+func (r *jobs) holdUnnamed(ctx context.Context, job integration.Job) error {
+	_, isBatch := job.(batchjob.Job)
+	if _, _, isFinished := job.Finished(); !isBatch || isFinished || job.IsSuspended() || !r.state.policy().HoldsUnnamed {
+		return nil
+	}
+	if is, err := r.manages(ctx, job.Object().GetNamespace()); err != nil || !is {
+		return err
+	}
+	return r.suspend(ctx, job, "it names no LocalQueue, and manageJobsWithoutQueueName has it wait until it does")
+}
+
+// manages reports whether Jobs of a namespace that name no LocalQueue are managed.
+func (r *writer) manages(ctx context.Context, name string) (bool, error) {
+	namespace := &corev1.Namespace{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return false, fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	policy := r.state.policy()
+	return policy.Manages(namespace.Labels), nil
+}
+
+// leaveToOwner has the Workload go that was made of a Job which is not queued by itself. The Job stays as it is: what has made it starts
+// and stops it.
+func (r *jobs) leaveToOwner(ctx context.Context, job integration.Job) error {
+	object, w := job.Object(), &v1beta2.Workload{}
+	name := builder.Name(job.Kind(), object.GetName(), object.GetUID())
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, w)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading Workload %s: %w", name, err)
+	case w.DeletionTimestamp != nil:
+		return removeFinalizer(ctx, r.client, w)
+	}
+	return r.discard(ctx, job, w, "the job is not queued by itself, since another object has made it")
+}
+
+// keptTold is how many owners are remembered of which was said that they are not served, and toldFor how long.
+const (
+	keptTold = 4096
+	toldFor  = 24 * time.Hour
+)
+
+// tellNotServed says of an object, once, that no Workload is made of its kind, where its users may think that one is. There its Job names a
+// LocalQueue, or Jobs without one are managed in its namespace. Where the pods are queued, or its own controller makes Workloads, nothing
+// is to be said.
+func (r *jobs) tellNotServed(ctx context.Context, job *batchv1.Job, top *metav1.OwnerReference) error {
+	kind, policy := owners.KindOf(top), r.state.policy()
+	if _, isTold := r.told.Get(top.UID); isTold || owners.IsServed(kind) || slices.Contains(policy.External, kind) || job.Spec.Template.Labels[v1beta2.QueueNameLabel] != "" {
+		return nil
+	}
+	why := "it is of LocalQueue " + job.Labels[v1beta2.QueueNameLabel]
+	if job.Labels[v1beta2.QueueNameLabel] == "" {
+		is, err := r.manages(ctx, job.Namespace)
+		if err != nil || !is {
+			return err
+		}
+		err = r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: v1beta2.DefaultLocalQueueName}, &v1beta2.LocalQueue{})
+		switch {
+		case apierrors.IsNotFound(err) && !policy.HoldsUnnamed:
+			return nil
+		case apierrors.IsNotFound(err):
+			why = "Jobs of its namespace wait until they name a LocalQueue"
+		case err != nil:
+			return fmt.Errorf("reading LocalQueue %s: %w", v1beta2.DefaultLocalQueueName, err)
+		default:
+			why = "its namespace has a LocalQueue " + v1beta2.DefaultLocalQueueName
+		}
+	}
+	r.told.Add(top.UID, true, toldFor)
+	object := &corev1.ObjectReference{APIVersion: top.APIVersion, Kind: top.Kind, Namespace: job.Namespace, Name: top.Name, UID: top.UID}
+	r.events.Eventf(object, job, corev1.EventTypeWarning, reasonNotSupported, "Sync", "Hekla makes no Workload of a %s, so its pods run unmanaged although %s. "+
+		"Put the label %s and those of a group on its pod templates, or see integrations.externalFrameworks", top.Kind, why, v1beta2.QueueNameLabel)
+	return nil
+}

@@ -28,7 +28,7 @@ func (k *StandIns) LookAll(namespace string) {
 }
 
 // isAllowed reports whether the quotas of a job's namespace have room for the pods that it still expects, beside what is used and
-// what stands in for pods of other jobs: what could not be created must not be held. missing returns how many of a podset are.
+// what stands in for pods of other jobs. What could not be created must not be held. missing returns how many of a podset are.
 func (k *StandIns) isAllowed(j *cluster.Job, missing func(of *cluster.Podset) int) bool {
 	own := 0
 	for i := range j.Expected.Podsets {

@@ -16,6 +16,7 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 func TestUndoingAnInnerTransactionLeavesTheOuterOneAsItWas(t *testing.T) {
@@ -185,7 +186,7 @@ func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 		f := &observer{named: "f"}
 		s, k := openCache(policyless(f), running(gangs(4))...)
 		c := s.Cluster
-		before, made := sketch(c), 0
+		before, made := harness.Picture(c), 0
 		podset := cluster.Podset{Name: "worker", Count: 9, Template: pods.New(fixture.Pod("template", fixture.Asks("cpu=1"), fixture.Near("app", "x")))}
 		var begun []framework.Transaction
 		node := func(t *rapid.T) *cluster.Node {
@@ -239,8 +240,8 @@ func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 		if len(begun) > 0 {
 			begun[0].Undo()
 		}
-		if after := sketch(c); after != before {
-			t.Fatalf("undone it is\n%s\nbefore it was\n%s", after, before)
+		if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(harness.Picture(c), "\n")); diff != "" {
+			t.Fatalf("undone it is not what it was, attention included (-before +after)\n%s", diff)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 // Shuffle evicts pods that plugins have chosen.
 func Shuffle(s *framework.Session, action string, chosen []framework.Chosen) {
 	x := s.Begin()
-	p := &cluster.Plan{ID: s.Cluster.Plans().NewID(s.Now), Action: action, Since: s.Now}
+	p := &cluster.Plan{Action: action, Since: s.Now}
 	planned := &framework.Planned{Plan: p}
 	for _, c := range chosen {
 		t := c.Task
@@ -21,6 +21,9 @@ func Shuffle(s *framework.Session, action string, chosen []framework.Chosen) {
 		}
 		if slices.ContainsFunc(s.Cluster.Budgets(t), func(b *cluster.Budget) bool { return b.Left() <= 0 }) {
 			continue // no preemptor needs the room, so a disruption budget is never violated
+		}
+		if p.ID == "" { // an ID is not given to a plan that evicts nothing
+			p.ID = s.Cluster.Plans().NewID(s.Now)
 		}
 		x.Evict(t)
 		p.Victims = append(p.Victims, t)

@@ -256,7 +256,7 @@ func (a *audit) jobs() {
 			}
 		}
 		a.subgroups(what, j, members[j])
-		if j.WantsAttention() && !j.Internal.IsWaiting {
+		if j.WantsAttention() && !j.Internal.IsWaiting && k.Mark() == 0 { // a job is listed when the operations on it are kept
 			a.found = append(a.found, what+" wants attention and is not listed as waiting")
 		}
 		if j.Internal.IsWaiting && !k.writer.IsInTrial() && j.Internal.Backlog.IsAttended == j.Internal.Backlog.IsResting {

@@ -24,6 +24,7 @@ type attention struct {
 	generation uint64
 	changes    changelog.Log[int32] // slots of nodes
 	trial      *trial               // nil outside a trial
+	isTrying   bool                 // the change that is made may be undone: see list
 }
 
 // maxChanges limits the list of changes: twice a hundred thousand placements in a cycle, one megabyte.
@@ -35,8 +36,12 @@ func (a *attention) Waiting() []*cluster.Job { return a.backlog.Waiting() }
 // Attended returns the waiting jobs that do not rest, see [backlog.Backlog.Attended].
 func (a *attention) Attended() []*cluster.Job { return a.backlog.Attended() }
 
-// list adds a job to the changed jobs, and to the waiting jobs if it waits.
+// list adds a job to the changed jobs, and to the waiting jobs if it waits. A job that an operation has changed is listed when the
+// operation is kept: undone it leaves no trace here.
 func (a *attention) list(j *cluster.Job) {
+	if a.isTrying {
+		return
+	}
 	a.TouchJob(j)
 	a.backlog.Unsettle(j)
 	if j.Internal.IsWaiting || j.WantsAttention() {

@@ -12,8 +12,11 @@ import (
 type operation struct {
 	task     *cluster.Task
 	status   gang.Status
+	was      gang.Status // the status to which an eviction returned
 	presence presence
 	node     *cluster.Node
+	touched  int  // the number of queues that had changed
+	isStale  bool // whether classes were to be looked at again
 
 	reservation *supplies.Reservation
 
@@ -36,6 +39,7 @@ func (c *Cluster) Mark() int { return len(c.log) }
 
 // Undo undoes all operations since a mark, the newest first.
 func (c *Cluster) Undo(mark int) {
+	c.isTrying = true
 	for len(c.log) > mark {
 		last := c.log[len(c.log)-1]
 		c.log = c.log[:len(c.log)-1]
@@ -50,17 +54,36 @@ func (c *Cluster) Undo(mark int) {
 			}
 			c.move(last.task, last.status, last.node)
 			c.hold(last.task, last.reservation)
+			last.task.Internal.Was = last.was
 		default:
 			c.setPhase(last.job, last.phase, last.admission)
 		}
+		c.quota.Untouch(last.touched)
+		c.classes.IsStale = last.isStale
 	}
+	c.isTrying = false
 }
+
+// begin adds an operation to the undo log. Its change is made between this and end.
+func (c *Cluster) begin(o operation) {
+	o.touched, o.isStale = c.quota.Touched(), c.classes.IsStale
+	c.log = append(c.log, o)
+	c.isTrying = true
+}
+
+func (c *Cluster) end() { c.isTrying = false }
 
 // Keep empties the undo log, so that all operations stay. The caller must commit placed tasks before; otherwise they stay placed for ever.
 func (c *Cluster) Keep() {
 	for i := range c.log {
-		if n := c.log[i].node; n != nil { // a stand-in may have been the last one on a node that is gone
-			c.forgetEmpty(n)
+		o := &c.log[i]
+		if o.node != nil { // a stand-in may have been the last one on a node that is gone
+			c.forgetEmpty(o.node)
+		}
+		if o.task != nil && o.task.Job != nil {
+			c.list(o.task.Job)
+		} else if o.job != nil {
+			c.list(o.job)
 		}
 	}
 	c.log = c.log[:0]
@@ -120,31 +143,40 @@ func (c *Cluster) Finish(j *cluster.Job, tasks ...*cluster.Task) {
 		c.do(t, cluster.Succeeded, t.Node)
 	}
 	if j != nil {
-		c.log = append(c.log, operation{job: j, phase: j.Phase, admission: j.Admission})
+		c.begin(operation{job: j, phase: j.Phase, admission: j.Admission})
 		c.setPhase(j, schedulingv1beta1.PodGroupCompleted, cluster.Admission{})
+		c.end()
 	}
 }
 
 // Admit admits a job: its phase changes from Pending to Inqueue.
 func (c *Cluster) Admit(j *cluster.Job) {
 	invariant(j.IsPendingAdmission(), "job %s is admitted while %s", j.ID, j.Phase)
-	c.log = append(c.log, operation{job: j, phase: j.Phase, admission: j.Admission})
+	c.begin(operation{job: j, phase: j.Phase, admission: j.Admission})
 	c.setPhase(j, schedulingv1beta1.PodGroupInqueue, cluster.Admission{})
+	c.end()
 }
 
 // Reserve adds the reservation of a task that is placed or pipelined. It is undone together with that.
 func (c *Cluster) Reserve(t *cluster.Task, r *supplies.Reservation) {
 	invariant(t.Status == cluster.Allocated || t.Status == cluster.Pipelined, "task %s reserves volumes or devices while %s", t.Key(), t.Status)
-	c.log = append(c.log, operation{task: t, status: t.Status, node: t.Node, reservation: t.Reservation})
+	c.begin(stateOf(t))
 	c.hold(t, r)
+	c.end()
+}
+
+// stateOf is the operation that restores the present state of a task.
+func stateOf(t *cluster.Task) operation {
+	return operation{task: t, status: t.Status, was: t.Internal.Was, node: t.Node, reservation: t.Reservation}
 }
 
 func (c *Cluster) do(t *cluster.Task, status gang.Status, n *cluster.Node) {
-	c.log = append(c.log, operation{task: t, status: t.Status, node: t.Node, reservation: t.Reservation})
+	c.begin(stateOf(t))
 	if status != cluster.Binding && status != cluster.Awaited {
 		c.hold(t, nil)
 	}
 	c.move(t, status, n)
+	c.end()
 }
 
 // SetPhase sets the phase that follows from the job's tasks. It is not logged.

@@ -5,8 +5,9 @@ import "hekla.sh/hekla/pkg/cluster"
 // AddStandIn adds a waiting stand-in to a job that has none of this podset and index. Undoing removes it.
 func (c *Cluster) AddStandIn(j *cluster.Job, of *cluster.Podset, index int) *cluster.Task {
 	t := cluster.NewStandIn(j, of, index)
+	c.begin(operation{task: t, presence: added})
 	c.attach(t)
-	c.log = append(c.log, operation{task: t, presence: added})
+	c.end()
 	return t
 }
 
@@ -16,8 +17,9 @@ func (c *Cluster) DropStandIn(t *cluster.Task) {
 	if t.Status != cluster.Pending {
 		c.do(t, cluster.Pending, nil)
 	}
-	c.log = append(c.log, operation{task: t, presence: dropped})
+	c.begin(operation{task: t, presence: dropped})
 	c.detach(t)
+	c.end()
 }
 
 // attach adds a stand-in that waits to its job and to all totals. The job of a Workload is known while it has pods or stand-ins.

@@ -172,14 +172,23 @@ func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *
 		return nil, wasRefused
 	}
 	a.giveBack(x, d)
-	if !a.rules.AllowsPlan(victims.TasksOf(d.units), d.placed) {
-		a.brokeGuarantee = true
+	if !a.isComplete(x, d) {
 		return nil, wasRefused
 	}
-	if a.rules.StaysWithinShare(x, a.victims.TakesByRight(d.units), d.placed) && a.fitsInOrder(x, d.placed) {
-		return d, wasRefused
+	return d, wasRefused
+}
+
+// isComplete reports whether a draft may become a plan: with it the preemptor has what it needs to start, whole, and the rules that are
+// about all of a plan allow it. Every way to make a draft ends here.
+func (a *attempt) isComplete(x framework.Transaction, d *draft) bool {
+	if j := a.rules.Preemptor; len(d.placed) == 0 || j.LacksPromises() > 0 || !j.KeepsSubgroupsWhole() {
+		return false
 	}
-	return nil, wasRefused
+	if !a.rules.AllowsPlan(victims.TasksOf(d.units), d.placed) {
+		a.brokeGuarantee = true
+		return false
+	}
+	return a.rules.StaysWithinShare(x, a.victims.TakesByRight(d.units), d.placed) && a.fitsInOrder(x, d.placed)
 }
 
 func (a *attempt) reset() {
@@ -219,7 +228,7 @@ func requestingFirst(pods []*cluster.Task) []*cluster.Task {
 }
 
 // placeAll places as many pods as the job needs to start. While the job is starving still, it then places each further pod that fits. It
-// reports whether the job has what it needs, and more than before. cleared says that all pods that may be evicted are gone. Before the
+// reports whether the job has what it needs. cleared says that all pods that may be evicted are gone. Before the
 // first pod that requests nothing is placed, it gives back victims that are not needed.
 func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Task, cleared bool) bool {
 	j, s := a.rules.Preemptor, a.search.session
@@ -256,7 +265,7 @@ func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Ta
 		giveBackFor(t)
 		a.place(x, d, t, &failed)
 	}
-	return len(d.placed) > 0 && j.KeepsSubgroupsWhole()
+	return true
 }
 
 // placeByItself is place for a pod that asks by itself: its failure, or a rule about all that the plan places, leaves the others as

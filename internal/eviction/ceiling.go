@@ -1,6 +1,8 @@
 package eviction
 
 import (
+	"slices"
+
 	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
@@ -14,8 +16,13 @@ const maxCeilingNodes = 8
 // node, and one elsewhere may be cheaper than two on the node itself. It returns nil if no upper limit is in the way, or if it finds none.
 // The cheapest set for a node with room is the cheapest of all, since a node without room needs at least as much to leave.
 func (a *attempt) underCeiling(x framework.Transaction, pods []*cluster.Task) *draft {
-	t := pods[0]
-	if !a.rules.RanksJobs() || a.rules.Preemptor.LacksPromises() > 1 || t.NeverPreempts() || t.BestEffort() {
+	j := a.rules.Preemptor
+	i := slices.IndexFunc(pods, func(t *cluster.Task) bool { return j.LacksPromises() == 0 || j.WantsPromise(t.Role) })
+	if i < 0 {
+		return nil
+	}
+	t := pods[i]
+	if !a.rules.RanksJobs() || j.LacksPromises() > 1 || t.NeverPreempts() || t.BestEffort() {
 		return nil
 	}
 	a.reset()
@@ -71,7 +78,7 @@ func (on *draftOn) try(a *attempt, x framework.Transaction, t *cluster.Task) *dr
 	} else {
 		a.giveBack(x, d)
 	}
-	if !a.rules.AllowsPlan(victims.TasksOf(d.units), d.placed) || !a.fitsInOrder(x, d.placed) {
+	if !a.isComplete(x, d) {
 		return nil
 	}
 	return d

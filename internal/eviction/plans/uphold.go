@@ -158,7 +158,12 @@ func notConfigured(p *cluster.Plan) string {
 // cancel ends a plan. Its job is scheduled again in the same cycle, before other jobs get what has become free for it.
 func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	j := p.Job
-	s.Cluster.Plans().Cancel(p, why)
+	wereSent := p.Evictions > len(p.Unsent())
+	if j.Workload != nil || !wereSent {
+		s.Cluster.Plans().Cancel(p, why)
+	} else {
+		s.Cluster.Plans().Interrupt(p, why)
+	}
 	if j.Workload != nil {
 		return // its nodes are sought again when its victims have left
 	}
@@ -166,12 +171,13 @@ func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	s.Rejoin(j)
 }
 
-// resume looks for other victims for jobs whose plan has failed after victims were gone, before any other job is
-// served. Otherwise pods that replace the victims would get the free room, and would be evicted in turn (rules S1, S2).
+// resume looks for room for jobs whose plan has ended after pods were told to leave for it, before any other job is served: for nodes
+// that are free or becoming free, and for other victims. Otherwise pods that replace the victims would get the room, and would be evicted
+// in turn (rules S1, S2).
 func resume(s *framework.Session) {
 	for _, p := range s.Cluster.Plans().TakeInterrupted() {
 		action := s.Policy.EvictingAction(p.Action)
-		if j := p.Job; action != nil && rules.MayPreempt(s, j) {
+		if j := p.Job; action != nil && rules.MayPreempt(s, j) && !rules.Pauses(s, j) {
 			s.LookAt(j, func() { action.MakeRoom(s, j) })
 		}
 	}

@@ -79,7 +79,9 @@ func (r *Reporter) Statuses(c *cache.Cache, now time.Time, d *decision.Decisions
 	for _, j := range r.touched {
 		arriving := r.isArriving(j, now)
 		if j.Group != nil && !j.IsForeign {
-			c.SetPhase(j, phaseOf(j))
+			for phase := phaseOf(j); phase != j.Phase; phase = phaseOf(j) {
+				c.SetPhase(j, phase) // what follows from a phase may be another
+			}
 			r.writeGroup(j, arriving, now, d)
 			r.writePlace(j, d)
 			r.writeStandIns(j, d)

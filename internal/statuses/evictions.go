@@ -16,6 +16,9 @@ import (
 // evictedReason is the reason of the condition Evicted. It is that of the Events of the pods.
 const evictedReason = "Preempted"
 
+// restartsReason is that of the condition that says so.
+const restartsReason = "PodsDeleted"
+
 // maxEvictions is how many evictions the condition of a job names.
 const maxEvictions = 3
 

@@ -249,6 +249,10 @@ func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupQueuedType, TransitionID: transition,
 			Reason: queuedReason, Message: message})
 	}
+	if j.RestartsWhenEvicted() {
+		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupRestartsType, TransitionID: transition, Reason: restartsReason,
+			Message: "other pods of the job are deleted when one is evicted for another, so no pods of it are evicted for its own pods any more (rule P1)"})
+	}
 	if message := r.evictionsOf(j, last); message != "" {
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupEvictedType, TransitionID: transition,
 			Reason: evictedReason, Message: message})

@@ -108,6 +108,7 @@ type JobInternals struct {
 	LookedAt  time.Time          // when ShouldRetry last returned true
 	Postponed decision.Scopes    // the scopes in which this cycle has no time
 	Failures  int                // number in a row of bindings refused and plans that failed
+	Restarts  int                // number in a row of plans within the job after which other pods of it were deleted
 	Belonging podclass.Belonging // of its tasks, without their roles
 
 	Schedulers []SchedulerPods // number of its pods by scheduler, sorted by name
@@ -392,9 +393,24 @@ func LoseRoom(j *Job, at time.Time) {
 	}
 }
 
+// maxRestarts is how often a job may restart after an eviction within it, until no more pods are evicted within it. Once may be chance.
+const maxRestarts = 2
+
+// NoteRestart notes that other pods of a job were deleted after one was evicted for another pod of the same job.
+func NoteRestart(j *Job) { j.Internal.Restarts++ }
+
+// RestartsWhenEvicted reports whether other pods of the job leave when one is evicted, as a policy of its controller may say. Then a pod that
+// another makes room for within the job is deleted, too, or comes back to what it was before. It is known from what has happened, and
+// from the PodGroup, where an earlier process has written it.
+func (j *Job) RestartsWhenEvicted() bool {
+	return j.Internal.Restarts >= maxRestarts || j.Group != nil && slices.ContainsFunc(j.Group.Status.Conditions, func(c schedulingv1beta1.PodGroupCondition) bool {
+		return c.Type == schedulingv1beta1.PodGroupRestartsType && c.Status == corev1.ConditionTrue
+	})
+}
+
 // Forgive ends the back-offs of a job and forgets its failures.
 func (j *Job) Forgive() {
-	j.NotBefore, j.EvictsFrom, j.BarredUntil, j.Internal.Failures = time.Time{}, time.Time{}, time.Time{}, 0
+	j.NotBefore, j.EvictsFrom, j.BarredUntil, j.Internal.Failures, j.Internal.Restarts = time.Time{}, time.Time{}, time.Time{}, 0, 0
 }
 
 // Nodes returns the node of each task that is placed or pipelined; with a subgroup that is not nil, only of its tasks.

@@ -50,6 +50,7 @@ type PlanInternals struct {
 	Nominated []*Task // tasks with nominated nodes when the plan began
 	HasTerms  bool    // some of them have affinity or spread
 	IsInForce bool
+	Staying   []*Task    // of a plan within a job: the other tasks of the job with nodes, as long as they have not left
 	Seen      wake.Stamp // the state of the model at the last search for other nodes
 }
 

@@ -16,6 +16,7 @@ const recheck = time.Second
 // Uphold cancels plans in force that have become impossible, fulfils those whose nominated nodes are free, and notes
 // the progress of the others. changed says that the configuration has changed.
 func Uphold(s *framework.Session, changed bool) {
+	s.Cluster.Plans().NoteRestarts(s.Now)
 	// When a plan ends and some of its victims stay, other plans may become impossible.
 	for again := true; again; {
 		again = upholdAll(s, changed)

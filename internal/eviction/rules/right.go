@@ -97,6 +97,9 @@ func IsAnyGuaranteed(spared []verdict.Spared) bool {
 
 // RanksItsPods reports whether a pending task of a job has a higher priority than an evictable one.
 func RanksItsPods(j *cluster.Job) bool {
+	if j.RestartsWhenEvicted() {
+		return false
+	}
 	var highest, lowest int32
 	waits, runs := false, false
 	for _, t := range j.Tasks() {

@@ -13,6 +13,7 @@ import (
 // The reasons that protect pods. Pods are counted by reason, and the counts are shown to the user whose job waits.
 const (
 	notLowerJob   = "rule J1 (the priority of their job is not lower)"
+	restartsWhole = "rule P1 (other pods of the job are deleted when one is evicted)"
 	notLowerTask  = "rule P1 (their task priority is not lower)"
 	NotMarked     = "rule P2 (not marked volcano.sh/preemptable)"
 	ofAnother     = "rule P2 (their PodGroup belongs to another scheduler)"
@@ -87,6 +88,9 @@ func ConcernsJob(r *Rules, j *cluster.Job) bool {
 
 // Protects names the rule that protects a pod as long as objects do not change, "" if there is none.
 func (r *Rules) Protects(t *cluster.Task) string {
+	if r.Scope == decision.WithinJob && r.Preemptor.RestartsWhenEvicted() {
+		return restartsWhole
+	}
 	if r.Scope == decision.WithinJob && r.pod != nil && t.Priority >= r.pod.Priority {
 		return notLowerTask
 	}

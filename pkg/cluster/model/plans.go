@@ -22,6 +22,7 @@ type Plans struct {
 	cancelled   []*cluster.Plan          // since TakeCancelled
 	interrupted []*cluster.Plan          // cancelled since TakeInterrupted, after victims were gone
 	withTerms   []*cluster.Plan          // plans in force with affinity or spread, in the order in which they came into force
+	within      []*cluster.Plan          // plans within a job of which it is watched whether the job restarts, see NoteRestarts
 }
 
 // Plans returns the plans of the model.
@@ -86,6 +87,7 @@ func (s *Plans) Adopt(p *cluster.Plan) {
 		s.withTerms = append(s.withTerms, p)
 	}
 	s.model.world.Note(wake.PlanAdopted)
+	s.watch(p)
 	for _, t := range p.Victims {
 		invariant(t.Evicts == nil, "task %s is to leave for plan %s and leaves for another", t.Key(), p.ID)
 		t.Evicts = p

@@ -259,6 +259,9 @@ const (
 
 	// PodGroupScheduledType: the gang is placed.
 	PodGroupScheduledType PodGroupConditionType = "Scheduled"
+	// PodGroupRestartsType: when a pod of the group was evicted for another of the same group, others were deleted as well, twice. No pods
+	// of the group are evicted for it any more.
+	PodGroupRestartsType PodGroupConditionType = "RestartsWhenEvicted"
 	// PodGroupEvictedType: pods of the group have been evicted for others. The message has the last three evictions, one in
 	// each line, the newest first: when, which pod, for which job and by which rule.
 	PodGroupEvictedType PodGroupConditionType = "Evicted"

@@ -1,9 +1,11 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,17 +70,51 @@ func (s *simulation) returns(pod *corev1.Pod) bool {
 	if s.queued.IsOfWorkload(pod) && !s.queued.IsQueued(pod) {
 		return false // it is made anew when its Workload is admitted again
 	}
-	group := cluster.JobID{Namespace: pod.Namespace, Name: pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]}
-	return metav1.GetControllerOfNoCopy(pod) != nil || s.managed[group]
+	return metav1.GetControllerOfNoCopy(pod) != nil || s.managed[groupOf(pod)]
+}
+
+// Successor is how a controller makes a pod anew that is gone. The zero value is the usual.
+type Successor struct {
+	// Name is that of the new pod, "" for the same.
+	Name string
+	// After is how much later it comes.
+	After time.Duration
+}
+
+// successor is a pod that is to come.
+type successor struct {
+	at  time.Time
+	pod *corev1.Pod
+}
+
+// makeDelayed makes the pods whose time has come.
+func (s *simulation) makeDelayed() {
+	s.delayed = slices.DeleteFunc(s.delayed, func(next successor) bool {
+		isDue := !next.at.After(s.now)
+		// It does not come if its group has gone, or another pod has its name.
+		if isDue && s.pods[keyOf(next.pod)] == nil && s.groups[groupOf(next.pod)] != nil {
+			next.pod.CreationTimestamp = metav1.NewTime(s.now)
+			s.setPod(next.pod)
+		}
+		return isDue
+	})
+}
+
+func groupOf(pod *corev1.Pod) cluster.JobID {
+	return cluster.JobID{Namespace: pod.Namespace, Name: pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]}
 }
 
 // comeBack makes a pod anew: it has a UID of its own, which says how many there have been of the name, and waits for a node.
 func (s *simulation) comeBack(pod *corev1.Pod) {
-	key := keyOf(pod)
+	var how Successor
+	if s.options.Successor != nil {
+		how = s.options.Successor(pod)
+	}
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: cmp.Or(how.Name, pod.Name)}
 	s.returned[key]++
 	made := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, Labels: maps.Clone(pod.Labels), Annotations: maps.Clone(pod.Annotations),
+			Namespace: pod.Namespace, Name: key.Name, Labels: maps.Clone(pod.Labels), Annotations: maps.Clone(pod.Annotations),
 			OwnerReferences:   pod.OwnerReferences,
 			UID:               types.UID(fmt.Sprintf("Pod %s, made anew %d", key, s.returned[key])),
 			CreationTimestamp: metav1.NewTime(s.now),
@@ -88,12 +124,16 @@ func (s *simulation) comeBack(pod *corev1.Pod) {
 	}
 	made.Spec.NodeName = ""
 	s.queued.Renew(made)
+	if how.After > 0 {
+		s.delayed = append(s.delayed, successor{at: s.now.Add(how.After), pod: made})
+		return
+	}
 	s.setPod(made)
 }
 
 // dropGroupOf removes the PodGroup that was made for a pod alone, as garbage collection does.
 func (s *simulation) dropGroupOf(pod *corev1.Pod) {
-	id := cluster.JobID{Namespace: pod.Namespace, Name: pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]}
+	id := groupOf(pod)
 	group := s.groups[id]
 	if group == nil {
 		return

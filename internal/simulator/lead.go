@@ -41,7 +41,22 @@ func (l *Led) Cycle() error {
 func (l *Led) Scheduler() *scheduler.Scheduler { return l.s.scheduler }
 
 // HasNews reports whether anything has happened that the scheduler has not heard of yet.
-func (l *Led) HasNews() bool { return len(l.s.events) > 0 }
+func (l *Led) HasNews() bool { return len(l.s.events)+len(l.s.delayed) > 0 }
+
+// Terminate tells a pod to end, as a client does. One without a node is gone at once, any other when its time is up.
+func (l *Led) Terminate(pod *corev1.Pod) {
+	if pod.Spec.NodeName == "" {
+		l.Delete(pod)
+		return
+	}
+	pod = pod.DeepCopy()
+	seconds := int64(corev1.DefaultTerminationGracePeriodSeconds)
+	if given := pod.Spec.TerminationGracePeriodSeconds; given != nil {
+		seconds = *given
+	}
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &metav1.Time{Time: l.s.now.Add(time.Duration(seconds) * time.Second)}, &seconds
+	l.s.setPod(pod)
+}
 
 // Now is the time of the next cycle.
 func (l *Led) Now() time.Time { return l.s.now }

@@ -56,6 +56,10 @@ func (m *maker) special(f feature) func() change {
 		return m.measure
 	case refusals:
 		return m.refusal
+	case cordons:
+		return m.cordonSoon
+	case closing:
+		return m.close
 	}
 	return nil
 }
@@ -166,7 +170,7 @@ func (m *maker) changeQueue() change {
 	on := func(what string, how func(*schedulingv1beta1.Queue)) change {
 		return change{fmt.Sprintf("queue %s: %s", name, what), func(l *run) { edit(l, &schedulingv1beta1.Queue{}, name, how) }}
 	}
-	if m.configuration.sharer == "guaranteed-shares" && m.once(2) {
+	if m.configuration.hasGuarantees() && m.once(2) {
 		key, value := m.property()
 		return on("says "+key+": "+value, func(q *schedulingv1beta1.Queue) { metav1.SetMetaDataAnnotation(&q.ObjectMeta, key, value) })
 	}
@@ -392,6 +396,9 @@ func (m *maker) passTime() change {
 
 func (m *maker) changeConfiguration() change {
 	whole, sharer := m.once(2), m.oneOf("capacity", "proportion", "")
+	if m.configuration.asInstalled {
+		return m.changeQueue()
+	}
 	return change{fmt.Sprintf("configuration: whole gangs %t, shares by %q", whole, sharer), func(l *run) {
 		l.configuration.whole, l.configuration.sharer = whole, sharer
 		if err := l.led.Scheduler().Use(l.configuration.policy()); err != nil {

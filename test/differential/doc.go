@@ -7,6 +7,11 @@
 // simulator. shrink removes the parts of a scenario without which it still fails, and story prints the rest, or writes it
 // as a scenario of package scenarios.
 //
+// Controllers restart a job when a pod of it is evicted, at once or later, with pods of other names. Nodes are cordoned while a plan waits for
+// them, and queues close. Shares may be guaranteed beside other queues, and queues give back what is beyond their capability. After the last
+// change time passes until nothing is decided any more, which must come. A pod that gets the room of a plan that has ended must not be evicted
+// for the same job right after.
+//
 // Most changes come when the scenario rests, some a few cycles after the one before, in the middle of what the scheduler does. A scheduler
 // may also end between any two of its writes, and another begins.
 //

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla/internal/simulator"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/fixture"
@@ -50,6 +51,14 @@ const (
 	many        feature = "many"
 	loads       feature = "loads"
 	extenders   feature = "extenders"
+	beside      feature = "guaranteed shares beside other queues"
+	cuts        feature = "queues that give back"
+	restarts    feature = "policies that restart"
+	successors  feature = "pods that replace others"
+	cordons     feature = "cordons while plans are in force"
+	closing     feature = "queues that close"
+	sharedClaim feature = "claims that pods share"
+	asInstalled feature = "the configuration as installed"
 )
 
 // features are how often scenarios have them: once in so many.
@@ -59,7 +68,8 @@ var features = []struct {
 }{{tree, 4}, {quotas, 6}, {budgets, 6}, {volumes, 6}, {devices, 8}, {hyperNodes, 6}, {affinity, 8}, {spread, 8}, {gates, 8},
 	{strangers, 6}, {leaving, 4}, {coolDowns, 8}, {subgroups, 10}, {roles, 8}, {ports, 12}, {shares, 2}, {nodeGroups, 14}, {images, 14},
 	{loneClasses, 5}, {latecomers, 5}, {crashes, 5}, {deadlines, 10}, {refusals, 6}, {ranks, 8}, {upstream, 8},
-	{lentNodes, 14}, {memory, 6}, {many, 10}, {loads, 14}, {extenders, 16}}
+	{lentNodes, 14}, {memory, 6}, {many, 10}, {loads, 14}, {extenders, 16},
+	{beside, 4}, {cuts, 6}, {restarts, 6}, {successors, 6}, {cordons, 6}, {closing, 8}, {sharedClaim, 12}, {asInstalled, 10}}
 
 // maker makes a random scenario.
 type maker struct {
@@ -81,14 +91,20 @@ type latecomer struct {
 
 // makeScenario makes the scenario of a seed, without some features.
 func makeScenario(seed uint64, without ...feature) *scenario {
-	m := &maker{chooser: newChooser(seed), scenario: &scenario{}, has: map[feature]bool{}, runs: map[string]bool{}, free: map[string]int{}}
+	m := &maker{chooser: newChooser(seed), scenario: &scenario{policies: map[string]restartPolicy{}}, has: map[feature]bool{}, runs: map[string]bool{}, free: map[string]int{}}
 	for _, f := range features {
 		m.has[f.feature] = m.once(f.in)
 	}
 	for _, f := range without {
 		m.has[f] = false
 	}
+	if m.has[restarts] && m.once(2) { // pods of unequal rank, which come and go
+		m.has[ranks], m.has[successors], m.has[many] = true, true, true
+	}
 	m.configure()
+	if m.has[successors] {
+		m.replaced = simulator.Successor{Name: "-r", After: time.Duration(m.IntN(3)) * time.Second}
+	}
 	m.makeClasses()
 	nodes, gangs := 1+m.IntN(3)+m.IntN(2)*m.IntN(3), 1+m.IntN(3)
 	if m.has[many] {
@@ -112,6 +128,12 @@ func makeScenario(seed uint64, without ...feature) *scenario {
 	}
 	if m.has[crashes] {
 		m.changes = append(m.changes, timed{change: m.crash(), isSudden: true})
+	}
+	if m.has[cordons] {
+		m.changes = append(m.changes, timed{change: m.cordonSoon(), isSudden: true})
+	}
+	if m.has[closing] {
+		m.changes = append(m.changes, timed{m.close(), m.once(2), m.IntN(4)})
 	}
 	if m.has[loads] {
 		m.changes = append(m.changes, timed{change: m.measure(), isSudden: true})
@@ -152,6 +174,20 @@ func (m *maker) configure() {
 			}
 		}
 		c.preset = m.oneOf("", "kube-1.8")
+	}
+	if m.has[beside] && c.sharer != "guaranteed-shares" {
+		c.subtree = "q0"
+		c.tree = c.tree || m.once(2)
+	}
+	c.delay = m.oneOf("", "1s", "1s")
+	if m.has[cuts] {
+		c.actions += ", shuffle"
+		if c.sharer != "guaranteed-shares" && c.subtree == "" {
+			c.sharer = "guaranteed-shares"
+		}
+	}
+	if c.asInstalled = m.has[asInstalled]; c.asInstalled {
+		c = configuration{asInstalled: true}
 	}
 	m.configuration = c
 }
@@ -288,14 +324,21 @@ func (m *maker) queue(name string) *schedulingv1beta1.Queue {
 		if m.has[tree] && len(m.queues) > 1 && m.once(2) {
 			q.Spec.Parent = m.oneOf(m.queues[0], "nowhere", m.queues[0])
 		}
+		if m.configuration.subtree != "" && len(m.queues) > 1 && m.once(2) {
+			q.Spec.Parent = m.configuration.subtree
+		}
 		if m.has[nodeGroups] && m.once(2) {
 			q.Spec.Affinity = &schedulingv1beta1.Affinity{NodeGroupAffinity: &schedulingv1beta1.NodeGroupAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: []string{m.oneOf("g0", "g1")}}}
 		}
-		if m.configuration.sharer == "guaranteed-shares" && m.once(2) {
+		if m.configuration.hasGuarantees() && m.once(2) {
 			q.Spec.Guarantee.Resource = fixture.List(m.oneOf("cpu=1", "cpu=2", "cpu=4"))
 			key, value := m.property()
 			metav1.SetMetaDataAnnotation(&q.ObjectMeta, key, value)
+		}
+		if m.has[cuts] && m.once(2) {
+			metav1.SetMetaDataAnnotation(&q.ObjectMeta, schedulingv1beta1.QuotaPreemptionDelayKey, m.oneOf("1s", "3s", "30s"))
+			q.Spec.Capability = fixture.List(m.oneOf("cpu=1", "cpu=2", "pods=1"))
 		}
 	})
 }
@@ -333,6 +376,9 @@ func (m *maker) makeGang(name string, runs bool) {
 	}
 	m.groups = append(m.groups, name)
 	m.runs[name] = runs
+	if m.has[restarts] && m.once(2) {
+		m.policies[name] = restartPolicies[m.IntN(len(restartPolicies))]
+	}
 }
 
 // ofJob leaves of a gang and its pods the gang, as the controller of a batch Job makes it before its pods.
@@ -524,6 +570,9 @@ func (m *maker) adorn(p *corev1.Pod, runs bool) (made []runtime.Object) {
 				fixture.Asks("cpu=1 deviceclass.resource.kubernetes.io/gpu=1")(p)
 			}
 		default:
+			if m.has[sharedClaim] && m.once(2) {
+				name = "d-" + p.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
+			}
 			if !runs {
 				fixture.Using(name)(p)
 				if !m.once(4) {

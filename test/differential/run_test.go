@@ -37,6 +37,11 @@ type run struct {
 	refusals map[string]int
 	// overdue is how much longer than their time pods stay that are evicted, by their names.
 	overdue map[string]time.Duration
+	// evicted are the pods that are to be evicted in this cycle; made counts those that replaced others.
+	evicted []*corev1.Pod
+	made    int
+	cordon  cordon
+	vain    vain
 	cycles  int
 	binds   int
 	plans   int
@@ -68,6 +73,7 @@ func begin(w *scenario) *run {
 	options.Fate = func(e decision.Eviction) simulator.Fate {
 		return simulator.Fate{Refused: l.refuse(e.Pod.Name), Overdue: l.overdue[e.Pod.Name]}
 	}
+	options.Successor = l.successor
 	options.RefuseBinding = func(b decision.Bind) string { return l.refuse(b.Pod.Name) }
 	if l.led, err = simulator.Lead(input, w.configuration.policy(), options); err != nil {
 		panic(err)
@@ -81,6 +87,7 @@ func (l *run) refuse(pod string) string {
 		return ""
 	}
 	l.refusals[pod]--
+	l.vain.forget()
 	l.story = append(l.story, fmt.Sprintf("%d:   the API server refuses what is to become of %s", l.cycles, pod))
 	return "somebody forbids it"
 }
@@ -106,10 +113,49 @@ func lead(w *scenario) *run {
 		}
 		l.story = append(l.story, fmt.Sprintf("%d: %s", l.cycles, c.name))
 		l.happened = append(l.happened, happening{before: l.cycles + 1})
+		l.vain.forget()
 		c.apply(l)
 	}
 	l.rest()
+	l.calm()
 	return l
+}
+
+// The bounds of [run.calm].
+const (
+	calmRounds = 60
+	calmPause  = 11 * time.Minute // longer than any pod takes to leave
+)
+
+// calm lets time pass again and again, in which nothing happens from outside: in the end nothing is bound or planned any more. A job whose
+// pods never come is admitted and held again for as long as it stands.
+func (l *run) calm() {
+	for rounds, quiet := 0, 0; quiet < 2 && l.failure == ""; rounds++ {
+		if rounds == calmRounds {
+			l.fail("no end", "after %d pauses without any change it still decides to %s", rounds, strings.Join(l.story[max(len(l.story)-4, 0):], "; "))
+			return
+		}
+		before := l.binds + l.plans
+		l.pass(l.untilNextLeaves())
+		l.vain.forget()
+		l.rest()
+		if quiet++; l.binds+l.plans > before {
+			quiet = 0
+		}
+	}
+}
+
+// untilNextLeaves is how long it takes until a pod that is being deleted is gone, or as long as none takes if there is none.
+func (l *run) untilNextLeaves() time.Duration {
+	next := calmPause
+	for _, o := range l.led.Objects() {
+		if p, ok := o.(*corev1.Pod); ok && p.DeletionTimestamp != nil {
+			if left := p.DeletionTimestamp.Sub(l.led.Now()); left > 0 {
+				next = min(next, left)
+			}
+		}
+	}
+	return next
 }
 
 func (l *run) fail(kind, format string, arguments ...any) {
@@ -128,6 +174,17 @@ func (l *run) observe(d *decision.Decisions) {
 	l.decided = append(l.decided, decisions(d, l.led)...)
 	l.binds += len(d.Binds)
 	l.plans += len(d.Plans)
+	for _, p := range d.Plans {
+		for _, e := range p.Evictions {
+			if pod, ok := l.led.Get(&corev1.Pod{}, e.Pod.Namespace, e.Pod.Name).(*corev1.Pod); ok {
+				l.evicted = append(l.evicted, pod)
+			}
+		}
+	}
+	l.cordon.observe(d)
+	if pod := l.vain.observe(l.cycles, d); pod != "" {
+		l.fail("in vain", "%s", pod)
+	}
 }
 
 // decisions are what of a cycle's decisions is more than a word on how things stand.
@@ -137,6 +194,9 @@ func decisions(d *decision.Decisions, led *simulator.Led) (all []string) {
 	}
 	for _, p := range d.Plans {
 		if isWritten(&p, led) {
+			continue
+		}
+		if isOfHours(&p) {
 			continue
 		}
 		text := "make room for " + p.Job.Name
@@ -155,6 +215,8 @@ func decisions(d *decision.Decisions, led *simulator.Led) (all []string) {
 		before, _ := led.Get(&schedulingv1beta1.PodGroup{}, g.Job.Namespace, g.Job.Name).(*schedulingv1beta1.PodGroup)
 		if before != nil && isOutside(before.Status.Phase) && g.Status.Phase == schedulingv1beta1.PodGroupInqueue {
 			all = append(all, "let in "+g.Job.Name)
+		} else if before != nil && before.Status.Phase != g.Status.Phase {
+			all = append(all, fmt.Sprintf("say that %s is %s", g.Job.Name, g.Status.Phase))
 		}
 	}
 	return all
@@ -167,6 +229,12 @@ func isWritten(p *decision.PlanStart, led *simulator.Led) bool {
 		pod, ok := led.Get(&corev1.Pod{}, n.Pod.Namespace, n.Pod.Name).(*corev1.Pod)
 		return !ok || pod.Status.NominatedNodeName != n.Node
 	})
+}
+
+// isOfHours reports whether a plan evicts pods because the hours of their nodes are over. How many leave at a time is counted by the scheduler
+// that runs, so that another one evicts more.
+func isOfHours(p *decision.PlanStart) bool {
+	return p.Job.Name == "" && slices.ContainsFunc(p.Evictions, func(e decision.Eviction) bool { return e.Rule == "" })
 }
 
 func isOutside(phase schedulingv1beta1.PodGroupPhase) bool {
@@ -183,6 +251,7 @@ func (l *run) cycle() []string {
 	for _, d := range l.decided {
 		l.story = append(l.story, fmt.Sprintf("%d:   %s", l.cycles, d))
 	}
+	l.live()
 	return l.decided
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
@@ -23,6 +24,10 @@ type scenario struct {
 	configuration configuration
 	objects       []runtime.Object
 	changes       []timed
+	// policies are what becomes of gangs, by name, of which a pod is evicted.
+	policies map[string]restartPolicy
+	// replaced is how pods are made anew, zero for at once and under the same name. A name is what is added to the old one.
+	replaced simulator.Successor
 	// overlook makes the model forget causes to wake jobs; nil forgets none.
 	overlook func(wake.Cause) bool
 }
@@ -50,6 +55,15 @@ type configuration struct {
 	// upstream are the switches for users of Volcano that are on.
 	upstream []string
 	preset   string // of preempt, "" for the usual
+	// subtree is the queue below which shares are guaranteed, beside those of the sharer; "" for none.
+	subtree string
+	delay   string // of guaranteed shares, "" for the usual
+	// asInstalled says that the configuration is that of a new installation, and nothing else counts.
+	asInstalled bool
+}
+
+func (c *configuration) hasGuarantees() bool {
+	return c.sharer == "guaranteed-shares" || c.subtree != ""
 }
 
 // actionLists are the pipelines that scenarios run under, the plainest first.
@@ -57,6 +71,9 @@ var actionLists = []string{"enqueue, allocate, preempt, reclaim, backfill", "all
 	"allocate, preempt, reclaim", "enqueue, reclaim, preempt, allocate, backfill"}
 
 func (c configuration) yaml() string {
+	if c.asInstalled {
+		return installed()
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "actions: %q\ntiers:\n- plugins:\n  - {name: priority}\n  - {name: gang}\n  - {name: conformance}\n", c.actions)
 	for _, name := range []string{"cdp", "pdb"} {
@@ -80,7 +97,18 @@ func (c configuration) yaml() string {
 			fmt.Fprintf(&b, "  - {name: %s}\n", name)
 		}
 	}
+	guarantees := func(arguments ...string) {
+		if c.delay != "" {
+			arguments = append(arguments, "preemptionDelay: "+c.delay)
+		}
+		fmt.Fprintf(&b, "  - {name: guaranteed-shares, arguments: {%s}}\n", strings.Join(arguments, ", "))
+	}
+	if c.subtree != "" {
+		guarantees("subtrees: [" + c.subtree + "]")
+	}
 	switch {
+	case c.sharer == "guaranteed-shares":
+		guarantees()
 	case c.sharer != "" && c.tree:
 		fmt.Fprintf(&b, "  - {name: %s, enableHierarchy: true}\n", c.sharer)
 	case c.sharer != "":

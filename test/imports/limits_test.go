@@ -27,6 +27,11 @@ var overLimit = map[string]string{
 	"pkg/cluster/workloads":          "what Workloads hold, promise and wait for is one state",
 	"internal/admission":             "each webhook is a function of one server, and of what it knows",
 	"internal/controllers/workload":  "its controllers share what they know of the configuration and of each other's objects",
+	"internal/eviction":              "one search with all its ways, which share the state of an attempt",
+	"internal/eviction.attempt":      "each way to make a draft is one of its steps",
+	"internal/simulator":             "all that surrounds the scheduler changes the same virtual cluster",
+	"pkg/cluster.Job":                "what is asked of a job follows from its tasks together",
+	"pkg/cluster/model.Cluster":      "each operation that can be undone is a method",
 	"internal/placement/kube.handle": "the framework of kube-scheduler asks its plugins' handle for that many",
 }
 

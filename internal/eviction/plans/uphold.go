@@ -172,9 +172,9 @@ func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	s.Rejoin(j)
 }
 
-// resume looks for room for jobs whose plan has ended after pods were told to leave for it, before any other job is served: for nodes
-// that are free or becoming free, and for other victims. Otherwise pods that replace the victims would get the room, and would be evicted
-// in turn (rules S1, S2).
+// resume looks for room for jobs whose plan has ended after pods were told to leave for it, before any other job is served. It takes nodes
+// that are free or becoming free, or other victims. Otherwise pods that replace the victims would get the room, and would be evicted in
+// turn (rules S1, S2).
 func resume(s *framework.Session) {
 	for _, p := range s.Cluster.Plans().TakeInterrupted() {
 		action := s.Policy.EvictingAction(p.Action)

@@ -1,0 +1,221 @@
+package differential
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"hekla.sh/hekla/internal/simulator"
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/test/fixture"
+)
+
+// installed is the configuration of a new installation.
+var installed = sync.OnceValue(func() string {
+	text, err := os.ReadFile("../../installer/configuration.yaml")
+	if err != nil {
+		panic(err)
+	}
+	var config corev1.ConfigMap
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		panic(err)
+	}
+	return config.Data["volcano-scheduler.conf"]
+})
+
+// restartPolicy is what becomes of a gang of which a pod is evicted.
+type restartPolicy uint8
+
+const (
+	restartsPod       restartPolicy = iota // its controller makes the pod anew
+	restartsRunning                        // all its pods that have nodes begin anew
+	restartsWhole                          // all its pods begin anew
+	restartsOnlyTasks                      // all its pods of the same role begin anew
+)
+
+var restartPolicies = []restartPolicy{restartsRunning, restartsWhole, restartsOnlyTasks}
+
+// live does what controllers do once pods are told to leave.
+func (l *run) live() {
+	evicted := l.evicted
+	l.evicted = nil
+	for _, victim := range evicted {
+		if now, ok := get(l, &corev1.Pod{}, victim.Name); ok && now.UID == victim.UID && now.DeletionTimestamp == nil {
+			continue // it was refused
+		}
+		group := victim.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
+		policy := l.scenario.policies[group]
+		if policy == restartsPod {
+			continue
+		}
+		for _, o := range l.led.Objects() {
+			p, ok := o.(*corev1.Pod)
+			if !ok || p.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] != group || p.DeletionTimestamp != nil ||
+				policy == restartsRunning && p.Spec.NodeName == "" ||
+				policy == restartsOnlyTasks && p.Annotations[batchv1alpha1.TaskSpecKey] != victim.Annotations[batchv1alpha1.TaskSpecKey] {
+				continue
+			}
+			l.story = append(l.story, fmt.Sprintf("%d:   pod %s restarts with %s", l.cycles, p.Name, victim.Name))
+			l.led.Terminate(p)
+		}
+	}
+	l.cordon.come(l)
+}
+
+// successor is how the controller of a pod makes it anew.
+func (l *run) successor(gone *corev1.Pod) simulator.Successor {
+	how := l.scenario.replaced
+	if how.Name != "" {
+		l.made++
+		base, _, _ := strings.Cut(gone.Name, how.Name)
+		how.Name = fmt.Sprintf("%s%s%d", base, how.Name, l.made)
+	}
+	return how
+}
+
+// cordon is a node that is to be cordoned while a plan is in force: a number of cycles after the next plan.
+type cordon struct {
+	isAwaited bool
+	after     int
+	node      string
+	opensIn   int // cycles after which it may be used again, 0 for never
+}
+
+func (c *cordon) observe(d *decision.Decisions) {
+	for _, p := range d.Plans {
+		if c.isAwaited && c.node == "" && len(p.Evictions) > 0 && len(p.Nominations) > 0 {
+			c.node = p.Nominations[0].Node
+		}
+	}
+}
+
+// come cordons the node when its time has come, and opens it again.
+func (c *cordon) come(l *run) {
+	if c.node == "" {
+		return
+	}
+	set := func(cordoned bool) {
+		l.story = append(l.story, fmt.Sprintf("%d: node %s of a plan: cordoned %t", l.cycles, c.node, cordoned))
+		l.vain.forget()
+		edit(l, &corev1.Node{}, c.node, func(n *corev1.Node) { n.Spec.Unschedulable = cordoned })
+	}
+	switch {
+	case c.isAwaited && c.after == 0:
+		c.isAwaited = false
+		set(true)
+	case c.isAwaited:
+		c.after--
+	case c.opensIn > 0:
+		if c.opensIn--; c.opensIn == 0 {
+			set(false)
+		}
+	default:
+		c.node = ""
+	}
+}
+
+// cordonSoon has a node of the next plan be cordoned while its victims leave.
+func (m *maker) cordonSoon() change {
+	after, opensIn := m.oneOfInts(0, 1, 6, 31), m.oneOfInts(0, 2, 40)
+	return change{fmt.Sprintf("a node of the next plan is cordoned after %d cycles, for %d", after, opensIn), func(l *run) {
+		l.cordon = cordon{isAwaited: true, after: after, opensIn: opensIn}
+	}}
+}
+
+// close has a queue begin to close.
+func (m *maker) close() change {
+	name := m.oneOf(m.queues...)
+	return change{"queue " + name + " begins to close", func(l *run) {
+		edit(l, &schedulingv1beta1.Queue{}, name, func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosing })
+	}}
+}
+
+// vain finds pods that get the room of a plan that has ended, and are evicted for the same job right after, though nothing has happened
+// in between.
+type vain struct {
+	nodes map[string][]string // of the plans of jobs, by the names of the jobs
+	ended map[string]int      // when plans of jobs ended
+	bound map[string]int      // when pods were bound
+}
+
+// soon is within how many cycles.
+const soon = 3
+
+func (v *vain) forget() { v.ended, v.bound = map[string]int{}, map[string]int{} }
+
+func (v *vain) observe(cycle int, d *decision.Decisions) string {
+	if v.ended == nil {
+		v.nodes = map[string][]string{}
+		v.forget()
+	}
+	for _, e := range d.Ended {
+		v.ended[e.Job.Name] = cycle
+	}
+	for _, p := range d.Plans {
+		at, hadPlan := v.ended[p.Job.Name]
+		var nodes []string
+		for _, e := range p.Evictions {
+			bound, isNew := v.bound[e.Pod.Name]
+			if hadPlan && isNew && bound >= at && cycle-bound <= soon && slices.Contains(v.nodes[p.Job.Name], e.Node) {
+				return fmt.Sprintf("pod %s was bound in cycle %d after a plan of job %s had ended in cycle %d, and is evicted for it in cycle %d",
+					e.Pod.Name, bound, p.Job.Name, at, cycle)
+			}
+			nodes = append(nodes, e.Node)
+		}
+		for _, n := range p.Nominations {
+			nodes = append(nodes, n.Node)
+		}
+		v.nodes[p.Job.Name] = nodes
+	}
+	for _, b := range d.Binds {
+		v.bound[b.Pod.Name] = cycle
+	}
+	return ""
+}
+
+// When a job restarts whole, its pods of low rank come back first, and pods of high rank evict them. That ends once it is known, also for a
+// scheduler that starts now.
+func TestAJobThatRestartsEvictsNoMoreOfItsOwn(t *testing.T) {
+	w := &scenario{configuration: configuration{actions: "allocate, preempt, backfill"}, policies: map[string]restartPolicy{"g": restartsWhole},
+		replaced: simulator.Successor{Name: "-r", After: 2 * time.Second}}
+	w.objects = append(w.objects, ourNamespace(), fixture.Queue("q"), fixture.Node("n1", "cpu=2"),
+		fixture.Group("g", "q", 1, func(g *schedulingv1beta1.PodGroup) {
+			g.Annotations[schedulingv1beta1.PreemptableKey] = "true"
+			g.Status.Phase = schedulingv1beta1.PodGroupRunning
+		}))
+	for i, pod := range []struct {
+		rank  string
+		grace int64
+		runs  bool
+	}{{"0", 1, true}, {"0", 1, false}, {"5", 20, true}, {"5", 20, false}} {
+		p := fixture.Pod(fmt.Sprintf("g-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.Asks("cpu=1"),
+			fixture.Annotated(schedulingv1beta1.TaskPriorityAnnotationKey, pod.rank))
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "g", UID: "job", Controller: new(true)}}
+		p.Spec.TerminationGracePeriodSeconds = &pod.grace
+		if pod.runs {
+			fixture.On("n1")(p)
+		}
+		w.objects = append(w.objects, p)
+	}
+	l := lead(w)
+	if l.failure != "" {
+		t.Fatal(l.tell())
+	}
+	g, _ := get(l, &schedulingv1beta1.PodGroup{}, "g")
+	isSaid := slices.ContainsFunc(g.Status.Conditions, func(c schedulingv1beta1.PodGroupCondition) bool {
+		return c.Type == schedulingv1beta1.PodGroupRestartsType
+	})
+	if l.plans != 2 || !isSaid {
+		t.Errorf("%d plans, and that the job restarts is said: %t\n%s", l.plans, isSaid, l.tell())
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"hekla.sh/hekla/internal/queueing/lifecycle"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/cohorts/world"
 )
 
@@ -121,4 +122,46 @@ func TestRoundsThatAreCutShortGoOnAtOnce(t *testing.T) {
 	if wake := w.Result.Wake; !wake.IsZero() && wake.Before(w.Now.Add(time.Second)) {
 		t.Errorf("at rest the next cycle is due at %s, now is %s", wake, w.Now)
 	}
+}
+
+func TestPlacesOfAWorkload(t *testing.T) {
+	begin := func(t *testing.T) *world.World {
+		w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=2")
+		return w.Apply(one(2, "Never")).Apply(workloadOf("a", "q", 0, 2, "1")).Rest(20).Expect("a", "admitted")
+	}
+	awaited := func(w *world.World) (held int) {
+		w.Cluster.EachTask(func(t *cluster.Task) {
+			if t.Status == cluster.Awaited {
+				held++
+			}
+		})
+		return held
+	}
+	t.Run("the place of a pod that has succeeded is held for the next", func(t *testing.T) {
+		w := begin(t)
+		w.Succeed(w.Pods("a")[0])
+		w.Apply(workloadOf("b", "q", 0, 1, "1")).Rest(20)
+		if w.Expect("a", "admitted"); awaited(w) != 1 || w.Evictions != 0 {
+			t.Errorf("%d places are held, after %d evictions", awaited(w), w.Evictions)
+		}
+		w.Edit("a", func(o *v1beta2.Workload) {
+			o.Status.ReclaimablePods = []v1beta2.ReclaimablePod{{Name: "main", Count: 1}}
+		})
+		w.Rest(20).Expect("b", "admitted")
+		if awaited(w) != 0 || w.Running("a")["n1"] != 1 || w.Running("b")["n1"] != 1 {
+			t.Errorf("%d places are held, of a run %v, of b %v", awaited(w), w.Running("a"), w.Running("b"))
+		}
+	})
+	t.Run("a Workload that had started waits long for a pod", func(t *testing.T) {
+		w := begin(t)
+		for range 2 {
+			w.Now = w.Now.Add(time.Hour)
+			w.Succeed(w.Pods("a")[0])
+			w.Rest(20).Expect("a", "admitted")
+			w.Restart(nil).Rest(20).Expect("a", "admitted")
+		}
+		if awaited(w) == 0 || w.Evictions != 0 {
+			t.Errorf("%d places are held, after %d evictions", awaited(w), w.Evictions)
+		}
+	})
 }

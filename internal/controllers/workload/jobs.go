@@ -160,13 +160,18 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 		}
 	}
 	if isEnding {
-		return 0, r.release(ctx, w)
+		return 0, r.release(ctx, w, func() { lifecycle.Reclaim(w, job.Demand(), job.KeepsCounts()) })
 	}
 	if differs, err := r.adapt(ctx, job, w); differs || err != nil {
 		return 0, err
 	}
 	switch {
 	case !isAdmitted:
+		if !conditions.Is(w, v1beta2.QuotaReserved) {
+			if err := r.patchStatus(ctx, w, func() { lifecycle.Reclaim(w, job.Demand(), job.KeepsCounts()) }); err != nil {
+				return 0, err
+			}
+		}
 		return r.greet(ctx, w)
 	case !job.IsSuspended() && !isStarted(job, w):
 		return 0, r.suspend(ctx, job, "it was resumed without what its workload was admitted with")
@@ -175,7 +180,11 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 	case job.IsActive():
 		return 0, nil // pods of before are still there, and the job changes when the last is gone
 	}
-	return 0, r.start(ctx, job, w)
+	// A job that does not say itself that it is suspended may have no pods because it is over, or paused.
+	if err := r.start(ctx, job, w); err != nil || !job.KeepsCounts() || conditions.Is(w, v1beta2.Finished) {
+		return 0, err
+	}
+	return 0, r.observe(ctx, job, w)
 }
 
 // isStarted reports whether a job that runs was started with what its Workload was admitted with. One that Kueue has started has no
@@ -266,10 +275,10 @@ func (r *jobs) create(ctx context.Context, job integration.Job) error {
 func (r *jobs) adapt(ctx context.Context, job integration.Job, w *v1beta2.Workload) (differs bool, err error) {
 	object, isHeld := job.Object(), conditions.Is(w, v1beta2.QuotaReserved)
 	queue := cmp.Or(object.GetLabels()[v1beta2.QueueNameLabel], w.Spec.QueueName)
+	if isHeld && (!job.IsSuspended() || job.KeepsCounts()) && lifecycle.Outgrows(w, job.Demand(), job.KeepsCounts()) {
+		return true, r.discard(ctx, job, w, "the job has more pods than were admitted")
+	}
 	if !job.IsSuspended() {
-		if isHeld && growsBeyond(job, w) {
-			return true, r.discard(ctx, job, w, "the job has more pods than were admitted")
-		}
 		return false, nil
 	}
 	sets := job.PodSets()
@@ -298,29 +307,6 @@ func sameSets(a, b []v1beta2.PodSet) bool {
 			apiequality.Semantic.DeepEqual(a.Template.Spec, b.Template.Spec) &&
 			apiequality.Semantic.DeepEqual(a.Template.Labels, b.Template.Labels) && apiequality.Semantic.DeepEqual(a.Template.Annotations, b.Template.Annotations)
 	})
-}
-
-// growsBeyond reports whether a running job has become larger than what it was admitted with.
-func growsBeyond(job integration.Job, w *v1beta2.Workload) bool {
-	if w.Status.Admission == nil {
-		return false
-	}
-	_, keepsCounts := job.(interface{ KeepsCounts() bool })
-	for _, set := range job.PodSets() {
-		for i, p := range w.Status.Admission.PodSetAssignments {
-			if p.Name != set.Name || p.Count == nil {
-				continue
-			}
-			most := *p.Count
-			if keepsCounts && i < len(w.Spec.PodSets) { // fewer may be admitted than it says
-				most = max(most, w.Spec.PodSets[i].Count)
-			}
-			if set.Count > most {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (r *jobs) discard(ctx context.Context, job integration.Job, w *v1beta2.Workload, why string) error {
@@ -383,9 +369,7 @@ func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 // observe says in the Workload how its running job fares.
 func (r *jobs) observe(ctx context.Context, job integration.Job, w *v1beta2.Workload) error {
 	return r.patchStatus(ctx, w, func() {
-		if pods := job.Reclaimable(); len(pods) > 0 {
-			w.Status.ReclaimablePods = pods
-		}
+		lifecycle.Reclaim(w, job.Demand(), job.KeepsCounts())
 		if r.state.policy().PodsReady == nil || w.Status.Admission == nil {
 			return
 		}
@@ -401,10 +385,13 @@ func (r *jobs) observe(ctx context.Context, job integration.Job, w *v1beta2.Work
 	})
 }
 
-// release says that the job of an evicted Workload has stopped.
-func (r *writer) release(ctx context.Context, w *v1beta2.Workload) error {
+// release says that the job of an evicted Workload has stopped. also is edited in the same write.
+func (r *writer) release(ctx context.Context, w *v1beta2.Workload, also func()) error {
 	queue, reason := heldIn(w), conditions.Of(w, v1beta2.Evicted).Reason
-	if err := r.patchStatus(ctx, w, func() { lifecycle.Release(w, r.state.now()) }); err != nil {
+	if err := r.patchStatus(ctx, w, func() {
+		lifecycle.Release(w, r.state.now())
+		also()
+	}); err != nil {
 		return err
 	}
 	r.metrics.WorkloadEvicted(queue, reason)

@@ -11,7 +11,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -239,7 +238,7 @@ func (r *pods) step(ctx context.Context, g *group) (again time.Duration, err err
 		if g.leaving > 0 {
 			return 0, nil
 		}
-		return 0, r.release(ctx, w)
+		return 0, r.release(ctx, w, func() {})
 	}
 	return r.greet(ctx, w)
 }
@@ -384,16 +383,16 @@ func (r *pods) stop(ctx context.Context, g *group, why string) error {
 // observe says in the Workload how its pods fare.
 func (r *pods) observe(ctx context.Context, g *group, w *v1beta2.Workload) error {
 	return r.patchStatus(ctx, w, func() {
-		var ended []v1beta2.ReclaimablePod
+		demands := make([]integration.Demand, len(w.Spec.PodSets))
 		for i := range w.Spec.PodSets {
 			name := w.Spec.PodSets[i].Name
-			if count := g.count(func(p *corev1.Pod) bool { return hasSucceeded(p) && p.Labels[v1beta2.PodSetLabel] == name }); count > 0 {
-				ended = append(ended, v1beta2.ReclaimablePod{Name: name, Count: count})
+			isOf := func(is func(*corev1.Pod) bool) int32 {
+				return g.count(func(p *corev1.Pod) bool { return p.Labels[v1beta2.PodSetLabel] == name && is(p) })
 			}
+			demands[i] = integration.Demand{Name: name, Count: w.Spec.PodSets[i].Count, Ended: isOf(hasSucceeded),
+				Has: isOf(func(p *corev1.Pod) bool { return !hasSucceeded(p) && !hasFailed(p) })}
 		}
-		if !apiequality.Semantic.DeepEqual(ended, w.Status.ReclaimablePods) {
-			w.Status.ReclaimablePods = ended
-		}
+		lifecycle.Reclaim(w, demands, false)
 		if r.state.policy().PodsReady != nil {
 			lifecycle.Observe(w, g.count(isReady) >= g.total, r.state.now())
 		}

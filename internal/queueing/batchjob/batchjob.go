@@ -156,16 +156,6 @@ func (j Job) PodsReady(count int32) bool {
 	return ready >= count
 }
 
-// Reclaimable are the pods that are not made again because fewer completions are left than pods run at a time.
-func (j Job) Reclaimable() []v1beta2.ReclaimablePod {
-	parallelism := ptr.Deref(j.Spec.Parallelism, 1)
-	left := ptr.Deref(j.Spec.Completions, parallelism) - j.Status.Succeeded
-	if parallelism <= 1 || j.Status.Succeeded == 0 || left >= parallelism {
-		return nil
-	}
-	return []v1beta2.ReclaimablePod{{Name: v1beta2.DefaultPodSetName, Count: parallelism - max(left, 0)}}
-}
-
 // ResetStatus takes away the start time. API servers before Kubernetes 1.35 refuse changes of the template of a Job that has one; later
 // ones take it away themselves.
 func (j Job) ResetStatus() bool {

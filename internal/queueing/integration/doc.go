@@ -1,6 +1,7 @@
 // Package integration says what the controllers of workloads ask of a kind of jobs, and does to pod templates what all kinds need.
 //
-// Main types: [Job] is one job in memory; [Info] is what the pods of a podset get at the start. [Apply] adds it to a template,
+// Main types: [Job] is one job in memory; [Info] is what the pods of a podset get at the start, [Demand] how many
+// places of it the job still needs. [Apply] adds it to a template,
 // [Restore] takes it away.
 //
 // Invariants:

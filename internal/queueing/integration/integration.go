@@ -38,8 +38,21 @@ type Job interface {
 	Finished() (message string, succeeded, is bool)
 	// PodsReady reports whether all pods of the job are ready or have succeeded. count is how many were admitted.
 	PodsReady(count int32) bool
-	// Reclaimable are the pods that have ended and are not made again, by podset.
-	Reclaimable() []v1beta2.ReclaimablePod
+	// Demand says how many places of each podset the job needs from now on.
+	Demand() []Demand
+	// KeepsCounts reports whether the job says how many pods it wants also while it is admitted with fewer.
+	KeepsCounts() bool
+}
+
+// Demand is how many places of a podset a job needs, of those that it was queued with.
+type Demand struct {
+	Name string
+	// Count is how many pods of the podset the job wants to run at a time, from its spec.
+	Count int32
+	// Ended is how many of these places no pod needs any more: the last pod has ended, and none is made in its place.
+	Ended int32
+	// Has is how many pods have not ended, with those that are being deleted. Each has a place until it is gone.
+	Has int32
 }
 
 // Info is what the pods of a podset get at the start.

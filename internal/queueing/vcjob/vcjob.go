@@ -1,11 +1,15 @@
 package vcjob
 
 import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/queueing/integration"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -142,5 +146,43 @@ func (j Job) Finished() (message string, succeeded, is bool) {
 // PodsReady reports whether so many pods run or have succeeded.
 func (j Job) PodsReady(count int32) bool { return j.Status.Running+j.Status.Succeeded >= count }
 
-// Reclaimable are none: a policy may make pods anew.
-func (j Job) Reclaimable() []v1beta2.ReclaimablePod { return nil }
+// Demand is by task. A pod that has ended is not made again, unless a policy may restart it: then it keeps its place. A Job that is aborted
+// or comes to its end makes no pods.
+func (j Job) Demand() []integration.Demand {
+	all := make([]integration.Demand, len(j.Spec.Tasks))
+	restartsAny := restarts(j.Spec.Policies, partialRestarts...) ||
+		slices.ContainsFunc(j.Spec.Tasks, func(t batch.TaskSpec) bool { return restarts(t.Policies) })
+	for i := range j.Spec.Tasks {
+		task := &j.Spec.Tasks[i]
+		count, d := j.Status.TaskStatusCount[task.Name].Phase, &all[i]
+		d.Name, d.Count = task.Name, task.Replicas
+		d.Has = count[corev1.PodPending] + count[corev1.PodRunning] + count[corev1.PodUnknown] +
+			j.Status.Terminating // the task of a pod that terminates is not known
+		switch {
+		case j.isEnding():
+			d.Ended = task.Replicas
+		case !restartsAny && !restarts(task.Policies, partialRestarts...):
+			d.Ended = count[corev1.PodSucceeded] + count[corev1.PodFailed]
+		}
+	}
+	return all
+}
+
+// partialRestarts are the actions that restart pods of one task.
+var partialRestarts = []bus.Action{bus.RestartTaskAction, bus.RestartPartitionAction, bus.RestartPodAction}
+
+// restarts reports whether policies may ask for one of the actions, or for the restart of the whole Job.
+func restarts(policies batch.LifecyclePolicies, actions ...bus.Action) bool {
+	return slices.ContainsFunc(policies, func(p batch.LifecyclePolicy) bool {
+		return p.Action == bus.RestartJobAction || slices.Contains(actions, p.Action)
+	})
+}
+
+// isEnding reports whether the Job makes no pods any more, unless a Command resumes it.
+func (j Job) isEnding() bool {
+	switch j.Status.State.Phase {
+	case "", batch.Pending, batch.Running, batch.Restarting:
+		return false
+	}
+	return true
+}

@@ -154,6 +154,8 @@ func (c *Controllers) step(w *v1beta2.Workload, g *group) (starts, changed bool)
 		return false, true
 	}
 	j := c.jobOf(w, g)
+	w, reclaims := c.reclaim(w, j)
+	changed = changed || reclaims
 	isRight := conditions.Is(w, v1beta2.Admitted) && !conditions.Is(w, v1beta2.Evicted) && w.Status.Admission != nil
 	switch pods := j.pods(c, w); {
 	case isRight:
@@ -178,10 +180,26 @@ func (c *Controllers) step(w *v1beta2.Workload, g *group) (starts, changed bool)
 		j.restore(w)
 		next := w.DeepCopy()
 		lifecycle.Release(next, now)
+		if j.of != nil {
+			lifecycle.Reclaim(next, j.of.Demand(), j.of.KeepsCounts())
+		}
 		c.Update(next)
 		changed = true
 	}
 	return starts, changed
+}
+
+// reclaim writes which places the job of a Workload needs no more.
+func (c *Controllers) reclaim(w *v1beta2.Workload, j *job) (after *v1beta2.Workload, changed bool) {
+	if j.of == nil {
+		return w, false
+	}
+	next := w.DeepCopy()
+	if lifecycle.Reclaim(next, j.of.Demand(), j.of.KeepsCounts()); equality.Semantic.DeepEqual(w.Status, next.Status) {
+		return w, false
+	}
+	c.Update(next)
+	return next, true
 }
 
 // advance is the part of a step that the controller of the Workload's life does. It returns nil for one that is kept no longer.

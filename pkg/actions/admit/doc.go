@@ -6,8 +6,9 @@
 //
 // Invariants:
 //
-//  1. A Workload that holds quota has a node for each of its pods that has not ended: the pod's own, or that of a stand-in. While
-//     others must leave first, a plan promises the nodes.
+//  1. A Workload that holds quota has a node for each of its places that is still needed, as status.reclaimablePods says: that of a
+//     pod, until the pod is gone, or of a stand-in. A pod that has ended leaves its place to the next. While others must leave
+//     first, a plan promises the nodes.
 //  2. A pod of a Workload gets a node only in the place of a stand-in of its pod set.
 //  3. Plans of Workloads begin and end as the reader of Workloads says. Other actions hold and respect what is promised.
 //  4. Without Workloads and without a plugin that decides about them the action does nothing.

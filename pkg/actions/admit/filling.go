@@ -25,8 +25,10 @@ type filling struct {
 	pods     []*cluster.Task // that wait for a node and may have one
 	standIns []*cluster.Task // with a node
 	homeless []*cluster.Task // stand-ins without one
-	have     int             // pods with a node, and stand-ins with one
-	ended    int
+	have     int             // pods with a node, also while they leave it, and stand-ins with one
+	came     int             // pods of this admission, also those that have ended
+	vacated  int             // pods of this admission that have succeeded
+	ended    int             // places that are not needed any more
 	onNode   map[string]int32
 	used     map[int]bool // indices of stand-ins
 	isMoved  bool         // stand-ins got other nodes than the admission says
@@ -41,10 +43,13 @@ func (f *filling) count() {
 		}
 		if t.IsStandIn {
 			f.used[t.Index] = true
+		} else if f.e.IsOfAdmission(t.Created()) {
+			f.came++
+			if t.Status == cluster.Succeeded {
+				f.vacated++
+			}
 		}
 		switch {
-		case t.Status == cluster.Succeeded && f.e.IsOfAdmission(t.Created()):
-			f.ended++
 		case t.IsStandIn && t.Node == nil:
 			f.homeless = append(f.homeless, t)
 		case t.IsStandIn:
@@ -53,12 +58,12 @@ func (f *filling) count() {
 			f.onNode[t.Node.Name]++
 		case t.Status == cluster.Pending:
 			f.pods = append(f.pods, t)
-		case t.Node != nil && t.Status.Counts():
+		case t.Node != nil && (t.Status.Counts() || t.Status.Leaves()): // a place is free when its pod is gone
 			f.have++
 			f.onNode[t.Node.Name]++
 		}
 	}
-	f.ended = f.e.Ended(&f.e.Held.PodSets[f.i], f.ended)
+	f.ended = f.e.Ended(&f.e.Held.PodSets[f.i])
 	slices.SortFunc(f.pods, cluster.CompareTasks)
 	slices.SortFunc(f.standIns, byIndex)
 }
@@ -73,10 +78,14 @@ func (f *filling) restore() bool {
 	if missing < 0 {
 		f.dropSurplus(-missing)
 	}
+	if f.e.Vacant(f.name) > 0 {
+		f.e.Vacate(f.name, 0)
+	}
 	if missing <= 0 {
 		return true
 	}
-	set := f.podset(f.e, f.i)
+	isNeeded := missing > f.vacated-f.ended || len(f.pods) > 0
+	set, places := f.podset(f.e, f.i), missing
 	x := f.Begin()
 	add := func() *cluster.Task {
 		index := 0
@@ -105,6 +114,10 @@ func (f *filling) restore() bool {
 	}
 	if !gang.Together(f.Session, left, false) {
 		x.Undo()
+		if !isNeeded {
+			f.e.Vacate(f.name, places) // maybe its last pods have ended, and that is not said yet
+			return true
+		}
 		f.Workloads.Evict(&f.e.Workload, v1beta2.ReasonNodeFailures, noReplacement(lost))
 		return false
 	}

@@ -295,9 +295,13 @@ func (k *keeper) revisit(w *workload.Workload) {
 	}
 }
 
-// expire gives a Workload up whose pods have not come for too long after its admission.
-func (k *keeper) expire(e *workloads.Entry, j *cluster.Job) {
-	if j.Count(cluster.Awaited) == 0 {
+// expire gives a Workload up whose pods have not come for too long after its admission. Once all have come, its job may take its time to
+// replace pods.
+func (k *keeper) expire(e *workloads.Entry, j *cluster.Job, haveCome bool) {
+	if haveCome || j.Count(cluster.Awaited) == 0 {
+		e.Start()
+	}
+	if e.HasStarted() || j.Count(cluster.Awaited) == 0 {
 		k.Workloads.Revisit(j, zero)
 		return
 	}
@@ -319,7 +323,7 @@ func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
 	if e.IsToBePlacedAnew() && !k.reform(e, j) {
 		return
 	}
-	isMoved := false
+	isMoved, haveCome := false, true
 	for i := range e.Held.PodSets {
 		f := filling{keeper: k, e: e, j: j, i: i, name: e.Held.PodSets[i].Name}
 		f.count()
@@ -327,12 +331,13 @@ func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
 			return
 		}
 		isMoved = isMoved || f.isMoved
+		haveCome = haveCome && f.came >= int(e.Held.PodSets[i].Count)-f.ended
 	}
 	if isMoved {
 		k.move(e)
 	}
 	j.MinMember = 0
-	k.expire(e, j)
+	k.expire(e, j, haveCome)
 }
 
 // move has the admission of a Workload name the nodes that it has now.

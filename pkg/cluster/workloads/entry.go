@@ -36,8 +36,11 @@ type Entry struct {
 	evict     *eviction // decided, and the object does not say so yet
 	why       condition // why it neither holds nor waits, or was refused; empty if there is nothing to say
 	failures  int       // how many writes in a row were refused
-	misfits   int       // how often in a row its pods found no nodes with what checks add to them
-	notBefore time.Time // when it is tried again after a failure
+	vacant    map[string]int
+	reclaimed []v1beta2.ReclaimablePod // when its nodes were brought up to date
+	misfits   int                      // how often in a row its pods found no nodes with what checks add to them
+	notBefore time.Time                // when it is tried again after a failure
+	started   time.Time                // since when the admission lasts of which all pods have come
 
 	// isKnown says that the object was placed before: what an earlier process has decided is taken up.
 	isKnown    bool
@@ -71,10 +74,30 @@ type HeldPodSet struct {
 	Added *workload.Addition
 }
 
-// Ended is how many pods of a pod set that is held need no nodes any more. succeeded are those that exist and have ended well.
-func (e *Entry) Ended(set *HeldPodSet, succeeded int) int {
+// Vacate notes of a pod set how many places have no node: a pod has ended there, no other is made yet, and other pods have taken the room.
+func (e *Entry) Vacate(set string, places int) {
+	if e.vacant == nil {
+		e.vacant = map[string]int{}
+	}
+	e.vacant[set] = places
+}
+
+// Vacant is how many places of a pod set have no node.
+func (e *Entry) Vacant(set string) int { return e.vacant[set] }
+
+// Ended is how many places of a pod set that is held are not needed any more, as status.reclaimablePods says. A pod that has ended does not
+// say that: another may be made in its place.
+func (e *Entry) Ended(set *HeldPodSet) int {
 	all, left := settings.PodsLeft(e.Object, &v1beta2.PodSetAssignment{Name: set.Name, Count: &set.Count})
-	return max(succeeded, int(all-left))
+	return int(all - left)
+}
+
+// Start notes that all pods of the present admission have come.
+func (e *Entry) Start() { e.started = since(e.Object, v1beta2.Admitted) }
+
+// HasStarted reports whether all pods of the present admission had come.
+func (e *Entry) HasStarted() bool {
+	return !e.started.IsZero() && e.started.Equal(since(e.Object, v1beta2.Admitted))
 }
 
 // IsOfAdmission reports whether a pod that was made at a time was made by the present admission, as far as that can be told.

@@ -36,9 +36,10 @@ func (r *holding) confirm(e *Entry) {
 		r.drop(e)
 		r.hold(e, held, r.charges(o, o.Status.Admission))
 	}
-	if e.moved, e.isOutdated = moved, isOutdated; isOutdated {
+	if e.moved, e.isOutdated = moved, isOutdated; isOutdated || !slices.Equal(e.reclaimed, o.Status.ReclaimablePods) {
 		r.moves(e)
 	}
+	e.reclaimed = o.Status.ReclaimablePods
 	e.isAssumed, e.given, e.failures = false, nil, 0
 	e.evict, e.Evicted = evict, isEvicted || evict != nil
 	e.Timestamp = r.timestamp(o)
@@ -172,7 +173,7 @@ func (r *holding) drop(e *Entry) {
 	r.kinds.ForgetCluster(c)
 	r.dropPlan(e)
 	e.Held, e.Queue, e.given, e.moved, e.isAssumed, e.isOutdated, e.evict, e.state = nil, nil, nil, nil, false, false, nil, isOut
-	e.Planned, e.Evicted, e.Reserved = false, false, time.Time{}
+	e.Planned, e.Evicted, e.Reserved, e.vacant = false, false, time.Time{}, nil
 	r.moves(e)
 }
 

@@ -117,19 +117,18 @@ func (w *Workloads) auditNodes(e *workloads.Entry) (found []string) {
 	j := w.model.Job(cluster.WorkloadID(e.Namespace, e.Name))
 	for i := range e.Held.PodSets {
 		set := &e.Held.PodSets[i]
-		have, succeeded := 0, 0
+		have := e.Vacant(set.Name)
 		if j != nil {
 			for _, t := range j.Tasks() {
 				switch {
 				case t.Role != set.Name:
-				case t.Status == cluster.Succeeded && e.IsOfAdmission(t.Created()):
-					succeeded++
-				case t.Status.Counts() && t.Node != nil && (t.Status == cluster.Pipelined) == e.Held.IsPlanned:
+				case t.Status.Counts() && t.Node != nil && (t.Status == cluster.Pipelined) == e.Held.IsPlanned,
+					t.Status.Leaves() && t.Node != nil && !e.Held.IsPlanned:
 					have++
 				}
 			}
 		}
-		if have += e.Ended(set, succeeded); have < int(set.Count) {
+		if have += e.Ended(set); have < int(set.Count) {
 			found = append(found, fmt.Sprintf("workload %s holds quota for %d pods of pod set %s, and has nodes for %d", e.Key(), set.Count, set.Name, have))
 		}
 	}

@@ -58,6 +58,8 @@
 //	scheduling.volcano.sh   queues/status                       patch
 //	topology.volcano.sh     hypernodes                          get list watch create patch delete
 //	topology.volcano.sh     hypernodes/status                   patch
+//	""                      limitranges                         get list watch
+//	node.k8s.io             runtimeclasses                      get list watch
 //	scheduling.k8s.io       priorityclasses                     get list watch
 //	apps                    daemonsets replicasets statefulsets get
 //	batch                   jobs                                get list watch patch

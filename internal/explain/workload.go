@@ -7,10 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/apis/podspec"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -87,7 +87,7 @@ func tooLarge(m *Model, of *workload.Workload, c *Cause) bool {
 			continue
 		}
 		var short []verdict.Shortage
-		for name, quantity := range resourcehelper.PodRequests(&corev1.Pod{Spec: set.Template.Spec}, resourcehelper.PodResourcesOptions{}) {
+		for name, quantity := range podspec.Requests(&set.Template.Spec) {
 			d, isKnown := m.cluster.Resources.Find(name)
 			if !isKnown || int(d) >= len(most) {
 				continue // the nodes say so, or devices stand for it

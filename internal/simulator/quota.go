@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
-	resourcehelper "k8s.io/component-helpers/resource"
+
+	"hekla.sh/hekla/pkg/apis/podspec"
 )
 
 // quota is a ResourceQuota and what its namespace uses beside the pods that are known: what the input says is used, less what
@@ -70,8 +71,8 @@ func (s controllers) usage(object *corev1.ResourceQuota) corev1.ResourceList {
 			pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
-		requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
-		limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})
+		requests := podspec.Requests(&pod.Spec)
+		limits := podspec.Limits(&pod.Spec)
 		for name, sum := range used {
 			amount, _ := amountOf(name, requests, limits)
 			sum.Add(amount)
@@ -118,7 +119,7 @@ func isInScope(object *corev1.ResourceQuota, pod *corev1.Pod) bool {
 
 func matchesScope(scope corev1.ScopedResourceSelectorRequirement, pod *corev1.Pod) bool {
 	ends := pod.Spec.ActiveDeadlineSeconds != nil
-	asks := len(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})) > 0
+	asks := len(podspec.Requests(&pod.Spec)) > 0
 	switch scope.ScopeName {
 	case corev1.ResourceQuotaScopeTerminating:
 		return ends

@@ -20,6 +20,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/batch/validation"
+	"hekla.sh/hekla/pkg/apis/podspec"
 	schedulingbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -225,7 +226,9 @@ func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 	if s.queued.HoldVolcanoJob(j) {
 		return nil
 	}
-	group := builder.PodGroup(j, s.priorityOf)
+	group := builder.PodGroup(j, s.priorityOf, func(task *batchv1alpha1.TaskSpec) *corev1.PodSpec {
+		return podspec.Completed(&task.Template.Spec, s.input.Given(j.Namespace, &task.Template.Spec))
+	})
 	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
 	s.jobs[id] = j
 	s.managed[id] = true

@@ -166,3 +166,23 @@ func TestJobsOfAllShapesRunToTheirEnd(t *testing.T) {
 	}
 	nothingWasForbidden(t)
 }
+
+// A template that says only what the pod is limited to counts with that: the API server has the pod request it.
+func TestLimitsOfThePodCount(t *testing.T) {
+	haveQuotas(t)
+	haveNodes(t, 2)
+	limited := func(name string, pods int) string {
+		return strings.Replace(queuedJob(name, "all", pods, ""), "resources: {requests: {cpu: 1}}}]", "}]\n      resources: {limits: {cpu: 2}}", 1)
+	}
+	applyText(t, oneQueue+limited("two", 2))
+	w := awaitCondition(t, "two", v1beta2.Admitted, metav1.ConditionTrue, "")
+	if used := w.Status.Admission.PodSetAssignments[0].ResourceUsage["cpu"]; used.String() != "4" {
+		t.Errorf("two pods use %s CPUs", used.String())
+	}
+	awaitPods(t, "two", 2)
+	applyText(t, limited("one", 1))
+	awaitCondition(t, "one", v1beta2.QuotaReserved, metav1.ConditionFalse, "insufficient unused quota for cpu in flavor any, 2 more needed")
+	applyText(t, limited("three", 3))
+	awaitCondition(t, "three", v1beta2.QuotaReserved, metav1.ConditionFalse, "insufficient quota for cpu in flavor any")
+	nothingWasForbidden(t)
+}

@@ -80,7 +80,7 @@ func (b *bench) runLoop(ctx context.Context, namespace string, pods *testbed.Col
 
 // createPodGroup makes the PodGroup of a Job without its owner, which does not exist: the garbage collector would delete it.
 func (b *bench) createPodGroup(ctx context.Context, j *batchv1alpha1.Job) error {
-	group := builder.PodGroup(j, func(string) int32 { return 0 })
+	group := builder.PodGroup(j, func(string) int32 { return 0 }, builder.FromTemplate)
 	group.OwnerReferences = nil
 	_, err := b.Restricted.Batch.SchedulingV1beta1().PodGroups(j.Namespace).Create(ctx, group, metav1.CreateOptions{})
 	return err

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -147,7 +148,7 @@ func (a *asker) submission(ctx context.Context, job *batch.Job) (*api.Submission
 		return nil, a.session.Explain(err)
 	}
 	defaulted := lifecycle.Defaulted(job, scheduling.DefaultSchedulerName) // without webhooks the controllers fill in what is left out
-	wanted := &api.Submission{PodGroup: builder.PodGroup(defaulted, func(class string) int32 { return a.priorityOf(ctx, c, class) })}
+	wanted, specs := &api.Submission{}, map[string]*corev1.PodSpec{}
 	for i := range defaulted.Spec.Tasks {
 		task := &defaulted.Spec.Tasks[i]
 		var checked *corev1.Pod
@@ -158,11 +159,14 @@ func (a *asker) submission(ctx context.Context, job *batch.Job) (*api.Submission
 				if err := dry.Create(ctx, checked); err != nil {
 					return nil, a.session.Explain(fmt.Errorf("pod %s would be refused: %w", pod.Name, err))
 				}
+				specs[task.Name] = &checked.Spec
 			}
 			pod.Spec = *checked.Spec.DeepCopy()
 			wanted.Pods = append(wanted.Pods, pod)
 		}
 	}
+	specOf := func(task *batch.TaskSpec) *corev1.PodSpec { return cmp.Or(specs[task.Name], &task.Template.Spec) } // one without replicas counts nothing
+	wanted.PodGroup = builder.PodGroup(defaulted, func(class string) int32 { return a.priorityOf(ctx, c, class) }, specOf)
 	return wanted, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -259,7 +260,7 @@ func (r *Reconciler) advance(
 		result.group = &scheduling.PodGroup{Status: scheduling.PodGroupStatus{Phase: scheduling.PodGroupInqueue}} // its Workload is in its place
 		err = r.deletePodGroup(ctx, job)
 	} else {
-		result.group, err = r.ensurePodGroup(ctx, job, held)
+		result.group, err = r.ensurePodGroup(ctx, job, pods, held)
 	}
 	if err != nil {
 		result.trouble = lifecycle.Trouble{Reason: batch.PodGroupErrorReason, Message: err.Error()}
@@ -352,11 +353,15 @@ func (r *Reconciler) podsOf(
 }
 
 // ensurePodGroup makes the PodGroup of the Job, or brings it up to date.
-func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, held []string) (*scheduling.PodGroup, error) {
-	wanted := builder.PodGroup(job, func(class string) int32 { return r.priority(ctx, class) })
+func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, pods []*corev1.Pod, held []string) (*scheduling.PodGroup, error) {
+	specOf, err := given(ctx, r.client, job.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	wanted := builder.PodGroup(job, func(class string) int32 { return r.priority(ctx, class) }, specOf)
 	lifecycle.HoldBack(wanted, job, held)
 	current := &scheduling.PodGroup{}
-	err := r.client.Get(ctx, client.ObjectKeyFromObject(wanted), current)
+	err = r.client.Get(ctx, client.ObjectKeyFromObject(wanted), current)
 	if apierrors.IsNotFound(err) {
 		err := r.client.Create(ctx, wanted)
 		if !apierrors.IsAlreadyExists(err) {
@@ -377,6 +382,9 @@ func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, held []
 	}
 	if wanted.Spec.Queue, err = r.queueOf(ctx, job, current); err != nil {
 		return nil, err
+	}
+	if len(pods) > 0 && wanted.Spec.MinMember == current.Spec.MinMember && maps.Equal(wanted.Spec.MinTaskMember, current.Spec.MinTaskMember) {
+		wanted.Spec.MinResources = current.Spec.MinResources // pods that exist keep what the API server has given them
 	}
 	updated := lifecycle.UpdatePodGroup(current, wanted)
 	if apiequality.Semantic.DeepEqual(current, updated) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -85,7 +86,7 @@ func Add(mgr manager.Manager, options Options) error {
 		return fmt.Errorf("indexing Commands by Job: %w", err)
 	}
 	// Asked for here so that a process that says it is ready has them, and the first Job finds its PriorityClass.
-	for _, object := range []client.Object{&batch.Job{}, &scheduling.PodGroup{}, &schedulingv1.PriorityClass{}, &corev1.Namespace{}} {
+	for _, object := range []client.Object{&batch.Job{}, &scheduling.PodGroup{}, &schedulingv1.PriorityClass{}, &corev1.Namespace{}, &nodev1.RuntimeClass{}} {
 		if _, err := mgr.GetCache().GetInformer(ctx, object); err != nil {
 			return fmt.Errorf("watching %T: %w", object, err)
 		}
@@ -96,6 +97,7 @@ func Add(mgr manager.Manager, options Options) error {
 		Owns(&scheduling.PodGroup{}).
 		Watches(&corev1.Pod{}, &podEvents{memory: r.memory}).
 		Watches(&bus.Command{}, handler.EnqueueRequestsFromMapFunc(wakeCommanded)).
+		Watches(&corev1.LimitRange{}, handler.EnqueueRequestsFromMapFunc(wakeLimited(r.client))).
 		WithOptions(work.Options(options.Workers))
 	if options.Queues != nil {
 		controller = controller.Owns(&v1beta2.Workload{})

@@ -24,6 +24,7 @@ import (
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/apis/kueue/validation"
+	"hekla.sh/hekla/pkg/apis/podspec"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster/supplies"
@@ -271,14 +272,21 @@ func completeQueue(q *schedulingv1beta1.Queue) {
 	q.Status.State = cmp.Or(q.Status.State, schedulingv1beta1.QueueStateOpen)
 }
 
-// CompletePod fills in the defaults of the API server that matter here: the scheduler, the phase and the requests of
-// containers. It also fills in the ports of a pod on the host's network, and the priority of its class.
+// CompletePod fills in the defaults of the API server that matter here: the scheduler, the phase, what the pod requests, the ports of a pod on
+// the host's network, and the priority of its class. What LimitRanges and a RuntimeClass add, a pod that was taken from a cluster has.
 func (in *Input) CompletePod(pod *corev1.Pod) {
 	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
 	pod.Status.Phase = cmp.Or(pod.Status.Phase, corev1.PodPending)
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			completeContainer(&containers[i], pod.Spec.HostNetwork)
+	var given podspec.Given
+	if pod.UID == "" || pod.Spec.NodeName == "" {
+		given = in.Given(pod.Namespace, &pod.Spec)
+	}
+	podspec.Complete(&pod.Spec, given)
+	if pod.Spec.HostNetwork {
+		for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+			for i := range containers {
+				completePorts(&containers[i])
+			}
 		}
 	}
 	if pod.Spec.Priority != nil {
@@ -298,22 +306,30 @@ func (in *Input) CompletePod(pod *corev1.Pod) {
 	pod.Spec.Priority = &value
 }
 
-// completeContainer has a container request what it is limited to, where it does not say what it requests.
-func completeContainer(c *corev1.Container, hostNetwork bool) {
-	for name, limit := range c.Resources.Limits {
-		if _, ok := c.Resources.Requests[name]; ok {
-			continue
-		}
-		if c.Resources.Requests == nil {
-			c.Resources.Requests = corev1.ResourceList{}
-		}
-		c.Resources.Requests[name] = limit
-	}
+// completePorts has a container on the host's network use the ports of the host that it names.
+func completePorts(c *corev1.Container) {
 	for i := range c.Ports {
-		if hostNetwork && c.Ports[i].HostPort == 0 {
+		if c.Ports[i].HostPort == 0 {
 			c.Ports[i].HostPort = c.Ports[i].ContainerPort
 		}
 	}
+}
+
+// Given is what the API server would complete a pod of a namespace by.
+func (in *Input) Given(namespace string, spec *corev1.PodSpec) (given podspec.Given) {
+	for _, o := range in.Others {
+		switch o := o.(type) {
+		case *corev1.LimitRange:
+			if o.Namespace == namespace {
+				given.LimitRanges = append(given.LimitRanges, o)
+			}
+		case *nodev1.RuntimeClass:
+			if spec.RuntimeClassName != nil && o.Name == *spec.RuntimeClassName {
+				given.RuntimeClass = o
+			}
+		}
+	}
+	return given
 }
 
 // DefaultPriority returns the class of pods that name none, nil if there is none.

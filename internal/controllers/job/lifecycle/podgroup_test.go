@@ -22,21 +22,21 @@ func priority(class string) int32 { return priorities[class] }
 func TestThePodGroupOfAJob(t *testing.T) {
 	t.Run("keeps what others have written when it is updated", func(t *testing.T) {
 		job := jobOf(task("a", 2, "1"))
-		current := builder.PodGroup(job, priority)
+		current := builder.PodGroup(job, priority, builder.FromTemplate)
 		current.Annotations[scheduling.JobAllocatedHyperNodeKey] = "s1"
 		current.Status.Phase = scheduling.PodGroupRunning
-		if same := UpdatePodGroup(current, builder.PodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, same) {
+		if same := UpdatePodGroup(current, builder.PodGroup(job, priority, builder.FromTemplate)); !apiequality.Semantic.DeepEqual(current, same) {
 			t.Errorf("nothing changed, yet (-before +after):\n%s", cmp.Diff(current, same))
 		}
 		stolen := current.DeepCopy()
 		stolen.Spec = scheduling.PodGroupSpec{Queue: "other", PriorityClassName: "high", NetworkTopology: &scheduling.NetworkTopologySpec{},
 			SubGroupPolicy: []scheduling.SubGroupPolicySpec{{Name: "all"}}}
-		if undone := UpdatePodGroup(stolen, builder.PodGroup(job, priority)); !apiequality.Semantic.DeepEqual(current, undone) {
+		if undone := UpdatePodGroup(stolen, builder.PodGroup(job, priority, builder.FromTemplate)); !apiequality.Semantic.DeepEqual(current, undone) {
 			t.Errorf("what somebody wrote into the spec stays (-want +got):\n%s", cmp.Diff(current, undone))
 		}
 		job = jobOf(task("a", 5, "1"))
 		job.Annotations = map[string]string{"volcano.sh/preemptable": "true"}
-		updated := UpdatePodGroup(current, builder.PodGroup(job, priority))
+		updated := UpdatePodGroup(current, builder.PodGroup(job, priority, builder.FromTemplate))
 		if updated.Spec.MinMember != 5 || updated.Spec.MinTaskMember["a"] != 5 || updated.Spec.MinResources.Cpu().Value() != 5 {
 			t.Errorf("after scaling to 5 the spec is %+v", updated.Spec)
 		}
@@ -129,7 +129,7 @@ func TestThePodGroupOfAJob(t *testing.T) {
 		worker.PartitionPolicy = &batch.PartitionPolicySpec{TotalPartitions: 3, PartitionSize: 2, MinPartitions: 2,
 			NetworkTopology: &batch.NetworkTopologySpec{Mode: batch.HardNetworkTopologyMode, HighestTierAllowed: &tier}}
 		job := jobOf(worker)
-		policies := builder.PodGroup(job, priority).Spec.SubGroupPolicy
+		policies := builder.PodGroup(job, priority, builder.FromTemplate).Spec.SubGroupPolicy
 		if len(policies) != 1 || *policies[0].SubGroupSize != 2 || *policies[0].MinSubGroups != 2 ||
 			policies[0].NetworkTopology.Mode != "hard" || *policies[0].NetworkTopology.HighestTierAllowed != 2 {
 			t.Fatalf("the policies are %+v", policies)

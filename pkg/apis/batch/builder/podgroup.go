@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/podspec"
 	"hekla.sh/hekla/pkg/apis/scheduling/builder"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -19,9 +20,9 @@ func PodGroupName(job *batch.Job) string {
 }
 
 // PodGroup makes the PodGroup of a defaulted Job. priority gives the value of a PriorityClass, 0 for one that is
-// not known. Labels and annotations of the Job are carried over, so that whatever the scheduler's plugins read on a
+// not known. specOf gives the complete spec of the pods of a task, as [FromTemplate] does. Labels and annotations of the Job are carried over, so that whatever the scheduler's plugins read on a
 // PodGroup can be said on the Job.
-func PodGroup(job *batch.Job, priority func(class string) int32) *scheduling.PodGroup {
+func PodGroup(job *batch.Job, priority func(class string) int32, specOf func(*batch.TaskSpec) *corev1.PodSpec) *scheduling.PodGroup {
 	minTaskMember := make(map[string]int32, len(job.Spec.Tasks))
 	for i := range job.Spec.Tasks {
 		task := &job.Spec.Tasks[i]
@@ -36,7 +37,7 @@ func PodGroup(job *batch.Job, priority func(class string) int32) *scheduling.Pod
 		annotations[scheduling.RunningEstimateKey] = estimate.Duration.String()
 	}
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	minResources := minResources(job, priority)
+	minResources := minResources(job, priority, specOf)
 	return &scheduling.PodGroup{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            PodGroupName(job),
@@ -55,6 +56,11 @@ func PodGroup(job *batch.Job, priority func(class string) int32) *scheduling.Pod
 			SubGroupPolicy:    subGroupPolicies(job),
 		},
 	}
+}
+
+// FromTemplate is the spec of the pods of a task where no LimitRange adds to it, and no RuntimeClass.
+func FromTemplate(task *batch.TaskSpec) *corev1.PodSpec {
+	return podspec.Completed(&task.Template.Spec, podspec.Given{})
 }
 
 // schedulerOf names the scheduler that is to admit the Job and start its pods: the one that all templates name, else the Job's.
@@ -108,7 +114,7 @@ func networkTopology(spec *batch.NetworkTopologySpec) *scheduling.NetworkTopolog
 // minResources is what the first minAvailable pods request together, and what quotas count of them. Each task's own minimum
 // comes first if all of them fit into minAvailable, because then the gang cannot start without them. The rest of
 // minAvailable is filled with the tasks of highest priority, in the order of the spec among equals.
-func minResources(job *batch.Job, priority func(class string) int32) corev1.ResourceList {
+func minResources(job *batch.Job, priority func(class string) int32, specOf func(*batch.TaskSpec) *corev1.PodSpec) corev1.ResourceList {
 	order := make([]*batch.TaskSpec, len(job.Spec.Tasks))
 	for i := range job.Spec.Tasks {
 		order[i] = &job.Spec.Tasks[i]
@@ -131,7 +137,7 @@ func minResources(job *batch.Job, priority func(class string) int32) corev1.Reso
 	}
 	total := corev1.ResourceList{}
 	for _, task := range order {
-		builder.AddUsage(total, &task.Template.Spec, taken[task.Name])
+		builder.AddUsage(total, specOf(task), taken[task.Name])
 	}
 	return total
 }

@@ -30,7 +30,7 @@ func TestThePodGroupSaysWhatTheJobNeeds(t *testing.T) {
 	job.Annotations = map[string]string{
 		"volcano.sh/sla-waiting-time": "1h", corev1.LastAppliedConfigAnnotation: "{}",
 	}
-	group := PodGroup(job, priority)
+	group := PodGroup(job, priority, FromTemplate)
 	want := scheduling.PodGroupSpec{
 		MinMember:         4,
 		MinTaskMember:     map[string]int32{"ps": 1, "worker": 3},
@@ -73,7 +73,7 @@ func TestThePodGroupBelongsToTheSchedulerOfThePodsThatWillBe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := fixture.BatchJob(test.tasks...)
 			job.Annotations = map[string]string{scheduling.SchedulerNameKey: "what a user wrote on the Job"}
-			if got := PodGroup(job, priority).Annotations[scheduling.SchedulerNameKey]; got != test.want {
+			if got := PodGroup(job, priority, FromTemplate).Annotations[scheduling.SchedulerNameKey]; got != test.want {
 				t.Errorf("it belongs to %q, want %q", got, test.want)
 			}
 		})
@@ -102,7 +102,7 @@ func TestMinResourcesAreThoseOfTheFirstPodsInPriorityOrder(t *testing.T) {
 			if test.minAvailable > 0 {
 				job.Spec.MinAvailable = test.minAvailable
 			}
-			got := minResources(job, priority)[corev1.ResourceCPU]
+			got := minResources(job, priority, FromTemplate)[corev1.ResourceCPU]
 			if got.Cmp(resource.MustParse(test.cpu)) != 0 {
 				t.Errorf("cpu is %s, want %s", got.String(), test.cpu)
 			}

@@ -9,7 +9,8 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	resourcehelper "k8s.io/component-helpers/resource"
+
+	"hekla.sh/hekla/pkg/apis/podspec"
 )
 
 // rules are what the API server adds to pods when they are created, and what it refuses.
@@ -66,56 +67,13 @@ func (r *rules) in(namespace string) []*corev1.LimitRange {
 	return all
 }
 
-// complete adds to a slim template, which is the caller's, what the API server adds to its pods. That is the overhead and the nodes of
-// their RuntimeClass. Containers that do not say their requests and limits get those of the namespace.
-func (r *rules) complete(template *corev1.PodTemplateSpec, ranges []*corev1.LimitRange) {
-	spec := &template.Spec
-	if name := spec.RuntimeClassName; name != nil && r.classes[*name] != nil {
-		class := r.classes[*name]
-		if class.Overhead != nil && len(spec.Overhead) == 0 {
-			spec.Overhead = class.Overhead.PodFixed
-		}
-		if s := class.Scheduling; s != nil {
-			if spec.NodeSelector = maps.Clone(spec.NodeSelector); spec.NodeSelector == nil && len(s.NodeSelector) > 0 {
-				spec.NodeSelector = map[string]string{}
-			}
-			maps.Copy(spec.NodeSelector, s.NodeSelector)
-			spec.Tolerations = slices.Concat(spec.Tolerations, s.Tolerations)
-		}
+// given is what the API server completes pods by.
+func (r *rules) given(spec *corev1.PodSpec, ranges []*corev1.LimitRange) podspec.Given {
+	given := podspec.Given{LimitRanges: ranges}
+	if spec.RuntimeClassName != nil {
+		given.RuntimeClass = r.classes[*spec.RuntimeClassName]
 	}
-	for _, o := range ranges {
-		for i := range o.Spec.Limits {
-			item := &o.Spec.Limits[i]
-			if item.Type != corev1.LimitTypeContainer {
-				continue
-			}
-			limits := merged(item.Default, item.Max)
-			requests := merged(merged(item.DefaultRequest, limits), item.Min)
-			for _, list := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-				for j := range list {
-					of := &list[j].Resources
-					of.Requests, of.Limits = merged(of.Requests, requests), merged(of.Limits, limits)
-				}
-			}
-		}
-	}
-}
-
-// merged is a list with what another one has and it has not.
-func merged(list, others corev1.ResourceList) corev1.ResourceList {
-	isOwn := false
-	for name, quantity := range others {
-		if _, has := list[name]; has {
-			continue
-		}
-		if !isOwn {
-			if list, isOwn = maps.Clone(list), true; list == nil {
-				list = corev1.ResourceList{}
-			}
-		}
-		list[name] = quantity
-	}
-	return list
+	return given
 }
 
 // problem says, in Kueue's words, why the API server would refuse pods of templates, "" if it would not.
@@ -154,11 +112,11 @@ func violations(spec *corev1.PodSpec, path *field.Path, item *corev1.LimitRangeI
 			found = append(found, refused(path, beyond(item.MaxLimitRequestRatio, c.Resources.Requests, c.Resources.Limits), ratio)...)
 		})
 	case corev1.LimitTypePod:
-		total := resourcehelper.PodRequests(&corev1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{})
+		total := podspec.Requests(spec)
 		found = append(found, refused(path, larger(total, item.Max), above)...)
 		found = append(found, refused(path, larger(item.Min, total), below)...)
 		if len(item.MaxLimitRequestRatio) > 0 {
-			limits := resourcehelper.PodLimits(&corev1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{})
+			limits := podspec.Limits(spec)
 			found = append(found, refused(path, beyond(item.MaxLimitRequestRatio, total, limits), ratio)...)
 		}
 	}
@@ -206,7 +164,10 @@ func beyond(ratios, requests, limits corev1.ResourceList) (names []corev1.Resour
 
 // bounds are the smaller and the larger of the requests and limits of a container.
 func bounds(requests, limits corev1.ResourceList) (least, most corev1.ResourceList) {
-	least, most = merged(requests, limits), maps.Clone(merged(requests, limits))
+	least, most = corev1.ResourceList{}, corev1.ResourceList{}
+	maps.Copy(least, limits)
+	maps.Copy(least, requests)
+	maps.Copy(most, least)
 	for name, limit := range limits {
 		if request, has := requests[name]; has && limit.Cmp(request) > 0 {
 			most[name] = limit

@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
+	"hekla.sh/hekla/pkg/apis/podspec"
 	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/quota/cohort"
@@ -74,7 +74,7 @@ func (t *Table) Of(w *settings.Workload) *Shape {
 	for i := range w.PodSets {
 		p := &w.PodSets[i]
 		templates[i] = Slim(p.Template)
-		t.rules.complete(templates[i], ranges)
+		podspec.Complete(&templates[i].Spec, t.rules.given(&templates[i].Spec, ranges))
 		text([]byte(p.Name))
 		number(int64(p.Count))
 		number(int64(p.MinCount))
@@ -118,26 +118,11 @@ func (t *Table) Count(counted Counted) {
 	clear(t.shapes)
 }
 
-// Slim is what of a template says where its pods may run and what they take. Limits are requests where these are not set, as the
-// API server has it in pods.
+// Slim is what of a template says where its pods may run and what they take, before the API server completes it.
 func Slim(of *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	object := pods.New(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: of.Labels, Annotations: of.Annotations}, Spec: of.Spec}).Object()
 	template := &corev1.PodTemplateSpec{ObjectMeta: object.ObjectMeta, Spec: object.Spec}
 	template.Spec.RuntimeClassName = of.Spec.RuntimeClassName // its overhead counts
-	for _, list := range []*[]corev1.Container{&template.Spec.InitContainers, &template.Spec.Containers} {
-		*list = slices.Clone(*list)
-		for i := range *list {
-			requests := &(*list)[i].Resources.Requests
-			for name, limit := range (*list)[i].Resources.Limits {
-				if _, is := (*requests)[name]; !is {
-					if *requests = maps.Clone(*requests); *requests == nil {
-						*requests = corev1.ResourceList{}
-					}
-					(*requests)[name] = limit
-				}
-			}
-		}
-	}
 	return template
 }
 
@@ -145,7 +130,7 @@ func Slim(of *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 func (t *Table) podSet(s *Shape, p *settings.PodSet, template *corev1.PodTemplateSpec) workload.PodSet {
 	set := workload.PodSet{Name: p.Name, Count: max(p.Count-p.Reclaimable, 0), Template: template}
 	set.MinCount = min(p.MinCount, set.Count)
-	list := resourcehelper.PodRequests(&corev1.Pod{Spec: template.Spec}, resourcehelper.PodResourcesOptions{})
+	list := podspec.Requests(&template.Spec)
 	if len(list) > resources.MaxNames {
 		s.Problem = fmt.Sprintf("resources validation failed: pod set %s requests %d resources, and at most %d are served", p.Name, len(list), resources.MaxNames)
 		list = nil

@@ -29,10 +29,12 @@ type searchFailure struct {
 	lacks  int
 	spared []verdict.Spared
 	vetoed []verdict.NodeReason
-	waits  bool         // for other plans to send their evictions
-	never  bool         // no pod can be evicted for it until objects change
-	right  verdict.Help // what would give its queue a right to reclaim, if nothing else could help; otherwise 0
-	others verdict.Help // what would let a pod of another queue be the first to leave, if nothing else could help; otherwise 0
+	waits  bool // for other plans to send their evictions
+	never  bool // no pod can be evicted for it until objects change
+	// tooLarge says that it would not fit if the nodes were empty.
+	tooLarge bool
+	right    verdict.Help // what would give its queue a right to reclaim, if nothing else could help; otherwise 0
+	others   verdict.Help // what would let a pod of another queue be the first to leave, if nothing else could help; otherwise 0
 	// refine makes the verdict more exact, nil if there is nothing to add.
 	refine func(v *verdict.Verdict)
 }
@@ -107,6 +109,8 @@ func (why *searchFailure) help(scope decision.Scope) verdict.Help {
 	switch {
 	case scope == decision.WithinJob:
 		return 0
+	case why.tooLarge:
+		return verdict.HelpEmptyNodes
 	case why.never && scope == decision.BetweenJobs:
 		return verdict.HelpOwnVictims
 	case why.never:

@@ -218,6 +218,8 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		}
 		a.rules.SetPod(preempting[0])
 		why.spared, why.vetoed = f.sparedFor(a, finds), a.candidates.VetoReasons()
+	} else {
+		why.tooLarge = true
 	}
 	why.waits = waits || a.victims.Waits()
 	if scope == decision.BetweenQueues {

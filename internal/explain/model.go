@@ -142,7 +142,7 @@ func protected(spared []verdict.Spared) []Protected {
 
 // helps names the kinds of change, in the order of their bits. For users, room is a change of nodes, and a new victim one of
 // pods.
-var helps = [...]string{"node", "queue", "job", "time", "pod", "volume", "node", "pod", "queue", "pod", "queue", "queue"}
+var helps = [...]string{"node", "queue", "job", "time", "pod", "volume", "node", "pod", "queue", "pod", "queue", "queue", "node", "node"}
 
 // VerdictOf returns a verdict as plain data, nil for nil.
 func VerdictOf(v *verdict.Verdict) *Verdict {

@@ -148,6 +148,12 @@ type KeyDeclarer interface {
 	DeclareKeys() cluster.Keys
 }
 
+// NodeKeyDeclarer declares which annotations and labels of nodes the answers of a [NodeFilter] or [NodeVetoer] depend on. It has no switch.
+// Waiting jobs are not tried again when others change. Without it any may matter.
+type NodeKeyDeclarer interface {
+	DeclareNodeKeys() (annotations, labels []string)
+}
+
 // NodeFilter says why a node cannot run pods of a class, however much is free on it; "" if it can (enablePredicate;
 // Volcano's Predicate). It may look at the node and its pods, and is asked again only when these have changed. A filter
 // that looks at anything else must also be a [NodeInvalidator].

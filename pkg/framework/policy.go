@@ -168,6 +168,14 @@ func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
 	if d, ok := plugin.(KeyDeclarer); ok {
 		p.Keys = p.Keys.With(d.DeclareKeys())
 	}
+	_, filters := plugin.(NodeFilter)
+	_, vetoes := plugin.(NodeVetoer)
+	if d, ok := plugin.(NodeKeyDeclarer); ok {
+		annotations, labels := d.DeclareNodeKeys()
+		p.Keys = p.Keys.With(cluster.Keys{NodeAnnotations: annotations, NodeLabels: labels})
+	} else if filters || vetoes {
+		p.Keys.AnyOfNodes = true
+	}
 	add(&p.validators, plugin, true)
 	add(&p.allocationObservers, plugin, true)
 	add(&p.queueShares, plugin, true)

@@ -116,12 +116,17 @@ func (s *Session) WaitForRoom(j *cluster.Job, v *verdict.Verdict, k *cluster.Cla
 	if !ok || s.trial || s.Cluster.DependsOnPods(k) || k.NeedsSupplies() {
 		return false
 	}
+	var places verdict.Help
+	if len(v.Fitting) > 0 {
+		places = verdict.HelpPlaces
+	}
 	bound := eitherRoom{now: now.RoomBound(k)}
 	if later, ok := s.Outlook.(RoomCounter); ok {
 		bound.later = later.RoomBound(k)
 	}
 	if bound.Left() < int64(pods) { // usually, if the nodes are full
 		*v = *v.Await(verdict.Lack{Stock: bound, Needed: int64(pods)}, 0)
+		v.Help |= places
 		return true
 	}
 	if there, _ := now.Room(k); there >= int64(pods) {
@@ -129,7 +134,7 @@ func (s *Session) WaitForRoom(j *cluster.Job, v *verdict.Verdict, k *cluster.Cla
 	}
 	_, version := s.rooms.onNodes(k)
 	s.Cluster.WaitForRoom(j, cluster.RoomWait{Class: k, Pods: int64(pods), Version: version})
-	v.Help = verdict.HelpRoom
+	v.Help = verdict.HelpRoom | places
 	return true
 }
 

@@ -63,7 +63,7 @@ func BenchmarkChanges(b *testing.B) {
 
 // runCycle runs the next cycle, and returns how many pods it binds and evicts.
 func runCycle(tb testing.TB, w *loop.Loop, events []cache.Event) (decided int) {
-	w.Now = w.Now.Add(time.Second)
+	w.Now = w.Now.Add(10 * time.Millisecond) // not so much that jobs are tried again only for that
 	result := w.Scheduler.Cycle(w.Now, events)
 	if result.Panic != "" {
 		tb.Fatal(result.Panic)

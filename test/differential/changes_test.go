@@ -119,7 +119,7 @@ func (m *maker) changeNode() change {
 	on := func(what string, how func(*corev1.Node)) change {
 		return change{fmt.Sprintf("node %s: %s", name, what), func(l *run) { edit(l, &corev1.Node{}, name, how) }}
 	}
-	switch m.IntN(12) {
+	switch m.IntN(15) {
 	case 10:
 		return change{"node " + name + " goes, its pods stay for now", func(l *run) { drop(l, &corev1.Node{}, name) }}
 	case 0:
@@ -151,6 +151,16 @@ func (m *maker) changeNode() change {
 		added := fixture.Node(fmt.Sprintf("n%d", 6+m.IntN(3)), "cpu="+m.oneOf("1", "2", "3"))
 		added.Labels["zone"] = m.oneOf("a", "b")
 		return change{"node " + added.Name + " joins", func(l *run) { l.set(added) }}
+	case 11: // no pod selects by it
+		rack := m.oneOf("r0", "r1")
+		return on("is in rack "+rack, func(n *corev1.Node) { n.Labels["rack"] = rack })
+	case 12:
+		disk := m.oneOf(m.nodes...)
+		return on("has the disks of "+disk, func(n *corev1.Node) { n.Labels["disk"] = disk })
+	case 13:
+		return on("is seen", func(n *corev1.Node) {
+			metav1.SetMetaDataAnnotation(&n.ObjectMeta, "example.com/seen", n.ResourceVersion)
+		})
 	}
 	return change{"node " + name + " goes, and its pods", func(l *run) {
 		if _, ok := get(l, &corev1.Node{}, name); !ok {
@@ -174,7 +184,11 @@ func (m *maker) changeQueue() change {
 		key, value := m.property()
 		return on("says "+key+": "+value, func(q *schedulingv1beta1.Queue) { metav1.SetMetaDataAnnotation(&q.ObjectMeta, key, value) })
 	}
-	switch m.IntN(10) {
+	switch m.IntN(11) {
+	case 10:
+		return on("is seen", func(q *schedulingv1beta1.Queue) {
+			metav1.SetMetaDataAnnotation(&q.ObjectMeta, "example.com/seen", q.ResourceVersion)
+		})
 	case 0:
 		weight := int32(1 + m.IntN(4))
 		return on(fmt.Sprint("weighs ", weight), func(q *schedulingv1beta1.Queue) { q.Spec.Weight = weight })

@@ -57,10 +57,19 @@ func events() map[string]event {
 }
 
 func eventsOfNodes() map[string]event {
-	shown := causes(wake.NodeShown)
+	shown := causes(wake.NodeShown, wake.NodeLost, wake.NodeRelabelled, wake.ClusterResized)
 	return map[string]event{
 		"a node has a label": {kind: "nodes", causes: shown, objects: objects(preemptor(fixture.Selecting("zone", "a"))),
 			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Labels["zone"] = "a" })},
+		"a node is in a zone with a mate": {kind: "nodes", causes: causes(wake.NodeRelabelled), situations: []situation{free},
+			objects: objects(preemptor(nearInZone), fixture.Pod("mate", fixture.On("n0"), fixture.Labelled("app", "x")), fixture.Node("n0", "cpu=1", fixture.InZone("a")), fixture.Node("n1", "cpu=1")),
+			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Labels["zone"] = "a" })},
+		"a node is where a volume is": {kind: "nodes", causes: causes(wake.NodeRelabelled), situations: []situation{free},
+			objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late", fixture.BoundTo("v")), fixture.Volume("v", "late", "1Gi", "disk", "d", fixture.OfClaim("c")),
+				preemptor(fixture.Mounting("c"))),
+			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Labels["disk"] = "d" })},
+		"a node grows for a job too large for empty nodes": {kind: "nodes", causes: shown, situations: []situation{full}, objects: objects(preemptor(fixture.Asks("cpu=3"))),
+			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = fixture.List("cpu=3")["cpu"] })},
 		"a node loses a taint": {kind: "nodes", causes: shown,
 			objects: objects(node(func(n *corev1.Node) {
 				n.Spec.Taints = []corev1.Taint{{Key: "kept", Effect: corev1.TaintEffectNoSchedule}}
@@ -84,6 +93,12 @@ func eventsOfNodes() map[string]event {
 			objects: objects(preemptor(nearTeam("b")), fixture.Node("n1", "cpu=2"), fixture.Pod("mate", fixture.On("n1"), fixture.Labelled("app", "x"))),
 			happens: alter(&corev1.Namespace{}, fixture.Namespace, func(n *corev1.Namespace) { n.Labels = map[string]string{"team": "b"} })},
 	}
+}
+
+// nearInZone draws a pod to the zone of those of an app.
+func nearInZone(p *corev1.Pod) {
+	fixture.Near("app", "x")(p)
+	p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = "zone"
 }
 
 // nearTeam draws a pod to those of an app in the namespaces of a team.
@@ -145,9 +160,9 @@ func eventsOfDevices() map[string]event {
 	using := preemptor(fixture.Using("d"))
 	rule := fixture.TaintRule("broken", "", "")
 	return map[string]event{
-		"a class of devices comes": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown),
+		"a class of devices comes": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown, wake.NodeLost, wake.ClusterResized),
 			objects: objects(fixture.Slice("n1", 1), fixture.DeviceClaim("d", "gpu", 1), using), happens: come(fixture.Devices("gpu"))},
-		"a class of devices comes for a resource": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown),
+		"a class of devices comes for a resource": {kind: "deviceclasses", causes: causes(wake.SupplyShown, wake.NodeShown, wake.NodeLost, wake.ClusterResized),
 			objects: objects(fixture.Slice("n1", 1), preemptor(fixture.Asks("cpu=1 deviceclass.resource.kubernetes.io/gpu=1"))), happens: come(fixture.Devices("gpu"))},
 		"a claim of devices comes": {kind: "resourceclaims", causes: shown, objects: objects(fixture.Devices("gpu"), fixture.Slice("n1", 1), using),
 			happens: come(fixture.DeviceClaim("d", "gpu", 1))},

@@ -25,6 +25,7 @@ func (o *Answers) followFew() bool {
 		return false
 	}
 	o.version++
+	o.fitting++
 	*f = few{objectsAt: generation, slots: slots}
 	for _, slot := range slots {
 		f.static = append(f.static, o.refusal(t.cluster.BySlot()[slot]))

@@ -45,6 +45,7 @@ type Answers struct {
 	question *kube.Question // of one of the classes
 	asked    uint64
 	version  uint64             // grows when a node object is read again
+	fitting  uint64             // grows when an answer is another
 	taints   int                // the generation of the taints that they are for
 	scores   map[string]*Scores // by common images
 
@@ -83,6 +84,9 @@ func (o *Answers) AreCurrent() bool { return o.taints == o.table.kube.TaintsGene
 // Version grows when an answer may have changed.
 func (o *Answers) Version() uint64 { return o.version }
 
+// FittingVersion grows when an answer is another. Unlike Version it stays if only scores may have changed.
+func (o *Answers) FittingVersion() uint64 { return o.fitting }
+
 // Follow brings the answers up to date.
 func (o *Answers) Follow() {
 	t := o.table
@@ -100,6 +104,7 @@ func (o *Answers) FollowAll() {
 	if o.few != nil {
 		o.few = nil
 		o.version++
+		o.fitting++
 	}
 	changed, next, ok := t.cluster.Changes(o.seen)
 	o.seen = next
@@ -137,7 +142,7 @@ func (t *Table) makeSpace() {
 	}
 	for _, o := range limit.OlderHalf(kept, func(o *Answers) uint64 { return o.asked }) {
 		t.scored -= o.dropScores()
-		*o = Answers{table: t, question: o.question, asked: o.asked, taints: o.taints, version: o.version + 1, scores: o.scores, few: &few{}}
+		*o = Answers{table: t, question: o.question, asked: o.asked, taints: o.taints, version: o.version + 1, fitting: o.fitting + 1, scores: o.scores, few: &few{}}
 		t.read--
 	}
 }
@@ -169,7 +174,9 @@ func (o *Answers) read(slot int, n *cluster.Node) {
 	o.specGeneration[slot] = generation
 	o.version++
 	was := o.static[slot]
-	o.static[slot] = o.refusal(n)
+	if o.static[slot] = o.refusal(n); o.static[slot] != was {
+		o.fitting++
+	}
 	if was != reason.Fits {
 		o.refusing[slot/view.BlockSize]--
 	}

@@ -28,7 +28,7 @@ func New(c *model.Cluster, v *view.View) *Table {
 type Count struct {
 	isMade  bool
 	seen    uint64 // how far the changes of nodes have been followed
-	objects uint64 // the version of the objects of the nodes
+	objects uint64 // the version of which nodes suit by their objects
 	bySlot  map[int32]int64
 	total   int64
 	version uint64 // grows when a node has room for more
@@ -44,14 +44,14 @@ type Question struct {
 // Follow brings a count up to date. It returns how many pods there is room for, and a version that grows when a node has room for more.
 func (c *Count) Follow(t *Table, q *Question) (pods int64, version uint64) {
 	changed, next, _ := t.cluster.Changes(c.seen)
-	if c.isMade && c.objects == q.Objects.Version() && !view.IsStale(t.cluster, c.seen) {
+	if c.isMade && c.objects == q.Objects.FittingVersion() && !view.IsStale(t.cluster, c.seen) {
 		for _, slot := range changed {
 			c.update(t, q, slot)
 		}
 	} else {
 		c.all(t, q)
 	}
-	c.isMade, c.seen, c.objects = true, next, q.Objects.Version()
+	c.isMade, c.seen, c.objects = true, next, q.Objects.FittingVersion()
 	return c.total, c.version
 }
 

@@ -11,7 +11,7 @@ import (
 
 // New returns an empty backlog.
 func New() Backlog {
-	return Backlog{resting: map[cluster.RestKey]*group{}, highest: map[*cluster.Queue]int32{}, highestIn: map[*cluster.Queue]int32{}}
+	return Backlog{resting: map[cluster.RestKey]*group{}, stocks: map[verdict.Stock]*line{}, ofRoom: map[*group]bool{}, cohorts: map[cohortKey]*cohort{}, highest: map[*cluster.Queue]int32{}, highestIn: map[*cluster.Queue]int32{}}
 }
 
 // Backlog holds the jobs that wait.
@@ -20,8 +20,11 @@ type Backlog struct {
 	unsettled []*cluster.Job // listed since the model was last settled; they may wait no longer
 	attended  []*cluster.Job // of those that wait, the ones that do not rest
 	resting   map[cluster.RestKey]*group
-	before    []*cluster.Job // attended before, empty; its memory is used again
-	frozen    bool           // see Freeze
+	stocks    map[verdict.Stock]*line // the groups that lack some of a stock
+	ofRoom    map[*group]bool         // those that wait for room for pods of a class
+	cohorts   map[cohortKey]*cohort   // by what helps them
+	before    []*cluster.Job          // attended before, empty; its memory is used again
+	frozen    bool                    // see Freeze
 	// OverlooksStocks says that no lack is ever met, for tests that show they find a missing cause.
 	OverlooksStocks bool
 
@@ -39,6 +42,11 @@ type group struct {
 	counts wake.Counts // nothing has happened until then that helps one of them
 	oldest time.Time   // no job was tried before
 	room   cluster.RoomWait
+
+	key cluster.RestKey
+	at  [len(verdict.Lacks{})]int // the index in the line of each lack
+
+	inCohort int // the index there
 }
 
 // Waiting returns the jobs that had pending tasks, or were pending admission, when the model was last settled, in no
@@ -105,7 +113,7 @@ func (b *Backlog) awaken(j *cluster.Job) {
 	g.jobs = g.jobs[:len(g.jobs)-1]
 	leave(j)
 	if len(g.jobs) == 0 {
-		delete(b.resting, key)
+		b.drop(g)
 	}
 }
 
@@ -119,8 +127,7 @@ func (b *Backlog) rest(j *cluster.Job, counts *wake.Counts) {
 	key := KeyOf(j)
 	g := b.resting[key]
 	if g == nil {
-		g = &group{}
-		b.resting[key] = g
+		g = b.add(key, counts)
 	}
 	if len(g.jobs) == 0 || j.Internal.LookedAt.Before(g.oldest) {
 		g.oldest = j.Internal.LookedAt
@@ -199,27 +206,51 @@ func (b *Backlog) awakenHelped(counts *wake.Counts, position uint64, room cluste
 		clear(b.highestIn)
 	}
 	b.seen, b.position = *counts, position
-	b.oldest = before.Add(LongestRest)
-	for key, g := range b.resting {
-		if g.isHelped(key, counts) || !g.oldest.After(before) {
-			for _, j := range g.jobs {
-				leave(j)
-				b.Attend(j)
-			}
-			delete(b.resting, key)
+	if b.oldest.After(before) {
+		b.awakenCohorts(counts)
+	} else {
+		b.awakenOld(counts, before)
+	}
+	b.findEnough(room, roomed)
+	return roomed
+}
+
+// awakenCohorts attends to all jobs of the groups for which something has happened.
+func (b *Backlog) awakenCohorts(counts *wake.Counts) {
+	for key, c := range b.cohorts {
+		now := counts.In(key.queue)
+		if !c.seen.Differ(&now, key.help) {
 			continue
 		}
-		if g.oldest.Before(b.oldest) {
+		c.seen = now
+		for i := len(c.groups) - 1; i >= 0; i-- { // those after it may move here
+			if c.groups[i].counts.Differ(&now, key.help) {
+				b.awakenGroup(c.groups[i])
+			}
+		}
+	}
+}
+
+// awakenOld is awakenCohorts, also for groups of which a job was not tried since before.
+func (b *Backlog) awakenOld(counts *wake.Counts, before time.Time) {
+	b.oldest = before.Add(LongestRest)
+	for key, g := range b.resting {
+		switch {
+		case g.isHelped(key, counts) || !g.oldest.After(before):
+			b.awakenGroup(g)
+		case g.oldest.Before(b.oldest):
 			b.oldest = g.oldest
 		}
-		if b.isEnough(&key, &g.room, room) {
-			roomed[key] = slices.Clone(g.jobs)
-		}
 	}
-	if len(roomed) > 0 {
-		b.oldest = time.Time{} // this cycle need not look at all of them
+}
+
+// awakenGroup attends to all jobs of a group.
+func (b *Backlog) awakenGroup(g *group) {
+	for _, j := range g.jobs {
+		leave(j)
+		b.Attend(j)
 	}
-	return roomed
+	b.drop(g)
 }
 
 // isHelped reports whether something has happened that helps the jobs of a group.
@@ -236,9 +267,15 @@ func (b *Backlog) IsAnyHelped(counts *wake.Counts) bool {
 	if b.seen == *counts {
 		return false
 	}
-	for key, g := range b.resting {
-		if g.isHelped(key, counts) {
-			return true
+	for key, c := range b.cohorts {
+		now := counts.In(key.queue)
+		if !c.seen.Differ(&now, key.help) {
+			continue
+		}
+		for _, g := range c.groups {
+			if g.counts.Differ(&now, key.help) {
+				return true
+			}
 		}
 	}
 	return false

@@ -1,7 +1,11 @@
 package cache
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"hekla.sh/hekla/internal/topology"
 	"hekla.sh/hekla/pkg/apis/bounds"
@@ -33,7 +37,7 @@ func (k *nodes) settle() {
 
 func (k *nodes) set(object *corev1.Node) {
 	n := k.writer.Nodes.Named(object.Name)
-	if n.Object != nil && n.Object.UID == object.UID && same.Node(n.Object, object) {
+	if n.Object != nil && k.isSame(n, object) { // most updates are heartbeats
 		n.Object = object
 		return
 	}
@@ -46,12 +50,40 @@ func (k *nodes) show(n *cluster.Node, object *corev1.Node) {
 	k.taints.SetNode(n.Name, n.Object, object)
 	state := model.NodeState{Object: object}
 	if object != nil {
-		// Kubelets tell of each image that they pull or remove. No pod fits on a node for that.
-		state.IsAlike = n.Object != nil && n.Object.UID == object.UID && n.Allocatable.Equal(k.allocatable(object)) && same.NodeButImages(n.Object, object)
 		state.Ready, state.Allocatable = same.IsReady(object), k.allocatable(object)
 		state.Standing = k.standingOf(object)
 	}
+	state.Difference = k.difference(n, &state)
+	state.IsRelabelled = n.Object == nil || object == nil || !maps.Equal(n.Object.Labels, object.Labels)
 	k.writer.Nodes.Show(n, state)
+}
+
+// isSame reports whether a new state of a node is the same for decisions.
+func (k *nodes) isSame(n *cluster.Node, object *corev1.Node) bool {
+	return n.Object.UID == object.UID && same.NodeState(n.Object, object) && maps.Equal(n.Object.Labels, object.Labels) && same.NodeAnnotations(k.writer.Classes().Keys(), n.Object, object) &&
+		maps.EqualFunc(n.Object.Status.Allocatable, object.Status.Allocatable, resource.Quantity.Equal) && same.Images(n.Object, object)
+}
+
+// difference is what a new state of a node may change.
+func (k *nodes) difference(n *cluster.Node, now *model.NodeState) model.NodeDifference {
+	keys := k.writer.Classes().Keys()
+	switch {
+	case n.Object == nil && now.Object != nil:
+		return model.NodeMore
+	case n.Object == nil, now.Object == nil, n.Object.UID != now.Object.UID, !same.NodeState(n.Object, now.Object), !same.NodeAnnotations(keys, n.Object, now.Object),
+		!same.NodeLabels(k.isLabelRead, n.Object, now.Object), !n.Allocatable.LessEqual(now.Allocatable):
+		return model.NodeAny
+	case !n.Allocatable.Equal(now.Allocatable):
+		return model.NodeMore
+	}
+	return model.NodeScores // kubelets tell of each image that they pull or remove
+}
+
+// isLabelRead reports whether a pod selects nodes by a label, or a plugin reads it.
+func (k *nodes) isLabelRead(label string) bool {
+	classes := k.writer.Classes()
+	keys := classes.Keys()
+	return keys.AnyOfNodes || classes.SelectsBy(label) || slices.Contains(keys.NodeLabels, label)
 }
 
 func (k *nodes) drop(object *corev1.Node) {

@@ -3,6 +3,7 @@ package cache
 import (
 	"testing"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 
 	"hekla.sh/hekla/pkg/verdict"
@@ -177,14 +178,16 @@ func TestAHeartbeatChangesNothing(t *testing.T) {
 
 func TestEveryChangeOfANodeThatADecisionRestsOnIsSeen(t *testing.T) {
 	for name, change := range map[string]func(*corev1.Node){
-		"cordon":      cordoned,
-		"not ready":   notReady,
-		"a label":     func(n *corev1.Node) { n.Labels = map[string]string{"a": "b"} },
-		"an image":    func(n *corev1.Node) { n.Status.Images = []corev1.ContainerImage{{Names: []string{"a"}}} },
-		"a taint":     func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "a"}} },
-		"annotations": func(n *corev1.Node) { n.Annotations = map[string]string{"a": "b"} },
-		"size":        func(n *corev1.Node) { n.Status.Allocatable = list("cpu=5") },
-		"a new UID":   reborn,
+		"cordon":    cordoned,
+		"not ready": notReady,
+		"a label":   func(n *corev1.Node) { n.Labels = map[string]string{"a": "b"} },
+		"an image":  func(n *corev1.Node) { n.Status.Images = []corev1.ContainerImage{{Names: []string{"a"}}} },
+		"a taint":   func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "a"}} },
+		"annotations": func(n *corev1.Node) {
+			n.Annotations = map[string]string{schedulingv1beta1.OversubscriptionMemoryKey: "1"}
+		},
+		"size":      func(n *corev1.Node) { n.Status.Allocatable = list("cpu=5") },
+		"a new UID": reborn,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := oneOnN()

@@ -27,6 +27,13 @@ func (k *queues) set(object *schedulingv1beta1.Queue) {
 		q.Object = object
 		return
 	}
+	if !isNew && same.QueueButWeight(k.writer.Classes().Keys(), q.Object, object) {
+		// What is left of shares is counted, and neither the tree nor what protects pods has changed.
+		k.read(q, object)
+		k.Note(wake.ShareChanged)
+		k.Quota().Touch(&q.Node)
+		return
+	}
 	k.read(q, object)
 	k.Quota().Stale()
 	k.Note(wake.QueueShown)

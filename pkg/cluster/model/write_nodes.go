@@ -39,19 +39,43 @@ type NodeState struct {
 	Ready       bool
 	Allocatable resources.Vector
 	Standing    cluster.Standing
-	IsAlike     bool // only scores may differ from those of the state before
+	// Difference is what this state may have changed against the one before.
+	Difference NodeDifference
+	// IsRelabelled says that any labels differ.
+	IsRelabelled bool
 }
+
+// NodeDifference is what two states of a node differ in, as far as it may matter. Each includes those before it.
+type NodeDifference uint8
+
+// The differences.
+const (
+	NodeScores NodeDifference = iota // only scores, or labels that no pod selects and no plugin reads
+	NodeMore                         // the node has more than before
+	NodeAny                          // anything
+)
 
 // Show sets the state of a node.
 func (w *NodeWriter) Show(n *cluster.Node, s NodeState) {
 	c := w.c
+	isResized := !n.Allocatable.Equal(s.Allocatable) || n.Internal.Standing != s.Standing || (n.Object == nil) != (s.Object == nil)
 	c.count(n, -1)
 	n.Object, n.Internal.Ready, n.Allocatable, n.Internal.Standing = s.Object, s.Ready, s.Allocatable, s.Standing
 	c.count(n, +1)
 	c.changed(n)
 	n.SpecGeneration = n.Generation
-	if !s.IsAlike {
+	switch s.Difference {
+	case NodeAny:
+		c.world.Note(wake.NodeLost)
+		fallthrough
+	case NodeMore:
 		c.world.Note(wake.NodeShown)
+	}
+	if s.IsRelabelled {
+		c.world.Note(wake.NodeRelabelled)
+	}
+	if isResized {
+		c.world.Note(wake.ClusterResized)
 	}
 }
 
@@ -64,6 +88,7 @@ func (w *NodeWriter) SetStanding(n *cluster.Node, standing cluster.Standing) {
 	n.Internal.Standing = standing
 	w.c.count(n, +1)
 	w.c.world.Note(wake.NodeShown)
+	w.c.world.Note(wake.ClusterResized)
 }
 
 // DropIfEmpty drops a node without an object and pods.

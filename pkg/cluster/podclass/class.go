@@ -41,9 +41,10 @@ type Class struct {
 	Plain *Class
 
 	key         string
-	users       int    // number of tasks in the class, and of classes whose plain class it is
-	matched     bool   // the affinity of another pod may select its pods
-	matchedWhen uint64 // the generation of the terms for which matched is valid
+	selects     []string // labels of nodes that its selector and node affinity read
+	users       int      // number of tasks in the class, and of classes whose plain class it is
+	matched     bool     // the affinity of another pod may select its pods
+	matchedWhen uint64   // the generation of the terms for which matched is valid
 }
 
 // InUse reports whether any task is in the class.
@@ -169,7 +170,15 @@ func (t *Table) Of(pod *pods.Pod, belonging Belonging) *Class {
 	// The parts of a pod always marshal, because they come from JSON.
 	text, _ := json.Marshal(&s)
 	rest := shortKey(text)
-	plain := t.intern(request, balance, rest, func() *corev1.Pod { return specimen(pod, &s, nil) })
+	isNew := false
+	plain := t.intern(request, balance, rest, func() *corev1.Pod {
+		isNew = true
+		return specimen(pod, &s, nil)
+	})
+	if isNew {
+		plain.selects = s.selectedLabels()
+		t.selected.add(plain.selects, +1)
+	}
 	plain.HasPorts, plain.HasTerms, plain.Belonging = len(s.Ports) > 0, hasTerms, belonging
 	if plain.Selection == "" {
 		plain.Selection, plain.Constraints = selectionOf(&s), constraintsOf(s)
@@ -311,6 +320,7 @@ func (t *Table) release(k *Class) {
 		return
 	}
 	delete(t.classes, k.key)
+	t.selected.add(k.selects, -1)
 	if k.NeedsSupplies() {
 		t.release(k.Plain)
 	}

@@ -21,6 +21,9 @@ type Keys struct {
 	// JobAnnotations and JobLabels are keys of the PodGroup, QueueAnnotations and QueueLabels of the queue.
 	JobAnnotations, JobLabels     []string
 	QueueAnnotations, QueueLabels []string
+	// NodeAnnotations and NodeLabels are keys of nodes. AnyOfNodes is set if plugins may read all of them.
+	NodeAnnotations, NodeLabels []string
+	AnyOfNodes                  bool
 	// PerJob reports for a PodGroup whether the job and the role of its pods matter. PerQueue reports for a queue
 	// whether it matters that a pod is in it, or in a queue below. Both must depend only on the object. Nil means
 	// never.
@@ -36,7 +39,9 @@ func (k Keys) With(other Keys) Keys {
 		Namespace:      k.Namespace || other.Namespace,
 		JobAnnotations: join(k.JobAnnotations, other.JobAnnotations), JobLabels: join(k.JobLabels, other.JobLabels),
 		QueueAnnotations: join(k.QueueAnnotations, other.QueueAnnotations), QueueLabels: join(k.QueueLabels, other.QueueLabels),
-		PerJob: either(k.PerJob, other.PerJob), PerQueue: either(k.PerQueue, other.PerQueue),
+		NodeAnnotations: join(k.NodeAnnotations, other.NodeAnnotations), NodeLabels: join(k.NodeLabels, other.NodeLabels),
+		AnyOfNodes: k.AnyOfNodes || other.AnyOfNodes,
+		PerJob:     either(k.PerJob, other.PerJob), PerQueue: either(k.PerQueue, other.PerQueue),
 	}
 }
 

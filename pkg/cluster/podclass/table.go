@@ -1,6 +1,8 @@
 package podclass
 
 import (
+	"cmp"
+
 	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
@@ -12,19 +14,20 @@ type Table struct {
 	// devices. The owner of the table assigns every such pod its class again, and clears it.
 	IsStale bool
 
-	index   *resources.Index
-	served  *supplies.Served
-	keys    *Keys
-	terms   Terms
-	classes map[string]*Class
-	amounts map[*pods.Template]amounts
+	index    *resources.Index
+	served   *supplies.Served
+	keys     *Keys
+	terms    Terms
+	classes  map[string]*Class
+	amounts  map[*pods.Template]amounts
+	selected labelCounts // of nodes, by the classes that select by them
 
 	revealed int // resources, when the amounts were read
 }
 
 // NewTable returns an empty table.
 func NewTable(index *resources.Index, served *supplies.Served) *Table {
-	return &Table{index: index, served: served, keys: &Keys{}, classes: map[string]*Class{}, amounts: map[*pods.Template]amounts{}, terms: newTerms()}
+	return &Table{index: index, served: served, keys: &Keys{}, classes: map[string]*Class{}, amounts: map[*pods.Template]amounts{}, selected: labelCounts{}, terms: newTerms()}
 }
 
 // Keys returns the keys that plugins have declared.
@@ -68,5 +71,5 @@ func (t *Table) CountTerms(before []string, pod *pods.Pod, matter bool) []string
 	return now
 }
 
-// Audit says what is wrong with the counts of terms, "" if nothing is.
-func (t *Table) Audit() string { return t.terms.audit() }
+// Audit says what is wrong with the counts of terms and labels, "" if nothing is.
+func (t *Table) Audit() string { return cmp.Or(t.terms.audit(), t.selected.audit(t.classes)) }

@@ -14,7 +14,10 @@ type Cause uint8
 
 // The causes.
 const (
-	NodeShown      Cause = iota // a node is added, changed or removed, and with it the size of the cluster
+	NodeShown      Cause = iota // a node is added, changed or removed
+	NodeLost                    // a node is removed, or has come to offer less, or something else
+	NodeRelabelled              // a label of a node has changed, if only one that no pod selects and no plugin reads
+	ClusterResized              // the nodes that count have other amounts
 	NodeTouched                 // the answer of a plugin about a node has changed with time, or is new
 	RoomFreed                   // a pod requests less, leaves its node, or begins to
 	RoomCounted                 // nodes have room for more pods of a class than when a job was refused
@@ -43,8 +46,11 @@ const (
 
 // Helps says which kinds of help in a verdict each cause provides.
 var Helps = [NumCauses]verdict.Help{
-	NodeShown:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpStock | anyQueue | anyVictims,
-	NodeTouched:    verdict.HelpNode | verdict.HelpRoom | anyVictims,
+	NodeShown:      verdict.HelpNode | verdict.HelpEmptyNodes, // and HelpRoom and HelpStock, if it is enough
+	NodeLost:       verdict.HelpPlaces,
+	NodeRelabelled: verdict.HelpPod | verdict.HelpSupply, // affinity counts pods by topology domain, and volumes and devices name nodes by labels
+	ClusterResized: anyQueue,
+	NodeTouched:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpEmptyNodes | anyVictims,
 	RoomFreed:      verdict.HelpNode, // and HelpRoom, if it is enough
 	RoomCounted:    verdict.HelpRoom, // it is not noted: see cluster.RoomCounter
 	HyperNodeShown: verdict.HelpNode | verdict.HelpRoom | anyVictims,
@@ -76,7 +82,7 @@ const (
 )
 
 // everything is all kinds of help.
-const everything = verdict.HelpShares<<1 - 1
+const everything = verdict.HelpPlaces<<1 - 1
 
 // Own are the kinds of help that are also counted for each queue by itself.
 const Own = verdict.HelpOwnQueue | verdict.HelpOwnVictims
@@ -85,11 +91,11 @@ const Own = verdict.HelpOwnQueue | verdict.HelpOwnVictims
 // After them come the counts of [Own] in one queue. They are apart, because those of a queue may fall when the tree changes.
 type Counts [ownFrom + 2]uint64
 
-const ownFrom = 12 // the number of kinds
+const ownFrom = 14 // the number of kinds
 
 // indices returns the indices in Counts of some kinds of help as bits.
 func indices(kinds verdict.Help) uint16 {
-	return uint16(kinds | kinds&Own<<4)
+	return uint16(kinds | kinds&Own<<6)
 }
 
 // Differ reports whether any of some kinds of help has another count.

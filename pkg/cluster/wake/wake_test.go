@@ -10,7 +10,7 @@ import (
 
 func TestEveryCauseHelpsAndEveryHopeHasACause(t *testing.T) {
 	// Of the others the job itself and the clock take care.
-	hopes := verdict.HelpOwnQueue | verdict.HelpOwnVictims | verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpSupply | verdict.HelpRoom | verdict.HelpVictims | verdict.HelpStock | verdict.HelpShares
+	hopes := verdict.HelpOwnQueue | verdict.HelpOwnVictims | verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpSupply | verdict.HelpRoom | verdict.HelpVictims | verdict.HelpStock | verdict.HelpShares | verdict.HelpEmptyNodes | verdict.HelpPlaces
 	var served verdict.Help
 	for cause := range wake.NumCauses {
 		if wake.Helps[cause] == 0 || wake.Helps[cause]&^hopes != 0 {

@@ -63,6 +63,11 @@ func (*plugin) DeclareKeys() cluster.Keys {
 	}}
 }
 
+// DeclareNodeKeys declares the label that says in which group a node is.
+func (*plugin) DeclareNodeKeys() (annotations, labels []string) {
+	return nil, []string{schedulingv1beta1.NodeGroupNameKey}
+}
+
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.model = s.Cluster
 	if p.readRules() {

@@ -110,6 +110,9 @@ func readWeights(text string) map[corev1.ResourceName]int64 {
 	return weights
 }
 
+// DeclareNodeKeys declares that no annotation or label of a node matters.
+func (*plugin) DeclareNodeKeys() (annotations, labels []string) { return nil, nil }
+
 // RefuseNode refuses nodes on which the pod would use CPU or memory that is kept for scarce resources.
 func (p *plugin) RefuseNode(k *cluster.Class, n *cluster.Node) string {
 	for i := range p.reserves {

@@ -91,6 +91,11 @@ func (*plugin) DeclareKeys() cluster.Keys {
 	return cluster.Keys{PodAnnotations: []string{schedulingv1beta1.RevocableZoneKey, schedulingv1beta1.PreemptableKey}}
 }
 
+// DeclareNodeKeys declares the label that says in which zone a node is.
+func (*plugin) DeclareNodeKeys() (annotations, labels []string) {
+	return nil, []string{schedulingv1beta1.RevocableZoneKey}
+}
+
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.session, p.byDefault = s, s.Policy.Configuration.Compatibility.PreemptableByDefault
 	turned := map[string]bool{}

@@ -116,6 +116,9 @@ func (p *plugin) refuse(n *cluster.Node) string {
 	return ""
 }
 
+// DeclareNodeKeys declares that nothing of the object of a node matters.
+func (*plugin) DeclareNodeKeys() (annotations, labels []string) { return nil, nil }
+
 // ScoreNode prefers nodes that are idle.
 func (p *plugin) ScoreNode(_ *cluster.Class, n *cluster.Node) int64 { return p.score(n) }
 

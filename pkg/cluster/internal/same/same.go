@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/resource"
 
+	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/podclass"
@@ -61,20 +61,38 @@ func saysTheSame(a, b map[string]string) bool {
 // annotationDomain is part of all annotations of pods that the scheduler and its plugins read.
 const annotationDomain = "volcano.sh/"
 
-// Node reports whether two states of a node are the same for decisions. Most updates are heartbeats.
-func Node(a, b *corev1.Node) bool {
-	return NodeButImages(a, b) && slices.EqualFunc(a.Status.Images, b.Status.Images, func(s, t corev1.ContainerImage) bool {
+// Images reports whether two states of a node hold the same images. Only scores read these.
+func Images(a, b *corev1.Node) bool {
+	return slices.EqualFunc(a.Status.Images, b.Status.Images, func(s, t corev1.ContainerImage) bool {
 		return s.SizeBytes == t.SizeBytes && slices.Equal(s.Names, t.Names)
 	})
 }
 
-// NodeButImages reports whether two states of a node are the same but for the images that it holds. Only scores read these.
-func NodeButImages(a, b *corev1.Node) bool {
-	return a.Spec.Unschedulable == b.Spec.Unschedulable &&
-		IsReady(a) == IsReady(b) &&
-		maps.Equal(a.Labels, b.Labels) &&
-		maps.Equal(a.Annotations, b.Annotations) &&
-		maps.EqualFunc(a.Status.Allocatable, b.Status.Allocatable, resource.Quantity.Equal) &&
+// NodeAnnotations reports whether two states of a node have the same annotations, as far as the scheduler and its plugins read them. Agents
+// write others all the time.
+func NodeAnnotations(keys *podclass.Keys, a, b *corev1.Node) bool {
+	if keys.AnyOfNodes {
+		return maps.Equal(a.Annotations, b.Annotations)
+	}
+	return saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations) && !podclass.Differs(keys.NodeAnnotations, a.Annotations, b.Annotations)
+}
+
+// NodeLabels reports whether two states of a node have the same labels, as far as reads says that they matter.
+func NodeLabels(reads func(label string) bool, a, b *corev1.Node) bool {
+	differs := func(a, b map[string]string) bool {
+		for label, value := range a {
+			if other, ok := b[label]; (!ok || other != value) && reads(label) {
+				return true
+			}
+		}
+		return false
+	}
+	return !differs(a.Labels, b.Labels) && !differs(b.Labels, a.Labels)
+}
+
+// NodeState reports whether two states of a node are the same for pods apart from labels, annotations, images and what is allocatable.
+func NodeState(a, b *corev1.Node) bool {
+	return a.Spec.Unschedulable == b.Spec.Unschedulable && IsReady(a) == IsReady(b) &&
 		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(s, t corev1.Taint) bool {
 			return s.Key == t.Key && s.Value == t.Value && s.Effect == t.Effect
 		})
@@ -125,9 +143,25 @@ func IsReady(node *corev1.Node) bool {
 	return true
 }
 
+// QueueAnnotations reports whether two states of a queue have the same annotations, as far as the scheduler and its plugins read them.
+func QueueAnnotations(keys *podclass.Keys, a, b *schedulingv1beta1.Queue) bool {
+	return saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations) && !podclass.Differs(properties.Keys(), a.Annotations, b.Annotations) &&
+		!podclass.Differs(keys.QueueAnnotations, a.Annotations, b.Annotations) && (keys.PerQueue == nil || keys.PerQueue(a) == keys.PerQueue(b))
+}
+
 // Queue reports whether two states of a queue are the same for decisions. Most updates are counts that the scheduler
 // has written.
 func Queue(keys *podclass.Keys, a, b *schedulingv1beta1.Queue) bool {
 	return a.UID == b.UID && a.Generation == b.Generation && a.Generation != 0 && a.Status.State == b.Status.State &&
-		maps.Equal(a.Annotations, b.Annotations) && !podclass.Differs(keys.QueueLabels, a.Labels, b.Labels)
+		QueueAnnotations(keys, a, b) && !podclass.Differs(keys.QueueLabels, a.Labels, b.Labels)
+}
+
+// QueueButWeight reports whether two states of a queue are the same for decisions, apart from its weight.
+func QueueButWeight(keys *podclass.Keys, a, b *schedulingv1beta1.Queue) bool {
+	if a.UID != b.UID || a.Status.State != b.Status.State || !QueueAnnotations(keys, a, b) || podclass.Differs(keys.QueueLabels, a.Labels, b.Labels) {
+		return false
+	}
+	spec := b.Spec // a copy
+	spec.Weight = a.Spec.Weight
+	return equality.Semantic.DeepEqual(&a.Spec, &spec)
 }

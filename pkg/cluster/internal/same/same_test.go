@@ -44,11 +44,69 @@ func TestAHeartbeatLeavesANodeTheSame(t *testing.T) {
 	before := &corev1.Node{}
 	beat := before.DeepCopy()
 	beat.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
-	if !same.Node(before, beat) {
+	if !same.NodeState(before, beat) {
 		t.Error("a node that says that it is ready differs from one that says nothing")
 	}
 	beat.Status.Conditions[0].Status = corev1.ConditionFalse
-	if same.Node(before, beat) {
+	if same.NodeState(before, beat) {
 		t.Error("a node that is not ready is the same")
+	}
+}
+
+func TestOnlyWhatIsReadTellsTwoStatesOfANodeApart(t *testing.T) {
+	for name, test := range map[string]struct {
+		change              func(*corev1.Node)
+		annotations, labels bool
+	}{
+		"an annotation of an agent":         {func(n *corev1.Node) { n.Annotations["example.com/seen"] = "now" }, true, true},
+		"an annotation that a plugin reads": {func(n *corev1.Node) { n.Annotations["example.com/read"] = "b" }, false, true},
+		"an annotation of the scheduler":    {func(n *corev1.Node) { delete(n.Annotations, schedulingv1beta1.OversubscriptionCPUKey) }, false, true},
+		"a label":                           {func(n *corev1.Node) { n.Labels["other"] = "b" }, true, true},
+		"a label that is read":              {func(n *corev1.Node) { n.Labels["zone"] = "b" }, true, false},
+		"a label that is read goes":         {func(n *corev1.Node) { delete(n.Labels, "zone") }, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := &corev1.Node{}
+			before.Annotations, before.Labels = map[string]string{schedulingv1beta1.OversubscriptionCPUKey: "1"}, map[string]string{"zone": "a", "other": "a"}
+			now := before.DeepCopy()
+			test.change(now)
+			keys := &podclass.Keys{NodeAnnotations: []string{"example.com/read"}}
+			if got := same.NodeAnnotations(keys, before, now); got != test.annotations {
+				t.Errorf("the same annotations: %t", got)
+			}
+			if got := same.NodeLabels(func(label string) bool { return label == "zone" }, before, now); got != test.labels {
+				t.Errorf("the same labels: %t", got)
+			}
+			if keys.AnyOfNodes = true; name == "an annotation of an agent" && same.NodeAnnotations(keys, before, now) {
+				t.Error("a plugin that reads everything sees no difference")
+			}
+		})
+	}
+}
+
+func TestAQueueIsTheSameButForWhatIsRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		change          func(*schedulingv1beta1.Queue)
+		same, butWeight bool
+	}{
+		"an annotation of a user": {func(q *schedulingv1beta1.Queue) { q.Annotations["example.com/a"] = "b" }, true, true},
+		"the hierarchy":           {func(q *schedulingv1beta1.Queue) { q.Annotations[schedulingv1beta1.HierarchyAnnotationKey] = "root/a" }, false, false},
+		"a property":              {func(q *schedulingv1beta1.Queue) { q.Annotations[schedulingv1beta1.PreemptionPolicyKey] = "fence" }, false, false},
+		"its weight":              {func(q *schedulingv1beta1.Queue) { q.Generation, q.Spec.Weight = 2, 7 }, false, true},
+		"its priority":            {func(q *schedulingv1beta1.Queue) { q.Generation, q.Spec.Priority = 2, 7 }, false, false},
+		"its state":               {func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed }, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := &schedulingv1beta1.Queue{}
+			before.Generation, before.Annotations = 1, map[string]string{}
+			now := before.DeepCopy()
+			test.change(now)
+			if got := same.Queue(&podclass.Keys{}, before, now); got != test.same {
+				t.Errorf("the same: %t", got)
+			}
+			if got := same.QueueButWeight(&podclass.Keys{}, before, now); got != test.butWeight {
+				t.Errorf("the same but for its weight: %t", got)
+			}
+		})
 	}
 }

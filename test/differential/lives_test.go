@@ -154,9 +154,8 @@ const soon = 3
 func (v *vain) forget() { v.ended, v.bound = map[string]int{}, map[string]int{} }
 
 func (v *vain) observe(cycle int, d *decision.Decisions) string {
-	if v.ended == nil {
+	if v.nodes == nil {
 		v.nodes = map[string][]string{}
-		v.forget()
 	}
 	for _, e := range d.Ended {
 		v.ended[e.Job.Name] = cycle

@@ -64,6 +64,7 @@ func options(observe func(*decision.Decisions)) simulator.Options {
 // begin begins a run of a scenario.
 func begin(w *scenario) *run {
 	l := &run{scenario: w, configuration: w.configuration, refusals: map[string]int{}, overdue: map[string]time.Duration{}}
+	l.vain.forget()
 	input, err := manifests.New(w.objects...)
 	if err != nil {
 		panic(err)

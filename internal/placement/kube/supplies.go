@@ -59,7 +59,7 @@ func (s *Supplies) hear(r reach) hearing {
 	if r == looksAtSupplies {
 		s.nodes = 0
 	}
-	s.plugins.mirror.shelf.Devices().Ask(s.pod)
+	s.plugins.mirror.shelf.Ask(s.pod)
 	for _, filter := range s.plugins.filters[r] {
 		if h.refusal = s.plugins.preFilter(filter, h.state, s.pod, nil, &h.filters); !h.refusal.IsNone() {
 			return h
@@ -87,6 +87,7 @@ func (s *Supplies) Lasting(n *cluster.Node) verdict.NodeRefusal {
 		return unknown
 	}
 	s.nodes = min(s.nodes+1, len(s.plugins.mirror.bySlot))
+	s.plugins.mirror.shelf.Ask(s.pod)
 	return s.plugins.filter(s.lasting.filters, s.lasting.state, s.pod, r.info)
 }
 
@@ -106,6 +107,7 @@ func (s *Supplies) Refusal(n *cluster.Node) verdict.NodeRefusal {
 	}
 	r := m.of(n)
 	m.fill(r)
+	m.shelf.Ask(s.pod) // its claims may have been taken off the shelf since
 	return s.plugins.filter(s.users.filters, s.users.state, s.pod, r.info)
 }
 
@@ -152,7 +154,7 @@ func (s *Supplies) mayDiffer(scorer *scorer) bool {
 func (s *Supplies) Reserve(n *cluster.Node) (*supplies.Reservation, string) {
 	p := s.plugins
 	p.mirror.shelf.Follow()
-	p.mirror.shelf.Devices().Ask(s.pod)
+	p.mirror.shelf.Ask(s.pod)
 	info := p.mirror.of(n).info
 	reservation := &supplies.Reservation{Patience: p.patience, DevicePatience: p.devicePatience}
 	for _, filter := range p.filters[looksAtSupplies] {

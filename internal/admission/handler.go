@@ -17,6 +17,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -259,8 +260,17 @@ func answering(service *service, s *server) admission.Handler {
 		case err != nil:
 			return service.failed(ctx, request, err, "")
 		}
+		service.code(&response)
 		return response
 	})
+}
+
+// code gives refusals about the kinds of Kueue, and about what is queued by them, the status that Kueue's have: forbidden. What their
+// definitions refuse is invalid, there as well.
+func (service *service) code(response *admission.Response) {
+	if r := response.Result; r != nil && r.Reason == metav1.StatusReasonInvalid && strings.HasPrefix(service.path, "/kueue/") {
+		r.Reason, r.Code = metav1.StatusReasonForbidden, http.StatusForbidden
+	}
 }
 
 func (service *service) failed(ctx context.Context, request admission.Request, err error, stack string) admission.Response {

@@ -9,10 +9,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/admission/held"
+	"hekla.sh/hekla/internal/queueing/batchjob"
+	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing/vcjob"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/apis/kueue/validation"
 )
@@ -35,6 +40,25 @@ func kueueServices() []*service {
 			resource: corev1.SchemeGroupVersion.WithResource("pods"), operations: []admissionregistrationv1.OperationType{create},
 			failurePolicy: admissionregistrationv1.Ignore, conditions: isQueuedPod, handle: mutates(holdPod),
 		},
+		relabelled(batchv1.SchemeGroupVersion.WithResource("jobs"), "jobs", "Job", func(o *batchv1.Job) bool { return batchjob.Job{Job: o}.IsSuspended() }),
+		relabelled(batch.GroupVersion.WithResource("jobs"), "volcanojobs", "Job", func(o *batch.Job) bool { return vcjob.Job{Job: o}.IsSuspended() }),
+		relabelled(corev1.SchemeGroupVersion.WithResource("pods"), "pods", "Pod", builder.IsGated),
+	}
+}
+
+// relabelled is the webhook that checks changes of what jobs and pods say of how they are queued.
+func relabelled[T client.Object](resource schema.GroupVersionResource, path, kind string, isSuspended func(T) bool) *service {
+	return &service{
+		path: "/kueue/" + path + "/validate", name: "validatequeued" + path + ".hekla.sh",
+		resource: resource, operations: []admissionregistrationv1.OperationType{update},
+		failurePolicy: admissionregistrationv1.Ignore,
+		conditions: func(s *settings) ([]admissionregistrationv1.MatchCondition, bool) {
+			return held.Relabelled(validation.JobLabels, validation.JobAnnotations), s.workloads.AreAdmitted()
+		},
+		handle: validates(resource.GroupVersion().WithKind(kind).GroupKind(), func(ctx context.Context, s *server, _ client.Reader, asked change[T]) (ruling, error) {
+			mustName, err := held.HasDefaultQueue(ctx, s.cached, asked.after.GetNamespace())
+			return ruling{problems: validation.QueuedUpdate(asked.after, asked.before, isSuspended(asked.before), isSuspended(asked.after), mustName)}, err
+		}),
 	}
 }
 
@@ -79,6 +103,9 @@ func holdJob(ctx context.Context, s *server, asked change[*batchv1.Job]) error {
 			return nil
 		}
 	}
+	if err := refuse(validation.Queued(job)); err != nil {
+		return err
+	}
 	suspended := true
 	job.Spec.Suspend = &suspended
 	takeOver(s, &job.Spec.Template.Spec)
@@ -92,6 +119,9 @@ func holdPod(ctx context.Context, s *server, asked change[*corev1.Pod]) error {
 		return nil
 	}
 	if is, err := s.owners.IsByItsOwner(ctx, s.settings.Load().workloads, pod); err != nil || is {
+		return err
+	}
+	if err := refuse(append(validation.Queued(pod), validation.GroupedPod(pod)...)); err != nil {
 		return err
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1beta2.ManagedLabel, v1beta2.ManagedValue)

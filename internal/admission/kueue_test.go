@@ -176,21 +176,22 @@ func registered(w held.Known) (paths []string, sendsAllJobs bool) {
 func TestJobsAndPodsAreHeldBackOnlyWhereTheyWouldBeAdmitted(t *testing.T) {
 	holds, checks := []string{"/kueue/jobs/mutate", "/kueue/pods/mutate"}, []string{"/kueue/clusterqueues/validate", "/kueue/cohorts/validate",
 		"/kueue/localqueues/validate", "/kueue/resourceflavors/validate", "/kueue/workloads/validate"}
+	all := slices.Concat(holds, checks, []string{"/kueue/jobs/validate", "/kueue/volcanojobs/validate", "/kueue/pods/validate"})
 	for name, test := range map[string]struct {
 		known        held.Known
 		want         []string
 		sendsAllJobs bool
 	}{
 		"by no scheduler":           {held.Known{}, checks, false},
-		"by ours":                   {held.Known{IsOn: true}, slices.Concat(holds, checks), false},
-		"with a LocalQueue default": {held.Known{IsOn: true, HaveDefaultQueue: true}, slices.Concat(holds, checks), true},
-		"with Jobs that wait until they name a LocalQueue": {held.Known{IsOn: true, HoldsUnnamed: true}, slices.Concat(holds, checks), true},
+		"by ours":                   {held.Known{IsOn: true}, all, false},
+		"with a LocalQueue default": {held.Known{IsOn: true, HaveDefaultQueue: true}, all, true},
+		"with Jobs that wait until they name a LocalQueue": {held.Known{IsOn: true, HoldsUnnamed: true}, all, true},
 		"by Kueue itself":                    {held.Known{IsOn: true, KueueRuns: true, HaveDefaultQueue: true}, nil, false},
 		"by Kueue, and ours is switched off": {held.Known{KueueRuns: true}, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, all := registered(test.known); !slices.Equal(got, test.want) || all != test.sendsAllJobs {
-				t.Errorf("registered are %v, all Jobs are sent: %v", got, all)
+			if got, sendsAll := registered(test.known); !slices.Equal(got, test.want) || sendsAll != test.sendsAllJobs {
+				t.Errorf("registered are %v, all Jobs are sent: %v", got, sendsAll)
 			}
 		})
 	}

@@ -124,7 +124,7 @@ func services() []*service {
 func DefaultEnabled() []string {
 	return []string{"/jobs/mutate", "/jobs/validate", "/podgroups/mutate", "/pods/validate", "/pods/mutate", "/queues/mutate", "/queues/validate",
 		"/kueue/clusterqueues/validate", "/kueue/cohorts/validate", "/kueue/localqueues/validate", "/kueue/resourceflavors/validate", "/kueue/workloads/validate",
-		"/kueue/jobs/mutate", "/kueue/pods/mutate"}
+		"/kueue/jobs/mutate", "/kueue/pods/mutate", "/kueue/jobs/validate", "/kueue/pods/validate", "/kueue/volcanojobs/validate"}
 }
 
 // Paths are all that can be enabled.

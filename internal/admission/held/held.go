@@ -69,6 +69,22 @@ func isQueued() admissionregistrationv1.MatchCondition {
 	}
 }
 
+// Relabelled are the conditions under which a change of a job or pod is looked at: it names a LocalQueue, or did, and one of these labels or
+// annotations differs.
+func Relabelled(labels, annotations []string) []admissionregistrationv1.MatchCondition {
+	var differs []string
+	for _, label := range labels {
+		differs = append(differs, fmt.Sprintf("object.metadata.?labels[?%[1]q] != oldObject.metadata.?labels[?%[1]q]", label))
+	}
+	for _, annotation := range annotations {
+		differs = append(differs, fmt.Sprintf("object.metadata.?annotations[?%[1]q] != oldObject.metadata.?annotations[?%[1]q]", annotation))
+	}
+	return []admissionregistrationv1.MatchCondition{
+		{Name: "is-or-was-queued", Expression: fmt.Sprintf("[object, oldObject].exists(o, o.metadata.?labels[?%q].orValue('') != '')", v1beta2.QueueNameLabel)},
+		{Name: "is-relabelled", Expression: strings.Join(differs, " || ")},
+	}
+}
+
 // Finder reads the owners of jobs and pods.
 type Finder struct {
 	reader client.Reader // of the API server

@@ -71,6 +71,7 @@ func rewrite(content []byte, how options) ([]byte, error) {
 	}
 	visit(&document, how.embedded)
 	boundQuantities(&document)
+	allowTwice(&document, how.embedded)
 	for _, form := range how.forms {
 		if kind, property, isPart := strings.Cut(form, "."); kind != kindOf(&document) {
 			continue
@@ -180,6 +181,53 @@ func boundQuantities(node *yaml.Node) {
 		node.Content = slices.Insert(node.Content, at, key, length)
 	}
 	*length = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(bounds.MaxQuantityLength)}
+}
+
+// repeatable are the lists of a pod template that may have two items of one key, as in a pod: of two environment variables of one name the
+// last one counts.
+var repeatable = []string{"env", "ports", "imagePullSecrets", "hostAliases"}
+
+// allowTwice has these lists below the named properties be lists without keys: the API server refuses a key twice only in custom resources.
+func allowTwice(node *yaml.Node, embedded []string) {
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 1 && slices.Contains(embedded, node.Content[i-1].Value) {
+			eachProperty(child, func(name string, schema *yaml.Node) {
+				if slices.Contains(repeatable, name) && valueOf(schema, listKeys) != nil {
+					drop(schema, listKeys)
+					valueOf(schema, listType).SetString("atomic")
+				}
+			})
+		} else {
+			allowTwice(child, embedded)
+		}
+	}
+}
+
+const (
+	listType = "x-kubernetes-list-type"
+	listKeys = "x-kubernetes-list-map-keys"
+)
+
+// eachProperty calls a function for the schema of each property, wherever schemas nest.
+func eachProperty(node *yaml.Node, do func(name string, schema *yaml.Node)) {
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 1 && node.Content[i-1].Value == "properties" {
+			for j := 0; j+1 < len(child.Content); j += 2 {
+				do(child.Content[j].Value, child.Content[j+1])
+			}
+		}
+		eachProperty(child, do)
+	}
+}
+
+// drop removes a key of a mapping.
+func drop(mapping *yaml.Node, key string) {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			mapping.Content = slices.Delete(mapping.Content, i, i+2)
+			return
+		}
+	}
 }
 
 // serveOlder adds an older version to the definition of a kind of the group. Its schema is that of the version there is, so that

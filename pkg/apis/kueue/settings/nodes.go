@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,16 +17,40 @@ type NodeCount struct {
 	Count int32
 }
 
-// Topology is the field topologyAssignment for nodes, nil for none.
+// Topology is the field topologyAssignment for nodes, nil for none. What all names begin with stands there once.
 func Topology(nodes []NodeCount) *v1beta2.TopologyAssignment {
 	if len(nodes) == 0 {
 		return nil
 	}
-	t := &v1beta2.TopologyAssignment{Levels: []string{corev1.LabelHostname}, Domains: make([]v1beta2.TopologyDomainAssignment, len(nodes))}
+	values := &v1beta2.TopologyAssignmentSliceLevelIndividualValues{Roots: make([]string, len(nodes))}
+	counts := v1beta2.TopologyAssignmentSlicePodCounts{Individual: make([]int32, len(nodes))}
+	prefix := nodes[0].Node
+	isUniform := true
 	for i, n := range nodes {
-		t.Domains[i] = v1beta2.TopologyDomainAssignment{Values: []string{n.Node}, Count: n.Count}
+		for !strings.HasPrefix(n.Node, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+		counts.Individual[i] = n.Count
+		isUniform = isUniform && n.Count == nodes[0].Count
 	}
-	return t
+	if len(nodes) == 1 {
+		prefix = "" // it would be the whole name
+	}
+	for i, n := range nodes {
+		values.Roots[i] = n.Node[len(prefix):]
+	}
+	if prefix != "" {
+		values.Prefix = &prefix
+	}
+	if isUniform {
+		count := nodes[0].Count
+		counts = v1beta2.TopologyAssignmentSlicePodCounts{Universal: &count}
+	}
+	return &v1beta2.TopologyAssignment{Levels: []string{corev1.LabelHostname}, Slices: []v1beta2.TopologyAssignmentSlice{{
+		DomainCount:    int32(len(nodes)),
+		ValuesPerLevel: []v1beta2.TopologyAssignmentSliceLevelValues{{Individual: values}},
+		PodCounts:      counts,
+	}}}
 }
 
 // Nodes are the nodes that a topologyAssignment names, in either of its forms. It fails if the last level is not the name of a

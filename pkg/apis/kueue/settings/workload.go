@@ -45,7 +45,7 @@ func OfWorkload(object *v1beta2.Workload) Workload {
 		Namespace: object.Namespace, Name: object.Name, UID: object.UID,
 		JobUID:        types.UID(object.Labels[v1beta2.JobUIDLabel]),
 		Queue:         spec.QueueName,
-		PriorityClass: priorityClass(spec),
+		PriorityClass: PriorityClass(spec),
 		IsActive:      spec.Active == nil || *spec.Active,
 		MaxSeconds:    value(spec.MaximumExecutionTimeSeconds),
 		Priority:      value(spec.Priority),
@@ -92,8 +92,8 @@ func PodsLeft(object *v1beta2.Workload, p *v1beta2.PodSetAssignment) (all, left 
 	return all, min(all, max(max(count, all)-ended, 0))
 }
 
-// priorityClass is the class in the spelling of v1beta2.
-func priorityClass(spec *v1beta2.WorkloadSpec) v1beta2.PriorityClassRef {
+// PriorityClass is the class of a Workload's priority in the spelling of v1beta2, empty if it has none.
+func PriorityClass(spec *v1beta2.WorkloadSpec) v1beta2.PriorityClassRef {
 	switch {
 	case spec.PriorityClassRef != nil:
 		return *spec.PriorityClassRef

@@ -323,7 +323,7 @@ type AdmissionCheckStrategyRule struct {
 
 // FairSharing is how much a queue or cohort counts among its siblings.
 type FairSharing struct {
-	// The weight: at least 0, and above 1e-8 unless it is 0. One of weight 0 is served last, and gives first.
+	// The weight: at least 0, and above 1e-9 unless it is 0. One of weight 0 is served last, and gives first.
 	// +kubebuilder:default=1
 	// +optional
 	Weight *resource.Quantity `json:"weight,omitempty"`

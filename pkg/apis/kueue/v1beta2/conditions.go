@@ -40,6 +40,9 @@ const (
 	// DeactivationTarget says why it is about to be made inactive; written by the controllers.
 	DeactivationTarget = "DeactivationTarget"
 
+	// WaitingForReplacementPods says that a group of pods has fewer than it says, and why; written by the controllers.
+	WaitingForReplacementPods = "WaitingForReplacementPods"
+
 	// Finished says that it has ended; written by the controllers.
 	Finished = "Finished"
 )
@@ -99,11 +102,15 @@ const (
 	ReasonRecovered       = "Recovered"
 )
 
+// ReasonPodsFailed is the reason of WaitingForReplacementPods unless the pods were evicted. While it is False that is PodsReady.
+const ReasonPodsFailed = "PodsFailed"
+
 // Reasons of Finished.
 const (
 	ReasonSucceeded     = "Succeeded"
 	ReasonFailed        = "Failed"
 	ReasonOwnerNotFound = "OwnerNotFound"
+	ReasonOutOfSync     = "OutOfSync"
 )
 
 // Reasons of DeactivationTarget. ReasonAdmissionCheck is one as well.

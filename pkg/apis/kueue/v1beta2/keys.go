@@ -27,6 +27,10 @@ const (
 	// PodGroupNameLabel of a pod is the group that it is admitted with.
 	PodGroupNameLabel = "kueue.x-k8s.io/pod-group-name"
 
+	// ClusterQueueLabel and LocalQueueLabel of a pod are the queues that have admitted it, set at the start.
+	ClusterQueueLabel = "kueue.x-k8s.io/cluster-queue-name"
+	LocalQueueLabel   = "kueue.x-k8s.io/local-queue-name"
+
 	// PodSetLabel of a pod is the podset of its workload, set at the start.
 	PodSetLabel = "kueue.x-k8s.io/podset"
 )
@@ -44,6 +48,17 @@ const (
 
 	// RetriableInGroupAnnotation of a pod, "false", says that a failed pod of its group is not replaced.
 	RetriableInGroupAnnotation = "kueue.x-k8s.io/retriable-in-group"
+
+	// ElasticJobAnnotation of a job, "true", says that it may grow while it runs. Hekla does not serve it.
+	ElasticJobAnnotation = "kueue.x-k8s.io/elastic-job"
+
+	// Annotations of a pod template that wish for nodes that are close to each other. Hekla does not serve them.
+	RequiredTopologyAnnotation      = "kueue.x-k8s.io/podset-required-topology"
+	PreferredTopologyAnnotation     = "kueue.x-k8s.io/podset-preferred-topology"
+	UnconstrainedTopologyAnnotation = "kueue.x-k8s.io/podset-unconstrained-topology"
+	SliceRequiredTopologyAnnotation = "kueue.x-k8s.io/podset-slice-required-topology"
+	SliceSizeAnnotation             = "kueue.x-k8s.io/podset-slice-size"
+	PodSetGroupNameAnnotation       = "kueue.x-k8s.io/podset-group-name"
 
 	// RoleHashAnnotation of a pod names its podset.
 	RoleHashAnnotation = "kueue.x-k8s.io/role-hash"
@@ -63,6 +78,9 @@ const (
 
 	// PlanAnnotation of a Workload is the plan that evicts others for it.
 	PlanAnnotation = "hekla.sh/plan"
+
+	// QueuedAnnotation of a job that runs with a Workload made by another client is how its templates were before the start.
+	QueuedAnnotation = "hekla.sh/queued"
 )
 
 const (

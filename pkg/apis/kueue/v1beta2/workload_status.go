@@ -82,6 +82,7 @@ type WorkloadStatus struct {
 type Admission struct {
 	// The ClusterQueue whose quota it is.
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 	// +optional
 	ClusterQueue string `json:"clusterQueue"`
 
@@ -98,6 +99,7 @@ type PodSetAssignment struct {
 	// The name of the podset.
 	// +kubebuilder:default=main
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 	// +optional
 	Name string `json:"name"`
 
@@ -124,8 +126,10 @@ type PodSetAssignment struct {
 	DelayedTopologyRequest *string `json:"delayedTopologyRequest,omitempty"`
 }
 
-// TopologyAssignment says on how many nodes how many pods of a podset stand. Hekla writes domains, with the one level
+// TopologyAssignment says on how many nodes how many pods of a podset stand. Hekla writes slices, with the one level
 // kubernetes.io/hostname.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.slices) || self.slices.all(x, has(x.valuesPerLevel) && size(x.valuesPerLevel) == size(self.levels))",message="valuesPerLevel must have the same length as the number of levels in this TopologyAssignment"
 type TopologyAssignment struct {
 	// The node labels that name a domain.
 	// +listType=atomic
@@ -135,13 +139,13 @@ type TopologyAssignment struct {
 	// +required
 	Levels []string `json:"levels"`
 
-	// The domains, in the form of v1beta1.
+	// The domains, in the form of v1beta1. Hekla reads it, and does not write it.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100000
 	// +optional
 	Domains []TopologyDomainAssignment `json:"domains,omitempty"`
 
-	// The domains, in the shorter form of v1beta2. Hekla does not write it.
+	// The domains, in the shorter form of v1beta2.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	// +optional
@@ -164,6 +168,9 @@ type TopologyDomainAssignment struct {
 }
 
 // TopologyAssignmentSlice is a number of domains, written in columns.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.podCounts) || !has(self.podCounts.individual) || size(self.podCounts.individual) == self.domainCount",message="podCounts.individual must have length equal to domainCount"
+// +kubebuilder:validation:XValidation:rule="!has(self.valuesPerLevel) || self.valuesPerLevel.all(x, !has(x.individual) || (has(x.individual.roots) && size(x.individual.roots) == self.domainCount))",message="valuesPerLevel.individual, if set, must have roots of length equal to domainCount of this TopologyAssignmentSlice"
 type TopologyAssignmentSlice struct {
 	// How many domains.
 	// +kubebuilder:validation:Minimum=1
@@ -172,16 +179,19 @@ type TopologyAssignmentSlice struct {
 
 	// The values of each label, in the order of levels.
 	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	// +optional
-	ValuesPerLevel []TopologyAssignmentSliceLevelValues `json:"valuesPerLevel,omitempty"`
+	// +required
+	ValuesPerLevel []TopologyAssignmentSliceLevelValues `json:"valuesPerLevel"`
 
 	// How many pods the domains hold.
-	// +optional
-	PodCounts TopologyAssignmentSlicePodCounts `json:"podCounts,omitempty,omitzero"`
+	// +required
+	PodCounts TopologyAssignmentSlicePodCounts `json:"podCounts"`
 }
 
 // TopologyAssignmentSliceLevelValues are the values of one label.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.universal) != has(self.individual)",message="exactly one of the fields in [universal individual] must be set"
 type TopologyAssignmentSliceLevelValues struct {
 	// The value that all domains have.
 	// +optional
@@ -204,20 +214,26 @@ type TopologyAssignmentSliceLevelIndividualValues struct {
 
 	// What stands between.
 	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100000
-	// +optional
-	Roots []string `json:"roots,omitempty"`
+	// +required
+	Roots []string `json:"roots"`
 }
 
 // TopologyAssignmentSlicePodCounts says how many pods domains hold.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.universal) != has(self.individual)",message="exactly one of the fields in [universal individual] must be set"
 type TopologyAssignmentSlicePodCounts struct {
 	// How many each holds.
+	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Universal *int32 `json:"universal,omitempty"`
 
 	// How many they hold one by one.
 	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100000
+	// +kubebuilder:validation:items:Minimum=1
 	// +optional
 	Individual []int32 `json:"individual,omitempty"`
 }
@@ -238,6 +254,7 @@ type RequeueState struct {
 type ReclaimablePod struct {
 	// The name of the podset.
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 	// +required
 	Name string `json:"name"`
 
@@ -309,6 +326,7 @@ const (
 type PodSetUpdate struct {
 	// The name of the podset.
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 	// +required
 	Name string `json:"name"`
 
@@ -327,6 +345,11 @@ type PodSetUpdate struct {
 	// Tolerations that the pods get.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(x, has(x.key) || (has(x.operator) && x.operator == 'Exists'))",message="operator must be Exists when 'key' is empty, which means 'match all values and all keys'"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, !has(x.tolerationSeconds) || (has(x.effect) && x.effect == 'NoExecute'))",message="effect must be 'NoExecute' when 'tolerationSeconds' is set"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, !has(x.operator) || x.operator in ['Equal', 'Exists'])",message="supported toleration values: 'Equal'(default), 'Exists'"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, !(has(x.operator) && x.operator == 'Exists' && has(x.value)))",message="a value must be empty when 'operator' is 'Exists'"
+	// +kubebuilder:validation:XValidation:rule="self.all(x, !has(x.effect) || x.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'"
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
@@ -335,6 +358,7 @@ type PodSetUpdate struct {
 type PodSetRequest struct {
 	// The name of the podset.
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern="^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 	// +required
 	Name string `json:"name"`
 

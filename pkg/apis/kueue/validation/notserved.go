@@ -3,8 +3,10 @@ package validation
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -48,7 +50,7 @@ func ResourceFlavorNotServed(f *v1beta2.ResourceFlavor) []string {
 func WorkloadNotServed(w *v1beta2.Workload) []string {
 	var found []string
 	for i := range w.Spec.PodSets {
-		if w.Spec.PodSets[i].TopologyRequest != nil {
+		if r := w.Spec.PodSets[i].TopologyRequest; r != nil && !isUnconstrained(r) {
 			found = append(found, notServed(spec.Child("podSets").Index(i).Child("topologyRequest")))
 		}
 	}
@@ -56,6 +58,11 @@ func WorkloadNotServed(w *v1beta2.Workload) []string {
 		found = append(found, notServed(spec.Child("preemptionGates")))
 	}
 	return found
+}
+
+// isUnconstrained reports whether nothing is asked of the topology but that there is room on named nodes, as there is for every Workload.
+func isUnconstrained(r *v1beta2.PodSetTopologyRequest) bool {
+	return equality.Semantic.DeepEqual(*r, v1beta2.PodSetTopologyRequest{Unconstrained: ptr.To(true), PodIndexLabel: r.PodIndexLabel})
 }
 
 // AdmissionCheckNotServed says why the ClusterQueues of a check are inactive.

@@ -165,7 +165,7 @@ func notNegative(q *resource.Quantity, path *field.Path) field.ErrorList {
 }
 
 // leastWeight is a weight that is too small to divide by.
-var leastWeight = resource.MustParse("10n")
+var leastWeight = resource.MustParse("1n")
 
 func weight(sharing *v1beta2.FairSharing) field.ErrorList {
 	if sharing == nil || sharing.Weight == nil {
@@ -174,7 +174,7 @@ func weight(sharing *v1beta2.FairSharing) field.ErrorList {
 	path, w := spec.Child("fairSharing", "weight"), sharing.Weight
 	problems := notNegative(w, path)
 	if w.Sign() > 0 && w.Cmp(leastWeight) <= 0 {
-		problems = append(problems, field.Invalid(path, w.String(), "must be 0 or greater than 1e-8"))
+		problems = append(problems, field.Invalid(path, w.String(), "must be 0 or greater than 1e-9"))
 	}
 	return problems
 }

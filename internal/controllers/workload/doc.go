@@ -23,7 +23,9 @@
 //  7. A Job that another object has made which a queue serves, or could serve, is left to that. Which Jobs wait follows from what
 //     they are, not from how they came to be.
 //  8. What fails is tried again until it succeeds, also where the API server has not had the kind for a while.
-//  9. Workloads keep the finalizer resource-in-use until their job has stopped or ended, or is gone.
+//  9. A Workload that another client has made is never deleted, and its podsets are not changed. One that is not for its job ends.
+//  10. A Workload that waits follows its job, or the pods of its group. What cannot follow while it holds quota is said in an Event.
+//  11. Workloads keep the finalizer resource-in-use until their job has stopped or ended, or is gone.
 //
 // It must not know how the scheduler decides.
 package workload

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +38,7 @@ const (
 	reasonFailedToStart    = builder.FailedToStart
 	reasonNotSupported     = "NotSupported"
 	reasonError            = "ErrorWorkloadCompose"
+	reasonNotFollowed      = "NotFollowed" // ours: a change that takes effect later
 )
 
 // pendingAfter is how long a new Workload has no condition. A scheduler with room has admitted it by then, so that most Workloads
@@ -135,6 +135,17 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 		return 0, err
 	}
 	message, succeeded, isFinished := job.Finished()
+	if serves, is := job.(interface{ NotServed() string }); is && job.IsSuspended() && !isFinished && (w == nil || !conditions.Is(w, v1beta2.Finished)) {
+		if why := serves.NotServed(); why != "" {
+			r.events.Eventf(job.Object(), nil, corev1.EventTypeWarning, reasonNotSupported, "Sync", "it stays suspended: %s", why)
+			if w != nil && w.DeletionTimestamp == nil && !isPrebuilt(job) {
+				return 0, r.part(ctx, job, w, why)
+			}
+			if w == nil || w.DeletionTimestamp == nil {
+				return 0, nil
+			}
+		}
+	}
 	switch {
 	case w == nil && isFinished:
 		return 0, nil
@@ -205,9 +216,9 @@ func stopMessage(w *v1beta2.Workload) string {
 // workloadOf is the Workload of a job: the one it names, or the one that was made for it; nil if there is none.
 func (r *jobs) workloadOf(ctx context.Context, job integration.Job) (*v1beta2.Workload, error) {
 	object := job.Object()
-	name, isPrebuilt := object.GetLabels()[v1beta2.PrebuiltWorkloadLabel], true
+	name := object.GetLabels()[v1beta2.PrebuiltWorkloadLabel]
 	if name == "" {
-		name, isPrebuilt = builder.Name(job.Kind(), object.GetName(), object.GetUID()), false
+		name = builder.Name(job.Kind(), object.GetName(), object.GetUID())
 	}
 	w := &v1beta2.Workload{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, w)
@@ -219,7 +230,7 @@ func (r *jobs) workloadOf(ctx context.Context, job integration.Job) (*v1beta2.Wo
 	}
 	if owner := metav1.GetControllerOf(w); owner != nil && owner.UID != object.GetUID() {
 		return nil, fmt.Errorf("its Workload %s belongs to %s %s", name, owner.Kind, owner.Name)
-	} else if owner == nil && isPrebuilt {
+	} else if owner == nil && isPrebuilt(job) && w.DeletionTimestamp == nil {
 		return w, r.adopt(ctx, job, w)
 	}
 	return w, nil
@@ -254,7 +265,7 @@ func (r *jobs) adopt(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 
 // create makes the Workload of a job that waits.
 func (r *jobs) create(ctx context.Context, job integration.Job) error {
-	if job.Object().GetLabels()[v1beta2.PrebuiltWorkloadLabel] != "" {
+	if isPrebuilt(job) {
 		return nil // the Workload that it names is still to come
 	}
 	w, err := builder.Workload(job, r.lookup(ctx))
@@ -268,52 +279,6 @@ func (r *jobs) create(ctx context.Context, job integration.Job) error {
 		return fmt.Errorf("creating Workload %s: %w", w.Name, err)
 	}
 	r.events.Eventf(job.Object(), nil, corev1.EventTypeNormal, reasonCreatedWorkload, "Create", "Created Workload: %s/%s", w.Namespace, w.Name)
-	return nil
-}
-
-// adapt has the Workload follow a job that was changed. One that holds quota cannot be changed: it goes, and the job gets another.
-func (r *jobs) adapt(ctx context.Context, job integration.Job, w *v1beta2.Workload) (differs bool, err error) {
-	object, isHeld := job.Object(), conditions.Is(w, v1beta2.QuotaReserved)
-	queue := cmp.Or(object.GetLabels()[v1beta2.QueueNameLabel], w.Spec.QueueName)
-	if isHeld && (!job.IsSuspended() || job.KeepsCounts()) && lifecycle.Outgrows(w, job.Demand(), job.KeepsCounts()) {
-		return true, r.discard(ctx, job, w, "the job has more pods than were admitted")
-	}
-	if !job.IsSuspended() {
-		return false, nil
-	}
-	sets := job.PodSets()
-	if m, is := job.(marked); is && isHeld && m.IsMarked() { // another client has suspended it
-		sets = m.QueuedAs(w.Spec.PodSets)
-	}
-	if w.Spec.QueueName == queue && sameSets(sets, w.Spec.PodSets) {
-		return false, nil
-	}
-	if isHeld {
-		return true, r.discard(ctx, job, w, "the job was changed")
-	}
-	before := w.DeepCopy()
-	w.Spec.PodSets, w.Spec.QueueName = sets, queue
-	if err := r.client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return true, fmt.Errorf("changing Workload %s: %w", w.Name, err)
-	}
-	r.events.Eventf(object, nil, corev1.EventTypeNormal, reasonUpdatedWorkload, "Update", "Updated Workload: %s/%s", w.Namespace, w.Name)
-	return true, nil
-}
-
-// sameSets reports whether podsets say the same. What the API server adds to a template of a job it adds to that of a Workload, too.
-func sameSets(a, b []v1beta2.PodSet) bool {
-	return slices.EqualFunc(a, b, func(a, b v1beta2.PodSet) bool {
-		return a.Name == b.Name && a.Count == b.Count && apiequality.Semantic.DeepEqual(a.MinCount, b.MinCount) &&
-			apiequality.Semantic.DeepEqual(a.Template.Spec, b.Template.Spec) &&
-			apiequality.Semantic.DeepEqual(a.Template.Labels, b.Template.Labels) && apiequality.Semantic.DeepEqual(a.Template.Annotations, b.Template.Annotations)
-	})
-}
-
-func (r *jobs) discard(ctx context.Context, job integration.Job, w *v1beta2.Workload, why string) error {
-	if err := r.client.Delete(ctx, w, client.Preconditions{UID: &w.UID}); err != nil {
-		return fmt.Errorf("deleting Workload %s: %w", w.Name, err)
-	}
-	r.events.Eventf(job.Object(), nil, corev1.EventTypeNormal, reasonDeletedWorkload, "Delete", "Deleted Workload %s/%s: %s", w.Namespace, w.Name, why)
 	return nil
 }
 
@@ -340,7 +305,8 @@ func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 		return fmt.Errorf("its Workload %s is admitted and has no admission", w.Name)
 	}
 	before := object.DeepCopyObject().(client.Object)
-	infos, err := builder.Infos(w, r.schedulers, r.lookup(ctx))
+	queued := job.PodSets()
+	infos, err := builder.Infos(w, queued, r.schedulers, r.lookup(ctx))
 	if err == nil && len(infos) != len(w.Spec.PodSets) {
 		err = builder.Contradict(fmt.Errorf("%d podsets are admitted, and the workload has %d", len(infos), len(w.Spec.PodSets)))
 	}
@@ -358,6 +324,9 @@ func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 	}
 	if apiequality.Semantic.DeepEqual(before, object) {
 		return nil // the controller of the job starts it
+	}
+	if isPrebuilt(job) {
+		integration.Record(object, queued)
 	}
 	if err := r.client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("starting: %w", err)

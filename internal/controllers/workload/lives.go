@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
+	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/internal/queueing/lifecycle"
 	"hekla.sh/hekla/internal/queueing/owners"
 	"hekla.sh/hekla/internal/queueing/vcjob"
@@ -101,6 +103,9 @@ func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcom
 	if w.DeletionTimestamp != nil {
 		return r.bury(ctx, w)
 	}
+	if err := r.value(ctx, w); err != nil {
+		return lifecycle.Outcome{}, err
+	}
 	in, err := r.around(ctx, w)
 	if err != nil {
 		return lifecycle.Outcome{}, err
@@ -124,6 +129,32 @@ func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcom
 		}
 	}
 	return o, nil
+}
+
+// value has the priority of a Workload follow its WorkloadPriorityClass, also while it runs, and its class be spelled as clients of both
+// versions read it. A class that is gone is the last value it had.
+func (r *lives) value(ctx context.Context, w *v1beta2.Workload) error {
+	class := settings.PriorityClass(&w.Spec)
+	if class.Name == "" || conditions.Is(w, v1beta2.Finished) {
+		return nil
+	}
+	before := w.DeepCopy()
+	builder.Spell(w)
+	if class.Kind == v1beta2.WorkloadPriorityClassKind {
+		found := &v1beta2.WorkloadPriorityClass{}
+		if err := r.client.Get(ctx, client.ObjectKey{Name: class.Name}, found); err == nil {
+			w.Spec.Priority = &found.Value
+		} else if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("reading WorkloadPriorityClass %s: %w", class.Name, err)
+		}
+	}
+	if apiequality.Semantic.DeepEqual(before.Spec, w.Spec) {
+		return nil
+	}
+	if err := r.client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("writing the priority of Workload %s: %w", w.Name, err)
+	}
+	return nil
 }
 
 // around reads what the life of a Workload depends on.

@@ -214,14 +214,17 @@ func (r *pods) step(ctx context.Context, g *group) (again time.Duration, err err
 	case conditions.Is(w, v1beta2.Finished):
 		return 0, removeFinalizer(ctx, r.client, w)
 	}
-	if message, succeeded, is := g.finished(); is {
+	if message, succeeded, is := g.finished(w); is {
 		reason := v1beta2.ReasonFailed
 		if succeeded {
 			reason = v1beta2.ReasonSucceeded
 		}
 		return 0, r.end(ctx, w, reason, message)
 	}
-	if err := r.own(ctx, g, w); err != nil {
+	if changed, err := r.adapt(ctx, g, w); changed || err != nil {
+		return 0, err
+	}
+	if err := r.patchStatus(ctx, w, func() { g.await(w, r.state.now()) }); err != nil {
 		return 0, err
 	}
 	isRight := conditions.Is(w, v1beta2.Admitted) && !conditions.Is(w, v1beta2.Evicted) && w.Status.Admission != nil
@@ -245,8 +248,8 @@ func (r *pods) step(ctx context.Context, g *group) (again time.Duration, err err
 
 // finished reports whether the pods have ended and none is to come. Pods of a group that have failed are replaced, unless one of them
 // says that it is not.
-func (g *group) finished() (message string, succeeded, is bool) {
-	done, failed := g.count(hasSucceeded), g.count(hasFailed)
+func (g *group) finished(w *v1beta2.Workload) (message string, succeeded, is bool) {
+	done, failed := g.succeeded(w), g.count(hasFailed)
 	message = fmt.Sprintf("Pods succeeded: %d/%d.", done, g.total)
 	if g.isAlone {
 		return message, done > 0, done+failed > 0
@@ -255,20 +258,53 @@ func (g *group) finished() (message string, succeeded, is bool) {
 	return message, done >= g.total, done >= g.total || !isRetried && failed > 0 && done+failed >= g.total
 }
 
+// succeeded is how many pods of the group have succeeded, with those that were deleted since.
+func (g *group) succeeded(w *v1beta2.Workload) int32 {
+	known := int32(0)
+	for _, p := range w.Status.ReclaimablePods {
+		known += p.Count
+	}
+	return max(known, g.count(hasSucceeded))
+}
+
+// isFast reports whether a group is admitted before all of its pods exist.
+func (g *group) isFast() bool {
+	return len(g.all) > 0 && g.all[0].Annotations[v1beta2.PodGroupFastAdmissionAnnotation] == "true"
+}
+
+// waiting are the pods that wait to be admitted, as many as the group has.
+func (g *group) waiting() []*corev1.Pod {
+	waiting := slices.DeleteFunc(slices.Clone(g.all), func(p *corev1.Pod) bool { return !builder.IsGated(p) || hasEnded(p) })
+	return waiting[:min(len(waiting), int(g.total))]
+}
+
+// await says whether pods of the group have to be replaced: fewer are there than the group has that may run, or have succeeded. The words
+// are Kueue's.
+func (g *group) await(w *v1beta2.Workload, now time.Time) {
+	here := g.count(func(p *corev1.Pod) bool { return !hasFailed(p) }) + g.succeeded(w) - g.count(hasSucceeded)
+	isEvicted := conditions.Is(w, v1beta2.Evicted)
+	switch {
+	case g.isAlone || g.isFast() && g.count(hasFailed) == 0 && !isEvicted:
+	case here >= g.total:
+		if conditions.Is(w, v1beta2.WaitingForReplacementPods) {
+			conditions.Set(w, v1beta2.WaitingForReplacementPods, false, v1beta2.PodsReady, "No pods need replacement", now)
+		}
+	case isEvicted:
+		evicted := conditions.Of(w, v1beta2.Evicted)
+		conditions.Set(w, v1beta2.WaitingForReplacementPods, true, evicted.Reason, evicted.Message, now)
+	case !conditions.Is(w, v1beta2.WaitingForReplacementPods):
+		conditions.Set(w, v1beta2.WaitingForReplacementPods, true, v1beta2.ReasonPodsFailed, "Some Failed pods need replacement", now)
+	}
+}
+
 // create makes the Workload of a group whose pods are there and all wait.
 func (r *pods) create(ctx context.Context, g *group, name string) error {
-	waiting := slices.DeleteFunc(slices.Clone(g.all), func(p *corev1.Pod) bool { return !builder.IsGated(p) || hasEnded(p) })
-	isFast := len(waiting) > 0 && waiting[0].Annotations[v1beta2.PodGroupFastAdmissionAnnotation] == "true"
-	if len(waiting) == 0 || !isFast && int32(len(waiting)) < g.total {
+	if waiting := g.waiting(); len(waiting) == 0 || !g.isFast() && int32(len(waiting)) < g.total {
 		return nil
 	}
-	waiting = waiting[:min(len(waiting), int(g.total))]
-	whole := make([]*corev1.Pod, len(waiting))
-	for i, pod := range waiting {
-		whole[i] = &corev1.Pod{}
-		if err := r.live.Get(ctx, client.ObjectKeyFromObject(pod), whole[i]); err != nil {
-			return fmt.Errorf("reading pod %s: %w", pod.Name, err)
-		}
+	whole, err := r.wholly(ctx, g.waiting())
+	if err != nil {
+		return err
 	}
 	w, err := builder.OfPods(&builder.Group{Namespace: g.namespace, Name: name, IsAlone: g.isAlone, Total: g.total, Pods: whole}, r.lookup(ctx))
 	if err != nil {
@@ -281,26 +317,66 @@ func (r *pods) create(ctx context.Context, g *group, name string) error {
 	return nil
 }
 
-// own makes pods that have come since owners of the Workload as well.
-func (r *pods) own(ctx context.Context, g *group, w *v1beta2.Workload) error {
-	before := w.DeepCopy()
-	for _, reference := range builder.Owners(g.isAlone, g.all) {
-		if !slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == reference.UID }) {
-			w.OwnerReferences = append(w.OwnerReferences, reference)
+// wholly reads pods as the API server has them.
+func (r *pods) wholly(ctx context.Context, slim []*corev1.Pod) ([]*corev1.Pod, error) {
+	whole := make([]*corev1.Pod, len(slim))
+	for i, pod := range slim {
+		whole[i] = &corev1.Pod{}
+		if err := r.live.Get(ctx, client.ObjectKeyFromObject(pod), whole[i]); err != nil {
+			return nil, fmt.Errorf("reading pod %s: %w", pod.Name, err)
 		}
 	}
-	if len(before.OwnerReferences) == len(w.OwnerReferences) {
-		return nil
+	return whole, nil
+}
+
+// adapt makes pods that have come since owners of the Workload as well. While none of its pods run, and it holds no quota, the Workload
+// follows them: a group whose pods were replaced by others has the podsets, the queue and the priority of those that are there.
+func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (changed bool, err error) {
+	var come []metav1.OwnerReference
+	for _, reference := range builder.Owners(g.isAlone, g.all) {
+		if !slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == reference.UID }) {
+			come = append(come, reference)
+		}
 	}
-	if err := r.client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("owning Workload %s: %w", w.Name, err)
+	waiting, count := g.waiting(), int32(0)
+	for i := range w.Spec.PodSets {
+		count += w.Spec.PodSets[i].Count
 	}
-	return nil
+	isHeld := conditions.Is(w, v1beta2.QuotaReserved)
+	followed := g.all[0]
+	if len(waiting) > 0 {
+		followed = waiting[0]
+	}
+	var sets []v1beta2.PodSet
+	if !isHeld && (len(come) > 0 || count != g.total) && int32(len(waiting)) == g.total && followed.Labels[v1beta2.PrebuiltWorkloadLabel] == "" {
+		whole, err := r.wholly(ctx, waiting)
+		if err != nil {
+			return false, err
+		}
+		made, err := builder.OfPods(&builder.Group{Namespace: g.namespace, Name: w.Name, IsAlone: g.isAlone, Total: g.total, Pods: whole}, r.lookup(ctx))
+		if err != nil {
+			return false, err
+		}
+		if sets = made.Spec.PodSets; integration.AreEqual(sets, w.Spec.PodSets) {
+			sets = nil
+		}
+	}
+	return r.follow(ctx, followed, w, func() error {
+		w.OwnerReferences = append(w.OwnerReferences, come...)
+		if !isHeld && followed.Labels[v1beta2.PrebuiltWorkloadLabel] == "" {
+			w.Spec.QueueName = followed.Labels[v1beta2.QueueNameLabel]
+		}
+		if sets == nil {
+			return nil
+		}
+		w.Spec.PodSets = sets
+		return builder.Reprioritize(w, followed, r.lookup(ctx))
+	})
 }
 
 // start opens the gates of as many pods as were admitted.
 func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) error {
-	infos, err := builder.Infos(w, r.schedulers, r.lookup(ctx))
+	infos, err := builder.Infos(w, w.Spec.PodSets, r.schedulers, r.lookup(ctx))
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ import (
 	"hekla.sh/hekla/internal/queueing/owners"
 	"hekla.sh/hekla/internal/queueing/vcjob"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -53,6 +54,9 @@ const (
 
 	// workloadsByOwner is the index of Workloads by the UID of their job.
 	workloadsByOwner = "ownerUID"
+
+	// workloadsByClass is the index of Workloads by their WorkloadPriorityClass.
+	workloadsByClass = "priorityClass"
 )
 
 const (
@@ -103,6 +107,7 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 		{&v1beta2.Workload{}, workloadsByQueue, func(o client.Object) string { return o.(*v1beta2.Workload).Spec.QueueName }},
 		{&v1beta2.Workload{}, workloadsByHolder, func(o client.Object) string { return heldIn(o.(*v1beta2.Workload)) }},
 		{&v1beta2.Workload{}, workloadsByOwner, ownerOf},
+		{&v1beta2.Workload{}, workloadsByClass, classOf},
 		{&corev1.Pod{}, podsByGroup, groupNameOf},
 	} {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, i.object, i.field, func(o client.Object) []string {
@@ -130,16 +135,19 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 	err := errors.Join(
 		s.controller(mgr, "jobs", options.Workers).For(&batchv1.Job{}).Owns(&v1beta2.Workload{}).
 			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(s.jobsThatName)).
+			Watches(&v1beta2.WorkloadPriorityClass{}, s.ofClass(&batchv1.JobList{}), comes).
 			WatchesRawSource(s.wake("jobs", &batchv1.JobList{})).
 			Complete(&jobs{writer: w, wrap: func() integration.Job { return batchjob.Job{Job: &batchv1.Job{}} }}),
 		s.controller(mgr, "pods", options.Workers).
 			Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(groupOfPod)).
 			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(groupOfWorkload)).
+			Watches(&v1beta2.WorkloadPriorityClass{}, s.ofClass(&corev1.PodList{}), comes).
 			WatchesRawSource(s.wake("pods", &corev1.PodList{})).
 			Complete(&pods{writer: w, live: mgr.GetAPIReader()}),
 		s.controller(mgr, "workloads", options.Workers).For(&v1beta2.Workload{}).
 			Watches(&v1beta2.LocalQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfLocal), specChanges).
 			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfCluster), specChanges).
+			Watches(&v1beta2.WorkloadPriorityClass{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfClass)).
 			WatchesRawSource(s.wake("workloads", &v1beta2.WorkloadList{})).
 			Complete(&lives{client: api, reader: mgr.GetAPIReader(), events: events, state: state, owners: w.owners, told: w.told}),
 		s.controller(mgr, "clusterqueues", 1).For(&v1beta2.ClusterQueue{}, specChanges).
@@ -168,6 +176,7 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 	if options.VolcanoJobs {
 		err = errors.Join(err, s.controller(mgr, "volcano-jobs", options.Workers).For(&batch.Job{}).Owns(&v1beta2.Workload{}).
 			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(s.volcanoJobsThatName)).
+			Watches(&v1beta2.WorkloadPriorityClass{}, s.ofClass(&batch.JobList{}), comes).
 			WatchesRawSource(s.wake("volcano-jobs", &batch.JobList{})).
 			Complete(&jobs{writer: w, wrap: func() integration.Job { return vcjob.Job{Job: &batch.Job{}} }}))
 	}
@@ -273,6 +282,35 @@ func ownerOf(object client.Object) string {
 	}
 	return ""
 }
+
+// classOf is the WorkloadPriorityClass of a Workload, "" if it has none.
+func classOf(object client.Object) string {
+	if class := settings.PriorityClass(&object.(*v1beta2.Workload).Spec); class.Kind == v1beta2.WorkloadPriorityClassKind {
+		return class.Name
+	}
+	return ""
+}
+
+// workloadsOfClass are the Workloads of a WorkloadPriorityClass.
+func (s *setup) workloadsOfClass(ctx context.Context, object client.Object) []reconcile.Request {
+	return s.list(ctx, &v1beta2.WorkloadList{}, client.MatchingFields{workloadsByClass: object.GetName()})
+}
+
+// ofClass has the jobs or pods looked at that name a WorkloadPriorityClass: their Workload is made when it exists.
+func (s *setup) ofClass(list client.ObjectList) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		if len(object.GetName()) > validation.LabelValueMaxLength {
+			return nil
+		}
+		return s.list(ctx, list.DeepCopyObject().(client.ObjectList), client.MatchingLabels{v1beta2.PriorityClassLabel: object.GetName()})
+	})
+}
+
+// comes leaves out all but new objects.
+var comes = builder.WithPredicates(predicate.Funcs{
+	UpdateFunc: func(event.UpdateEvent) bool { return false },
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+})
 
 // localOf is the LocalQueue of a Workload.
 func localOf(_ context.Context, object client.Object) []reconcile.Request {

@@ -40,7 +40,7 @@ func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workloa
 	}
 	object, lock := job.Object(), client.MergeFromWithOptimisticLock{}
 	before := object.DeepCopyObject().(client.Object)
-	job.Restore(w.Spec.PodSets)
+	restore(job, w)
 	if apiequality.Semantic.DeepEqual(before, object) {
 		return true, nil
 	}
@@ -50,12 +50,22 @@ func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workloa
 			return false, fmt.Errorf("resetting the status: %w", err)
 		}
 		before = object.DeepCopyObject().(client.Object)
-		job.Restore(w.Spec.PodSets)
+		restore(job, w)
 	}
 	if err := r.client.Patch(ctx, object, client.MergeFromWithOptions(before, lock)); err != nil {
 		return false, fmt.Errorf("restoring the template: %w", err)
 	}
 	return true, nil
+}
+
+// restore makes a job in memory what it was before its start: as was noted then, else as its Workload says. One that found its Workload,
+// and was not started with it, stays as it is.
+func restore(job integration.Job, w *v1beta2.Workload) {
+	sets := integration.TakeRecord(job.Object())
+	if sets == nil && (isMarked(job) || !isPrebuilt(job)) {
+		sets = w.Spec.PodSets
+	}
+	job.Restore(sets)
 }
 
 // letGo stops the job of a Workload that is being deleted, and then lets the Workload go. A job that waits and was changed stays as it is.

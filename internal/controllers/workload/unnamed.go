@@ -49,7 +49,7 @@ func (r *jobs) isManaged(ctx context.Context, job integration.Job) (bool, error)
 		case isFinished, w.DeletionTimestamp != nil, conditions.Is(w, v1beta2.Finished), isHeld && (isEvicted || !job.IsSuspended()):
 			return true, nil // what runs, or stops, is charged to its end
 		case w.Name == builder.Name(job.Kind(), object.GetName(), object.GetUID()):
-			return false, r.discard(ctx, job, w, "the job names no LocalQueue any more")
+			return false, r.part(ctx, job, w, "the job names no LocalQueue any more")
 		}
 	}
 	return false, r.holdUnnamed(ctx, job)
@@ -91,7 +91,7 @@ func (r *jobs) leaveToOwner(ctx context.Context, job integration.Job) error {
 	case w.DeletionTimestamp != nil:
 		return removeFinalizer(ctx, r.client, w)
 	}
-	return r.discard(ctx, job, w, "the job is not queued by itself, since another object has made it")
+	return r.part(ctx, job, w, "the job is not queued by itself, since another object has made it")
 }
 
 // keptTold is how many owners are remembered of which was said that they are not served, and toldFor how long.

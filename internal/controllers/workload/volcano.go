@@ -77,7 +77,7 @@ func (h *Holder) Stand(ctx context.Context, job *batch.Job) (Standing, error) {
 		}
 		return waits, nil
 	}
-	infos, err := builder.Infos(w, h.schedulers, lookup{ctx, h.client})
+	infos, err := builder.Infos(w, vcjob.Job{Job: job}.PodSets(), h.schedulers, lookup{ctx, h.client})
 	if err == nil {
 		err = vcjob.Give(job, infos)
 	}

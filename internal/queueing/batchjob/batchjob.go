@@ -63,7 +63,18 @@ func (j Job) PodSets() []v1beta2.PodSet {
 	if least, is := j.least(); is {
 		set.MinCount = ptr.To(min(least, set.Count))
 	}
-	return []v1beta2.PodSet{set}
+	return integration.Wish([]v1beta2.PodSet{set})
+}
+
+// NotServed says what a Job asks for that is not served, "" if nothing. Without it the Job would run as if it had not asked.
+func (j Job) NotServed() string {
+	if by := ptr.Deref(j.Spec.ManagedBy, ""); by == v1beta2.MultiKueueController {
+		return "spec.managedBy is " + by + ", and Hekla sends no Jobs to other clusters"
+	}
+	if j.Annotations[v1beta2.ElasticJobAnnotation] == "true" {
+		return "the annotation " + v1beta2.ElasticJobAnnotation + " is set, and Hekla does not serve Jobs that grow while they run"
+	}
+	return ""
 }
 
 func (j Job) count() int32 {

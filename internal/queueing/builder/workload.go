@@ -16,6 +16,7 @@ import (
 
 	"hekla.sh/hekla/internal/queueing/integration"
 	"hekla.sh/hekla/internal/queueing/roles"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -58,9 +59,7 @@ func Workload(job integration.Job, of Lookup) (*v1beta2.Workload, error) {
 		Spec: v1beta2.WorkloadSpec{PodSets: job.PodSets(), QueueName: object.GetLabels()[v1beta2.QueueNameLabel]},
 	}
 	gate(w, object.GetAnnotations())
-	if seconds, err := strconv.ParseInt(object.GetLabels()[v1beta2.MaxExecTimeSecondsLabel], 10, 32); err == nil && seconds > 0 {
-		w.Spec.MaximumExecutionTimeSeconds = ptr.To(int32(seconds))
-	}
+	w.Spec.MaximumExecutionTimeSeconds = maximumTime(object)
 	return w, prioritize(w, object.GetLabels()[v1beta2.PriorityClassLabel], of)
 }
 
@@ -112,8 +111,9 @@ func Owners(isAlone bool, pods []*corev1.Pod) []metav1.OwnerReference {
 }
 
 // prioritize gives a Workload the priority of its class: the WorkloadPriorityClass that the job names, else the PriorityClass of its
-// pods, else the default one, else 0.
+// pods, else the default one, else 0. The class is written in the spellings of both versions: a client of one drops that of the other.
 func prioritize(w *v1beta2.Workload, class string, of Lookup) error {
+	w.Spec.PriorityClassRef, w.Spec.PriorityClassName, w.Spec.PriorityClassSource = nil, "", ""
 	if class != "" {
 		found, err := of.WorkloadPriorityClass(class)
 		if err != nil {
@@ -121,6 +121,7 @@ func prioritize(w *v1beta2.Workload, class string, of Lookup) error {
 		}
 		w.Spec.Priority = &found.Value
 		w.Spec.PriorityClassRef = &v1beta2.PriorityClassRef{Group: v1beta2.WorkloadPriorityClassGroup, Kind: v1beta2.WorkloadPriorityClassKind, Name: class}
+		Spell(w)
 		return nil
 	}
 	for i := range w.Spec.PodSets {
@@ -135,5 +136,77 @@ func prioritize(w *v1beta2.Workload, class string, of Lookup) error {
 	}
 	w.Spec.Priority = &found.Value
 	w.Spec.PriorityClassRef = &v1beta2.PriorityClassRef{Group: v1beta2.PodPriorityClassGroup, Kind: v1beta2.PodPriorityClassKind, Name: found.Name}
+	Spell(w)
 	return nil
+}
+
+// Spell gives a Workload the class of its priority in the spelling that it lacks.
+func Spell(w *v1beta2.Workload) {
+	ref := settings.PriorityClass(&w.Spec)
+	if ref.Name == "" {
+		return
+	}
+	if w.Spec.PriorityClassRef == nil {
+		w.Spec.PriorityClassRef = &ref
+	}
+	if w.Spec.PriorityClassName == "" {
+		w.Spec.PriorityClassName, w.Spec.PriorityClassSource = ref.Name, v1beta2.PodPriorityClassSource
+		if ref.Kind == v1beta2.WorkloadPriorityClassKind {
+			w.Spec.PriorityClassSource = v1beta2.WorkloadPriorityClassSource
+		}
+	}
+}
+
+// Follow has a Workload that was made earlier say what the labels and annotations of its job say now: its priority, its time limit, and the
+// gates that are left. later says what of it cannot change while the Workload holds quota, "" if nothing differs.
+func Follow(w *v1beta2.Workload, job metav1.Object, isHeld bool, of Lookup) (later string, err error) {
+	class, had := job.GetLabels()[v1beta2.PriorityClassLabel], settings.PriorityClass(&w.Spec)
+	isNamed := had.Kind == v1beta2.WorkloadPriorityClassKind
+	switch {
+	case isNamed && class == had.Name, !isNamed && class == "":
+	case isHeld && (!isNamed && had.Name != "" || had.Name == "" || class == ""):
+		later = v1beta2.PriorityClassLabel
+	default:
+		if err := prioritize(w, class, of); err != nil {
+			return "", err
+		}
+	}
+	if isHeld {
+		return later, nil
+	}
+	w.Spec.MaximumExecutionTimeSeconds = maximumTime(job)
+	left := job.GetAnnotations()[v1beta2.AdmissionGatedByAnnotation]
+	if had := w.Annotations[v1beta2.AdmissionGatedByAnnotation]; had != left && (left == "" || isWithin(left, had)) {
+		if left == "" {
+			delete(w.Annotations, v1beta2.AdmissionGatedByAnnotation)
+		} else {
+			w.Annotations[v1beta2.AdmissionGatedByAnnotation] = left
+		}
+	}
+	return "", nil
+}
+
+// isWithin reports whether each gate of a list is in another one.
+func isWithin(gates, of string) bool {
+	all := strings.Split(of, ",")
+	for gate := range strings.SplitSeq(gates, ",") {
+		if !slices.Contains(all, gate) {
+			return false
+		}
+	}
+	return true
+}
+
+// Reprioritize gives a Workload whose podsets have changed the priority of its class, as at its creation.
+func Reprioritize(w *v1beta2.Workload, job metav1.Object, of Lookup) error {
+	return prioritize(w, job.GetLabels()[v1beta2.PriorityClassLabel], of)
+}
+
+// maximumTime is for how long a job may be admitted, nil if it does not say, or cannot mean it.
+func maximumTime(job metav1.Object) *int32 {
+	seconds, err := strconv.ParseInt(job.GetLabels()[v1beta2.MaxExecTimeSecondsLabel], 10, 32)
+	if err != nil || seconds <= 0 {
+		return nil
+	}
+	return ptr.To(int32(seconds))
 }

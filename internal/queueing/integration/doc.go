@@ -9,6 +9,7 @@
 //  1. What a Job method edits is the object in memory. Who asks writes it.
 //  2. Applying fails, and edits nothing, if the template has another value for a key of a label, an annotation or a selector.
 //  3. Restore gives the template the scheduling part of the one that was queued, so it needs no record of what was applied.
+//     Where the queued one is not of the job, as with a Workload that another client has made, [Record] has noted it.
 //
 // This package must not know Workloads' conditions, a client, or any kind of jobs.
 package integration

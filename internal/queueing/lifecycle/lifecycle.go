@@ -72,8 +72,9 @@ func Advance(w *v1beta2.Workload, in Surroundings) Outcome {
 }
 
 // isOrphan reports whether the job for which a Workload was made is gone and has left it behind, as a deletion that spares dependents does.
+// It had an owner if it has the finalizer that came with it; a Workload that a user labels with the UID of a job is none.
 func isOrphan(w *v1beta2.Workload) bool {
-	return w.Labels[v1beta2.JobUIDLabel] != "" && len(w.OwnerReferences) == 0
+	return w.Labels[v1beta2.JobUIDLabel] != "" && len(w.OwnerReferences) == 0 && slices.Contains(w.Finalizers, v1beta2.ResourceInUseFinalizer)
 }
 
 // retain deletes what is kept no longer.

@@ -55,6 +55,9 @@ func TestAWorkloadWhoseJobHasLeftItBehindIsFinished(t *testing.T) {
 	expect(t, w, v1beta2.Finished, "")
 	w.OwnerReferences = nil
 	Advance(w, in(noon))
+	expect(t, w, v1beta2.Finished, "") // a user has labelled it
+	w.Finalizers = []string{v1beta2.ResourceInUseFinalizer}
+	Advance(w, in(noon))
 	expect(t, w, v1beta2.Finished, "True OwnerNotFound: The workload's owner no longer exists")
 }
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/internal/queueing/integration"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -63,7 +64,7 @@ func Of(pod *corev1.Pod) string {
 // PodSets are the podsets of a group of pods, in the order of their names. With fast admission the first pod stands for all.
 func PodSets(group []*corev1.Pod, total int32) []v1beta2.PodSet {
 	if group[0].Annotations[v1beta2.PodGroupFastAdmissionAnnotation] == "true" {
-		return []v1beta2.PodSet{{Name: Of(group[0]), Count: total, Template: templateOf(group[0])}}
+		return integration.Wish([]v1beta2.PodSet{{Name: Of(group[0]), Count: total, Template: templateOf(group[0])}})
 	}
 	var sets []v1beta2.PodSet
 	for _, pod := range group {
@@ -75,7 +76,7 @@ func PodSets(group []*corev1.Pod, total int32) []v1beta2.PodSet {
 		}
 	}
 	slices.SortFunc(sets, func(a, b v1beta2.PodSet) int { return cmp.Compare(a.Name, b.Name) })
-	return sets
+	return integration.Wish(sets)
 }
 
 // templateOf is the template that a pod could have been made from.

@@ -76,7 +76,7 @@ func (j Job) PodSets() []v1beta2.PodSet {
 		}
 		sets = append(sets, set)
 	}
-	return sets
+	return integration.Wish(sets)
 }
 
 // shrinking is the task of a defaulted Job of which fewer pods are enough, and how many those are; nil if there is none, or several. A task

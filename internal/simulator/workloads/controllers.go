@@ -159,7 +159,7 @@ func (c *Controllers) step(w *v1beta2.Workload, g *group) (starts, changed bool)
 	isRight := conditions.Is(w, v1beta2.Admitted) && !conditions.Is(w, v1beta2.Evicted) && w.Status.Admission != nil
 	switch pods := j.pods(c, w); {
 	case isRight:
-		infos, err := builder.Infos(w, c.Schedulers, lookup{c})
+		infos, err := builder.Infos(w, w.Spec.PodSets, c.Schedulers, lookup{c})
 		if err == nil {
 			starts, err = j.start(c, w, infos, pods)
 		}

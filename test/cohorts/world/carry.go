@@ -227,7 +227,7 @@ func (w *World) sortedPods() (all []*pod) {
 
 // start makes the pods of an admitted Workload.
 func (w carrier) start(o *v1beta2.Workload, pods []*pod) (changed bool) {
-	infos, err := builder.Infos(o, []string{schedulerName}, lookup(w))
+	infos, err := builder.Infos(o, o.Spec.PodSets, []string{schedulerName}, lookup(w))
 	if _, is := err.(builder.Contradiction); is {
 		w.Edit(o.Name, func(o *v1beta2.Workload) { conditions.Finish(o, builder.FailedToStart, err.Error(), w.Now) })
 		return true

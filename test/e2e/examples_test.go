@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/test/apitest"
+	"hekla.sh/hekla/test/installed"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -85,7 +86,7 @@ func tidyUp(t *testing.T) {
 			{"delete", "priorityclasses", "--field-selector=metadata.name!=system-node-critical,metadata.name!=system-cluster-critical"},
 			{"apply", "-f", filepath.Join(root, "installer/configuration.yaml")},
 		} {
-			if _, err := runKubectl(ctx, arguments...); err != nil {
+			if _, err := system.Kubectl(ctx, arguments...); err != nil {
 				t.Error(err)
 			}
 		}
@@ -93,7 +94,7 @@ func tidyUp(t *testing.T) {
 		if err := core.CoreV1().Pods(metav1.NamespaceDefault).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 			t.Error(err)
 		}
-		if _, err := runKubectl(ctx, "wait", "pods", "--all", "--for=delete", "--timeout=60s"); err != nil {
+		if _, err := system.Kubectl(ctx, "wait", "pods", "--all", "--for=delete", "--timeout=60s"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -112,7 +113,7 @@ func theQueueIsForItsNamespacesOnly(t *testing.T) {
 	if err := os.WriteFile(elsewhere, []byte(strings.Replace(string(content), "namespace: default", "namespace: kube-public", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = runKubectl(t.Context(), "apply", "-f", elsewhere)
+	_, err = system.Kubectl(t.Context(), "apply", "-f", elsewhere)
 	if want := "queue lab is for some namespaces only, and kube-public is not one of them"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
@@ -385,7 +386,7 @@ func theMinimumHoldsUpNoRollout(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() { // with its pods, while the nodes are there to let them go
-		if _, err := runKubectl(context.Background(), "delete", "deployment", "web", "--cascade=foreground"); err != nil {
+		if _, err := system.Kubectl(context.Background(), "delete", "deployment", "web", "--cascade=foreground"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -400,7 +401,7 @@ func theFullConfigurationIsTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(t, "scheduler-configmap.yaml")
-	configMaps := core.CoreV1().ConfigMaps(systemNamespace)
+	configMaps := core.CoreV1().ConfigMaps(installed.Namespace)
 	object, err := configMaps.Get(t.Context(), "volcano-scheduler-configmap", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -440,7 +441,7 @@ func theFullConfigurationIsTheDefault(t *testing.T) {
 func TestAMistakeInTheConfigurationIsToldAndChangesNothing(t *testing.T) {
 	refused := func(ctx context.Context) float64 { return metric(ctx, t, "hekla_configuration_reload_failures_total") }
 	before := refused(t.Context())
-	configMaps := core.CoreV1().ConfigMaps(systemNamespace)
+	configMaps := core.CoreV1().ConfigMaps(installed.Namespace)
 	object, err := configMaps.Get(t.Context(), "volcano-scheduler-configmap", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -454,7 +455,7 @@ func TestAMistakeInTheConfigurationIsToldAndChangesNothing(t *testing.T) {
 		if refused(ctx) == before {
 			return fmt.Errorf("the metric is still %v", before)
 		}
-		events, err := core.EventsV1().Events(systemNamespace).List(ctx, metav1.ListOptions{
+		events, err := core.EventsV1().Events(installed.Namespace).List(ctx, metav1.ListOptions{
 			FieldSelector: "regarding.name=volcano-scheduler-configmap",
 		})
 		if err != nil {
@@ -502,7 +503,7 @@ func metric(ctx context.Context, t *testing.T, name string) float64 {
 func TestThePodsOfTheInstallerAreAdmitted(t *testing.T) {
 	apitest.Eventually(t, func(ctx context.Context) error {
 		for _, name := range []string{"volcano-scheduler", "volcano-controllers"} {
-			pods, err := core.CoreV1().Pods(systemNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
+			pods, err := core.CoreV1().Pods(installed.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + name})
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/test/apitest"
+	"hekla.sh/hekla/test/installed"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -139,7 +140,7 @@ func serveMetricsAPI(t *testing.T, l *loads) string {
 	}
 	t.Cleanup(func() {
 		for _, arguments := range [][]string{{"delete", "apiservice", "v1beta1.metrics.k8s.io"}, {"delete", "service", "-n=kube-system", "metrics-server"}} {
-			if _, err := runKubectl(context.Background(), arguments...); err != nil {
+			if _, err := system.Kubectl(context.Background(), arguments...); err != nil {
 				t.Error(err)
 			}
 		}
@@ -187,7 +188,7 @@ func answer(w http.ResponseWriter, object any, err error) {
 // configure puts a configuration in force, until the test ends.
 func configure(t *testing.T, text string) {
 	t.Helper()
-	maps := core.CoreV1().ConfigMaps(systemNamespace)
+	maps := core.CoreV1().ConfigMaps(installed.Namespace)
 	m, err := maps.Get(t.Context(), "volcano-scheduler-configmap", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -378,7 +379,7 @@ metrics:
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, err := runKubectl(context.Background(), "delete", "deployment", "served", "--cascade=foreground"); err != nil {
+		if _, err := system.Kubectl(context.Background(), "delete", "deployment", "served", "--cascade=foreground"); err != nil {
 			t.Error(err)
 		}
 	})

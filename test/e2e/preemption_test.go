@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/test/apitest"
+	"hekla.sh/hekla/test/installed"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -94,7 +95,7 @@ func makeRoom(t *testing.T) {
 // reconfigure replaces a part of the configuration.
 func reconfigure(t *testing.T, from, to string) {
 	t.Helper()
-	maps := core.CoreV1().ConfigMaps(systemNamespace)
+	maps := core.CoreV1().ConfigMaps(installed.Namespace)
 	m, err := maps.Get(t.Context(), "volcano-scheduler-configmap", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +190,7 @@ func letGoAtTheEnd(t *testing.T) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if _, err := runKubectl(ctx, "delete", "jobs.batch.volcano.sh", "--all"); err != nil {
+		if _, err := system.Kubectl(ctx, "delete", "jobs.batch.volcano.sh", "--all"); err != nil {
 			t.Error(err)
 		}
 		for {

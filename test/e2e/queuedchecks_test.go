@@ -63,7 +63,7 @@ func TestAJobRunsOnTheNodesThatItsAdmissionCheckAsksFor(t *testing.T) {
 	}
 	kubectl(t, "label", "node", other, "zone=other")
 	t.Cleanup(func() {
-		if _, err := runKubectl(context.Background(), "label", "node", other, "zone-"); err != nil {
+		if _, err := system.Kubectl(context.Background(), "label", "node", other, "zone-"); err != nil {
 			t.Error(err)
 		}
 	})

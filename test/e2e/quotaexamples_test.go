@@ -16,6 +16,7 @@ import (
 	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/test/apitest"
+	"hekla.sh/hekla/test/installed"
 )
 
 // withFairSharing is the default configuration, and fair sharing.
@@ -82,11 +83,11 @@ func TestTheExamplesOfQuotasEndAsKueueDescribes(t *testing.T) {
 // haveWebhooks runs the webhook server as the installer does, but on the loopback interface, until the test ends.
 func haveWebhooks(t *testing.T) {
 	t.Helper()
-	kubeconfig, _, err := cluster.ServiceAccountKubeconfig(t.Context(), systemNamespace, "volcano-admission")
+	kubeconfig, _, err := cluster.ServiceAccountKubeconfig(t.Context(), installed.Namespace, "volcano-admission")
 	if err != nil {
 		t.Fatal(err)
 	}
-	health, err := freeAddress()
+	health, err := installed.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func haveWebhooks(t *testing.T) {
 			t.Error(err)
 		}
 		for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"} {
-			if _, err := runKubectl(context.Background(), "patch", kind, "volcano-admission", "--type=merge", "-p", `{"webhooks": []}`); err != nil {
+			if _, err := system.Kubectl(context.Background(), "patch", kind, "volcano-admission", "--type=merge", "-p", `{"webhooks": []}`); err != nil {
 				t.Error(err)
 			}
 		}

@@ -39,7 +39,7 @@ func haveQuotas(t *testing.T) {
 	tidyUp(t)
 	t.Cleanup(func() {
 		for _, kind := range []string{"jobs.batch", "workloads.kueue.x-k8s.io", "localqueues", "clusterqueues", "cohorts", "resourceflavors", "admissionchecks"} {
-			if _, err := runKubectl(context.Background(), "delete", kind, "--all", "--wait=true", "--timeout=60s"); err != nil {
+			if _, err := system.Kubectl(context.Background(), "delete", kind, "--all", "--wait=true", "--timeout=60s"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -237,7 +237,7 @@ func TestWhatPodsAreGivenCounts(t *testing.T) {
 	applyText(t, givenByOthers)
 	t.Cleanup(func() {
 		for _, object := range []string{"limitrange/given", "runtimeclass/sandboxed"} {
-			if _, err := runKubectl(context.Background(), "delete", object); err != nil {
+			if _, err := system.Kubectl(context.Background(), "delete", object); err != nil {
 				t.Error(err)
 			}
 		}

@@ -18,6 +18,7 @@ import (
 
 	"hekla.sh/hekla/internal/localcluster"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/test/installed"
 )
 
 // schedulerProcess is the process of the scheduler.
@@ -38,14 +39,17 @@ func restartScheduler(t *testing.T, arguments ...string) {
 	if err := schedulerProcess(t).Kill(); err != nil {
 		t.Fatal(err)
 	}
-	program, err := programOf(t.Context(), "volcano-scheduler")
+	runScheduler(t, arguments...)
+}
+
+// runScheduler starts the scheduler of the tests, which must not run.
+func runScheduler(t *testing.T, arguments ...string) {
+	t.Helper()
+	program, err := system.Run(context.WithoutCancel(t.Context()), installed.Scheduler, arguments...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	program.Args = append(program.Args, arguments...)
-	if _, err := cluster.Run(t.Context(), program); err != nil {
-		t.Fatal(err)
-	}
+	metricsURL = program.MetricsURL
 }
 
 var shortLease = []string{"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=300ms"}
@@ -181,7 +185,7 @@ func noNodeIsOverCommitted(t *testing.T) {
 
 func TestAnEditOfTheActionsTakesEffectWithoutARestart(t *testing.T) {
 	haveNodes(t, 2)
-	maps := core.CoreV1().ConfigMaps(systemNamespace)
+	maps := core.CoreV1().ConfigMaps(installed.Namespace)
 	edit := func(from, to string) {
 		t.Helper()
 		m, err := maps.Get(context.Background(), "volcano-scheduler-configmap", metav1.GetOptions{})

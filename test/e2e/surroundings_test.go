@@ -18,19 +18,18 @@ import (
 	"hekla.sh/hekla/internal/localcluster"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/test/apitest"
+	"hekla.sh/hekla/test/installed"
 )
 
 // runReplica starts one more scheduler until the test ends.
 func runReplica(t *testing.T, name string, arguments ...string) *localcluster.Process {
 	t.Helper()
-	ofShared := metricsURL
-	program, err := programOf(t.Context(), "volcano-scheduler")
-	metricsURL = ofShared
+	program, err := system.Program(t.Context(), installed.Scheduler, slices.Concat(shortLease, arguments)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	program.Name, program.Args = name, slices.Concat(program.Args, shortLease, arguments)
-	process, err := cluster.Run(t.Context(), program)
+	program.Name = name
+	process, err := cluster.Run(t.Context(), program.Program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +45,7 @@ func runReplica(t *testing.T, name string, arguments ...string) *localcluster.Pr
 func awaitHolder(t *testing.T, other string) (holder string) {
 	t.Helper()
 	apitest.Eventually(t, func(ctx context.Context) error {
-		lease, err := core.CoordinationV1().Leases(systemNamespace).Get(ctx, "volcano", metav1.GetOptions{})
+		lease, err := core.CoordinationV1().Leases(installed.Namespace).Get(ctx, "volcano", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -119,30 +118,21 @@ func letGoOfTheLease(t *testing.T) {
 	if err := schedulerProcess(t).Stop(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		program, err := programOf(context.Background(), "volcano-scheduler")
-		if err != nil {
-			t.Fatal(err)
-		}
-		program.Args = append(program.Args, shortLease...)
-		if _, err := cluster.Run(context.Background(), program); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { runScheduler(t, shortLease...) })
 }
 
 // mayHoldLease lets the schedulers hold one more Lease, as docs/install.md says.
 func mayHoldLease(t *testing.T, lease string) {
 	t.Helper()
-	meta := metav1.ObjectMeta{Namespace: systemNamespace, Name: "volcano-scheduler-" + lease}
+	meta := metav1.ObjectMeta{Namespace: installed.Namespace, Name: "volcano-scheduler-" + lease}
 	rbac := core.RbacV1()
-	_, err := rbac.Roles(systemNamespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+	_, err := rbac.Roles(installed.Namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{lease}, Verbs: []string{"get", "update"}}}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = rbac.RoleBindings(systemNamespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta,
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: systemNamespace, Name: "volcano-scheduler"}},
+	_, err = rbac.RoleBindings(installed.Namespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta,
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: installed.Namespace, Name: "volcano-scheduler"}},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

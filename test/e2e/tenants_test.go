@@ -185,7 +185,7 @@ func TestATenantGetsWhatItIsGuaranteedAndNoMore(t *testing.T) {
 	})
 	t.Run("the events name the rule and the amounts", func(t *testing.T) {
 		apitest.Eventually(t, func(ctx context.Context) error {
-			text, err := runKubectl(ctx, "get", "events", "--output=jsonpath={.items[*].message}")
+			text, err := system.Kubectl(ctx, "get", "events", "--output=jsonpath={.items[*].message}")
 			if want := "G4"; err == nil && (!strings.Contains(text, want) || !strings.Contains(text, "queue sales, which holds cpu 0 of the 6 it is guaranteed")) {
 				err = fmt.Errorf("no event says so: %s", text)
 			}

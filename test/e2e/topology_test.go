@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hekla.sh/hekla/test/apitest"
+	"hekla.sh/hekla/test/installed"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,10 +24,10 @@ func inRacks(t *testing.T, key string) {
 	t.Cleanup(func() {
 		for _, arguments := range [][]string{
 			{"label", "nodes", "--all", key + "-"},
-			{"delete", "configmap", "--namespace=" + systemNamespace, "--ignore-not-found", "volcano-controller-configmap"},
+			{"delete", "configmap", "--namespace=" + installed.Namespace, "--ignore-not-found", "volcano-controller-configmap"},
 			{"delete", "hypernodes", "--selector=" + discovered},
 		} {
-			if _, err := runKubectl(context.Background(), arguments...); err != nil {
+			if _, err := system.Kubectl(context.Background(), arguments...); err != nil {
 				t.Error(err)
 			}
 		}
@@ -34,7 +35,7 @@ func inRacks(t *testing.T, key string) {
 	for i, rack := range []string{"a", "b"} {
 		kubectl(t, "label", "nodes", names[2*i], names[2*i+1], key+"="+rack)
 	}
-	configMaps := core.CoreV1().ConfigMaps(systemNamespace)
+	configMaps := core.CoreV1().ConfigMaps(installed.Namespace)
 	object, err := configMaps.Get(t.Context(), "volcano-scheduler-configmap", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

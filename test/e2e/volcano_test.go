@@ -52,10 +52,10 @@ func TestManifestsMadeForVolcanoRunToTheirEnd(t *testing.T) {
 	for file, words := range denied {
 		t.Run(file, func(t *testing.T) {
 			tidyUp(t)
-			_, refusal := runKubectl(t.Context(), "apply", "-f", filepath.Join("volcano", file))
+			_, refusal := system.Kubectl(t.Context(), "apply", "-f", filepath.Join("volcano", file))
 			// Here is no webhook. What the definition leaves to it the Job controller refuses, in an Event.
 			apitest.Eventually(t, func(ctx context.Context) error {
-				events, err := runKubectl(ctx, "get", "events", "--output=jsonpath={.items[*].message}")
+				events, err := system.Kubectl(ctx, "get", "events", "--output=jsonpath={.items[*].message}")
 				for _, word := range words {
 					if !strings.Contains(fmt.Sprint(refusal)+events, word) {
 						return fmt.Errorf("nobody says %q: %v, %v", word, refusal, err)
@@ -96,7 +96,7 @@ func anEvictedPodRestartsTheJob(t *testing.T) {
 
 func thePodsRunInTheQueueOfTheDeployment(t *testing.T) {
 	t.Cleanup(func() {
-		if _, err := runKubectl(context.Background(), "delete", "deployment", "deploy-with-volcano"); err != nil {
+		if _, err := system.Kubectl(context.Background(), "delete", "deployment", "deploy-with-volcano"); err != nil {
 			t.Error(err)
 		}
 	})

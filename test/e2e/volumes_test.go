@@ -237,11 +237,11 @@ func TestAPodIsPlacedAnewWhereItsVolumeCannotBeMade(t *testing.T) {
 		}
 		return errors.New("nobody says that the volume could not be made")
 	})
-	if _, err := runKubectl(t.Context(), "cordon", names[0]); err != nil {
+	if _, err := system.Kubectl(t.Context(), "cordon", names[0]); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, err := runKubectl(context.Background(), "uncordon", names[0]); err != nil {
+		if _, err := system.Kubectl(context.Background(), "uncordon", names[0]); err != nil {
 			t.Error(err)
 		}
 	})
@@ -261,7 +261,7 @@ func TestPodsGoToTheZonesOfVolumesThatExist(t *testing.T) {
 		zone := fmt.Sprint("zone-", i)
 		kubectl(t, "label", "node", name, "--overwrite", corev1.LabelTopologyZone+"="+zone)
 		t.Cleanup(func() {
-			if _, err := runKubectl(context.Background(), "label", "node", name, corev1.LabelTopologyZone+"-"); err != nil {
+			if _, err := system.Kubectl(context.Background(), "label", "node", name, corev1.LabelTopologyZone+"-"); err != nil {
 				t.Error(err)
 			}
 		})

@@ -1,0 +1,150 @@
+package installed
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"hekla.sh/hekla"
+	"hekla.sh/hekla/internal/answers/publish"
+	"hekla.sh/hekla/internal/localcluster"
+	"hekla.sh/hekla/test/apitest"
+)
+
+const (
+	// Namespace is where the installer puts everything.
+	Namespace = "volcano-system"
+	// Scheduler and Controllers are the Deployments whose programs run.
+	Scheduler   = "volcano-scheduler"
+	Controllers = "volcano-controllers"
+)
+
+// System is an installation beside a local cluster.
+type System struct {
+	Cluster *localcluster.Cluster
+	// Folder has the programs.
+	Folder string
+}
+
+// Program is a program of the installation, as a process beside the cluster.
+type Program struct {
+	localcluster.Program
+	// MetricsURL is where it serves its metrics.
+	MetricsURL string
+}
+
+// Install builds hekla, the scheduler and the controllers into the folder and applies the installer's files, which stand in the module's
+// root, to the cluster. No program runs yet.
+func Install(ctx context.Context, cluster *localcluster.Cluster, root, folder string) (*System, error) {
+	s := &System{Cluster: cluster, Folder: folder}
+	if err := apitest.Build(ctx, folder, "hekla", "scheduler", "controllers"); err != nil {
+		return nil, err
+	}
+	for _, file := range []string{"installer/hekla.yaml", "installer/configuration.yaml"} {
+		if _, err := s.Kubectl(ctx, "apply", "-f", filepath.Join(root, file)); err != nil {
+			return nil, err
+		}
+	}
+	// The scheduler is a process beside the API server, and no pod behind a Service.
+	for _, object := range []string{"service/" + publish.Service, "apiservice/" + publish.APIService} {
+		if _, err := s.Kubectl(ctx, "delete", "-n", Namespace, object); err != nil {
+			return nil, err
+		}
+	}
+	return s, cluster.Apply(ctx, publish.Local(Namespace))
+}
+
+// Program returns what a Deployment of the installer says, with further arguments.
+func (s *System) Program(ctx context.Context, deployment string, arguments ...string) (Program, error) {
+	spec, err := podOf(deployment)
+	if err != nil {
+		return Program{}, err
+	}
+	kubeconfig, _, err := s.Cluster.ServiceAccountKubeconfig(ctx, Namespace, spec.serviceAccount)
+	if err != nil {
+		return Program{}, err
+	}
+	addresses := map[string]string{}
+	for _, flag := range []string{"--healthz-address", "--listen-address", "--answers-address"} {
+		if addresses[flag], err = FreeAddress(); err != nil {
+			return Program{}, err
+		}
+	}
+	all := []string{"--kubeconfig=" + kubeconfig}
+	for _, argument := range spec.arguments {
+		flag, _, _ := strings.Cut(argument, "=")
+		if address, isAddress := addresses[flag]; isAddress {
+			argument = flag + "=" + address
+		}
+		if flag != "--answers-endpoint" { // the address of a pod
+			all = append(all, argument)
+		}
+	}
+	if deployment == Controllers {
+		all = append(all, "--yunikorn-labels") // as the chart does with yunikorn.labels
+	}
+	return Program{MetricsURL: "http://" + addresses["--listen-address"] + "/metrics", Program: localcluster.Program{
+		Name: deployment, Path: filepath.Join(s.Folder, spec.command), Args: append(all, arguments...),
+		ReadyURL: "http://" + addresses["--healthz-address"] + "/readyz",
+	}}, nil
+}
+
+// Run starts the program of a Deployment, with further arguments.
+func (s *System) Run(ctx context.Context, deployment string, arguments ...string) (Program, error) {
+	program, err := s.Program(ctx, deployment, arguments...)
+	if err == nil {
+		_, err = s.Cluster.Run(ctx, program.Program)
+	}
+	return program, err
+}
+
+// Kubectl runs kubectl with all rights, and returns what it prints. An error has that in it.
+func (s *System) Kubectl(ctx context.Context, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, s.Cluster.Kubectl(), arguments...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.Cluster.KubeconfigPath())
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("kubectl %s: %w\n%s", strings.Join(arguments, " "), err, output)
+	}
+	return string(output), nil
+}
+
+// FreeAddress returns an address on the loopback interface that is free.
+func FreeAddress() (string, error) {
+	port, err := localcluster.FreePort()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
+}
+
+// pod is what a Deployment of the installer says of its pods.
+type pod struct {
+	command, serviceAccount string
+	arguments               []string
+}
+
+func podOf(name string) (pod, error) {
+	objects, err := localcluster.ReadManifests(hekla.Installer)
+	if err != nil {
+		return pod{}, err
+	}
+	var deployment appsv1.Deployment
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" && object.GetName() == name {
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {
+				return pod{}, err
+			}
+		}
+	}
+	spec := deployment.Spec.Template.Spec
+	if len(spec.Containers) != 1 || len(spec.Containers[0].Command) != 1 {
+		return pod{}, fmt.Errorf("Deployment %s has not one container with a command", name)
+	}
+	return pod{command: spec.Containers[0].Command[0], serviceAccount: spec.ServiceAccountName, arguments: spec.Containers[0].Args}, nil
+}

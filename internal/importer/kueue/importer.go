@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla/internal/importer/source"
@@ -14,8 +15,10 @@ import (
 
 // Options say what is imported.
 type Options struct {
-	// Accepted are the paths of lines whose loss is accepted.
+	// Accepted are the paths of lines whose loss is accepted, or [Unmanaged].
 	Accepted []string
+	// Objects are those of the cluster that name LocalQueues, as far as they are known.
+	Objects []*unstructured.Unstructured
 }
 
 // Result is what the Configuration has become.
@@ -71,6 +74,7 @@ func Import(text string, options Options) (*Result, error) {
 		return nil, i.refuse("its version is %s; v1beta1 and v1beta2 can be read", version)
 	}
 	i.Mapping(source.Value{Node: root}, i.keys())
+	i.objects(options.Objects)
 	if err := i.Err(); err != nil {
 		return nil, err
 	}

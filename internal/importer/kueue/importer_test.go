@@ -75,6 +75,13 @@ waitForPodsReady: {enable: false, timeout: 5m}
 		"an unknown framework":   {"v1beta2\nintegrations: {frameworks: [batch/job, ray.io/rayjob, example.com/job]}\n", nil, true},
 		"jobs without a queue": {"v1beta1\nmanageJobsWithoutQueueName: true\nmanagedJobsNamespaceSelector: {matchLabels: {a: b}}\n",
 			map[string]any{"manageJobsWithoutQueueName": true, "managedJobsNamespaceSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}}, false},
+		"metrics and servers": {`v1beta2
+metrics: {bindAddress: ":8443", localQueueMetrics: {enable: true}}
+visibilityServer: {bindAddress: "::", bindPort: 8082}
+tls: {minVersion: VersionTLS12}
+`, nil, false},
+		"a newer TLS":       {"v1beta2\ntls: {minVersion: VersionTLS13}\n", nil, true},
+		"labels of metrics": {"v1beta2\nmetrics: {customLabels: [{name: team}]}\n", nil, true},
 		"flags of the programs": {`v1beta1
 health: {healthProbeBindAddress: ":8081"}
 metrics: {bindAddress: ":8443"}
@@ -173,5 +180,94 @@ func TestATextThatIsNoConfigurationIsRefused(t *testing.T) {
 	}
 	if r, err := kueue.Import("kind: ConfigMap\ndata:\n  controller_manager_config.yaml: |\n    apiVersion: config.kueue.x-k8s.io/v1beta2\n    kind: Configuration\n", kueue.Options{}); err != nil || r.IsLossy() {
 		t.Errorf("a ConfigMap: %v", err)
+	}
+}
+
+// defaults is a Configuration as Kueue installs it.
+const defaults = head + `v1beta2
+health: {healthProbeBindAddress: ":8081"}
+metrics: {bindAddress: ":8443"}
+webhook: {port: 9443}
+leaderElection: {leaderElect: true, resourceName: c1f6bfd2.kueue.x-k8s.io}
+controller: {groupKindConcurrency: {Job.batch: 5, Pod: 5, Workload.kueue.x-k8s.io: 5, ClusterQueue.kueue.x-k8s.io: 1}}
+clientConnection: {qps: 50, burst: 100}
+integrations: {frameworks: [batch/job, kubeflow.org/mpijob, ray.io/rayjob, jobset.x-k8s.io/jobset, trainer.kubeflow.org/trainjob, pod, deployment, statefulset,
+  leaderworkerset.x-k8s.io/leaderworkerset]}
+`
+
+const labelled = `
+apiVersion: v1
+kind: List
+items:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web, namespace: team, labels: {kueue.x-k8s.io/queue-name: q}}
+  spec: {template: {spec: {containers: [{name: main}]}}}
+- apiVersion: apps/v1
+  kind: StatefulSet
+  metadata: {name: db, namespace: team, labels: {kueue.x-k8s.io/queue-name: q}}
+  spec: {template: {metadata: {labels: {kueue.x-k8s.io/queue-name: q}}, spec: {containers: [{name: main}]}}}
+- apiVersion: batch/v1
+  kind: Job
+  metadata: {name: queued, namespace: team, labels: {kueue.x-k8s.io/queue-name: q}}
+---
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: train, namespace: team, labels: {kueue.x-k8s.io/queue-name: q}}
+spec:
+  replicatedJobs:
+  - {name: driver, template: {spec: {template: {metadata: {labels: {kueue.x-k8s.io/queue-name: q}}, spec: {containers: [{name: main}]}}}}}
+  - {name: worker, template: {spec: {template: {spec: {containers: [{name: main}]}}}}}
+---
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: tune, namespace: team, labels: {kueue.x-k8s.io/queue-name: q}}
+spec: {runtimeRef: {name: torch}}
+---
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: tune, namespace: team, labels: {kueue.x-k8s.io/queue-name: q}, ownerReferences: [{apiVersion: v1, kind: TrainJob, name: tune, uid: u, controller: true}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: unlabelled, namespace: team}
+`
+
+func TestObjectsThatWouldRunUnmanagedAreLost(t *testing.T) {
+	objects, err := kueue.ReadObjects(strings.NewReader(labelled))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := kueue.Import(defaults, kueue.Options{Objects: objects})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for _, line := range r.Lines {
+		if line.Number == 0 {
+			said[line.Path] = string(line.Outcome) + ": " + line.Note
+		}
+	}
+	want := map[string]string{
+		"Deployment/team/web": "lost: no Workload is made of this kind, and its pods would run unmanaged; put the label kueue.x-k8s.io/queue-name on spec.template",
+		"StatefulSet/team/db": "kept: its pods are queued, as their templates have the label",
+		"JobSet/team/train":   "lost: no Workload is made of this kind, and its pods would run unmanaged; put the label kueue.x-k8s.io/queue-name on spec.replicatedJobs[1].template.spec.template",
+		"TrainJob/team/tune":  "lost: no Workload is made of this kind, and it would run unmanaged; it has no pod template for the label kueue.x-k8s.io/queue-name",
+	}
+	if diff := cmp.Diff(want, said); diff != "" || !r.IsLossy() {
+		t.Errorf("lossy: %v; lines (-want +got):\n%s", r.IsLossy(), diff)
+	}
+	for _, accepted := range [][]string{{kueue.Unmanaged}, {"Deployment/team/web", "JobSet/team/train", "TrainJob/team/tune"}} {
+		if r, err := kueue.Import(defaults, kueue.Options{Objects: objects, Accepted: accepted}); err != nil || r.IsLossy() {
+			t.Errorf("with %v accepted: %v, lossy", accepted, err)
+		}
+	}
+	if r, err := kueue.Import(defaults, kueue.Options{}); err != nil || r.IsLossy() {
+		t.Errorf("the defaults of Kueue: %v", err)
+	}
+	for text, want := range map[string]string{"a: 1": "document 1: it has no kind", "kind: A\n---\n[]": "document 2: "} {
+		if _, err := kueue.ReadObjects(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
 	}
 }

@@ -35,6 +35,8 @@ func (i *importer) keys() source.Keys {
 		"resources":                    i.resources,
 		"featureGates":                 i.featureGates,
 		"objectRetentionPolicies":      i.retention,
+		"visibilityServer":             i.changed("no server of its own: hekla list workload shows positions, through the API server"),
+		"tls":                          i.tls,
 
 		"webhook":          i.changed("flags --listen-address, --port and --tls-cert-file of the admission server"),
 		"leaderElection":   i.changed("flags --leader-elect and those that begin so, of each program"),
@@ -249,8 +251,8 @@ func (i *importer) external(v source.Value) {
 
 // queued are the integrations that are served as in Kueue, and asPods those whose pods are queued.
 var (
-	queued = []string{"batch/job", "pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset"}
-	asPods = []string{"jobset.x-k8s.io/jobset", "kubeflow.org/mpijob", "ray.io/rayjob", "ray.io/raycluster", "ray.io/rayservice", "kubeflow.org/paddlejob",
+	queued = []string{"batch/job", "pod"}
+	asPods = []string{"deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset", "jobset.x-k8s.io/jobset", "kubeflow.org/mpijob", "ray.io/rayjob", "ray.io/raycluster", "ray.io/rayservice", "kubeflow.org/paddlejob",
 		"kubeflow.org/pytorchjob", "kubeflow.org/tfjob", "kubeflow.org/xgboostjob", "kubeflow.org/jaxjob", "trainer.kubeflow.org/trainjob",
 		"workload.codeflare.dev/appwrapper", "sparkoperator.k8s.io/sparkapplication"}
 )
@@ -346,5 +348,33 @@ func (i *importer) metrics(v source.Value) {
 	i.Mapping(v, source.Keys{
 		"bindAddress":                 i.changed("flags --enable-metrics and --listen-address of each program"),
 		"enableClusterQueueResources": i.lost("quotas and what is held of them are in the status of ClusterQueues, and not among the metrics yet"),
+		"customLabels":                i.lost("metrics have the labels of their names alone"),
+		"localQueueMetrics": func(v source.Value) {
+			i.Mapping(v, source.Keys{
+				"enable": func(v source.Value) {
+					if f := i.Flag(v); f.IsTrue() {
+						i.Keep(f, "there are metrics of every LocalQueue")
+					} else if f.IsWritten() {
+						i.Change(f, "there are metrics of every LocalQueue all the same")
+					}
+				},
+				"localQueueSelector": i.changed("there are metrics of every LocalQueue"),
+			})
+		},
+	})
+}
+
+// tls says how the servers of Kueue encrypt. Those of Hekla accept TLS 1.2 and 1.3, with the cipher suites that Go takes for secure.
+func (i *importer) tls(v source.Value) {
+	i.Mapping(v, source.Keys{
+		"minVersion": func(v source.Value) {
+			switch f := i.Text(v); {
+			case f.Text == "VersionTLS12":
+				i.Keep(f, "always so")
+			case f.IsWritten():
+				i.Lose(f.Path, f, "the servers accept TLS 1.2 and 1.3")
+			}
+		},
+		"cipherSuites": i.lost("the servers accept the cipher suites that Go takes for secure"),
 	})
 }

@@ -1,0 +1,133 @@
+package kueue
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"hekla.sh/hekla/internal/importer/source"
+	"hekla.sh/hekla/pkg/apis/bounds"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+)
+
+// Unmanaged is the key of what is lost of objects that name a LocalQueue and would run without one.
+const Unmanaged = "unmanaged"
+
+// managed are the kinds of which Workloads are made by the label of the object itself.
+var managed = []schema.GroupKind{{Group: "batch", Kind: "Job"}, {Kind: "Pod"}, {Group: "batch.volcano.sh", Kind: "Job"}}
+
+// ReadObjects reads a text of objects as kubectl prints them, in several documents or as a list. An error names the document.
+func ReadObjects(text io.Reader) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(text))
+	for number := 1; ; number++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err == nil {
+			objects, err = readDocument(objects, document)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", number, err)
+		}
+	}
+}
+
+func readDocument(into []*unstructured.Unstructured, document []byte) ([]*unstructured.Unstructured, error) {
+	text, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]any
+	if err := bounds.UnmarshalJSON(text, &fields); err != nil {
+		return nil, err
+	}
+	if len(fields) == 0 {
+		return into, nil
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	switch {
+	case object.GetKind() == "":
+		return nil, errors.New("it has no kind")
+	case !object.IsList():
+		return append(into, object), nil
+	}
+	err = object.EachListItem(func(item runtime.Object) error {
+		if one, is := item.(*unstructured.Unstructured); is {
+			into = append(into, one)
+		}
+		return nil
+	})
+	return into, err
+}
+
+// objects says of each object that names a LocalQueue whether it is queued. In Kueue the label of such an object queues it, or its pods.
+func (i *importer) objects(objects []*unstructured.Unstructured) {
+	for _, object := range objects {
+		queue := object.GetLabels()[v1beta2.QueueNameLabel]
+		if queue == "" || slices.Contains(managed, object.GroupVersionKind().GroupKind()) || isMade(object) {
+			continue
+		}
+		f := source.Field{Path: fmt.Sprintf("%s/%s/%s", object.GetKind(), object.GetNamespace(), object.GetName()), Text: queue}
+		templates, without := 0, []string(nil)
+		eachTemplate(object.Object, "", func(path string, template map[string]any) {
+			templates++
+			if label, _, _ := unstructured.NestedString(template, "metadata", "labels", v1beta2.QueueNameLabel); label == "" {
+				without = append(without, path)
+			}
+		})
+		switch {
+		case templates == 0:
+			i.Lose(Unmanaged, f, "no Workload is made of this kind, and it would run unmanaged; it has no pod template for the label %s", v1beta2.QueueNameLabel)
+		case len(without) > 0:
+			i.Lose(Unmanaged, f, "no Workload is made of this kind, and its pods would run unmanaged; put the label %s on %s", v1beta2.QueueNameLabel, strings.Join(without, ", "))
+		default:
+			i.Keep(f, "its pods are queued, as their templates have the label")
+		}
+	}
+}
+
+// isMade reports whether an object is a part of another, which says how it is queued.
+func isMade(object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(object.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Controller != nil && *o.Controller })
+}
+
+// isTemplate reports whether a mapping is a pod template: its spec has containers.
+func isTemplate(fields map[string]any) bool {
+	containers, found, err := unstructured.NestedSlice(fields, "spec", "containers")
+	return err == nil && found && len(containers) > 0
+}
+
+// eachTemplate visits the pod templates below a value, in the order of their paths.
+func eachTemplate(value any, path string, visit func(path string, template map[string]any)) {
+	switch value := value.(type) {
+	case map[string]any:
+		if path != "" && isTemplate(value) {
+			visit(path, value)
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			below := name
+			if path != "" {
+				below = path + "." + name
+			}
+			eachTemplate(value[name], below, visit)
+		}
+	case []any:
+		for n, element := range value {
+			eachTemplate(element, fmt.Sprintf("%s[%d]", path, n), visit)
+		}
+	}
+}

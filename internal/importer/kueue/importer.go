@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla/internal/importer/source"
@@ -45,8 +46,9 @@ const group = "config.kueue.x-k8s.io"
 // importer is one run of [Import].
 type importer struct {
 	*source.Reader
-	isOlder   bool           // v1beta1
-	arguments map[string]any // of the plugin cohorts
+	isOlder   bool                      // v1beta1
+	arguments map[string]any            // of the plugin cohorts
+	followed  []schema.GroupVersionKind // the kinds of external frameworks
 }
 
 // Import reads the text of a Configuration, or of a ConfigMap that holds it. An error is of type [source.Problems].

@@ -231,6 +231,18 @@ metadata: {name: tune, namespace: team, labels: {kueue.x-k8s.io/queue-name: q}, 
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: unlabelled, namespace: team}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Workload
+metadata: {name: a, namespace: team, ownerReferences: [{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, name: train, uid: u, controller: true}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Workload
+metadata: {name: b, namespace: team, ownerReferences: [{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, name: tune, uid: u, controller: true}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Workload
+metadata: {name: c, namespace: team, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: queued, uid: u, controller: true}]}
 `
 
 func TestObjectsThatWouldRunUnmanagedAreLost(t *testing.T) {
@@ -249,10 +261,11 @@ func TestObjectsThatWouldRunUnmanagedAreLost(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"Deployment/team/web": "lost: no Workload is made of this kind, and its pods would run unmanaged; put the label kueue.x-k8s.io/queue-name on spec.template",
-		"StatefulSet/team/db": "kept: its pods are queued, as their templates have the label",
-		"JobSet/team/train":   "lost: no Workload is made of this kind, and its pods would run unmanaged; put the label kueue.x-k8s.io/queue-name on spec.replicatedJobs[1].template.spec.template",
-		"TrainJob/team/tune":  "lost: no Workload is made of this kind, and it would run unmanaged; it has no pod template for the label kueue.x-k8s.io/queue-name",
+		"Deployment/team/web":                          "lost: no Workload is made of this kind, and its pods would run unmanaged; put the label kueue.x-k8s.io/queue-name on spec.template",
+		"StatefulSet/team/db":                          "kept: its pods are queued, as their templates have the label",
+		"JobSet/team/train":                            "lost: no Workload is made of this kind, and its pods would run unmanaged; put the label kueue.x-k8s.io/queue-name on spec.replicatedJobs[1].template.spec.template",
+		"Workloads of jobset.x-k8s.io/v1alpha2 JobSet": "changed: they hold no quota and are not admitted, since no controller would start their jobs; what of these jobs runs is not charged",
+		"TrainJob/team/tune":                           "lost: no Workload is made of this kind, and it would run unmanaged; it has no pod template for the label kueue.x-k8s.io/queue-name",
 	}
 	if diff := cmp.Diff(want, said); diff != "" || !r.IsLossy() {
 		t.Errorf("lossy: %v; lines (-want +got):\n%s", r.IsLossy(), diff)

@@ -241,6 +241,7 @@ func (i *importer) external(v source.Value) {
 			i.Lose(f.Path, f, "it is not of the form Kind.version.group")
 		} else if f.IsWritten() {
 			kinds = append(kinds, f.Text)
+			i.followed = append(i.followed, *kind)
 			i.Keep(f, "plugin cohorts, argument integrations.externalFrameworks: its own controller makes Workloads and follows them")
 		}
 	})

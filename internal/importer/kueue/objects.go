@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 
 	"hekla.sh/hekla/internal/importer/source"
 	"hekla.sh/hekla/pkg/apis/bounds"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -26,6 +28,9 @@ const Unmanaged = "unmanaged"
 
 // managed are the kinds of which Workloads are made by the label of the object itself.
 var managed = []schema.GroupKind{{Group: "batch", Kind: "Job"}, {Kind: "Pod"}, {Group: "batch.volcano.sh", Kind: "Job"}}
+
+// workloads are what Kueue has made.
+var workloads = v1beta2.GroupVersion.WithKind("Workload").GroupKind()
 
 // ReadObjects reads a text of objects as kubectl prints them, in several documents or as a list. An error names the document.
 func ReadObjects(text io.Reader) ([]*unstructured.Unstructured, error) {
@@ -75,7 +80,14 @@ func readDocument(into []*unstructured.Unstructured, document []byte) ([]*unstru
 
 // objects says of each object that names a LocalQueue whether it is queued. In Kueue the label of such an object queues it, or its pods.
 func (i *importer) objects(objects []*unstructured.Unstructured) {
+	leftOver := map[string]int{}
 	for _, object := range objects {
+		if object.GroupVersionKind().GroupKind() == workloads {
+			if owner := settings.NotStarted(object, i.followed); owner != nil {
+				leftOver[owner.APIVersion+" "+owner.Kind]++
+			}
+			continue
+		}
 		queue := object.GetLabels()[v1beta2.QueueNameLabel]
 		if queue == "" || slices.Contains(managed, object.GroupVersionKind().GroupKind()) || isMade(object) {
 			continue
@@ -96,6 +108,15 @@ func (i *importer) objects(objects []*unstructured.Unstructured) {
 		default:
 			i.Keep(f, "its pods are queued, as their templates have the label")
 		}
+	}
+	i.countLeftOver(leftOver)
+}
+
+// countLeftOver says how many Workloads would be admitted to no effect.
+func (i *importer) countLeftOver(byKind map[string]int) {
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		i.Change(source.Field{Path: "Workloads of " + kind, Text: strconv.Itoa(byKind[kind])},
+			"they hold no quota and are not admitted, since no controller would start their jobs; what of these jobs runs is not charged")
 	}
 }
 

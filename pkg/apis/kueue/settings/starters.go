@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
-	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
 // started are the kinds whose objects the controllers start when their Workloads are admitted.
@@ -20,7 +19,7 @@ var started = []schema.GroupVersionKind{
 
 // NotStarted is the owner of a Workload that no controller would start, nil if one would. A Workload without an owner that controls it was
 // made by hand, for a job that takes it over, or is that of a group of pods. external are the kinds whose own controllers follow Workloads.
-func NotStarted(w *v1beta2.Workload, external []schema.GroupVersionKind) *metav1.OwnerReference {
+func NotStarted(w metav1.Object, external []schema.GroupVersionKind) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(w)
 	if owner == nil {
 		return nil

@@ -158,7 +158,9 @@ func (v *vain) observe(cycle int, d *decision.Decisions) string {
 		v.nodes = map[string][]string{}
 	}
 	for _, e := range d.Ended {
-		v.ended[e.Job.Name] = cycle
+		if e.Why != "the pod could not be bound" { // then the job pauses, and others may use the room meanwhile
+			v.ended[e.Job.Name] = cycle
+		}
 	}
 	for _, p := range d.Plans {
 		at, hadPlan := v.ended[p.Job.Name]

@@ -181,7 +181,7 @@ type Nomination struct {
 
 // Rounds is what became of the rounds of a cycle.
 type Rounds struct {
-	// Count is how many of them had heads.
+	// Count is how many of them there were: the heads of the queue that had most.
 	Count int
 	// AreCut says that there was no time for more: there are heads that no round has decided about.
 	AreCut bool

@@ -231,6 +231,14 @@ func (q *Queue) Waiting() (active, inadmissible int) {
 	return len(l.heap), l.refused
 }
 
+// Head is the Workload of the queue whose turn it is, nil if there is none.
+func (q *Queue) Head() *Workload {
+	if q.Inactive != "" {
+		return nil
+	}
+	return q.line.head()
+}
+
 // Heads returns the Workloads whose turn it is, one of each queue, by the names of the queues.
 func (q *Queues) Heads() []*Workload {
 	slices.SortFunc(q.ready, func(a, b *Queue) int { return cmp.Compare(a.Name, b.Name) })

@@ -28,7 +28,7 @@ type Arguments struct {
 	ObjectRetentionPolicies     struct {
 		Workloads Retention `json:"workloads"`
 	} `json:"objectRetentionPolicies"`
-	// MaxRounds bounds the rounds of a cycle, 0 if nothing does.
+	// MaxRounds bounds how many heads of one queue a cycle decides about, 0 if nothing does.
 	MaxRounds int `json:"maxRounds"`
 	// ManageJobsWithoutQueueName says that Jobs which name no LocalQueue wait until they name one.
 	ManageJobsWithoutQueueName bool `json:"manageJobsWithoutQueueName"`
@@ -145,7 +145,7 @@ func Schema() []conf.Argument {
 		nested("waitForPodsReady"),
 		nested("resources"),
 		nested("objectRetentionPolicies"),
-		{Name: "maxRounds", Kind: conf.Int, Default: 0, Doc: "how many rounds of heads a cycle has at most; 0 sets no limit", Check: func(value any) error {
+		{Name: "maxRounds", Kind: conf.Int, Default: 0, Doc: "how many Workloads of one ClusterQueue a cycle decides about at most; 0 sets no limit", Check: func(value any) error {
 			if value.(int) < 0 {
 				return errors.New("at least 0")
 			}

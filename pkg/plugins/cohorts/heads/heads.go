@@ -13,34 +13,46 @@ import (
 type Order interface {
 	// Next returns the nomination that is decided next, nil after the last one.
 	Next() *workload.Nomination
+	// Add takes in the nomination of the next head of a queue, whose nomination was handed out last.
+	Add(n *workload.Nomination)
 }
 
-// list is an order that does not change.
-type list []*workload.Nomination
+// sorted is an order in which a nomination keeps its place.
+type sorted struct {
+	left       []*workload.Nomination
+	byPriority bool
+}
 
-func (l *list) Next() *workload.Nomination {
-	if len(*l) == 0 {
+func (s *sorted) Next() *workload.Nomination {
+	if len(s.left) == 0 {
 		return nil
 	}
-	n := (*l)[0]
-	*l = (*l)[1:]
+	n := s.left[0]
+	s.left = s.left[1:]
 	return n
+}
+
+func (s *sorted) Add(n *workload.Nomination) {
+	i, _ := slices.BinarySearchFunc(s.left, n, s.compare)
+	s.left = slices.Insert(s.left, i, n)
 }
 
 // Classic sorts nominations: those that do not borrow first, then by how far up in the tree they borrow, by priority if asked
 // for, by time and UID.
 func Classic(nominations []*workload.Nomination, byPriority bool) Order {
-	l := list(slices.Clone(nominations))
-	slices.SortFunc(l, func(a, b *workload.Nomination) int {
-		if c := cmp.Compare(a.Assignment.Level, b.Assignment.Level); c != 0 {
-			return c
-		}
-		if !byPriority {
-			return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(a.UID, b.UID))
-		}
-		return workload.Compare(a.Workload, b.Workload)
-	})
-	return &l
+	s := &sorted{left: slices.Clone(nominations), byPriority: byPriority}
+	slices.SortFunc(s.left, s.compare)
+	return s
+}
+
+func (s *sorted) compare(a, b *workload.Nomination) int {
+	if c := cmp.Compare(a.Assignment.Level, b.Assignment.Level); c != 0 {
+		return c
+	}
+	if !s.byPriority {
+		return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(a.UID, b.UID))
+	}
+	return workload.Compare(a.Workload, b.Workload)
 }
 
 // tournament is the order of fair sharing.
@@ -124,7 +136,6 @@ func (m *match) measure() {
 
 func (t *tournament) Next() *workload.Nomination {
 	if t.last != nil {
-		t.last.winner = nil
 		for m := t.last; m.above != nil; m = m.above {
 			m.above.replace(m)
 		}
@@ -138,8 +149,11 @@ func (t *tournament) Next() *workload.Nomination {
 	}
 	n := t.roots[0].winner
 	t.last = t.places[&n.Queue.Node]
+	t.last.winner = nil
 	return n
 }
+
+func (t *tournament) Add(n *workload.Nomination) { t.places[&n.Queue.Node].winner = n }
 
 // replace takes in that a contender has another winner, or none.
 func (m *match) replace(child *match) {

@@ -19,9 +19,10 @@ type Cycle struct {
 	Nodes    workload.Nodes
 	// ByPriority is prioritySortingWithinCohort: of heads that borrow equally far the one of higher priority comes first.
 	ByPriority bool
-	// MaxRounds bounds the rounds of a cycle, 0 if nothing does.
+	// MaxRounds bounds how many heads of one queue a cycle decides about, 0 if nothing does.
 	MaxRounds int
-	// IsOver reports whether the time for rounds is used up; nil is never. It is asked after each round.
+	// IsOver reports whether the time for rounds is used up; nil is never. It is asked after each round, and before a further head of a
+	// queue enters one.
 	IsOver func() bool
 	// Now is the time of the cycle.
 	Now time.Time
@@ -36,11 +37,12 @@ type Cycle struct {
 	later   []*workload.Workload // refused while another could not leave; tried again in the next cycle
 	begun   searches
 
-	rounds int // that had heads
+	rounds int // of the cycle so far: by the queue that had most heads in each
 	booked int // nominations that got quota and nodes
 
 	// Of the round:
-	before   int                           // how many nominations were booked when it began
+	turns    map[*workload.Queue]int       // how many heads of a queue were nominated
+	before   map[*workload.Nomination]int  // how many nominations were booked when it was made
 	standing map[*workload.Nomination]bool // those of blocked heads
 	victims  []workload.Victim
 	gone     map[*workload.Workload]bool
@@ -58,10 +60,9 @@ func (c *Cycle) Run() workload.Rounds {
 	}
 	c.ask()
 	isCut := false
-	for round := 1; ; {
+	for {
 		for !isCut && c.Round() {
-			isCut = c.MaxRounds > 0 && round >= c.MaxRounds || c.IsOver != nil && c.IsOver()
-			round++
+			isCut = c.isOver(c.rounds)
 		}
 		if !c.freeAll() || isCut {
 			break
@@ -72,29 +73,63 @@ func (c *Cycle) Run() workload.Rounds {
 	return workload.Rounds{Count: c.rounds, AreCut: isCut && len(c.Queues.Heads()) > 0}
 }
 
-// Round decides about one head of each queue. It reports whether another round may decide more.
+// isOver reports whether a cycle may decide about no more heads of a queue after so many.
+func (c *Cycle) isOver(turns int) bool {
+	return c.MaxRounds > 0 && turns >= c.MaxRounds || c.IsOver != nil && c.IsOver()
+}
+
+// Round decides about the heads of all queues. It reports whether another round may decide more.
+//
+// When a head has been decided, the next of its queue enters the order at once, on the state as it is then. If it waited for the next round,
+// a head of another queue that comes after it, by priority or by share, would be decided before it.
 func (c *Cycle) Round() bool {
-	c.victims, c.gone, c.planned, c.more, c.before = nil, nil, nil, false, c.booked
+	c.victims, c.gone, c.planned, c.more = nil, nil, nil, false
+	c.turns, c.before = map[*workload.Queue]int{}, map[*workload.Nomination]int{}
 	c.review()
 	var order []*workload.Nomination
 	heads := c.Queues.Heads()
-	if len(heads) > 0 {
-		c.rounds++
-	}
 	for _, w := range heads {
-		n := c.nominateAll(w)
-		if n.Assignment.Mode == workload.NoFit {
-			c.refuse(n, workload.RefusedNoFit)
-			continue
+		if n := c.enter(w.Queue); n != nil {
+			order = append(order, n)
 		}
-		order = append(order, n)
 	}
 	next := c.order(append(order, c.stand(heads)...))
 	for n := next.Next(); n != nil; n = next.Next() {
 		c.decide(n)
+		if c.standing[n] || n.Queue.Head() == n.Workload {
+			continue // it is no head, or it is tried again in the next round
+		}
+		c.withoutStrict(func() {
+			if m := c.enter(n.Queue); m != nil {
+				next.Add(m)
+			}
+		})
 	}
-	c.freeStrict()
+	c.withoutStrict(nil)
+	most := 0
+	for _, turns := range c.turns {
+		most = max(most, turns)
+	}
+	c.rounds += most
 	return c.more
+}
+
+// enter nominates the head of a queue. Heads that do not fit, whatever is decided about others, are refused at once, and the next one is
+// nominated. It returns nil if no head is to be decided about in this round any more.
+func (c *Cycle) enter(q *workload.Queue) *workload.Nomination {
+	for w := q.Head(); w != nil && (c.turns[q] == 0 || !c.isOver(c.rounds+c.turns[q])); w = q.Head() {
+		c.turns[q]++
+		n := c.nominateAll(w)
+		c.before[n] = c.booked
+		if n.Assignment.Mode != workload.NoFit {
+			return n
+		}
+		c.refuse(n, workload.RefusedNoFit)
+		if q.Head() == w {
+			break // it has flavors left to try, in the next round
+		}
+	}
+	return nil
 }
 
 func (c *Cycle) order(nominations []*workload.Nomination) heads.Order {
@@ -280,7 +315,7 @@ func (c *Cycle) skip(n *workload.Nomination) {
 	switch {
 	case n.Assignment.Cursor != nil: // the next try is with other flavors
 		if !so.wasSkipped {
-			so.wasSkipped, so.booked = true, c.before
+			so.wasSkipped, so.booked = true, c.before[n]
 		}
 		c.begun.begin(n, so)
 		c.more = c.more || isWithheld

@@ -2,8 +2,8 @@
 // (rules C8, C12 and C19).
 //
 // Main types: a [Cycle] runs rounds until one decides nothing. In a round each head is nominated on the state at its
-// beginning. Then the nominations are decided one after another, on the state as it becomes. The caller learns of each
-// decision by a [workload.Nomination].
+// beginning. Then the nominations are decided one after another, on the state as it becomes. When one has been decided, the next head of its
+// queue is nominated at once and takes its place in the order. The caller learns of each decision by a [workload.Nomination].
 //
 // Invariants:
 //
@@ -15,6 +15,9 @@
 //     each round from those whose turn comes later, until that Workload is admitted or is not the head any more.
 //  5. A round that neither takes, evicts nor leaves flavors to be tried is the last one. Each Workload is refused at most once
 //     for each flavor, so a cycle ends.
+//
+//  6. The order holds over all Workloads of a tree, not only over first heads: one that comes later in it, by priority or by share, does
+//     not go before the next Workload of another queue only because each queue has one head.
 //
 // This package must not know sessions, API objects, or the clock.
 package rounds

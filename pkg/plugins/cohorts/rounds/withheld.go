@@ -117,14 +117,21 @@ func (c *Cycle) freeAll() bool {
 	return len(again) > 0
 }
 
-// freeStrict gives back what is withheld to the end of the round.
-func (c *Cycle) freeStrict() {
+// withoutStrict does something without what is withheld for heads of strict queues to the end of the round: it is not withheld from those
+// whose turn comes earlier. With nil it ends what is withheld.
+func (c *Cycle) withoutStrict(do func()) {
+	var strict []withheld
 	c.withheld = slices.DeleteFunc(c.withheld, func(h withheld) bool {
 		if h.queue.Strict {
 			h.queue.Release(h.v)
+			strict = append(strict, h)
 		}
 		return h.queue.Strict
 	})
+	if do != nil {
+		do()
+		c.keep(strict)
+	}
 }
 
 // review ends what is withheld for heads of strict queues that are no heads any more. Those who wait for it are tried again, also if it is

@@ -122,4 +122,16 @@ spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu, a
 	const uses = "resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]"
 	report := mustSimulate(t, twoNodes+devices+jobOf("first", 1, "", uses)+jobOf("second", 1, "", uses), untilStable)
 	expectPlaced(t, report, "work/first-worker-0 n1")
+
+	for name, request := range map[string]string{
+		"also by a claim that names no mode":            "exactly: {deviceClassName: gpu}",
+		"also by one that takes the first of some kind": "firstAvailable: [{name: any, deviceClassName: gpu}]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: own, namespace: work}\n" +
+				"spec: {devices: {requests: [{name: gpu, " + request + "}]}}\n---\n"
+			report := mustSimulate(t, twoNodes+devices+claim+jobOf("first", 1, "", "resourceClaims: [{name: gpu, resourceClaimName: own}]"), untilStable)
+			expectPlaced(t, report, "work/first-worker-0 n1")
+		})
+	}
 }

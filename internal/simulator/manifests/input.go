@@ -200,6 +200,7 @@ func (in *Input) add(o object) error {
 	if created := accessor.GetCreationTimestamp().Time; created.After(in.Newest) {
 		in.Newest = created
 	}
+	setDefaults(o.Object)
 	switch decoded := o.Object.(type) {
 	case *corev1.ConfigMap:
 		if in.Configuration != "" {

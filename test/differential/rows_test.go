@@ -57,7 +57,7 @@ func events() map[string]event {
 }
 
 func eventsOfNodes() map[string]event {
-	shown := causes(wake.NodeShown, wake.NodeLost, wake.NodeRelabelled, wake.ClusterResized)
+	shown := causes(wake.NodeShown, wake.NodeLost, wake.NodeRelabelled, wake.ClusterResized, wake.ShareChanged)
 	return map[string]event{
 		"a node has a label": {kind: "nodes", causes: shown, objects: objects(preemptor(fixture.Selecting("zone", "a"))),
 			happens: alter(&corev1.Node{}, "n1", func(n *corev1.Node) { n.Labels["zone"] = "a" })},
@@ -311,7 +311,7 @@ func eventsOfVictims() map[string]event {
 			situations: evicts, objects: objects(gangOf("victim", "high", 0), preemptor(important)), happens: come(ofClass(quota("quota", "pods=9"), "high"))},
 		"a pod is deleted": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(victim()),
 			happens: func(l *run) { edit(l, &corev1.Pod{}, "victim-0", ending(l, 5)) }},
-		"a nominee of another scheduler gives up": {kind: "pods", causes: freed, objects: objects(nominee()),
+		"a nominee of another scheduler gives up": {kind: "pods", causes: causes(wake.RoomFreed, wake.UsageFreed, wake.ShareChanged), objects: objects(nominee()),
 			happens: alter(&corev1.Pod{}, "nominee", func(p *corev1.Pod) { p.Status.NominatedNodeName = "" })},
 		"a pod is gone": {kind: "pods", causes: freed, situations: []situation{full}, objects: objects(victim()), happens: leave(&corev1.Pod{}, "victim-0")},
 		"a pod finishes": {kind: "pods", causes: freed, situations: []situation{full, inHyperNode}, objects: objects(victim()),

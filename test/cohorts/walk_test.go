@@ -33,10 +33,9 @@ type walk struct {
 	log    []string
 
 	queues, workloads, nodes int
-	made                     int            // how many Workloads there were
-	edited                   int            // the step of the last edit of a quota
-	step                     int            // of the walk
-	planned                  map[string]int // by Workload, the step in which its plan was first seen
+	made                     int // how many Workloads there were
+	edited                   int // the step of the last edit of a quota
+	step                     int // of the walk
 	crashes                  int
 	reserved, moved          int
 }
@@ -45,7 +44,7 @@ func begin(t *testing.T, seed uint64) *walk {
 	r := rand.New(rand.NewPCG(seed, 7))
 	c := random(t, r, true)
 	w := &walk{World: world.New(t, world.Configuration(argumentsOf(c))), t: t, random: r, queues: len(c.ClusterQueues), workloads: 3 + r.IntN(8),
-		nodes: len(c.Nodes), planned: map[string]int{}}
+		nodes: len(c.Nodes)}
 	w.Policy = queueing.Policy{IsOn: true}
 	w.Grace = r.IntN(3)
 	w.World.Judge = w.judge
@@ -360,13 +359,6 @@ func (w *walk) next() (changed bool) {
 	for _, said := range w.Said {
 		w.say("  %s", said)
 	}
-	for _, o := range w.Workloads() {
-		if o.Annotations[v1beta2.PlanAnnotation] == "" {
-			delete(w.planned, o.Name)
-		} else if _, is := w.planned[o.Name]; !is {
-			w.planned[o.Name] = w.step
-		}
-	}
 	for _, n := range w.BySlot() {
 		if n != nil && n.Object != nil && !n.Used.LessEqual(n.Allocatable) { // pods stay on a node that is gone until they are
 			w.fail("node %s holds %v of %v", n.Name, n.Used, n.Allocatable)
@@ -401,8 +393,8 @@ func (w *walk) judge(s *decision.WorkloadStatus, o *v1beta2.Workload) {
 	}
 	w.reserved++
 	w.judgeNodes(s, o, s.Reserve)
-	if at, is := w.planned[o.Name]; is && at <= w.edited || w.edited == w.step {
-		return // quotas may be smaller than when it was promised
+	if w.edited == w.step {
+		return // it was decided before the edit, and is written after it
 	}
 	after := o.DeepCopy()
 	if s.Apply(after) {

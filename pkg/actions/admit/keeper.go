@@ -16,6 +16,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workloads"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/cohorts/places"
+	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // keeper keeps the nodes that Workloads hold.
@@ -109,13 +111,13 @@ func (k *keeper) entryOf(j *cluster.Job) *workloads.Entry {
 	return k.Workloads.Find(key)
 }
 
-// checkPlans ends the plans that nodes do not hold any more.
+// checkPlans ends the plans that nodes, or queues above, do not hold any more.
 func (k *keeper) checkPlans() {
 	for _, p := range k.Cluster.Plans().InOrder() {
 		if p.Job == nil || p.Job.Workload == nil {
 			continue
 		}
-		isLost := p.Lost != ""
+		isLost := p.Lost != "" || isAbove(cluster.AccountOf(p.Job), p.Job.Usage.Allocated)
 		for _, t := range p.Promised() {
 			isLost = isLost || !k.Outlook.CanOpen(t, t.Node)
 		}
@@ -123,6 +125,19 @@ func (k *keeper) checkPlans() {
 			k.Workloads.Evict(p.Job.Workload, v1beta2.ReasonNodeFailures, "")
 		}
 	}
+}
+
+// isAbove reports whether a queue, or one above it, holds more than its capability of any of the amounts. It does not begin to hold them then: its
+// capability was lowered since they were promised.
+func isAbove(n *quota.Node, amounts resources.Vector) bool {
+	for ; n != nil; n = n.Above() {
+		for i, amount := range amounts {
+			if d := resources.Dim(i); amount > 0 && n.Subtree.Allocated.At(d) > n.Capability.Value(d) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // update brings the nodes of a Workload to what it holds. The Workload may be unknown, and the job may be nil.

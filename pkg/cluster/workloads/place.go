@@ -182,7 +182,19 @@ func (r *Reader) mayKeepPlan(e *Entry, now time.Time) bool {
 	c, _, isToWait := r.queueOf(e, &w, now)
 	s := r.shapes.Of(&w)
 	defer r.shapes.Release(s)
-	return isToWait && c.Name == e.Held.ClusterQueue && s == e.shape
+	return isToWait && c.Name == e.Held.ClusterQueue && s == e.shape && r.hasFlavors(e.Held)
+}
+
+// hasFlavors reports whether the flavors of what is held are as they were when it was given.
+func (r *base) hasFlavors(held *Held) bool {
+	for i := range held.PodSets {
+		for _, f := range held.PodSets[i].Flavors {
+			if r.kinds.Flavor(f.Name) != f {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // putOut has a Workload neither wait nor hold anything.

@@ -3,7 +3,10 @@ package workloads
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +17,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -32,6 +36,7 @@ type plan struct {
 	victims    []*Entry // those of waitsFor that are evicted for this one
 	why        string   // why it does not fit with them there, "" if they are evicted for others only
 	count      int      // of the victims that were chosen, those that leave anyway among them
+	isUnsure   bool     // the tree has changed since the plan was made, or reviewed
 	until      time.Time
 }
 
@@ -42,6 +47,8 @@ type planRecord struct {
 	Until     time.Time          `json:"until"`
 	Admission *v1beta2.Admission `json:"admission"`
 	WaitsFor  []planVictim       `json:"waitsFor,omitempty"`
+	// Flavors are digests of the flavors, by name: with others the plan has no ground.
+	Flavors map[string]string `json:"flavors,omitempty"`
 }
 
 type planVictim struct {
@@ -55,10 +62,24 @@ func (v *eviction) isRecorded() bool {
 	return v.by == nil || v.by.plan == nil || v.by.plan.isRecorded
 }
 
+// digestsOf tells the flavors of what is held from others of their names.
+func digestsOf(held *Held) map[string]string {
+	digests := map[string]string{}
+	for i := range held.PodSets {
+		for _, f := range held.PodSets[i].Flavors {
+			text, _ := json.Marshal(f) // of strings
+			sum := fnv.New64a()
+			_, _ = sum.Write(text)
+			digests[f.Name] = strconv.FormatUint(sum.Sum64(), 36)
+		}
+	}
+	return digests
+}
+
 // begin makes the plan of a nomination whose victims must leave first.
 func (r *planning) begin(e *Entry, n *workload.Nomination, now time.Time) {
 	p := &plan{until: now.Add(defaultGrace + departure)}
-	record := planRecord{ID: fmt.Sprintf("%s-%d", e.UID, now.UnixMilli()), Since: now, Admission: e.given}
+	record := planRecord{ID: fmt.Sprintf("%s-%d", e.UID, now.UnixMilli()), Since: now, Admission: e.given, Flavors: digestsOf(e.Held)}
 	for _, w := range n.WaitsFor {
 		if victim := r.Of(w); victim != nil {
 			p.waitsFor = append(p.waitsFor, victim)
@@ -137,12 +158,60 @@ func grace(e *Entry) time.Duration {
 	return longest
 }
 
-// follow starts Workloads whose victims have left, and ends plans that take too long.
+// review ends plans that do not fit any more, since quotas or Cohorts have changed. Those whose turn would come last end first, until the
+// others fit.
+func (r *planning) review() {
+	var unsure []*Entry
+	for e := range r.planned {
+		if e.plan.isUnsure {
+			unsure = append(unsure, e)
+		}
+	}
+	slices.SortFunc(unsure, func(a, b *Entry) int { return workload.Compare(&b.Workload, &a.Workload) })
+	for _, e := range unsure {
+		e.plan.isUnsure = false
+		if e.Queue == nil || !r.fitsStill(e) {
+			r.end(e)
+		}
+	}
+}
+
+// fitsStill reports whether what a plan is charged is there, when all have left for whom plans wait.
+func (r *planning) fitsStill(e *Entry) bool {
+	var leaving []*Entry
+	for _, other := range sortedPlans(r.planned) {
+		for _, victim := range other.plan.waitsFor {
+			if r.isAwaited(victim) && !slices.Contains(leaving, victim) {
+				leaving = append(leaving, victim)
+			}
+		}
+	}
+	return fitsWithout(e.Queue, e.Charge, append(leaving, e))
+}
+
+// fitsWithout reports whether a charge fits in a queue when some have left.
+func fitsWithout(q *workload.Queue, charge []cohort.Amount, leaving []*Entry) bool {
+	for _, e := range leaving {
+		if e.Queue != nil {
+			e.Queue.Release(e.Charge)
+			defer e.Queue.Charge(e.Charge)
+		}
+	}
+	return q.Fits(charge)
+}
+
+// isAwaited reports whether a Workload that is to leave for another has not left. It may be admitted again before the others have left: it is
+// not waited for twice.
+func (r *planning) isAwaited(victim *Entry) bool {
+	return r.entries[victim.ID()] == victim && victim.state == holds && victim.plan == nil
+}
+
+// follow starts Workloads whose victims have left, and ends plans that take too long or do not fit any more.
 func (r *planning) follow(now time.Time) {
+	r.review()
 	for _, e := range sortedPlans(r.planned) {
 		p := e.plan
-		// A victim that has left may be admitted again before the others have left: it is not waited for twice.
-		p.waitsFor = slices.DeleteFunc(p.waitsFor, func(w *Entry) bool { return r.entries[w.ID()] != w || w.state != holds || w.plan != nil })
+		p.waitsFor = slices.DeleteFunc(p.waitsFor, func(victim *Entry) bool { return !r.isAwaited(victim) })
 		switch {
 		case len(p.waitsFor) == 0:
 			r.start(e, now)
@@ -245,17 +314,11 @@ func (r *planning) restore(e *Entry, now time.Time) bool {
 		victim.EvictedFor(&e.Workload)
 	}
 	charge := r.charges(e.Object, record.Admission)
-	for _, victim := range p.waitsFor {
-		if victim.Queue != nil {
-			victim.Queue.Release(victim.Charge)
-			defer victim.Queue.Charge(victim.Charge)
-		}
-	}
-	if !c.Queue.Fits(charge) {
+	held := r.heldOf(record.Admission)
+	if !fitsWithout(c.Queue, charge, p.waitsFor) || record.Flavors != nil && !maps.Equal(record.Flavors, digestsOf(held)) {
 		return false
 	}
 	r.leave(e)
-	held := r.heldOf(record.Admission)
 	held.IsPlanned = true
 	r.hold(e, held, charge)
 	e.given, e.plan, r.planned[e] = record.Admission, p, true

@@ -41,6 +41,7 @@ var taken = map[string]struct{ below, reason string }{
 	"internal/placement/kube":         {"k8s.io/kubernetes", "kube-scheduler's plugins"},
 	"internal/placement/kube/domains": {"k8s.io/kubernetes", "the terms and words of kube-scheduler's plugins"},
 	"internal/admission/corerules":    {"k8s.io/kubernetes", "the validation of pods"},
+	"internal/simulator/manifests":    {"k8s.io/kubernetes/pkg/apis", "the defaults that the API server sets"},
 	"internal/controllers/jobflow":    {"k8s.io/kubernetes/pkg/probe", "pods are asked as a kubelet asks them"},
 }
 

@@ -8,11 +8,15 @@
 // Invariants:
 //
 //  1. Quota and nodes are taken together: a Workload is charged if and only if nodes are promised to all of its pods (C1).
+//
 //  2. What is charged in a round was available, with the victims of the round gone. So two heads never get the same room. What is admitted
 //     at once was available beside the victims, too.
+//
 //  3. A victim belongs to a Workload that fits after it has left (S1).
+//
 //  4. Quota that is withheld for a blocked head is free again when the cycle ends. For the head of a strict queue it is withheld in
 //     each round from those whose turn comes later, until that Workload is admitted or is not the head any more.
+//
 //  5. A round that neither takes, evicts nor leaves flavors to be tried is the last one. Each Workload is refused at most once
 //     for each flavor, so a cycle ends.
 //

@@ -20,8 +20,8 @@
 //  5. A round that neither takes, evicts nor leaves flavors to be tried is the last one. Each Workload is refused at most once
 //     for each flavor, so a cycle ends.
 //
-//  6. The order holds over all Workloads of a tree, not only over first heads: one that comes later in it, by priority or by share, does
-//     not go before the next Workload of another queue only because each queue has one head.
+//  6. The order holds over all Workloads of a tree, not only over first heads. One that comes later in it, by priority or by share, does
+//     not go before the second of another queue.
 //
 // This package must not know sessions, API objects, or the clock.
 package rounds

@@ -93,7 +93,7 @@ func (c *Cycle) Round() bool {
 			order = append(order, n)
 		}
 	}
-	next := c.order(append(order, c.stand(heads)...))
+	next := orderOf(c, append(order, c.stand(heads)...))
 	for n := next.Next(); n != nil; n = next.Next() {
 		c.decide(n)
 		if c.standing[n] || n.Queue.Head() == n.Workload {
@@ -132,7 +132,8 @@ func (c *Cycle) enter(q *workload.Queue) *workload.Nomination {
 	return nil
 }
 
-func (c *Cycle) order(nominations []*workload.Nomination) heads.Order {
+// orderOf is the order of nominations, by shares or by how far they borrow.
+func orderOf(c *Cycle, nominations []*workload.Nomination) heads.Order {
 	if c.Rules.FairSharing {
 		return heads.Fair(nominations)
 	}

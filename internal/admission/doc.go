@@ -15,8 +15,8 @@
 //
 //  1. Nothing is sent here but what a rule may have something to say about: match conditions see to that. Of pods, those
 //     of a resource group, those of our schedulers with a disruption budget, or that ask to wait for their queue, and those that name
-//     a LocalQueue; of updates, those of a spec, or of the labels by which jobs and pods are queued. Jobs and pods that name a LocalQueue are sent only while the scheduler admits
-//     workloads, and Jobs that name none only where a namespace has a LocalQueue for them. Kueue's kinds are not sent while it runs.
+//     a LocalQueue. Of updates, those of a spec, or of the labels by which jobs and pods are queued. Jobs and pods that name a
+//     LocalQueue are sent only while the scheduler admits workloads, and Jobs that name none only where a namespace has a LocalQueue for them. Kueue's kinds are not sent while it runs.
 //  2. Webhooks for kinds that others have, or that hold what already runs, are ignored when no webhook answers. Only what
 //     users write of ours waits for an answer.
 //  3. An error, or a bug, is treated like no answer: allowed where the webhook is ignored then, refused elsewhere.

@@ -330,7 +330,7 @@ func (r *pods) wholly(ctx context.Context, slim []*corev1.Pod) ([]*corev1.Pod, e
 }
 
 // adapt makes pods that have come since owners of the Workload as well. While none of its pods run, and it holds no quota, the Workload
-// follows them: a group whose pods were replaced by others has the podsets, the queue and the priority of those that are there.
+// follows them. It has the podsets, the queue and the priority of the pods that are there.
 func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (changed bool, err error) {
 	var come []metav1.OwnerReference
 	for _, reference := range builder.Owners(g.isAlone, g.all) {

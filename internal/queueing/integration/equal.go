@@ -11,8 +11,8 @@ import (
 )
 
 // AreEqual reports whether podsets are equal for admission: pods of one ask for as much as those of the other, and can be on the same
-// nodes. The podsets may come from different hands. So the defaults of the API server count as written, the order of what has none does
-// not count, and neither does what no decision reads, such as images, environments, labels and the name of the scheduler.
+// nodes. The podsets may come from different hands. So the defaults of the API server count as written. The order of what has none does
+// not count. Neither does what no decision reads, such as images, environments, labels and the name of the scheduler.
 func AreEqual(a, b []v1beta2.PodSet) bool {
 	return slices.EqualFunc(a, b, func(a, b v1beta2.PodSet) bool {
 		return nameOf(&a) == nameOf(&b) && a.Count == b.Count && apiequality.Semantic.DeepEqual(a.MinCount, b.MinCount) &&

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -52,7 +53,7 @@ func TakeRecord(object client.Object) []v1beta2.PodSet {
 	delete(annotations, v1beta2.QueuedAnnotation)
 	object.SetAnnotations(annotations)
 	var records []record
-	if json.Unmarshal([]byte(text), &records) != nil {
+	if bounds.UnmarshalJSON([]byte(text), &records) != nil {
 		return nil
 	}
 	sets := make([]v1beta2.PodSet, len(records))

@@ -39,9 +39,9 @@ spec:
 
 var sparkResource = schema.GroupVersionResource{Group: "sparkoperator.k8s.io", Version: "v1beta2", Resource: "sparkapplications"}
 
-// sparkOperator plays the Spark operator and Spark's driver as their documentation describes them with the batch scheduler volcano: one
-// PodGroup with minMember 1 and the resources of driver and executors, a driver, and executors that the driver makes when it runs and
-// makes anew, under other names, when they are lost. They go with their driver; a driver that is lost is submitted again.
+// sparkOperator plays the Spark operator, and Spark's driver, as their documentation describes them with the batch scheduler volcano.
+// An application has one PodGroup with minMember 1 and the resources of its driver and executors. When the driver runs it makes the
+// executors, and makes those that are lost anew, under other names. They go with their driver. A driver that is lost is submitted again.
 type sparkOperator struct {
 	apps dynamic.ResourceInterface
 	stop context.CancelFunc

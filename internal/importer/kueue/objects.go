@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla/internal/importer/source"
 	"hekla.sh/hekla/pkg/apis/bounds"
@@ -51,7 +50,7 @@ func ReadObjects(text io.Reader) ([]*unstructured.Unstructured, error) {
 }
 
 func readDocument(into []*unstructured.Unstructured, document []byte) ([]*unstructured.Unstructured, error) {
-	text, err := yaml.YAMLToJSONStrict(document)
+	text, err := bounds.YAMLToJSON(document)
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,6 @@ const size = 4
 type gang struct {
 	// operators must run for it; the first is its own, which is restarted.
 	operators []string
-	// resource is what kubectl calls its kind.
-	resource string
 	// left is how many of its pods run on while it is preempted.
 	left int
 	// manifest is a job called NAME in the queue team. POD stands for what its pod templates have in common: the end of a spec.
@@ -41,19 +39,23 @@ func inEach(container string) string {
 }
 
 var gangs = map[string]gang{
-	"JobSet": {operators: []string{"jobset"}, resource: "jobsets.jobset.x-k8s.io", manifest: `
+	// JobSet knows no gangs of Volcano, so its user makes the PodGroup.
+	"JobSet": {operators: []string{"jobset"}, manifest: `
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: NAME, namespace: default}
+spec: {minMember: 4, queue: team}
+---
 apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
-metadata:
-  name: NAME
-  annotations: {scheduling.volcano.sh/group-min-member: "4", scheduling.volcano.sh/queue-name: team}
+metadata: {name: NAME}
 spec:
   failurePolicy: {maxRestarts: 100}
   replicatedJobs:
-  - {name: driver, replicas: 1, template: {spec: {parallelism: 1, completions: 1, backoffLimit: 100, template: {metadata: {` + mayLeave + `}, spec: {schedulerName: volcano, restartPolicy: Never, ` + inEach("main") + `}}}}}
-  - {name: worker, replicas: 1, template: {spec: {parallelism: 3, completions: 3, backoffLimit: 100, template: {metadata: {` + mayLeave + `}, spec: {schedulerName: volcano, restartPolicy: Never, ` + inEach("main") + `}}}}}
+  - {name: driver, replicas: 1, template: {spec: {parallelism: 1, completions: 1, backoffLimit: 100, template: &pod {metadata: {annotations: {volcano.sh/preemptable: "true", scheduling.k8s.io/group-name: NAME}}, spec: {schedulerName: volcano, restartPolicy: Never, ` + inEach("main") + `}}}}}
+  - {name: worker, replicas: 1, template: {spec: {parallelism: 3, completions: 3, backoffLimit: 100, template: *pod}}}
 `},
-	"LeaderWorkerSet": {operators: []string{"leaderworkerset"}, resource: "leaderworkersets.leaderworkerset.x-k8s.io", manifest: `
+	"LeaderWorkerSet": {operators: []string{"leaderworkerset"}, manifest: `
 apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
 metadata: {name: NAME, annotations: {scheduling.volcano.sh/queue-name: team}}
@@ -63,7 +65,7 @@ spec:
     size: 4
     workerTemplate: {metadata: {` + mayLeave + `}, spec: {schedulerName: volcano, ` + inEach("main") + `}}
 `},
-	"MPIJob": {operators: []string{"mpi"}, resource: "mpijobs.kubeflow.org", manifest: `
+	"MPIJob": {operators: []string{"mpi"}, manifest: `
 apiVersion: kubeflow.org/v2beta1
 kind: MPIJob
 metadata: {name: NAME}
@@ -74,7 +76,7 @@ spec:
     Launcher: {replicas: 1, template: {metadata: {` + mayLeave + `}, spec: {schedulerName: volcano, ` + inEach("launcher") + `}}}
     Worker: {replicas: 3, template: {metadata: {` + mayLeave + `}, spec: {schedulerName: volcano, ` + inEach("worker") + `}}}
 `},
-	"PyTorchJob": {operators: []string{"training"}, resource: "pytorchjobs.kubeflow.org", manifest: `
+	"PyTorchJob": {operators: []string{"training"}, manifest: `
 apiVersion: kubeflow.org/v1
 kind: PyTorchJob
 metadata: {name: NAME}
@@ -84,7 +86,7 @@ spec:
     Master: {replicas: 1, restartPolicy: OnFailure, template: {metadata: {` + mayLeave + `}, spec: {schedulerName: volcano, ` + inEach("pytorch") + `}}}
     Worker: {replicas: 3, restartPolicy: OnFailure, template: {metadata: {` + mayLeave + `}, spec: {schedulerName: volcano, ` + inEach("pytorch") + `}}}
 `},
-	"RayCluster": {operators: []string{"ray"}, resource: "rayclusters.ray.io", manifest: `
+	"RayCluster": {operators: []string{"ray"}, manifest: `
 apiVersion: ray.io/v1
 kind: RayCluster
 metadata: {name: NAME, labels: {volcano.sh/queue-name: team}}
@@ -95,13 +97,13 @@ spec:
   - {groupName: small, replicas: 3, minReplicas: 3, maxReplicas: 3, rayStartParams: {}, template: {metadata: {` + mayLeave + `}, spec: {` + inEach("worker") + `}}}
 `},
 	// Its PodGroup has the driver as minimum, as that of the Spark operator has: executors are surplus.
-	"SparkApplication": {operators: []string{"spark"}, resource: "sparkapplications.sparkoperator.k8s.io", left: 2, manifest: `
+	"SparkApplication": {operators: []string{"spark"}, left: 2, manifest: `
 apiVersion: sparkoperator.k8s.io/v1beta2
 kind: SparkApplication
 metadata: {name: NAME, namespace: default}
 spec: {executor: {instances: 3}, batchSchedulerOptions: {queue: team}}
 `},
-	"TrainJob": {operators: []string{"trainer", "jobset"}, resource: "trainjobs.trainer.kubeflow.org", manifest: `
+	"TrainJob": {operators: []string{"trainer", "jobset"}, manifest: `
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainingRuntime
 metadata: {name: NAME, labels: {trainer.kubeflow.org/framework: torch}}

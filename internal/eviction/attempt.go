@@ -26,7 +26,11 @@ type attempt struct {
 	brokeGuarantee bool
 	evictsAll      bool // all pods that may be evicted are, before any is placed
 	displaces      bool // plans of other jobs are withdrawn
+	evictsNone     bool // only room that is free or on its way counts
 }
+
+// evictsFor reports whether pods may be evicted for a pod.
+func (a *attempt) evictsFor(t *cluster.Task) bool { return !a.evictsNone && !t.NeverPreempts() }
 
 func (f *Search) attempt(scope decision.Scope, j *cluster.Job) *attempt {
 	r := f.rules.For(scope, j)
@@ -144,7 +148,7 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 			y.Undo()
 			wasRefused = wasRefused || refused
 		}
-		if slices.ContainsFunc(pods, (*cluster.Task).NeverPreempts) {
+		if a.evictsNone || slices.ContainsFunc(pods, (*cluster.Task).NeverPreempts) {
 			break // a pod that never preempts gets no victims
 		}
 		if a.rules.Scope == decision.WithinJob {
@@ -310,7 +314,7 @@ func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, fail
 			return
 		}
 	}
-	if cheapest.Node == nil && !t.NeverPreempts() {
+	if cheapest.Node == nil && a.evictsFor(t) {
 		cheapest = a.candidates.OpenCheapest(x, t, a.guide.avoid)
 	}
 	switch n := cheapest.Node; {

@@ -22,7 +22,7 @@ func (a *attempt) underCeiling(x framework.Transaction, pods []*cluster.Task) *d
 		return nil
 	}
 	t := pods[i]
-	if !a.rules.RanksJobs() || j.LacksPromises() > 1 || t.NeverPreempts() || t.BestEffort() {
+	if !a.rules.RanksJobs() || j.LacksPromises() > 1 || !a.evictsFor(t) || t.BestEffort() {
 		return nil
 	}
 	a.reset()

@@ -205,7 +205,7 @@ func (a *attempt) firstNodes(pods []*cluster.Task, ofDraft []*cluster.Node) []*c
 
 // openGuided opens the node for a task that the guide names, if there is one left to open.
 func (a *attempt) openGuided(x framework.Transaction, d *draft, t *cluster.Task) candidates.Opened {
-	if len(d.placed) >= len(a.guide.begin) || t.NeverPreempts() {
+	if len(d.placed) >= len(a.guide.begin) || !a.evictsFor(t) {
 		return candidates.Opened{}
 	}
 	return a.candidates.Open(x, t, a.guide.begin[len(d.placed)])

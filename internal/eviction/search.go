@@ -188,11 +188,10 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		s.Cluster.Postpone(j, scope)
 		return
 	}
-	a := f.attempt(scope, j)
+	a, all := f.attempt(scope, j), pods
 	if g := a.rules.Guarantees; g != nil {
-		if isComparable = isComparable && g.Ask.Next.IsZero() && a.rules.Variant() == 0; len(g.Ask.Pods) > 0 && len(g.Ask.Pods) < len(pods) {
-			pods = slices.DeleteFunc(pods, func(t *cluster.Task) bool { return !slices.Contains(g.Ask.Pods, t) })
-		}
+		isComparable = isComparable && g.Ask.Next.IsZero() && a.rules.Variant() == 0
+		pods = g.Ask.Of(pods)
 	}
 	lower, waits := a.lowerPlans()
 	why := searchFailure{lacks: j.Lacks()}
@@ -221,6 +220,9 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	} else {
 		why.tooLarge = true
 	}
+	if len(pods) < len(all) && f.takeRoomOnItsWay(scope, j, domains, lower, all) {
+		return
+	}
 	why.waits = waits || a.victims.Waits()
 	if scope == decision.BetweenQueues {
 		why.refine = func(v *verdict.Verdict) { a.rules.Guarantees.Refine(v, f.queuesWithVictims()) }
@@ -229,6 +231,16 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		f.noteFailure(shape, a, why)
 	}
 	f.refuse(scope, j, why)
+}
+
+// takeRoomOnItsWay plans for a job on nodes that are becoming free, and evicts no pods (rule P4).
+func (f *Search) takeRoomOnItsWay(scope decision.Scope, j *cluster.Job, domains []*cluster.Domain, lower []*cluster.Plan, pods []*cluster.Task) bool {
+	if len(lower) == 0 && !f.hasRoomOnItsWay(scope, j) {
+		return false
+	}
+	a := f.attempt(scope, j)
+	a.evictsNone = true
+	return a.planIn(domains, lower, pods)
 }
 
 // noteLooks counts the nodes that a search in vain has looked at, and notes what would let a pod of another queue be the first to leave.
@@ -246,7 +258,7 @@ func (f *Search) noteLooks(a *attempt, pods []*cluster.Task, why *searchFailure)
 
 // findFreeRoom plans for a job whose pods never preempt, on nodes that are becoming free (rule P6).
 func (f *Search) findFreeRoom(scope decision.Scope, j *cluster.Job, domains []*cluster.Domain, pods []*cluster.Task) {
-	if f.hasRoomOnItsWay(scope, j) && f.attempt(scope, j).planIn(domains, nil, pods) {
+	if f.takeRoomOnItsWay(scope, j, domains, nil, pods) {
 		return
 	}
 	var spared []verdict.Spared

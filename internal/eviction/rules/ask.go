@@ -98,6 +98,18 @@ func oldestNeeded(j *cluster.Job, byAge []*cluster.Task, lacks int) int {
 	return len(byAge)
 }
 
+// isPart reports whether some of the job's pods ask now, and others only later.
+func (a *Ask) isPart() bool { return len(a.Pods) > 0 && !a.Next.IsZero() }
+
+// Of returns those of the job's pods for which pods may be evicted now, all of them if there are none. The others get room that needs no
+// eviction, without waiting.
+func (a *Ask) Of(pods []*cluster.Task) []*cluster.Task {
+	if !a.isPart() {
+		return pods
+	}
+	return slices.DeleteFunc(slices.Clone(pods), func(t *cluster.Task) bool { return !slices.Contains(a.Pods, t) })
+}
+
 // IsEarly reports whether pods may be evicted for none of the job's pods yet.
 func (a *Ask) IsEarly(now time.Time) bool { return len(a.Pods) == 0 && now.Before(a.Next) }
 

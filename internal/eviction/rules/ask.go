@@ -173,7 +173,10 @@ func (g *Guaranteed) Refine(v *verdict.Verdict, queues iter.Seq[*quota.Node]) {
 		v.Code, v.Subject, v.Spared, v.Looked = verdict.Delayed, g.preemptor.QueueName, nil, false
 		v.Detail = fmt.Sprintf("may take room from others from %s on (preemption.delay %s)", g.Ask.Next.UTC().Format(time.RFC3339), g.Ask.delay)
 	case isNotGuaranteed:
-		v.Code, v.Subject, v.RetryAt = verdict.NotGuaranteed, g.preemptor.QueueName, time.Time{}
+		v.Code, v.Subject = verdict.NotGuaranteed, g.preemptor.QueueName
+		if !g.Ask.isPart() { // otherwise the search was for those that ask, and what it says may not hold for the others
+			v.RetryAt = time.Time{}
+		}
 		v.Spared, v.Looked = nil, false
 		v.Detail = g.notGuaranteed(cluster.OnePerClass(g.preemptor.Pending(cluster.CompareTasks))[0].Request())
 	}

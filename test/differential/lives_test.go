@@ -158,7 +158,10 @@ func (v *vain) observe(cycle int, d *decision.Decisions) string {
 		v.nodes = map[string][]string{}
 	}
 	for _, e := range d.Ended {
-		if e.Why != "the pod could not be bound" { // then the job pauses, and others may use the room meanwhile
+		switch e.Why {
+		case "the pod could not be bound": // the job pauses, and others may use the room meanwhile
+		case "the job is gone": // one that comes back under its name is new, and has no plan
+		default:
 			v.ended[e.Job.Name] = cycle
 		}
 	}

@@ -130,9 +130,10 @@ func TestAttemptsInVainAreCountedOncePerLook(t *testing.T) {
 	r.cycle() // nothing has happened that could help, so the job is not tried
 	r.expect("volcano_job_retry_counts", want)
 	r.expect("volcano_schedule_attempts_total", attempts)
-	r.cycle(cache.Set{Object: fixture.Node("m", "cpu=500m memory=8Gi")})
+	r.cycle(cache.Set{Object: fixture.Node("m", "cpu=500m memory=8Gi")}) // nor could so small a node
+	r.expect("volcano_job_retry_counts", want)
+	r.cycle(cache.Set{Object: fixture.Pod("b", fixture.In("sim"), fixture.Asks("cpu=800m"))})
 	r.expect("volcano_job_retry_counts", map[string]string{`volcano_job_retry_counts{job_id="work/sim"}`: "2"})
-	r.cycle(cache.Set{Object: fixture.Node("l", "cpu=1 memory=8Gi")})
 	r.expect("volcano_schedule_attempts_total", map[string]string{`volcano_schedule_attempts_total{result="unschedulable"}`: "4"})
 }
 

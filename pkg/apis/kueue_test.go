@@ -115,7 +115,7 @@ func TestAWorkloadThatHoldsQuotaKeepsItsQueueAndItsClass(t *testing.T) {
 		{class + "a}", class + "b}", reserved, "priorityClassRef.name is immutable for scheduling.k8s.io/priorityclass while workload quota reserved"},
 		{class + "a}", "active: true", reserved, "priorityClassRef is immutable while workload quota reserved"},
 		{"priorityClassName: a, priorityClassSource: scheduling.k8s.io/priorityclass", "priorityClassName: b, priorityClassSource: scheduling.k8s.io/priorityclass", reserved,
-			"priorityClassName is immutable while workload quota reserved"},
+			"priorityClassRef.name is immutable for scheduling.k8s.io/priorityclass while workload quota reserved"},
 		{"active: true", "active: false", reserved, ""},
 	} {
 		stored, _, errs := definition.create(parse(t, head+test.before+test.status))

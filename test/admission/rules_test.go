@@ -43,6 +43,7 @@ func TestOnlyWhatUsersWriteOfOursWaitsForAnAnswer(t *testing.T) {
 		"validateclusterqueues.hekla.sh": ignore, "validatecohorts.hekla.sh": ignore, "validatelocalqueues.hekla.sh": ignore,
 		"validateresourceflavors.hekla.sh": ignore, "validateworkloads.hekla.sh": ignore,
 		"mutatequeuedjob.hekla.sh": ignore, "mutatequeuedpod.hekla.sh": ignore,
+		"validatequeuedjobs.hekla.sh": ignore, "validatequeuedpods.hekla.sh": ignore, "validatequeuedvolcanojobs.hekla.sh": ignore,
 	}
 	if diff := cmp.Diff(want, registered(t)); diff != "" {
 		t.Errorf("registered (-want +got):\n%s", diff)

@@ -144,7 +144,7 @@ func podOf(name string) (pod, error) {
 	}
 	spec := deployment.Spec.Template.Spec
 	if len(spec.Containers) != 1 || len(spec.Containers[0].Command) != 1 {
-		return pod{}, fmt.Errorf("Deployment %s has not one container with a command", name)
+		return pod{}, fmt.Errorf("the Deployment %s has not one container with a command", name)
 	}
 	return pod{command: spec.Containers[0].Command[0], serviceAccount: spec.ServiceAccountName, arguments: spec.Containers[0].Args}, nil
 }

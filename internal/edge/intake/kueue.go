@@ -195,12 +195,20 @@ const setsOfGeneration = 1 << 11
 
 // slimWorkload drops from a Workload what no decision reads. The pod sets of equal ones are kept once.
 func (s *slimmer) slimWorkload(w *v1beta2.Workload) {
-	// Of the labels only the UID of the job is read. As an owner it takes a quarter of the memory of a map.
-	w.OwnerReferences, w.Finalizers = nil, nil
-	if uid := w.Labels[v1beta2.JobUIDLabel]; uid != "" {
-		w.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(uid), Controller: &isController}}
+	// Of owners only the controller is read, and of the labels only the UID of the job. As that of an owner it takes a quarter of the
+	// memory of a map.
+	owner, uid := metav1.GetControllerOfNoCopy(w), w.Labels[v1beta2.JobUIDLabel]
+	w.OwnerReferences, w.Finalizers, w.Labels = nil, nil, nil
+	switch {
+	case owner != nil:
+		kept := metav1.OwnerReference{APIVersion: s.texts.One(owner.APIVersion), Kind: s.texts.One(owner.Kind), Name: owner.Name, UID: owner.UID, Controller: &isController}
+		if uid != "" {
+			kept.UID = types.UID(uid)
+		}
+		w.OwnerReferences = []metav1.OwnerReference{kept}
+	case uid != "":
+		w.Labels = map[string]string{v1beta2.JobUIDLabel: uid}
 	}
-	w.Labels = nil
 	for i := range w.Spec.PodSets {
 		w.Spec.PodSets[i].Template = *shapes.Slim(&w.Spec.PodSets[i].Template)
 	}

@@ -76,3 +76,35 @@ func TestAPendingWorkloadIsSmall(t *testing.T) {
 	runtime.KeepAlive(reader)
 	runtime.KeepAlive(slimmer)
 }
+
+func TestTheOwnerOfAWorkloadIsKept(t *testing.T) {
+	for name, test := range map[string]struct {
+		labels map[string]string
+		owned  bool
+		want   types.UID // of the owner that is kept
+	}{
+		"an owner and the label": {map[string]string{v1beta2.JobUIDLabel: "labelled"}, true, "labelled"},
+		"an owner alone":         {nil, true, "00000000-0000-0000-0001-000000000001"},
+		"the label alone":        {map[string]string{v1beta2.JobUIDLabel: "labelled"}, false, ""},
+		"neither":                {nil, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := decoded(1)
+			w.Labels = test.labels
+			if !test.owned {
+				w.OwnerReferences = nil
+			}
+			slim, err := newSlimmer().slim(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			owner := metav1.GetControllerOfNoCopy(slim.(*v1beta2.Workload))
+			if (owner != nil) != test.owned || test.owned && (owner.APIVersion != "batch/v1" || owner.Kind != "Job" || owner.Name != "training-1" || owner.UID != test.want) {
+				t.Errorf("the owner is %+v", owner)
+			}
+			if uid := slim.(*v1beta2.Workload).Labels[v1beta2.JobUIDLabel]; !test.owned && uid != test.labels[v1beta2.JobUIDLabel] {
+				t.Errorf("the UID of the job is %q", uid)
+			}
+		})
+	}
+}

@@ -77,9 +77,7 @@ func requested(r *corev1.ResourceRequirements) corev1.ResourceRequirements {
 			all.Requests[name] = quantity
 		}
 	}
-	for i := range r.Claims {
-		all.Claims = append(all.Claims, r.Claims[i])
-	}
+	all.Claims = append(all.Claims, r.Claims...)
 	return all
 }
 

@@ -268,7 +268,7 @@ networkPolicy: {enabled: true, metricsFrom: [{namespaceSelector: {matchLabels: {
 
 // samples are values of another form than text, numbers and switches, by the last word of their name.
 var samples = map[string]any{
-	"pullSecrets": []any{"a"}, "extraArgs": []any{"--a=b"}, "tolerations": []any{map[string]any{"key": "a"}}, "affinity": map[string]any{"nodeAffinity": map[string]any{}},
+	"pullSecrets": []any{"a"}, "namespaces": []any{"a"}, "extraArgs": []any{"--a=b"}, "tolerations": []any{map[string]any{"key": "a"}}, "affinity": map[string]any{"nodeAffinity": map[string]any{}},
 	"podSecurityContext": map[string]any{"fsGroup": 7}, "securityContext": map[string]any{"runAsUser": 7},
 	"resources": map[string]any{"requests": map[string]any{"cpu": 7}}, "metricsFrom": []any{map[string]any{"podSelector": map[string]any{}}},
 	"pullPolicy": "Always",

@@ -26,7 +26,7 @@ type gang struct {
 	operators []string
 	// left is how many of its pods run on while it is preempted.
 	left int
-	// manifest is a job called NAME in the queue team. POD stands for what its pod templates have in common: the end of a spec.
+	// manifest is a job called NAME in the queue team.
 	manifest string
 }
 

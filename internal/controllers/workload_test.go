@@ -389,8 +389,16 @@ func TestWhatIsHeldCountsInTheClusterQueueThatHasGivenIt(t *testing.T) {
 		})
 	}
 	holds(namespace, 1, 2)
-	changeStatus(t, w, func(w *v1beta2.Workload) {
-		w.Status.ReclaimablePods = []v1beta2.ReclaimablePod{{Name: "main", Count: 1}}
+	apitest.Eventually(t, func(ctx context.Context) error {
+		pods, err := podsIn(ctx, namespace)
+		if err != nil || len(pods) != 2 {
+			return fmt.Errorf("%d pods: %v", len(pods), err)
+		}
+		for _, pod := range pods { // the first that is met
+			pod.Status.Phase = corev1.PodSucceeded
+			return api.Status().Update(ctx, pod)
+		}
+		return nil
 	})
 	holds(namespace, 1, 1)
 

@@ -18,7 +18,7 @@ func TestHyperNodesThatCanHoldNothingAreRefused(t *testing.T) {
 	for _, test := range []struct{ name, object, before, want string }{
 		{"one of each", of(byName, "{type: HyperNode, selector: {exactMatch: {name: s0}}}", "{type: Node, selector: {regexMatch: {pattern: ^n-}}}",
 			"{type: Node, selector: {labelMatch: {matchLabels: {a: b}}}}"), "", ""},
-		{"no members", of(), "", "spec.members: Required value: a HyperNode of no members is of no use"},
+		{"no members", of(), "", "spec.members: Required value: member must have at least one member: a HyperNode of no members is of no use"},
 		{"one selected in no way", of("{type: Node, selector: {}}"), "",
 			"spec.members[0].selector: Required value: member selector must have one of regexMatch or exactMatch: Either ExactMatch or RegexMatch or LabelMatch must be specified: exactly one of exactMatch, regexMatch and labelMatch is needed"},
 		{"one selected in two ways", of("{type: Node, selector: {exactMatch: {name: a}, labelMatch: {}}}"), "",

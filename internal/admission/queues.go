@@ -173,8 +173,8 @@ func exceeds(smaller, larger *field.Path, name corev1.ResourceName, quantity, bo
 	switch of(smaller) + of(larger) {
 	case "guaranteedeserved":
 		return fmt.Sprintf("deserved[%s]=%s must be >= guarantee[%s]=%s: %s", name, bound.String(), name, quantity.String(), detail)
-	case "deservedcapability":
-		return fmt.Sprintf("deserved[%s]=%s must be <= capability[%s]=%s: %s", name, quantity.String(), name, bound.String(), detail)
+	case "guaranteecapability", "deservedcapability":
+		return fmt.Sprintf("%s[%s]=%s must be <= capability[%s]=%s: %s", of(smaller), name, quantity.String(), name, bound.String(), detail)
 	}
 	return detail
 }

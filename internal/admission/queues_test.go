@@ -46,7 +46,7 @@ func TestANewQueueIsRefusedWithFieldAndValue(t *testing.T) {
 		{"a floor above the share", q("new", "{guarantee: {resource: {cpu: 2}}, deserved: {cpu: 1}}"),
 			`spec.guarantee.resource[cpu]: Invalid value: "2": deserved[cpu]=1 must be >= guarantee[cpu]=2: must not exceed spec.deserved, which is 1`},
 		{"a floor above the ceiling", q("new", "{guarantee: {resource: {cpu: 2}}, capability: {cpu: 1}}"),
-			`spec.guarantee.resource[cpu]: Invalid value: "2": must not exceed spec.capability, which is 1`},
+			`spec.guarantee.resource[cpu]: Invalid value: "2": guarantee[cpu]=2 must be <= capability[cpu]=1: must not exceed spec.capability, which is 1`},
 		{"a share above the ceiling", q("new", "{deserved: {cpu: 2}, capability: {cpu: 1500m, memory: 1}}"),
 			`spec.deserved[cpu]: Invalid value: "2": deserved[cpu]=2 must be <= capability[cpu]=1500m: must not exceed spec.capability, which is 1500m`},
 		{"a floor for those that deserve by weight", q("new", "{guarantee: {resource: {cpu: 2}}}"), ""},

@@ -106,7 +106,12 @@ func services() []*service {
 			resource: flow.GroupVersion.WithResource("jobflows"), operations: []admissionregistrationv1.OperationType{create, update},
 			failurePolicy: admissionregistrationv1.Fail, conditions: specChanges,
 			handle: validates(flow.GroupVersion.WithKind("JobFlow").GroupKind(),
-				alone(func(object *flow.JobFlow, _ *settings) field.ErrorList { return flowvalidation.ValidateJobFlow(object) })),
+				alone(func(object *flow.JobFlow, _ *settings) field.ErrorList {
+					if len(object.Spec.Flows) == 0 {
+						return nil // As in Volcano it is stored; its status says that it needs a flow.
+					}
+					return flowvalidation.ValidateJobFlow(object)
+				})),
 		},
 		{
 			// Those that are discovered do not wait for an answer.

@@ -38,7 +38,7 @@ func readSelectors(object *topologyv1alpha1.HyperNode) selectors {
 func Validate(object *topologyv1alpha1.HyperNode) field.ErrorList {
 	path := field.NewPath("spec", "members")
 	if len(object.Spec.Members) == 0 {
-		return field.ErrorList{field.Required(path, "a HyperNode of no members is of no use")}
+		return field.ErrorList{field.Required(path, "member must have at least one member: a HyperNode of no members is of no use")}
 	}
 	var problems field.ErrorList
 	for i := range object.Spec.Members {

@@ -55,7 +55,7 @@ func TestCreationIsCheckedByTheDefinition(t *testing.T) {
 	}{
 		{"a job needs a spec", "Job", `metadata: {name: a}`, "spec: Required value"},
 		{"a job needs tasks", "Job", "metadata: {name: a}\nspec: {}", "spec.tasks: Required value"},
-		{"a job needs at least one task", "Job", tasks(), "spec.tasks: Invalid value: 0"},
+		{"a job needs at least one task", "Job", tasks(), "spec.tasks: Required value: No task specified in job spec"},
 		{"the gang may be the whole job", "Job", jobWith("minAvailable: 3", ""), ""},
 		{"the gang cannot exceed the job", "Job", jobWith("minAvailable: 4", ""),
 			"spec.minAvailable: Invalid value: job 'minAvailable' should not be greater than total replicas in tasks: it is 4, and they are 3"},
@@ -153,7 +153,7 @@ func TestCreationIsCheckedByTheDefinition(t *testing.T) {
 		{"the floor cannot exceed the share", "Queue", queue("{guarantee: {resource: {cpu: 4, memory: 1Gi}}, deserved: {cpu: 3900m, memory: 1024Mi}}"),
 			`spec.guarantee: Invalid value: guarantee should less equal than deserved: ["deserved[cpu]=3900m must be >= guarantee[cpu]=4"]`},
 		{"the floor cannot exceed the ceiling", "Queue", queue("{guarantee: {resource: {memory: 2Gi}}, capability: {memory: 2G}}"),
-			`spec.guarantee: Invalid value: guarantee should less equal than capability: guarantee must not exceed capability, but does in: ["memory"]`},
+			`spec.guarantee: Invalid value: guarantee should less equal than capability: ["guarantee[memory]=2Gi must be <= capability[memory]=2G"]`},
 		{"the share cannot exceed the ceiling", "Queue", queue("{deserved: {cpu: 10, nvidia.com/gpu: 2}, capability: {cpu: 10, nvidia.com/gpu: 1}}"),
 			`spec.deserved: Invalid value: deserved should less equal than capability: ["deserved[nvidia.com/gpu]=2 must be <= capability[nvidia.com/gpu]=1"]`},
 		{"a ceiling cannot be negative", "Queue", queue("{capability: {cpu: -1}}"), "spec.capability: Invalid value: quantities cannot be negative"},

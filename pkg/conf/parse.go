@@ -219,6 +219,11 @@ func (p *parser) actionArguments(e entry, actions []string) map[string]Arguments
 		if !found {
 			continue
 		}
+		if _, is := p.catalogue.Actions[name]; !is && nearest(name, slices.Collect(maps.Keys(p.catalogue.Actions))) == "" {
+			// Volcano reads other things here, such as init-params for its vNPU, and passes over what it does not know.
+			p.notice(line, "configurations: %s has no effect: there is no such action", quote(name))
+			continue
+		}
 		action, spec, ok := p.resolve(name, line, "configurations", "action", p.catalogue.Actions)
 		if !ok {
 			continue

@@ -89,6 +89,8 @@ func TestWhatHasNoEffectLeavesANotice(t *testing.T) {
 			"line 15: plugin predicates: argument predicate.DynamicResourceAllocationEnable has no effect: it is on with the cluster's feature gate"},
 		"the configuration of an action that does not run": {"actions: allocate\ntiers: []\nconfigurations:\n- name: preempt\n",
 			"line 4: action preempt is configured, but actions does not name it"},
+		"a configuration of what is no action": {"actions: allocate\ntiers: []\nconfigurations:\n- name: init-params\n  arguments: {vnpu: true}\n",
+			`line 4: configurations: "init-params" has no effect: there is no such action`},
 		"metrics that nobody reads": {"actions: allocate\ntiers: []\nmetrics:\n  type: prometheus\n",
 			"line 3: metrics has no effect: no plugin of the tiers reads it"},
 		"a plugin that looks at what nobody measures": {"actions: allocate\ntiers:\n- plugins:\n  - name: usage\n",

@@ -80,6 +80,8 @@ func TestARefusalHasThePhraseOfVolcano(t *testing.T) {
 		{one("plugins: {mpi: [--master=chief, --worker=t]}, "), "The specified mpi master task was not found"},
 		{strings.Replace(one(""), "name: a", "name: "+strings.Repeat("a", 64), 1), "create job with name " + strings.Repeat("a", 64) + " validate failed"},
 		{strings.Replace(one(""), "name: a", "name: "+strings.Repeat("a.", 126)+"a", 1), "create pod with name " + strings.Repeat("a.", 126) + "a-t-1 validate failed"},
+		{job("", ""), "No task specified in job spec"},
+		{strings.Replace(job("", ""), ", tasks: []", "", 1), "No task specified in job spec"},
 		{job("", "{name: t, replicas: 1, template: {spec: {containers: [{name: a}]}}}"), "template.spec.containers[0].image: Required value"},
 
 		{queue("new", "{parent: new}"), "queue new cannot use itself as parent"},
@@ -89,6 +91,8 @@ func TestARefusalHasThePhraseOfVolcano(t *testing.T) {
 		{queue("new", "{guarantee: {resource: {cpu: 2}}, capability: {cpu: 1}}"), "guarantee should less equal than capability"},
 		{queue("new", "{deserved: {cpu: 2}, capability: {cpu: 1}}"), "deserved should less equal than capability"},
 		{queue("new", "{guarantee: {resource: {cpu: 2}}, deserved: {cpu: 1}}"), "deserved[cpu]=1 must be >= guarantee[cpu]=2"},
+		{queue("new", "{guarantee: {resource: {cpu: 2, memory: 3Gi}}, deserved: {cpu: 2, memory: 1Gi}}"), "must be >= guarantee"},
+		{queue("new", "{guarantee: {resource: {cpu: 2, memory: 3Gi}}, capability: {cpu: 1, memory: 1Gi}}"), "must be <= capability"},
 		{queue("new", "{deserved: {cpu: 2}, capability: {cpu: 1}}"), "deserved[cpu]=2 must be <= capability[cpu]=1"},
 		{queue("new", "{parent: firm, capability: {cpu: 11}}"), "queue new capability[cpu]=11 exceeds its ancestor's capability=10"},
 		{queue("new", "{parent: firm, deserved: {cpu: 4}}"), "parent queue firm validation failed: sum of children's deserved"},
@@ -122,6 +126,10 @@ func TestARefusalHasThePhraseOfVolcano(t *testing.T) {
 		{hyperNode("{type: Node, selector: {}}"), "Either ExactMatch or RegexMatch or LabelMatch must be specified"},
 		{hyperNode("{type: Node, selector: {exactMatch: {name: node}, labelMatch: {}}}"), "Only one of ExactMatch, RegexMatch, or LabelMatch can be specified"},
 		{hyperNode("{type: Node, selector: {regexMatch: {pattern: 'n-('}}}"), "member regexMatch pattern is invalid"},
+		{hyperNode("{type: Node, selector: {regexMatch: {pattern: ''}}}"), "member regexMatch pattern is required"},
+		{hyperNode("{type: Node, selector: {exactMatch: {name: ''}}}"), "member exactMatch name is required"},
+		{hyperNode("{type: Node, selector: {exactMatch: {}}}"), "exactMatch.name"},
+		{hyperNode(""), "member must have at least one member"},
 	} {
 		t.Run(test.phrase, func(t *testing.T) {
 			at := namespace
@@ -134,7 +142,8 @@ func TestARefusalHasThePhraseOfVolcano(t *testing.T) {
 	// The events of one policy are a set: nothing is refused that names one twice.
 	for _, text := range []string{one("policies: [{events: [PodFailed, PodFailed], action: AbortJob}], "),
 		one("policies: [{event: PodFailed, events: [PodFailed, PodEvicted], action: AbortJob}], "),
-		task("policies: [{events: [PodFailed, PodFailed], action: AbortJob}], ")} {
+		task("policies: [{events: [PodFailed, PodFailed], action: AbortJob}], "),
+		"apiVersion: flow.volcano.sh/v1alpha1\nkind: JobFlow\nmetadata: {name: f}\nspec: {flows: []}"} {
 		expect(t, api.Create(apitest.Context(t), apitest.Object(t, namespace, text), client.DryRunAll), "")
 	}
 	for name, phrase := range map[string]string{

@@ -259,7 +259,7 @@ type Rows struct {
 // NewRows begins a table; space is how many blanks vcctl leaves at least beside a column that has no width of its own.
 func NewRows(s *Session, columns []Column[runtime.Object], space int) *Rows {
 	if s.IsVolcano {
-		writer := &paddedWriter{out: s.Out, space: space, widths: make([]int, len(columns))}
+		writer := &paddedWriter{out: s.Out, space: space, widths: make([]int, len(columns)), skipsTitles: space == PodSpace && !s.Output.noHeaders}
 		for i, c := range columns {
 			writer.widths[i] = c.Width
 		}
@@ -295,8 +295,10 @@ type paddedWriter struct {
 	out    io.Writer
 	space  int   // beside the widest cell
 	widths []int // fixed ones; 0 for those that are as wide as what is in them
-	widest []int
-	lines  [][]string
+	// skipsTitles leaves the first line out of the widths, as vcctl does with pods.
+	skipsTitles bool
+	widest      []int
+	lines       [][]string
 }
 
 // Write takes lines whose cells are separated by tabs.
@@ -309,10 +311,14 @@ func (w *paddedWriter) Write(text []byte) (int, error) {
 
 // Flush writes the lines that were taken.
 func (w *paddedWriter) Flush() error {
+	counted := w.lines
 	if w.widest == nil {
 		w.widest = make([]int, len(w.widths))
+		if w.skipsTitles && len(counted) > 0 {
+			counted = counted[1:]
+		}
 	}
-	for _, line := range w.lines {
+	for _, line := range counted {
 		for i, cell := range line {
 			w.widest[i] = max(w.widest[i], utf8.RuneCountInString(cell))
 		}

@@ -57,7 +57,8 @@ type JobList struct {
 
 // JobSpec says what a Job runs. After creation only minAvailable, maxRetry, priorityClassName, ttlSecondsAfterFinished
 // and each task's replicas, minAvailable and maxRetry may change; everything else is part of what already runs.
-// +kubebuilder:validation:XValidation:rule="!has(self.minAvailable) || self.minAvailable <= self.tasks.map(t, t.?replicas.orValue(0)).sum()",messageExpression="'job \\x27minAvailable\\x27 should not be greater than total replicas in tasks: it is %d, and they are %d'.format([self.minAvailable, self.tasks.map(t, t.?replicas.orValue(0)).sum()])",message="job 'minAvailable' should not be greater than total replicas in tasks",fieldPath=".minAvailable"
+// +kubebuilder:validation:XValidation:rule="has(self.tasks) && self.tasks.size() > 0",message="No task specified in job spec: a Job needs at least one task",fieldPath=".tasks",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="!has(self.minAvailable) || !has(self.tasks) || self.minAvailable <= self.tasks.map(t, t.?replicas.orValue(0)).sum()",messageExpression="'job \\x27minAvailable\\x27 should not be greater than total replicas in tasks: it is %d, and they are %d'.format([self.minAvailable, self.tasks.map(t, t.?replicas.orValue(0)).sum()])",message="job 'minAvailable' should not be greater than total replicas in tasks",fieldPath=".minAvailable"
 // +kubebuilder:validation:XValidation:rule="has(self.schedulerName) == has(oldSelf.schedulerName) && has(self.volumes) == has(oldSelf.volumes) && has(self.policies) == has(oldSelf.policies) && has(self.plugins) == has(oldSelf.plugins) && has(self.minSuccess) == has(oldSelf.minSuccess) && has(self.networkTopology) == has(oldSelf.networkTopology)",message="job updates may not change fields other than `minAvailable`, `tasks[*].replicas under spec` and `PriorityClassName`: schedulerName, volumes, policies, plugins, minSuccess and networkTopology cannot be added or removed after creation"
 type JobSpec struct {
 	// The scheduler that places the pods of every task whose template names none. Unset means the first of the names
@@ -81,9 +82,8 @@ type JobSpec struct {
 	Volumes []VolumeSpec `json:"volumes,omitempty" patchStrategy:"merge" patchMergeKey:"mountPath"`
 
 	// The tasks of the Job, at least one.
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
-	// +required
+	// +optional
 	Tasks []TaskSpec `json:"tasks,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 
 	// What to do when something happens in a task that has no policy of its own for it.

@@ -110,7 +110,8 @@ type MemberSelector struct {
 type ExactMatch struct {
 	// The name of the node or HyperNode.
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// +kubebuilder:validation:XValidation:rule="self != ''",message="member exactMatch name is required"
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	Name string `json:"name"`
 }
 
@@ -118,8 +119,8 @@ type ExactMatch struct {
 type RegexMatch struct {
 	// The regular expression, in the syntax of RE2. It may match anywhere in the name; anchor it with ^ and $ to mean the
 	// whole of it.
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self != ''",message="member regexMatch pattern is required"
 	// +kubebuilder:validation:XValidation:rule="'a'.matches(self) in [true, false]",message="member regexMatch pattern is invalid: it must be a regular expression in the syntax of RE2"
 	Pattern string `json:"pattern"`
 }

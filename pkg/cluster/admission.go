@@ -15,6 +15,8 @@ type Admission struct {
 	// EmptySince is since when it has had no pods, zero if it has some.
 	EmptySince time.Time
 
+	HadPods bool      // it has had some since it was admitted
+	Emptied bool      // it has had some, before its admission or after it, and then none
 	Clipped bool      // only the requests of its pods are kept for it
 	Revisit time.Time // when time alone makes a difference
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/gang"
@@ -67,8 +68,13 @@ type Job struct {
 	Phase         schedulingv1beta1.PodGroupPhase
 
 	Usage Usage
-	// Gated is what its tasks with scheduling gates request. It is not part of Usage.
-	Gated resources.Vector
+	// Gated is what its tasks with scheduling gates request, and Terminating what those request that are being deleted. Neither is part of
+	// Usage.
+	Gated, Terminating resources.Vector
+	// IsEnding is set while its PodGroup or its namespace is being deleted, so that no pods are created for it any more.
+	IsEnding bool
+	// Elsewhere is the number of pods that name its PodGroup and run for a Workload.
+	Elsewhere int
 
 	// Verdict is why the job waits, nil if it does not.
 	Verdict *verdict.Verdict
@@ -169,28 +175,54 @@ type SchedulerPods struct {
 	Pods      int
 }
 
-// gatedOfMinimum is the part of a job's minResources that gated tasks request. If the job has more pods than its minimum
-// needs, the gated tasks are taken as the surplus.
-func (j *Job) gatedOfMinimum(d resources.Dim) int64 {
-	gated := j.Gated.At(d)
-	if gated == 0 {
+// withheldOfMinimum is the part of a job's minResources that pods request which do not ask for room: those with scheduling gates, and those
+// that are being deleted, unless a controller replaces them. If the job has more pods than its minimum needs, these are taken as the
+// surplus.
+func (j *Job) withheldOfMinimum(d resources.Dim) int64 {
+	withheld := j.Gated.At(d)
+	if terminating := j.Terminating.At(d); terminating > 0 && !j.isReplenished() {
+		withheld += terminating
+	}
+	if withheld == 0 {
 		return 0
 	}
-	beyond := max(j.Usage.Request.At(d)+gated-j.MinResources.At(d), 0)
-	return max(gated-beyond, 0)
+	beyond := max(j.Usage.Request.At(d)+withheld-j.MinResources.At(d), 0)
+	return max(withheld-beyond, 0)
 }
 
-// LacksResource is the part of a job's minResources that neither its placed tasks nor its gated tasks cover. The job claims
+// isReplenished reports whether a controller is known to create pods of the job anew: that of Volcano Jobs does, once the job is admitted.
+func (j *Job) isReplenished() bool {
+	if j.Group == nil || j.IsEnding {
+		return false
+	}
+	owner := metav1.GetControllerOfNoCopy(j.Group)
+	return owner != nil && owner.Kind == "Job" && strings.HasPrefix(owner.APIVersion, batchv1alpha1.GroupName+"/")
+}
+
+// HasAllPods reports whether no more pods come for the job than there are: it is being deleted, or its pods run for a Workload.
+func (j *Job) HasAllPods() bool { return j.IsEnding || j.Elsewhere > 0 }
+
+// ExpectsPods reports whether quota is kept for pods of the job that do not exist. If all pods of a job are gone, as those of a cluster
+// that was suspended, nothing is kept until the first is back, unless its controller is known to create others.
+func (j *Job) ExpectsPods() bool {
+	return !j.HasAllPods() && (!j.Admission.Emptied || len(j.Internal.Tasks) > 0 || j.isReplenished())
+}
+
+// LacksResource is the part of a job's minResources that neither its placed tasks cover nor those that do not ask for room. The job claims
 // it at admission, and at first after it.
 func (j *Job) LacksResource(d resources.Dim) int64 {
-	return max(j.MinResources.At(d)-j.Usage.Allocated.At(d)-j.gatedOfMinimum(d), 0)
+	lacks := max(j.MinResources.At(d)-j.Usage.Allocated.At(d)-j.withheldOfMinimum(d), 0)
+	if j.HasAllPods() {
+		return min(lacks, j.unplaced(d))
+	}
+	return lacks
 }
 
-// Claims is the quota that is kept for an admitted job beyond what it holds. It is what the job lacks of its minResources,
-// and after some time only what its pods still request.
+// Claims is the quota that is kept for an admitted job beyond what it holds. It is what the job lacks of its minResources. It is only what
+// its pods still request if no others come, and after some time.
 func (j *Job) Claims(d resources.Dim) int64 {
 	lacks := j.LacksResource(d)
-	if lacks == 0 || !j.Admission.Clipped || j.AwaitsPods() {
+	if lacks == 0 || j.ExpectsPods() && (!j.Admission.Clipped || j.AwaitsPods()) {
 		return lacks
 	}
 	return min(lacks, j.unplaced(d))

@@ -55,10 +55,11 @@ type TaskInternals struct {
 	InJob, InNode int          // positions in their lists
 
 	// What is counted for the pod, so that it can be subtracted when the pod has changed.
-	Scheduler   string              // in the counts of its job
-	Priority    int32               // in the counts of its job
-	Tolerations []taints.Toleration // of this scheduler's pods
-	Terms       []string            // in the table of classes
+	Scheduler   string               // in the counts of its job
+	Priority    int32                // in the counts of its job
+	Tolerations []taints.Toleration  // of this scheduler's pods
+	Terms       []string             // in the table of classes
+	Beside      types.NamespacedName // the PodGroup that it names while it is in a Workload
 }
 
 // Key returns namespace and name.

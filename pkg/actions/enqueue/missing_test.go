@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -211,4 +212,50 @@ func TestATimeoutBelowHalfAMinuteIsAnError(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "at least 30s") {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// claims is how much CPU is kept for an admitted job.
+func (l *timeline) claims(name string, want int64) *timeline {
+	l.t.Helper()
+	if claims := l.Job(fixture.Key(name)).Usage.Inqueue.At(l.Resources.Dim("cpu")); claims != want {
+		l.t.Errorf("after %s %s is kept %d, should be %d", l.Now.Sub(fixture.Birth), name, claims, want)
+	}
+	return l
+}
+
+func TestWhatIsGoneOrTerminatesIsNotToCome(t *testing.T) {
+	pod := fixture.Pod("p", fixture.In("old"), fixture.Asks("cpu=10 example.com/gpu=1")) // no node has this device
+	volcano := func(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroup {
+		isController := true
+		g.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch.volcano.sh/v1alpha1", Kind: "Job", Name: "j", UID: "j", Controller: &isController}}
+		return g
+	}
+	t.Run("the pods of a group that ran are deleted and come back", func(t *testing.T) {
+		runs := fixture.Pod("p", fixture.In("old"), fixture.Asks("cpu=10"), fixture.On("n1"))
+		l := newTimeline(t, "", wanting("old", "cpu=10", 1), runs).until(time.Second).expect("old", running, "")
+		l.Remove(runs)
+		l.until(2*time.Second).set(wanting("new", "cpu=10", 1)).until(3*time.Second).expect("old", inqueue, verdict.NotEnoughTasks).claims("old", 0).expect("new", inqueue, verdict.NotEnoughTasks).claims("new", 10_000)
+		l.until(time.Hour).expect("old", inqueue, verdict.NotEnoughTasks) // it keeps nothing from others
+		l.set(pod).until(time.Hour+time.Second).claims("old", 10_000)
+	})
+	t.Run("a Volcano Job makes others, so its room is kept", func(t *testing.T) {
+		runs := fixture.Pod("p", fixture.In("old"), fixture.Asks("cpu=10"), fixture.On("n1"))
+		l := newTimeline(t, "", volcano(wanting("old", "cpu=10", 1)), runs).until(time.Second)
+		l.Remove(runs)
+		l.until(2*time.Second).set(wanting("new", "cpu=10", 1)).until(3*time.Second).claims("old", 10_000).expect("new", pending, verdict.OverCommitted)
+	})
+	t.Run("one of two pods terminates", func(t *testing.T) {
+		other := fixture.Pod("q", fixture.In("old"), fixture.Asks("cpu=4 example.com/gpu=1"))
+		l := newTimeline(t, "", wanting("old", "cpu=14", 2), fixture.Node("n2", "cpu=10"), pod, other).until(time.Second).claims("old", 14_000)
+		ends := other.DeepCopy()
+		ends.DeletionTimestamp = &metav1.Time{Time: l.Now.Add(time.Hour)}
+		l.set(ends).until(2*time.Second).claims("old", 10_000)
+	})
+	t.Run("a group that is being deleted claims what its pods request", func(t *testing.T) {
+		small := fixture.Pod("p", fixture.In("old"), fixture.Asks("cpu=1 example.com/gpu=1"))
+		l := newTimeline(t, "", volcano(wanting("old", "cpu=10", 1)), small).until(time.Second).claims("old", 10_000)
+		ends := l.shown["old"].DeepCopy()
+		ends.DeletionTimestamp = &metav1.Time{Time: l.Now}
+		l.set(ends).until(2*time.Second).claims("old", 1_000)
+	})
 }

@@ -182,8 +182,11 @@ func (a *audit) freshStanding(n *cluster.Node) cluster.Standing {
 
 func (a *audit) jobs() {
 	k := a.cache
-	members := map[*cluster.Job][]*cluster.Task{}
+	members, elsewhere := map[*cluster.Job][]*cluster.Task{}, map[cluster.JobID]int{}
 	for _, t := range a.allTasks {
+		if beside := besideOf(t); beside != (cluster.JobID{}) {
+			elsewhere[beside]++
+		}
 		if t.Job != nil {
 			members[t.Job] = append(members[t.Job], t)
 		}
@@ -192,7 +195,7 @@ func (a *audit) jobs() {
 		id := j.ID
 		var counts gang.Counts
 		var u cluster.Usage
-		var gated resources.Vector
+		var gated, terminating resources.Vector
 		roles := map[string]*gang.Counts{}
 		for role := range j.Roles() {
 			roles[role] = &gang.Counts{}
@@ -216,6 +219,8 @@ func (a *audit) jobs() {
 			switch t.Status {
 			case cluster.Gated:
 				gated.Add(t.Request())
+			case cluster.Releasing, cluster.Lingering:
+				terminating.Add(t.Request())
 			case cluster.Evicting:
 				u.Unsettled.Add(t.Request())
 			case cluster.Pipelined:
@@ -224,18 +229,18 @@ func (a *audit) jobs() {
 		}
 		what := "job " + id.String()
 		a.vector(what+" gated", j.Gated, gated)
+		a.vector(what+" terminating", j.Terminating, terminating)
 		if j.Phase == schedulingv1beta1.PodGroupInqueue {
 			for d := range resources.Dim(len(j.MinResources)) {
-				beyond := max(u.Request.At(d)+gated.At(d)-j.MinResources.At(d), 0)
-				claims := max(j.MinResources.At(d)-u.Allocated.At(d)-max(gated.At(d)-beyond, 0), 0)
-				if j.Admission.Clipped && !j.AwaitsPods() {
-					claims = min(claims, max(u.Request.At(d)-u.Allocated.At(d), 0))
-				}
-				u.Inqueue.Set(d, claims)
+				u.Inqueue.Set(d, j.Claims(d)) // by the amounts that are compared here
 			}
 		}
 		a.usage(what, &j.Usage, &u)
 		a.int(what+" tasks", len(j.Internal.Tasks), len(members[j]))
+		a.int(what+" pods elsewhere", j.Elsewhere, elsewhere[id])
+		if j.IsEnding != k.isEnding(j) {
+			a.found = append(a.found, fmt.Sprintf("%s: ending is %t", what, j.IsEnding))
+		}
 		if j.Group != nil {
 			fresh := &cluster.Job{ID: id}
 			for _, t := range members[j] {

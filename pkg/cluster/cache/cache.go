@@ -150,6 +150,7 @@ func (k *Cache) Refresh(keys *cluster.Keys, now time.Time) {
 	k.version++
 	k.UseKeys(keys)
 	k.Settle()
+	k.FollowPods()
 	k.Workloads.Settle(now)
 	k.Expire(now)
 }

@@ -76,6 +76,9 @@ func (e Set) apply(k *Cache) {
 		k.Workloads.Set(object)
 		before := k.Namespace(object.Name)
 		k.writer.SetNamespace(object.Name, object)
+		if isEnding := object.DeletionTimestamp != nil; isEnding != (before != nil && before.DeletionTimestamp != nil) {
+			k.followNamespace(object.Name)
+		}
 		if before == nil || !maps.Equal(before.Labels, object.Labels) {
 			if before != nil { // selectors of policies and webhooks read its labels
 				k.refusals.reconsider(func(t *cluster.Task) bool { return t.Pod.Namespace == object.Name })
@@ -124,6 +127,7 @@ func (e Delete) apply(k *Cache) {
 	case *corev1.Namespace:
 		if before := k.Namespace(object.Name); before != nil && before.UID == object.UID {
 			k.writer.SetNamespace(object.Name, nil)
+			k.followNamespace(object.Name)
 			k.writer.RenewNamespaces()
 			k.Workloads.Delete(object)
 		}

@@ -20,11 +20,12 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 		if j.Plan != nil {
 			k.Plans().Cancel(j.Plan, "the job is gone")
 		}
-		j.Phase = group.Status.Phase
+		j.Phase, j.Admission = group.Status.Phase, cluster.Admission{}
 		k.forget(j)
 		k.owners.question(j)
 	case same.Group(j.Group, group):
 		j.Group = group
+		k.followEnd(j)
 		k.Called.Follow(j)
 		k.owners.followPhase(j)
 		return
@@ -55,6 +56,33 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 	k.StandIns.Read(j, isNew)
 	k.writer.Jobs.Renew(j)
 	k.writer.Jobs.Settle(j)
+	k.followEnd(j)
+}
+
+// isEnding reports whether the PodGroup of a job or its namespace is being deleted.
+func (k *Cache) isEnding(j *cluster.Job) bool {
+	if j.Group == nil {
+		return false
+	}
+	n := k.Namespace(j.ID.Namespace)
+	return j.Group.DeletionTimestamp != nil || n != nil && n.DeletionTimestamp != nil
+}
+
+// followEnd notes whether pods are still created for a job. None are for one that is being deleted.
+func (k *Cache) followEnd(j *cluster.Job) {
+	if ending := k.isEnding(j); ending != j.IsEnding {
+		j.IsEnding = ending
+		k.resettle(j)
+	}
+}
+
+// followNamespace does so for the jobs of a namespace.
+func (k *Cache) followNamespace(name string) {
+	k.writer.Jobs.Each(func(j *cluster.Job) {
+		if j.ID.Namespace == name {
+			k.followEnd(j)
+		}
+	})
 }
 
 func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
@@ -68,7 +96,7 @@ func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
 	k.StandIns.Forget(j)
 	k.queues.assign(j, "")
 	j.Read(k.Resources, &schedulingv1beta1.PodGroup{})
-	j.Group, j.Phase, j.Priority, j.NeverPreempts, j.IsForeign = nil, "", 0, false, false
+	j.Group, j.Phase, j.Priority, j.NeverPreempts, j.IsForeign, j.IsEnding = nil, "", 0, false, false, false
 	k.Called.Follow(j)
 	k.forget(j)
 	k.belong(j)

@@ -121,9 +121,9 @@ func (k *owners) dropStranger(key types.NamespacedName) {
 	k.dropIfEmpty(j)
 }
 
-// dropIfEmpty drops a job that has neither a PodGroup nor pods or stand-ins.
+// dropIfEmpty drops a job that has neither a PodGroup nor pods or stand-ins, and that no pods of Workloads name.
 func (k *owners) dropIfEmpty(j *cluster.Job) {
-	if j.Group == nil && len(j.Internal.Schedulers) == 0 && len(j.Internal.Tasks) == 0 {
+	if j.Group == nil && len(j.Internal.Schedulers) == 0 && len(j.Internal.Tasks) == 0 && j.Elsewhere == 0 {
 		k.writer.Jobs.Drop(j)
 		k.forgotten.Jobs = append(k.forgotten.Jobs, j)
 	}

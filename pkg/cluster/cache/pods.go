@@ -165,8 +165,48 @@ func (*base) isOf(t *cluster.Task, id cluster.JobID) bool {
 	return t.Job.ID == id
 }
 
+// besideOf is the PodGroup that the pod of a task in a Workload names, too, zero if there is none.
+func besideOf(t *cluster.Task) cluster.JobID {
+	if t.Job == nil || t.IsStandIn || !t.Job.IsOfWorkload() {
+		return cluster.JobID{}
+	}
+	group := t.Pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
+	if group == "" {
+		return cluster.JobID{}
+	}
+	return cluster.JobID{Namespace: t.Pod.Namespace, Name: group}
+}
+
+// countBeside counts a task of a Workload for the PodGroup that its pod names. That waits for no pods of its own.
+func (k *Cache) countBeside(t *cluster.Task) {
+	was, now := t.Internal.Beside, besideOf(t)
+	if was == now {
+		return
+	}
+	t.Internal.Beside = now
+	if now != (cluster.JobID{}) {
+		j := k.writer.Jobs.Named(now)
+		j.Elsewhere++
+		k.resettle(j)
+	}
+	if was != (cluster.JobID{}) {
+		j := k.Job(was)
+		j.Elsewhere--
+		k.resettle(j)
+		k.owners.dropIfEmpty(j)
+	}
+}
+
+// resettle updates what follows from whether further pods of a job come.
+func (k *Cache) resettle(j *cluster.Job) {
+	k.writer.Jobs.Settle(j)
+	k.writer.Jobs.Renew(j)
+	k.NoteFreed(j)
+}
+
 // joinJob adds the task to the job that its pod names.
 func (k *Cache) joinJob(t *cluster.Task) {
+	defer k.countBeside(t)
 	var j *cluster.Job
 	if id := k.jobOf(t.Pod); id != (cluster.JobID{}) {
 		j = k.writer.Jobs.Named(id)
@@ -217,6 +257,7 @@ func (k *Cache) dropTask(t *cluster.Task) {
 		k.nodes.tolerate(t, nil)
 		k.Plans().RemoveVictim(t)
 		k.leaveJob(t)
+		k.countBeside(t)
 	})
 	k.refusals.forget(t)
 	k.forgotten.Tasks = append(k.forgotten.Tasks, t)

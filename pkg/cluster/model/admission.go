@@ -17,6 +17,29 @@ func (c *Cluster) Clip(j *cluster.Job) {
 	c.NoteFreed(j)
 }
 
+// FollowPods notes which admitted jobs have had pods and have none any more. Then nothing is kept for them until they have one, unless
+// their controller creates others.
+func (c *Cluster) FollowPods() {
+	for _, j := range c.Attended() {
+		if !j.IsForeign {
+			c.followPods(j)
+		}
+	}
+}
+
+func (c *Cluster) followPods(j *cluster.Job) {
+	at := &j.Admission
+	switch {
+	case j.Phase != schedulingv1beta1.PodGroupInqueue:
+	case len(j.Tasks()) > 0:
+		at.HadPods, at.Emptied = true, false
+	case at.HadPods && !at.Emptied:
+		at.Emptied = true
+		c.settleJob(j)
+		c.NoteFreed(j)
+	}
+}
+
 // Revisit makes a cycle run at a time even without events, for a waiting job.
 func (c *Cluster) Revisit(j *cluster.Job, at time.Time) {
 	j.Admission.Revisit = at

@@ -136,6 +136,8 @@ func (l *ledger) accountJob(j *cluster.Job, t *cluster.Task, sign int64) {
 	switch t.Status {
 	case cluster.Gated:
 		j.Gated.AddScaled(t.Class.Request, sign)
+	case cluster.Releasing, cluster.Lingering:
+		j.Terminating.AddScaled(t.Class.Request, sign)
 	case cluster.Evicting:
 		l.book(j, quota.Unsettled, t.Class.Request, sign)
 	case cluster.Pipelined:

@@ -153,7 +153,7 @@ func (c *Cluster) Finish(j *cluster.Job, tasks ...*cluster.Task) {
 func (c *Cluster) Admit(j *cluster.Job) {
 	invariant(j.IsPendingAdmission(), "job %s is admitted while %s", j.ID, j.Phase)
 	c.begin(operation{job: j, phase: j.Phase, admission: j.Admission})
-	c.setPhase(j, schedulingv1beta1.PodGroupInqueue, cluster.Admission{})
+	c.setPhase(j, schedulingv1beta1.PodGroupInqueue, cluster.Admission{HadPods: len(j.Internal.Tasks) > 0, Emptied: j.Admission.Emptied && len(j.Internal.Tasks) == 0})
 	c.end()
 }
 
@@ -186,7 +186,8 @@ func (c *Cluster) SetPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase
 		c.NoteFreed(j) // of its claim, or of its place where the number of admitted jobs is limited
 	}
 	wasPending := j.IsPendingAdmission()
-	c.setPhase(j, phase, cluster.Admission{})
+	hadPods := j.Admission.HadPods || j.Admission.Emptied || j.Phase == schedulingv1beta1.PodGroupRunning || j.Phase == schedulingv1beta1.PodGroupUnknown
+	c.setPhase(j, phase, cluster.Admission{Emptied: hadPods && len(j.Internal.Tasks) == 0})
 	if j.IsPendingAdmission() != wasPending {
 		c.renew(j) // its verdict was from before its admission
 	}

@@ -55,8 +55,11 @@ func (p *plugin) amount(m measure, quantity resource.Quantity) int64 {
 	return p.cluster.Resources.Vector(corev1.ResourceList{m.Resource: quantity}).At(p.cluster.Resources.Dim(m.Resource))
 }
 
-// lacks is what the pods of a job are short of its minimum.
+// lacks is what the pods of a job are short of its minimum. If no more pods come for it, that is nothing.
 func (p *plugin) lacks(j *cluster.Job, m measure) int64 {
+	if j.HasAllPods() {
+		return 0
+	}
 	if need := p.minimum(j, m); need > 0 {
 		return max(need-p.has(j, m), 0)
 	}

@@ -63,6 +63,9 @@ func (p *plugin) bookAsked() {
 }
 
 func (p *plugin) book(j *cluster.Job) {
+	if !j.ExpectsPods() {
+		return
+	}
 	for _, a := range p.books[j.ID.Namespace] {
 		if !a.concerns(j) {
 			continue

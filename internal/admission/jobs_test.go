@@ -301,6 +301,22 @@ func TestAPodGroupWithoutAQueueTakesThatOfItsNamespace(t *testing.T) {
 	}
 }
 
+func TestAnUpdateThatEmptiesTheQueueOfAPodGroup(t *testing.T) {
+	shown := &shelf{namespaces: map[string]map[string]string{"lab": {scheduling.QueueNameAnnotationKey: "research"}, "plain": nil}}
+	_, handler := newServer(t, shown, nil)
+	for _, test := range []struct{ namespace, before, after, want string }{
+		{"lab", "{queue: research}", "{}", "research"}, {"lab", "{queue: other}", "{queue: default}", "research"}, {"lab", "{queue: research}", "{queue: other}", "other"},
+		{"lab", "{queue: default}", "{queue: default, minMember: 2}", "default"}, // it was there before the namespace named another
+		{"plain", "{queue: other}", "{}", "default"},
+	} {
+		request := asked{path: "/podgroups/mutate", operation: admissionv1.Update, namespace: test.namespace, object: "{metadata: {name: g}, spec: " + test.after + "}",
+			before: "{metadata: {name: g}, spec: " + test.before + "}"}
+		if got := patched[scheduling.PodGroup](t, request, ask(t, handler, request)).Spec.Queue; got != test.want {
+			t.Errorf("in %s %s becomes queue %s, want %s", test.namespace, test.after, got, test.want)
+		}
+	}
+}
+
 func TestAPodOfNoResourceGroupStaysAsItIs(t *testing.T) {
 	groups, err := parseGroups([]byte("resourceGroups: [{resourceGroup: gold, labels: {tier: gold}}]"))
 	if err != nil {

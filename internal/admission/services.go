@@ -75,7 +75,7 @@ func services() []*service {
 		},
 		{
 			path: "/podgroups/mutate", name: "mutatepodgroup.volcano.sh",
-			resource: scheduling.GroupVersion.WithResource("podgroups"), operations: []admissionregistrationv1.OperationType{create},
+			resource: scheduling.GroupVersion.WithResource("podgroups"), operations: []admissionregistrationv1.OperationType{create, update},
 			failurePolicy: admissionregistrationv1.Ignore, conditions: inDefaultQueue, handle: mutates(defaultPodGroup),
 		},
 		{
@@ -169,12 +169,15 @@ func queueChanges(*settings) ([]admissionregistrationv1.MatchCondition, bool) {
 	return []admissionregistrationv1.MatchCondition{{Name: "spec-changes", Expression: expression}}, true
 }
 
-// inDefaultQueue sends PodGroups that have not chosen a queue.
+// inDefaultQueue sends PodGroups that have not chosen a queue, and updates by which they have none any more.
 func inDefaultQueue(*settings) ([]admissionregistrationv1.MatchCondition, bool) {
-	return []admissionregistrationv1.MatchCondition{{
-		Name:       "in-default-queue",
-		Expression: fmt.Sprintf("object.?spec.?queue.orValue('') in ['', %s]", literal(scheduling.DefaultQueue)),
-	}}, true
+	isIn := func(object string) string {
+		return fmt.Sprintf("%s.?spec.?queue.orValue('') in ['', %s]", object, literal(scheduling.DefaultQueue))
+	}
+	return []admissionregistrationv1.MatchCondition{
+		{Name: "in-default-queue", Expression: isIn("object")},
+		{Name: "queue-changes", Expression: "request.operation != 'UPDATE' || !(" + isIn("oldObject") + ")"},
+	}, true
 }
 
 // hasBudget sends pods of our schedulers that say how many of their job may be missing.

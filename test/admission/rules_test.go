@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -123,6 +124,13 @@ func TestWhatCouldNeverRunIsNotAdmitted(t *testing.T) {
 	group := create(t, namespace, podGroup("{minMember: 1}"))
 	if queue := group.Object["spec"].(map[string]any)["queue"]; queue != "research" {
 		t.Errorf("a PodGroup without a queue is in %v, want that of its namespace", queue)
+	}
+	unstructured.RemoveNestedField(group.Object, "spec", "queue") // as the MPI operator does with each update
+	if err := api.Update(apitest.Context(t), group); err != nil {
+		t.Fatal(err)
+	}
+	if queue := group.Object["spec"].(map[string]any)["queue"]; queue != "research" {
+		t.Errorf("after an update without a queue it is in %v, want that of its namespace", queue)
 	}
 }
 

@@ -44,7 +44,6 @@ func (w *walk) below(kind, text string) string {
 
 // editQueue has the Queue have another capability, or be gone.
 func (w *walk) editQueue() {
-	w.edited = w.step
 	if o := w.Object("v1beta1.Queue/" + research); o != nil && w.limits.IntN(5) == 0 {
 		w.say("delete the Queue")
 		w.Delete(o)

@@ -28,6 +28,7 @@ type filling struct {
 	have     int             // pods with a node, also while they leave it, and stand-ins with one
 	came     int             // pods of this admission, also those that have ended
 	vacated  int             // pods of this admission that have succeeded
+	overdue  int             // pods that are being deleted for too long: others may come in their places while they are there
 	ended    int             // places that are not needed any more
 	onNode   map[string]int32
 	used     map[int]bool // indices of stand-ins
@@ -61,6 +62,8 @@ func (f *filling) count() {
 		case t.Node != nil && (t.Status.Counts() || t.Status.Leaves()): // a place is free when its pod is gone
 			f.have++
 			f.onNode[t.Node.Name]++
+		case t.Status == cluster.Lingering:
+			f.overdue++
 		}
 	}
 	f.ended = f.e.Ended(&f.e.Held.PodSets[f.i])
@@ -84,7 +87,7 @@ func (f *filling) restore() bool {
 	if missing <= 0 {
 		return true
 	}
-	isNeeded := missing > f.vacated-f.ended || len(f.pods) > 0
+	isNeeded := missing > f.vacated-f.ended+f.overdue || len(f.pods) > 0
 	set, places := f.podset(f.e, f.i), missing
 	x := f.Begin()
 	add := func() *cluster.Task {

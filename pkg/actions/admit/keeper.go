@@ -34,8 +34,8 @@ func (k *keeper) jobOf(namespace, name string) *cluster.Job {
 
 // keep brings the nodes of all Workloads up to date that have changed.
 func (k *keeper) keep() {
-	k.checkPlans()
 	k.account()
+	k.checkPlans()
 	changed := k.Workloads.TakeChanged(k.Now)
 	for again := true; again; {
 		moved := k.Workloads.TakeMoved()
@@ -117,7 +117,7 @@ func (k *keeper) checkPlans() {
 		if p.Job == nil || p.Job.Workload == nil {
 			continue
 		}
-		isLost := p.Lost != "" || isAbove(cluster.AccountOf(p.Job), p.Job.Usage.Allocated)
+		isLost := p.Lost != "" || isAbove(cluster.AccountOf(p.Job), p.Job.Usage.Allocated, false)
 		for _, t := range p.Promised() {
 			isLost = isLost || !k.Outlook.CanOpen(t, t.Node)
 		}
@@ -127,12 +127,17 @@ func (k *keeper) checkPlans() {
 	}
 }
 
-// isAbove reports whether a queue, or one above it, holds more than its capability of any of the amounts. It does not begin to hold them then: its
-// capability was lowered since they were promised.
-func isAbove(n *quota.Node, amounts resources.Vector) bool {
+// isAbove reports whether a queue, or one above it, holds more than its capability of any of the amounts, with what leaves or without. It does not
+// begin to hold them then: its capability was lowered since they were promised.
+func isAbove(n *quota.Node, amounts resources.Vector, withLeaving bool) bool {
 	for ; n != nil; n = n.Above() {
 		for i, amount := range amounts {
-			if d := resources.Dim(i); amount > 0 && n.Subtree.Allocated.At(d) > n.Capability.Value(d) {
+			d := resources.Dim(i)
+			held := n.Subtree.Allocated.At(d)
+			if withLeaving {
+				held += n.Subtree.Leaving.At(d)
+			}
+			if amount > 0 && held > n.Capability.Value(d) {
 				return true
 			}
 		}
@@ -173,7 +178,17 @@ func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
 		default:
 			k.fill(e, j)
 		}
+		k.checkStart(e, j)
 	})
+}
+
+// checkStart takes an admission back that is not written yet, as that of a plan whose victims have left, if queues above do not hold it any
+// more: their capability was lowered, or they are others.
+func (k *keeper) checkStart(e *workloads.Entry, j *cluster.Job) {
+	if e.IsStarting() && isAbove(cluster.AccountOf(j), j.Usage.Allocated, true) {
+		k.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, "")
+		k.release(j)
+	}
 }
 
 // release has a job hold no nodes but those of its pods.

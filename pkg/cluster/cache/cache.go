@@ -174,6 +174,7 @@ func (k *Cache) Expire(now time.Time) {
 	k.refusals.expire(now)
 	for _, t := range k.Overdue(now) {
 		k.writer.Tasks.Linger(t)
+		k.Workloads.Look(t.Job)
 		if p := t.Evicts; p != nil {
 			k.Plans().Requeue(p)
 		}

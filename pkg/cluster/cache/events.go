@@ -103,8 +103,8 @@ func (e Delete) apply(k *Cache) {
 		k.deletePod(types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object.UID)
 	case *corev1.Node:
 		if n := k.Node(object.Name); n != nil && n.Object != nil && n.Object.UID == object.UID {
-			k.StandIns.Lost(n)
 			k.Workloads.Lost(n)
+			k.StandIns.Lost(n)
 		}
 		k.nodes.drop(object)
 	case *schedulingv1beta1.PodGroup:

@@ -49,7 +49,7 @@ func (k *Cache) ServeWorkloads(serves bool) {
 	for _, t := range tasks {
 		k.updateTask(t, t.Pod)
 	}
-	k.Workloads.AreKept = false
+	k.Workloads.AreKept, k.Workloads.IsIdle = false, !serves
 	if serves {
 		k.Workloads.MoveAll()
 	}

@@ -85,7 +85,7 @@ func (r *Reader) Evict(w *workload.Workload, reason, message string) {
 		r.plans.end(e)
 		return
 	}
-	if e.isAssumed && e.write.wanted.reserve != e.given {
+	if e.IsStarting() {
 		r.held.drop(e)
 		r.later(e)
 		return

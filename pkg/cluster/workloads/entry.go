@@ -92,6 +92,9 @@ func (e *Entry) Ended(set *HeldPodSet) int {
 	return int(all - left)
 }
 
+// IsStarting reports whether it was decided that the Workload is admitted, and that is not on its way to the API server.
+func (e *Entry) IsStarting() bool { return e.isAssumed && e.write.wanted.reserve != e.given }
+
 // Start notes that all pods of the present admission have come.
 func (e *Entry) Start() { e.started = since(e.Object, v1beta2.Admitted) }
 

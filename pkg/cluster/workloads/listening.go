@@ -45,9 +45,7 @@ func (l *listening) Leave(c *kinds.Cluster, isDeleted bool) {
 // Regrown forgets who was evicted for whom in trees that have changed (rule C20), and has plans in them reviewed.
 func (l *listening) Regrown(concerns func(*workload.Queue) bool) {
 	l.AreRegrown = true
-	for e := range l.planned {
-		e.plan.isUnsure = e.plan.isUnsure || e.Queue == nil || concerns(e.Queue)
-	}
+	l.areUnsure = l.areUnsure || len(l.planned) > 0
 	for _, e := range l.entries {
 		queue := e.Queue
 		if queue == nil && e.local != nil && e.local.Settings != nil { // it waits for something else than its turn

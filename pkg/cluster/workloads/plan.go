@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
-	"slices"
 	"strconv"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -36,7 +34,6 @@ type plan struct {
 	victims    []*Entry // those of waitsFor that are evicted for this one
 	why        string   // why it does not fit with them there, "" if they are evicted for others only
 	count      int      // of the victims that were chosen, those that leave anyway among them
-	isUnsure   bool     // the tree has changed since the plan was made, or reviewed
 	until      time.Time
 }
 
@@ -158,69 +155,6 @@ func grace(e *Entry) time.Duration {
 	return longest
 }
 
-// review ends plans that do not fit any more, since quotas or Cohorts have changed. Those whose turn would come last end first, until the
-// others fit.
-func (r *planning) review() {
-	var unsure []*Entry
-	for e := range r.planned {
-		if e.plan.isUnsure {
-			unsure = append(unsure, e)
-		}
-	}
-	slices.SortFunc(unsure, func(a, b *Entry) int { return workload.Compare(&b.Workload, &a.Workload) })
-	for _, e := range unsure {
-		e.plan.isUnsure = false
-		if e.Queue == nil || !r.fitsStill(e) {
-			r.end(e)
-		}
-	}
-}
-
-// fitsStill reports whether what a plan is charged is there, when all have left for whom plans wait.
-func (r *planning) fitsStill(e *Entry) bool {
-	var leaving []*Entry
-	for _, other := range sortedPlans(r.planned) {
-		for _, victim := range other.plan.waitsFor {
-			if r.isAwaited(victim) && !slices.Contains(leaving, victim) {
-				leaving = append(leaving, victim)
-			}
-		}
-	}
-	return fitsWithout(e.Queue, e.Charge, append(leaving, e))
-}
-
-// fitsWithout reports whether a charge fits in a queue when some have left.
-func fitsWithout(q *workload.Queue, charge []cohort.Amount, leaving []*Entry) bool {
-	for _, e := range leaving {
-		if e.Queue != nil {
-			e.Queue.Release(e.Charge)
-			defer e.Queue.Charge(e.Charge)
-		}
-	}
-	return q.Fits(charge)
-}
-
-// isAwaited reports whether a Workload that is to leave for another has not left. It may be admitted again before the others have left: it is
-// not waited for twice.
-func (r *planning) isAwaited(victim *Entry) bool {
-	return r.entries[victim.ID()] == victim && victim.state == holds && victim.plan == nil
-}
-
-// follow starts Workloads whose victims have left, and ends plans that take too long or do not fit any more.
-func (r *planning) follow(now time.Time) {
-	r.review()
-	for _, e := range sortedPlans(r.planned) {
-		p := e.plan
-		p.waitsFor = slices.DeleteFunc(p.waitsFor, func(victim *Entry) bool { return !r.isAwaited(victim) })
-		switch {
-		case len(p.waitsFor) == 0:
-			r.start(e, now)
-		case !now.Before(p.until):
-			r.end(e)
-		}
-	}
-}
-
 func sortedPlans(plans map[*Entry]bool) []*Entry {
 	all := make([]*Entry, 0, len(plans))
 	for e := range plans {
@@ -252,6 +186,7 @@ func (r *planning) end(e *Entry) {
 	}
 	r.drop(e)
 	r.later(e)
+	r.areUnsure = true // others may have counted on its victims
 }
 
 // dropPlan forgets a plan.

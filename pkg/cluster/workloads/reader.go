@@ -53,10 +53,14 @@ type base struct {
 	toPlace  []*Entry
 	backoffs map[*Entry]bool // those that wait for a time
 	planned  map[*Entry]bool // those with a plan
-	drifting map[*Entry]bool // those whose message waits to be written again
-	dirty    []*Entry        // what is decided of them may have to be written
-	moved    []*Entry
+	// areUnsure says that plans are to be reviewed.
+	areUnsure bool
+	drifting  map[*Entry]bool // those whose message waits to be written again
+	dirty     []*Entry        // what is decided of them may have to be written
+	moved     []*Entry
 
+	// IsIdle says that nothing is decided or written, as under a configuration that admits no Workloads. Plans wait.
+	IsIdle bool
 	// AreRegrown says that the trees of ClusterQueues have changed. Who takes that in sets it back.
 	AreRegrown bool
 }

@@ -42,9 +42,6 @@ func (w *Workloads) Lost(n *cluster.Node) {
 	for _, t := range n.Tasks() {
 		w.Look(t.Job)
 	}
-	for j := range w.due {
-		w.Look(j) // stand-ins are off the node already
-	}
 }
 
 // TakeChanged returns the jobs of Workloads whose pods or nodes have changed since the last call, and those whose time has come, by

@@ -209,9 +209,15 @@ func (r *Reporter) writePlace(j *cluster.Job, d *decision.Decisions) {
 	}
 }
 
-// conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once it
-// is placed, and Nominated while room is being made for it. Queued says at which place it waits. Evicted names the pods that it lost last. A condition that does
-// not change keeps its time. The condition about missing pods does not change while pods are being created.
+// isScheduled is of the condition that a job has its nodes.
+func isScheduled(c schedulingv1beta1.PodGroupCondition) bool {
+	return c.Type == schedulingv1beta1.PodGroupScheduledType
+}
+
+// conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once its
+// pods are bound, and Nominated while room is being made for it. Scheduled stays while more pods are being bound later.
+// Queued says at which place it waits. Evicted names the pods that it lost last. A condition that does not change keeps its
+// time. The condition about missing pods does not change while pods are being created.
 func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
 	var conditions []schedulingv1beta1.PodGroupCondition
 	state := func(c schedulingv1beta1.PodGroupCondition) {
@@ -237,7 +243,7 @@ func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1
 	case blocked(j):
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupUnschedulableType, TransitionID: transition,
 			Reason: string(j.Verdict.Code), Message: j.Verdict.Sentence()})
-	case j.Lacks() == 0 && j.Ready() > 0:
+	case j.Lacks() == 0 && j.Ready() > 0 && (j.Count(cluster.Binding) == 0 || slices.ContainsFunc(last, isScheduled)):
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupScheduledType, TransitionID: transition,
 			Reason: schedulingv1beta1.PodGroupReadyReason})
 	}

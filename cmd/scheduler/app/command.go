@@ -117,10 +117,7 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 	registry *framework.Registry, logger logr.Logger) error {
 	numbers := metrics.New()
 	chosen := &policies{registry: registry, catalogue: registry.Catalogue(), logger: logger.WithName("configuration"),
-		judge: numbers, isStrict: o.disableDefaultConf}
-	if _, isFile := src.(file); isFile {
-		chosen.self = ownPod(ctx, clients.Core)
-	}
+		judge: numbers, isStrict: o.disableDefaultConf, self: ownPod(ctx, clients.Core)}
 	r, err := newRunner(o, clients, src, chosen, numbers, logger)
 	if err != nil {
 		return err

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -87,6 +89,57 @@ func TestPodsAreHeldUntilTheirQueueHasRoomAndThenSeenByAutoscalers(t *testing.T)
 	await("second-"+w.suffix, "SchedulingGated, 1 gates")
 	must(t, w.core.CoreV1().Pods("default").Delete(t.Context(), "first-"+w.suffix, *metav1.NewDeleteOptions(0)))
 	await("second-"+w.suffix, "Unschedulable, 0 gates")
+	p.stop()
+	must(t, w.ends(p))
+}
+
+func TestTheRightToRemoveGatesIsNamedWhereItIsMissing(t *testing.T) {
+	w := onCluster(t)
+	name := "rightless-" + w.suffix
+	account, err := w.core.CoreV1().ServiceAccounts(systemNamespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	must(t, err)
+	all := []string{"*"}
+	read := []string{"get", "list", "watch"}
+	_, err = w.core.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods", "nodes", "namespaces", "services", "configmaps", "replicationcontrollers", "resourcequotas", "limitranges",
+			"persistentvolumes", "persistentvolumeclaims"}, Verbs: read},
+		{APIGroups: []string{""}, Resources: []string{"pods/binding", "pods/status", "events"}, Verbs: all},
+		{APIGroups: []string{"apps", "batch.volcano.sh", "scheduling.volcano.sh", "topology.volcano.sh", "kueue.x-k8s.io", "storage.k8s.io", "resource.k8s.io", "policy",
+			"coordination.k8s.io", "scheduling.k8s.io", "node.k8s.io"}, Resources: all, Verbs: all},
+	}}, metav1.CreateOptions{})
+	must(t, err)
+	_, err = w.core.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: systemNamespace, Name: account.Name}}}, metav1.CreateOptions{})
+	must(t, err)
+	kubeconfig, _, err := w.cluster.ServiceAccountKubeconfig(t.Context(), systemNamespace, name)
+	must(t, err)
+	p := w.start("--scheduler-name="+name, "--kubeconfig="+kubeconfig, "--lock-object-namespace="+systemNamespace, "--leader-elect=false",
+		"--feature-gates=SchedulingGatesQueueAdmission=true")
+	w.ready(p)
+	w.held("pod-"+w.suffix, "default", name, "1")
+	apitest.Eventually(t, func(ctx context.Context) error {
+		group, err := w.batch.SchedulingV1beta1().PodGroups("default").Get(ctx, "pod-"+w.suffix, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, c := range group.Status.Conditions {
+			if c.Type == v1beta1.PodGroupScheduledType {
+				t.Errorf("the group is said to be scheduled: %+v", c)
+			}
+			if strings.Contains(c.Message, "kubectl apply -f installer/gates.yaml") {
+				return nil
+			}
+		}
+		return fmt.Errorf("the conditions are %+v", group.Status.Conditions)
+	})
+	events, err := w.core.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=pod-" + w.suffix})
+	must(t, err)
+	for _, e := range events.Items {
+		if e.Reason == "Scheduled" {
+			t.Errorf("an Event says that it is scheduled: %s %s", e.InvolvedObject.Kind, e.Message)
+		}
+	}
 	p.stop()
 	must(t, w.ends(p))
 }

@@ -43,7 +43,7 @@ type policies struct {
 	offer     func(*framework.Policy) // hands a policy to the loop
 	show      func(decision.Notice)
 	isStrict  bool // there is no default
-	// self is the pod that this process runs in, nil if it is not known. On it is shown what is wrong with a file.
+	// self is the pod that this process runs in, nil if it is not known. On it is shown what is wrong with a file, or with rights.
 	self *corev1.ObjectReference
 
 	mutex   sync.Mutex

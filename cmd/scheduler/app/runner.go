@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
 	"hekla.sh/hekla/internal/answers/diagnosis"
@@ -157,6 +158,9 @@ func (r *runner) lead(ctx, leading context.Context) error {
 	defer stop()
 	watchers.Go(func() { r.source.watch(running, first, r.policies.update) })
 	watchers.Go(func() { r.meter.Run(running) })
+	if r.options.featureGates[process.QueueAdmissionGates] {
+		watchers.Go(func() { r.awaitGateRight(running) })
+	}
 	watchers.Go(func() {
 		definitions.Watch(running, r.clients.Core.Discovery(), definitions.Written, definitions.Period, r.lacksStatus)
 	})
@@ -181,6 +185,29 @@ func (r *runner) lead(ctx, leading context.Context) error {
 	patience, cancel := context.WithTimeout(leading, drainPatience)
 	defer cancel()
 	return r.outbox.Drain(patience)
+}
+
+// rightsInterval is how often is looked whether a right that was missing is there.
+const rightsInterval = time.Minute
+
+// awaitGateRight tells, once, that the right to remove scheduling gates is missing, and looks until it is there.
+func (r *runner) awaitGateRight(ctx context.Context) {
+	isTold := false
+	_ = wait.PollUntilContextCancel(ctx, rightsInterval, true, func(ctx context.Context) (bool, error) {
+		may, err := apiserver.MayOpenGates(ctx, r.clients.Core.AuthorizationV1())
+		if err != nil || may {
+			return may, nil
+		}
+		if !isTold {
+			isTold = true
+			r.logger.Error(errors.New(apiserver.GateRight), "A right is missing")
+			if r.policies.self != nil {
+				r.outbox.Show(decision.Notice{Regarding: *r.policies.self, Type: corev1.EventTypeWarning, Reason: "MissingPermission",
+					Message: upperFirst(apiserver.GateRight)})
+			}
+		}
+		return false, nil
+	})
 }
 
 // lacksStatus tells that statuses of a kind cannot be written as they should be.

@@ -4,15 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
+	typedauthorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -132,12 +135,31 @@ func PodPatch(uid types.UID, version string, write PodWrite) map[string]any {
 	return map[string]any{"metadata": metadata, "status": write.Status}
 }
 
-// OpenGate removes the scheduling gate of queue admission from a pod, if it has it.
+// GateRight says what [OpenGate] needs, and where it is given.
+const GateRight = "the feature gate SchedulingGatesQueueAdmission needs the right to patch pods: kubectl apply -f installer/gates.yaml, " +
+	"or set queueAdmissionGates in the values of the chart"
+
+// MayOpenGates reports whether the API server would let this process remove scheduling gates from pods.
+func MayOpenGates(ctx context.Context, reviews typedauthorizationv1.SelfSubjectAccessReviewsGetter) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "patch", Resource: "pods"}}}
+	answer, err := reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
+}
+
+// OpenGate removes the scheduling gate of queue admission from a pod, if it has it. The error of a missing right names [GateRight].
 func OpenGate(ctx context.Context, pods typedcorev1.CoreV1Interface, pod types.NamespacedName, uid types.UID) error {
 	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "spec": map[string]any{
 		"schedulingGates": []any{map[string]any{"$patch": "delete", "name": schedulingv1beta1.QueueAllocationGateKey}}}})
-	return pods.RESTClient().Patch(types.StrategicMergePatchType).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
+	err := pods.RESTClient().Patch(types.StrategicMergePatchType).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
 		Body(body).Timeout(RequestTimeout).MaxRetries(0).Do(ctx).Error()
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("its scheduling gate stays: %w; %s", err, GateRight)
+	}
+	return err
 }
 
 // OrNull is a value in a patch, null for "", which removes the field.

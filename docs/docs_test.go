@@ -77,7 +77,7 @@ func constants(t *testing.T, path, typeName, prefix string) []string {
 
 func TestEveryReasonToWaitIsExplained(t *testing.T) {
 	explained := rows(page(t, "why-pending.md"))
-	known := constants(t, "../pkg/verdict/verdict.go", "Code", "")
+	known := append(constants(t, "../pkg/verdict/verdict.go", "Code", ""), constants(t, "../pkg/verdict/reason.go", "Code", "")...)
 	for file, prefix := range map[string]string{
 		"../internal/controllers/job/lifecycle/phase.go": "Reason", "../internal/controllers/podgroup/reconciler.go": "Reason",
 		"../internal/controllers/queue/reconciler.go": "Reason", "../pkg/apis/batch/v1alpha1/status.go": "PodGroupPendingReason",

@@ -240,7 +240,7 @@ func (m *admission) try(request *admissionRequest) *refusedRequest {
 
 // isAboutAmounts reports whether a job is refused because a queue or the cluster has too little left.
 func isAboutAmounts(v *verdict.Verdict) bool {
-	return v != nil && slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.TooLargeForQueue}, v.Code)
+	return v != nil && slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.TooLargeForQueue, verdict.TooLargeForCluster}, v.Code)
 }
 
 // protected says which pods may not be evicted for the preemptor, if not all may.

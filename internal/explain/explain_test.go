@@ -11,6 +11,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -48,7 +49,7 @@ func TestAJobSaysWhatIsShortOnWhichNodes(t *testing.T) {
 	a.Rest()
 	a.unchanged(func() {
 		j := a.job("g")
-		if !j.Admitted || j.Lacks != 2 || j.Verdict == nil || j.Verdict.Code != "NotEnoughResources" || j.Verdict.Placed != 1 || j.Verdict.Wanted != 2 {
+		if !j.Admitted || j.Lacks != 2 || j.Verdict == nil || j.Verdict.Code != "GangShort" || j.Verdict.Placed != 1 || j.Verdict.Wanted != 2 {
 			t.Errorf("the job is %+v, its verdict %+v", j, j.Verdict)
 		}
 		if len(j.Refusals) != 1 || j.Refusals[0].Pods != 2 {
@@ -205,7 +206,7 @@ func TestASubmissionSaysWhatWouldHappen(t *testing.T) {
 	}{
 		"it finds free room":             {"default", "", "cpu=2", 2, "", explain.OutcomeBound, `"node":"n2"`},
 		"others leave for it":            {"default", "high", "cpu=4", 2, "", explain.OutcomePreempting, `"rule":"J1"`},
-		"nobody leaves for it":           {"default", "", "cpu=4", 2, "", explain.OutcomeWaiting, `"code":"NotEnoughResources"`},
+		"nobody leaves for it":           {"default", "", "cpu=4", 2, "", explain.OutcomeWaiting, `"code":"GangShort"`},
 		"its queue does not exist":       {"nowhere", "", "cpu=1", 1, "", explain.OutcomeNotAdmitted, `"code":"QueueNotFound"`},
 		"its queue may not hold it":      {"small", "", "cpu=2", 1, "cpu=2", explain.OutcomeNotAdmitted, `"subject":"small"`},
 		"some of its pods are not there": {"default", "", "cpu=1", 0, "", explain.OutcomeWaiting, `"code":"NotEnoughTasks"`},
@@ -268,14 +269,14 @@ func TestCordonedNodesHideNoCause(t *testing.T) {
 	group, pods := gang("waits", "default", 1, "cpu=1")
 	a.Set(group, pods[0])
 	a.Rest()
-	if c := a.model().Cause(a.Now, fixture.Key("waits")); c.Code != explain.NodeMismatch || !c.Never {
+	if c := a.model().Cause(a.Now, fixture.Key("waits")); c.Code != string(verdict.NodeMismatch) || !c.Never {
 		t.Errorf("where all nodes are cordoned the cause is %+v", c)
 	}
 	a.Set(fixture.Node("tainted", "cpu=4", func(n *corev1.Node) {
 		n.Spec.Taints = []corev1.Taint{{Key: "only", Value: "others", Effect: corev1.TaintEffectNoSchedule}}
 	}))
 	a.Rest()
-	if c := a.model().Cause(a.Now, fixture.Key("waits")); c.Code != explain.NodeTaints || c.Where != "tainted" || len(c.Nodes) != 2 {
+	if c := a.model().Cause(a.Now, fixture.Key("waits")); c.Code != string(verdict.NodeTaints) || c.Where != "tainted" || len(c.Nodes) != 2 {
 		t.Errorf("beside a node with a taint it is %+v", c)
 	}
 }
@@ -288,10 +289,10 @@ func TestAJobLargerThanAllNodesTogetherNeverStarts(t *testing.T) {
 	}
 	a.Cycle()
 	large, fits := a.model().Cause(a.Now, fixture.Key("large")), a.model().Cause(a.Now, fixture.Key("fits"))
-	if !large.Never || !strings.Contains(large.Message, "it requests 9 cpu in all, and all nodes together have 8") {
+	if !large.Never || large.Code != string(verdict.TooLargeForQueue) {
 		t.Errorf("the cause of the large one is %+v", large)
 	}
-	if fits.Never || !fits.Waits || fits.Code != large.Code {
+	if fits.Never || !fits.Waits || fits.Code != string(verdict.OverCluster) {
 		t.Errorf("the cause of the one that fits is %+v", fits)
 	}
 }

@@ -149,7 +149,7 @@ func VerdictOf(v *verdict.Verdict) *Verdict {
 	if v == nil {
 		return nil
 	}
-	answer := &Verdict{Code: string(v.Code), Message: v.Sentence(), Subject: v.Subject, Placed: v.Placed, Wanted: v.Wanted,
+	answer := &Verdict{Code: string(v.Reason()), Message: v.Sentence(), Subject: v.Subject, Placed: v.Placed, Wanted: v.Wanted,
 		Short: shortages(v.Shortages), Nodes: nodeReasons(v.Nodes), Protected: protected(v.Spared), Vetoed: nodeReasons(v.Vetoed)}
 	kinds := v.Kinds()
 	for i, kind := range helps {

@@ -10,6 +10,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // proposed is what was found for a job.
@@ -42,7 +43,7 @@ func (m *Model) proposals(now time.Time, j *cluster.Job, c *Cause) ([]propose.Pr
 
 func lookForProposals(m *Model, now time.Time, j *cluster.Job, c *Cause) ([]propose.Proposal, string) {
 	of := propose.Job{Job: j, Cluster: m.cluster, Engine: m.outlook, Code: c.Code, Pod: c.Pod, IsRefused: len(c.Nodes) > 0, IsImpossible: c.Never,
-		IsTooLarge: c.Code == TooLargeForAnyNode}
+		IsTooLarge: c.Code == string(verdict.TooLargeForAnyNode)}
 	for _, s := range c.Short {
 		of.Short = append(of.Short, s.Resource)
 	}

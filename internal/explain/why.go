@@ -1,9 +1,7 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +10,6 @@ import (
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Why says why a job waits: one cause, and what would make it start.
@@ -111,7 +108,8 @@ func ahead(j *cluster.Job, before []*cluster.Job) []Ahead {
 	for _, other := range before {
 		a := Ahead{Job: other.Name(), Priority: other.Priority, Because: whyAhead(other, j)}
 		if other.Verdict != nil {
-			a.Reason = string(other.Verdict.Code)
+			code, _ := cluster.Reason(other)
+			a.Reason = string(code)
 		}
 		all = append(all, a)
 	}
@@ -126,25 +124,4 @@ func whyAhead(other, j *cluster.Job) string {
 		return "it is older by " + j.Created().Sub(other.Created()).Round(time.Second).String()
 	}
 	return "the plugins of the configuration order it so"
-}
-
-// largest returns the most that a node of those that match has of what a pod requests, as shortages; empty if one of them has enough of all.
-func (m *Model) largest(t *cluster.Task) []Shortage {
-	var short []verdict.Shortage
-	for d, need := range t.Request() {
-		var most int64
-		name := m.cluster.Resources.Name(dim(d))
-		for _, n := range m.cluster.Nodes() {
-			if n.Object != nil && n.Allocatable.At(dim(d)) <= maxAmount {
-				most = max(most, n.Allocatable.At(dim(d)))
-			} else if n.Object != nil {
-				most = max(most, need)
-			}
-		}
-		if need > most {
-			short = append(short, verdict.Shortage{Resource: name, Need: need, Have: most})
-		}
-	}
-	slices.SortFunc(short, func(a, b verdict.Shortage) int { return cmp.Compare(a.Resource, b.Resource) })
-	return shortages(short)
 }

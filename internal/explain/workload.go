@@ -12,6 +12,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/apis/podspec"
 	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -80,7 +81,7 @@ func causeOf(m *Model, w *queued.Workload, of *workload.Workload) Cause {
 
 // tooLarge reports whether a pod of a Workload requests more than any node has, and says so.
 func tooLarge(m *Model, of *workload.Workload, c *Cause) bool {
-	most := LargestNode(m)
+	most := largestNode(m)
 	for i := range of.PodSets {
 		set := &of.PodSets[i]
 		if set.Template == nil {
@@ -100,11 +101,21 @@ func tooLarge(m *Model, of *workload.Workload, c *Cause) bool {
 			continue
 		}
 		slices.SortFunc(short, func(a, b verdict.Shortage) int { return strings.Compare(string(a.Resource), string(b.Resource)) })
-		c.Code, c.Short, c.Never = TooLargeForAnyNode, shortages(short), true
+		c.Code, c.Short, c.Never = string(verdict.TooLargeForAnyNode), shortages(short), true
 		c.Message = fmt.Sprintf("a pod of pod set %s requests more than any node has, even if it were empty: %s", set.Name, sentenceOf(c.Short))
 		return true
 	}
 	return false
+}
+
+// largestNode returns the most that a node has of each known resource.
+func largestNode(m *Model) []int64 {
+	k := known(m)
+	if k.largest == nil {
+		k.largest = make([]int64, m.cluster.Resources.Len())
+		copy(k.largest, framework.LargestNode(m.cluster.Nodes()))
+	}
+	return k.largest
 }
 
 // where is the queue at which a Workload stands or stops.
@@ -120,4 +131,12 @@ func where(w *queued.Workload) string {
 		return "LocalQueue " + w.LocalQueue
 	}
 	return ""
+}
+
+func sentenceOf(short []Shortage) string {
+	var parts []string
+	for _, s := range short {
+		parts = append(parts, fmt.Sprintf("%s: needs %s, the largest node has %s, short by %s", s.Resource, s.Needed, s.Available, s.Missing))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -13,6 +13,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -76,7 +77,7 @@ func TestTheCauseOfAWorkloadIsWhatMustBeMendedFirst(t *testing.T) {
 		{"head", v1beta2.ReasonWaitingForQuota, "ClusterQueue strict", "2 more needed", false},
 		{"never", v1beta2.ReasonExceedsMaxQuota, "ClusterQueue strict", "needs 9 cpu of flavor f: 1 of at most 4", true},
 		{"behind", "HeldUp", "ClusterQueue strict", "head comes first", false},
-		{"large", explain.TooLargeForAnyNode, "ClusterQueue other", "cpu: needs 100, the largest node has 8", true},
+		{"large", string(verdict.TooLargeForAnyNode), "ClusterQueue other", "cpu: needs 100, the largest node has 8", true},
 		{"in-stopped", v1beta2.ReasonSuspended, "ClusterQueue stopped", "ClusterQueue stopped is stopped", false},
 		{"in-noflavor", v1beta2.ReasonSuspended, "ClusterQueue noflavor", "missing ResourceFlavor(s): gone", false},
 		{"in-held", v1beta2.ReasonSuspended, "LocalQueue held", "LocalQueue held is stopped", false},

@@ -267,10 +267,11 @@ func refusal(s *framework.Session, t *cluster.Task) *verdict.Verdict {
 		v.Help |= verdict.HelpPod
 	}
 	v.Nodes, v.Shortages = s.Placer.Explain(t)
+	v.Promised = s.IsPromisedToOthers(t)
 	if supplier, ok := s.Placer.(framework.Supplier); ok && t.Class.NeedsSupplies() {
 		v.Help |= verdict.HelpSupply
 		v.Detail = supplier.Lacking(t)
-		if lack := missingClaim(s, t); lack.Stock != nil {
+		if lack := framework.MissingClaim(s, t); lack.Stock != nil {
 			return v.Await(lack, 0)
 		}
 	}

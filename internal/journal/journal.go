@@ -281,7 +281,12 @@ func sizeOf(v *verdict.Verdict) int {
 		return 0
 	}
 	size := verdictBytes + len(v.Subject) + len(v.Detail)
-	for _, list := range [...][]verdict.NodeReason{v.Nodes, v.Vetoed} {
+	lists := [...][]verdict.NodeReason{v.Nodes, v.Vetoed, nil}
+	if v.Impossible != nil {
+		size += partBytes + len(v.Impossible.Pod) + len(v.Impossible.Short)*partBytes
+		lists[2] = v.Impossible.Nodes
+	}
+	for _, list := range lists {
 		for i := range list {
 			size += partBytes + len(list[i].Reason)
 		}

@@ -48,6 +48,7 @@ type Engine struct {
 	vacancies *vacancies.Table
 
 	explained explained.Answers
+	opened    [16]int32 // slots of nodes that could hold a task if they were empty, the last first
 
 	suppliedBytes int // what is stored for those that need volumes or devices
 }

@@ -33,3 +33,26 @@ func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
 	}
 	return !t.Class.NeedsSupplies() || e.suppliedOf(t.Class).question.Lasting(n).IsNone()
 }
+
+// CanOpenAny reports whether there is a node that could hold a task if it were empty. It first looks at the nodes that could hold others:
+// usually one of a few kinds of nodes can.
+func (e *Engine) CanOpenAny(t *cluster.Task) bool {
+	nodes := e.cluster.BySlot()
+	opens := func(slot int32) bool {
+		n := nodes[slot]
+		return n != nil && n.Object != nil && e.CanOpen(t, n)
+	}
+	for i, slot := range e.opened {
+		if int(slot) < len(nodes) && opens(slot) {
+			e.opened[0], e.opened[i] = slot, e.opened[0]
+			return true
+		}
+	}
+	for slot := range nodes {
+		if opens(int32(slot)) {
+			e.opened[len(e.opened)-1], e.opened[0] = e.opened[0], int32(slot)
+			return true
+		}
+	}
+	return false
+}

@@ -38,7 +38,8 @@ func (s teller) finish() {
 		}
 		row := Job{Job: s.names[j.ID], Queue: j.QueueName, Phase: string(j.Phase), Ready: j.Ready(), MinAvailable: j.MinMember}
 		if v := j.Verdict; v != nil && !j.Over() && (j.IsPendingAdmission() || j.Lacks() > 0 || j.Count(cluster.Pending) > 0) {
-			row.Reason, row.Message = string(v.Code), v.Sentence()
+			code, sentence := cluster.Reason(j)
+			row.Reason, row.Message = string(code), sentence()
 		}
 		r.Jobs = append(r.Jobs, row)
 	}

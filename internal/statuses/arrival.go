@@ -58,6 +58,9 @@ func (r *Reporter) WakeAt() (wake time.Time) {
 	if len(r.ungrouped) > 0 {
 		wake = r.ungrouped[0].due
 	}
+	if r.revisits.Len() > 0 && (wake.IsZero() || r.revisits.First().due.Before(wake)) {
+		wake = r.revisits.First().due
+	}
 	for _, j := range r.arriving {
 		if a := r.memory.arrival(j); a != (arrival{}) && (wake.IsZero() || a.since.Add(ArrivalPause).Before(wake)) {
 			wake = a.since.Add(ArrivalPause)

@@ -36,7 +36,10 @@ type jobStatus struct {
 	evictions []evicted
 
 	queued   queuedState
-	standIns *string // the record of nodes that are held for pods to come, nil before the first
+	damped   damper    // of the conditions of the PodGroup
+	pods     damper    // of those of its pods
+	revisit  time.Time // when it is looked at again for these, zero if it is not
+	standIns *string   // the record of nodes that are held for pods to come, nil before the first
 }
 
 // arrival is since when a job that lacks pods has had its number of pods, zero if it lacks none.
@@ -47,6 +50,7 @@ type arrival struct {
 
 // podStatus is the last decision about a pod.
 type podStatus struct {
+	reason   string // of its condition, "" before the first
 	message  string // of its condition, "" before the first
 	isOpened bool   // its gate of queue admission
 	isFailed bool   // its phase is Failed, because its gang has waited too long
@@ -72,6 +76,7 @@ func (m *memory) forget(c *cache.Cache, d *decision.Decisions) bool {
 			delete(m.jobs, j)
 		default:
 			s.group, s.place, s.standIns, s.evictions, s.queued = nil, nil, nil, nil, queuedState{}
+			s.damped, s.pods, s.revisit = damper{}, damper{}, time.Time{}
 		}
 	}
 	for _, q := range forgotten.Queues {
@@ -138,10 +143,10 @@ func (m *memory) allocated(q *cluster.Queue) corev1.ResourceList {
 	return q.Object.Status.Allocated
 }
 
-// tell stores the message of a pod's condition.
-func (m *memory) tell(t *cluster.Task, message string) {
+// tell stores reason and message of a pod's condition.
+func (m *memory) tell(t *cluster.Task, reason, message string) {
 	s := m.pods[t]
-	s.message = message
+	s.reason, s.message = reason, message
 	m.pods[t] = s
 }
 

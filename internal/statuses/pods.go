@@ -26,16 +26,71 @@ func (r *Reporter) writePods(j *cluster.Job, now time.Time, d *decision.Decision
 		return
 	}
 	fitting := r.fitting(j, reason)
+	again := refresh{of: r, job: j, now: now}
+	defer again.end()
 	for _, t := range j.Pending(cluster.CompareTasks) {
 		// The API server itself writes the condition of a pod with a gate. Another reason would wake autoscalers.
 		switch {
 		case t.IsHeld(), t.IsStandIn:
 		case fitting.Has(t.Pod.Name):
 			message := fmt.Sprintf("the pod can possibly be assigned to a node, once minAvailable is satisfied; see the status of PodGroup %s", j.ID.Name)
-			r.tellPod(t, gang.Schedulable, message, message, now, d)
+			if r.isNew(t, gang.Schedulable) || again.isDue(t, message) {
+				r.tellPod(t, gang.Schedulable, message, message, now, d)
+			}
 		default:
-			r.tellPod(t, reason, message, note, now, d)
+			if r.isNew(t, reason) || again.isDue(t, message) {
+				r.tellPod(t, reason, message, note, now, d)
+			}
 		}
+	}
+}
+
+// isNew reports whether the condition of a pod has another reason, or none.
+func (r *Reporter) isNew(t *cluster.Task, reason string) bool {
+	last, _ := r.said(t)
+	return last != reason
+}
+
+// said returns reason and message of a pod's condition, by the last decision: the pod may not show it yet.
+func (r *Reporter) said(t *cluster.Task) (reason, message string) {
+	if last := r.memory.pods[t]; last.message != "" {
+		return last.reason, last.message
+	}
+	for i := range t.Pod.Status.Conditions {
+		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return c.Reason, c.Message
+		}
+	}
+	return "", ""
+}
+
+// refresh decides once for all pods of a job whether they are told a message while the reason of their conditions stays.
+type refresh struct {
+	of           *Reporter
+	job          *cluster.Job
+	now          time.Time
+	asked, write bool
+}
+
+// isDue reports whether a pod is to be told a message.
+func (f *refresh) isDue(t *cluster.Task, message string) bool {
+	if _, last := f.of.said(t); last == message {
+		return false
+	}
+	if !f.asked {
+		var due time.Time
+		if f.write, due = f.of.memory.of(f.job).pods.differs(f.now); !f.write {
+			f.of.revisitAt(f.job, due)
+		}
+		f.asked = true
+	}
+	return f.write
+}
+
+// end is called after all pods.
+func (f *refresh) end() {
+	if s := f.of.memory.jobs[f.job]; s != nil && !f.asked {
+		s.pods.agrees()
 	}
 }
 
@@ -50,11 +105,10 @@ func (r *Reporter) fitting(j *cluster.Job, reason string) sets.Set[string] {
 // tellPod sets the condition of a pod that says why it waits, unless the pod has it.
 func (r *Reporter) tellPod(t *cluster.Task, reason, message, note string, now time.Time, d *decision.Decisions) {
 	// The last decision counts, because the pod may not show it yet.
-	last := r.memory.pods[t].message
-	if last == message || last == "" && says(t.Pod, reason, message) {
+	if lastReason, last := r.said(t); last == message && lastReason == reason {
 		return
 	}
-	r.memory.tell(t, message)
+	r.memory.tell(t, reason, message)
 	d.Pods = append(d.Pods, decision.PodCondition{Pod: t.Key(), UID: t.UID(), Note: note, Condition: corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
@@ -81,18 +135,10 @@ func forPods(j *cluster.Job) (reason, message, note string) {
 	case j.Verdict == nil:
 		return "", "", ""
 	}
-	reason = string(j.Verdict.Code)
-	if j.Verdict.Code.LacksRoom() {
+	code, sentence := cluster.Reason(j)
+	reason = string(code)
+	if j.Verdict.IsHelpedByNodes() {
 		reason = corev1.PodReasonUnschedulable
 	}
-	return reason, fmt.Sprintf("%s; see the status of PodGroup %s", j.Verdict.Code, j.ID.Name), j.Verdict.Sentence()
-}
-
-func says(pod *cluster.Pod, reason, message string) bool {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled {
-			return c.Status == corev1.ConditionFalse && c.Reason == reason && c.Message == message
-		}
-	}
-	return false
+	return reason, fmt.Sprintf("%s; see the status of PodGroup %s", code, j.ID.Name), sentence()
 }

@@ -28,12 +28,13 @@ type Reporter struct {
 	arriving     []*cluster.Job // jobs that lack pods, and whose status does not say so yet
 	touched      []*cluster.Job // the jobs of the last run, by name
 	Places       Places
+	revisits     *framework.Heap[revisit]
 	ungrouped    []ungrouped // pods without a PodGroup whose condition does not say so yet, in the order of their times
 }
 
 // New returns a reporter without any decisions.
 func New() *Reporter {
-	r := &Reporter{memory: newMemory()}
+	r := &Reporter{memory: newMemory(), revisits: framework.NewHeap(nil, compareRevisits)}
 	r.Places.memory = &r.memory
 	return r
 }
@@ -74,6 +75,7 @@ func (r *Reporter) Statuses(c *cache.Cache, now time.Time, d *decision.Decisions
 	r.cycle++
 	r.warnOfMarks(c, d)
 	r.touchArrived(c, now)
+	r.touchDamped(c, now)
 	r.writeUngrouped(c, now, d)
 	r.touched = c.TakeTouchedJobs()
 	for _, j := range r.touched {
@@ -159,14 +161,36 @@ func (r *Reporter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *d
 		Failed:    int32(j.Count(cluster.Failed)),
 	}
 	status.Conditions = r.conditions(j, arriving, last.Conditions, now)
+	of := r.memory.of(j)
 	if equality.Semantic.DeepEqual(&status, last) {
+		of.damped.agrees()
 		return
+	}
+	refreshes := isRefresh(last, &status)
+	switch {
+	case !refreshes:
+		of.damped.reset()
+	case placeIn(last) == placeIn(&status): // places have a budget of their own
+		if write, due := of.damped.differs(now); !write {
+			r.revisitAt(j, due)
+			return
+		}
 	}
 	r.announce(j, last.Conditions, status.Conditions, d)
 	r.memory.setGroup(j, &status)
 	d.Groups = append(d.Groups, decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: status,
 		AwaitsPods: awaitsPods(j),
-		IsRefresh:  isRefresh(last, &status)})
+		IsRefresh:  refreshes})
+}
+
+// placeIn is the message about the place of the job in a status, "" if there is none.
+func placeIn(status *schedulingv1beta1.PodGroupStatus) string {
+	for _, c := range status.Conditions {
+		if c.Type == schedulingv1beta1.PodGroupQueuedType {
+			return c.Message
+		}
+	}
+	return ""
 }
 
 // awaitsPods reports whether a controller may create pods once it sees that the job is admitted.
@@ -232,17 +256,18 @@ func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1
 		}
 		conditions = append(conditions, c)
 	}
+	reason, sentence := cluster.Reason(j)
 	transition := strconv.FormatUint(r.cycle, 10)
 	switch {
 	case blocked(j) && arriving:
 		for _, old := range last {
-			if old.Type == schedulingv1beta1.PodGroupUnschedulableType && old.Reason == string(j.Verdict.Code) {
+			if old.Type == schedulingv1beta1.PodGroupUnschedulableType && old.Reason == string(reason) {
 				conditions = append(conditions, old)
 			}
 		}
 	case blocked(j):
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupUnschedulableType, TransitionID: transition,
-			Reason: string(j.Verdict.Code), Message: j.Verdict.Sentence()})
+			Reason: string(reason), Message: sentence()})
 	case j.Lacks() == 0 && j.Ready() > 0 && (j.Count(cluster.Binding) == 0 || slices.ContainsFunc(last, isScheduled)):
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupScheduledType, TransitionID: transition,
 			Reason: schedulingv1beta1.PodGroupReadyReason})

@@ -192,7 +192,7 @@ func TestPodsThatAreStillComingAreNotMissed(t *testing.T) {
 	// The last one comes: now it is about nodes, which is said at once.
 	w.Set(fixture.Pod("p-8", fixture.In("g"), fixture.Asks("cpu=1")))
 	w.Cycle()
-	if reason, _ := w.Condition("g"); reason != "NotEnoughResources" {
+	if reason, _ := w.Condition("g"); reason != "GangShort" {
 		t.Errorf("when all have come it says %s", reason)
 	}
 }

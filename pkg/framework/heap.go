@@ -25,6 +25,8 @@ func (h *Heap[T]) Pop() T {
 	first := h.items[0]
 	last := len(h.items) - 1
 	h.items[0] = h.items[last]
+	var none T
+	h.items[last] = none // what is gone is not kept
 	h.items = h.items[:last]
 	h.FixFirst()
 	return first

@@ -56,7 +56,7 @@ func (s *Session) firstIn(in place) *cluster.Job {
 }
 
 func (s *Session) holdsUp(j *cluster.Job) bool {
-	if v := j.Verdict; v != nil && (v.Code == verdict.TooLargeForQueue || v.Code == verdict.PodsMissing || v.Code == verdict.NamespaceBackingOff || v.Code == verdict.Quarantined) {
+	if v := j.Verdict; v != nil && (v.Code == verdict.TooLargeForQueue || v.Code == verdict.TooLargeForCluster || v.Code == verdict.PodsMissing || v.Code == verdict.NamespaceBackingOff || v.Code == verdict.Quarantined) {
 		return false
 	}
 	return (j.IsPendingAdmission() || !s.IsReady(j)) && s.Validate(j) == nil

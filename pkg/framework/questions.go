@@ -76,14 +76,43 @@ func (q Questions) MayEnqueue(j *cluster.Job) *verdict.Verdict {
 	return nil
 }
 
-// LackToAdmit returns what a job lacks to be admitted, if anything. Only the plugins of the first tier that votes are asked, because a
-// plugin before them could admit the job all the same.
-func (q Questions) LackToAdmit(j *cluster.Job) verdict.Lack {
+// WhyNotEnqueue returns why a job may not be admitted, nil if it may. Of several plugins that refuse it, the one whose reason must be put right
+// first decides the reason. Plugins that ask other processes are not asked for a further reason.
+func (q Questions) WhyNotEnqueue(j *cluster.Job) *verdict.Verdict {
+	for _, tier := range q.Policy.jobEnqueuers {
+		answer := Abstain
+		var why *verdict.Verdict
+		for _, plugin := range tier {
+			if _, isRemote := plugin.(RemotePlugin); isRemote && answer == Reject {
+				continue
+			}
+			switch vote, v := plugin.MayEnqueue(j); {
+			case vote == Reject:
+				answer, why = Reject, why.With(v)
+			case vote == Permit && answer == Abstain:
+				answer = Permit
+			}
+		}
+		if answer != Abstain {
+			return why
+		}
+	}
+	return nil
+}
+
+// LacksToAdmit returns what a job lacks to be admitted, of each plugin that refuses it. It reports false if it lacks nothing that is counted, or
+// too much to wait for each. Only the plugins of the first tier that votes are asked, because a plugin before them could admit the job all
+// the same.
+func (q Questions) LacksToAdmit(j *cluster.Job) (lacks verdict.Lacks, ok bool) {
 	for _, tier := range q.Policy.jobEnqueuers {
 		for _, plugin := range tier {
-			if keeper, ok := plugin.(AdmissionStockkeeper); ok {
-				if lack := keeper.LackToAdmit(j); lack.Stock != nil {
-					return lack
+			keeper, isKeeper := plugin.(AdmissionStockkeeper)
+			if !isKeeper {
+				continue
+			}
+			if lack := keeper.LackToAdmit(j); lack.Stock != nil {
+				if lacks, ok = lacks.And(lack); !ok {
+					return lacks, false
 				}
 			}
 		}
@@ -91,7 +120,7 @@ func (q Questions) LackToAdmit(j *cluster.Job) verdict.Lack {
 			break
 		}
 	}
-	return verdict.Lack{}
+	return lacks, ok
 }
 
 // LimitAdmission asks whether a job may not be admitted, whatever room there is. Nil means that it may.

@@ -115,6 +115,12 @@ func (p Poll) Ask(d *VictimProposal) (why string, by int) {
 	return "", p.Tiers()
 }
 
+// Why plugins protect pods whose disruption budget is spent: a PodDisruptionBudget, and that of a Job.
+const (
+	BudgetSpent    = "pdb (their disruption budget is spent)"
+	JobBudgetSpent = "tdm (the disruption budget of their job is spent)"
+)
+
 // tally returns the vote of a tier. One Reject decides it, and its reason is returned.
 func tally[Voter, Subject, Reason any](voters []Voter, ask func(Voter, Subject) (Vote, Reason), subject Subject) (Vote, Reason) {
 	var none Reason

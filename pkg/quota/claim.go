@@ -173,6 +173,7 @@ func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdic
 		d, _ := index.Find(s.Resource)
 		if ceiling(d) < n.Capability.Value(d) {
 			refusal.Help |= verdict.HelpNode
+			refusal.OfCluster = true
 			refusal.Detail = sizeIsTheLimit
 			if v.Others.At(d) > 0 {
 				refusal.Detail = sizeIsTheLimit + othersHold

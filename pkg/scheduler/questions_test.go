@@ -101,7 +101,7 @@ func TestARunningSchedulerAnswers(t *testing.T) {
 	<-m.cycles
 	q, ctx := s.Questions(), t.Context()
 	j, err := q.Job(ctx, fixture.Key("g"))
-	if err != nil || j.Verdict == nil || j.Verdict.Code != "NotEnoughResources" {
+	if err != nil || j.Verdict == nil || j.Verdict.Code != "TooLargeForAnyNode" {
 		t.Errorf("the job is %+v, %v", j, err)
 	}
 	p, err := q.Pod(ctx, fixture.Key("g-0"))
@@ -119,7 +119,7 @@ func TestARunningSchedulerAnswers(t *testing.T) {
 		t.Errorf("what is submitted would be %+v, %v", submitted, err)
 	}
 	entries, err := q.JobEntries(ctx, fixture.Key("g"))
-	if err != nil || len(entries) != 1 || entries[0].Reason != "NotEnoughResources" || entries[0].Cycle != 1 {
+	if err != nil || len(entries) != 1 || entries[0].Reason != "TooLargeForAnyNode" || entries[0].Cycle != 1 {
 		t.Errorf("the entries are %+v, %v", entries, err)
 	}
 	ofQueue, err := q.QueueEntries(ctx, "default")

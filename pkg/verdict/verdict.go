@@ -35,10 +35,14 @@ const (
 	ResourceReservationTimeout Code = "ResourceReservationTimeout"
 	// TooLargeForQueue: the minimum of the job alone is more than its queue may ever hold.
 	TooLargeForQueue Code = "TooLargeForQueue"
+	// TooLargeForCluster: the minimum of the job alone is more than all nodes together have.
+	TooLargeForCluster Code = "TooLargeForCluster"
 	// TooManyApplications: a queue has as many admitted jobs as it may have.
 	TooManyApplications Code = "TooManyApplications"
 	// OverCapability: the queue, or a queue above it, would hold more than its capability.
 	OverCapability Code = "OverCapability"
+	// Refused: a plugin from another module refuses.
+	Refused Code = "Refused"
 	// OverCluster: the queue, or a queue above it, would hold more than the cluster has beside the guarantees of other
 	// queues.
 	OverCluster Code = "OverCluster"
@@ -48,8 +52,6 @@ const (
 	OverCommitted Code = "OverCommitted"
 	// HeldUp: another job of the queue comes first, and the queue serves its jobs strictly in order.
 	HeldUp Code = "HeldUp"
-	// Refused: a plugin from another module refuses.
-	Refused Code = "Refused"
 	// Preempting: the job has nominated nodes, and pods are being evicted from them.
 	Preempting Code = "Preempting"
 	// Delayed: the job may have pods of other queues evicted, and has not waited long enough.
@@ -72,7 +74,7 @@ const (
 var order = func() map[Code]int {
 	ranks := map[Code]int{}
 	for i, code := range []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, QueueClosed, NotEnoughTasks, NotEnoughPodsOfTask,
-		SchedulingGated, ResourceReservationTimeout, TooLargeForQueue, TooManyApplications, OverCapability, OverCluster, OverShare, OverCommitted, HeldUp, Refused, Preempting, Delayed, NotGuaranteed, NotEnoughResources, Quarantined, PodsMissing, NamespaceBackingOff, BackingOff} {
+		SchedulingGated, ResourceReservationTimeout, TooLargeForQueue, TooLargeForCluster, TooManyApplications, OverCapability, Refused, OverCluster, OverShare, OverCommitted, HeldUp, Preempting, Delayed, NotGuaranteed, NotEnoughResources, Quarantined, PodsMissing, NamespaceBackingOff, BackingOff} {
 		ranks[code] = i
 	}
 	return ranks
@@ -163,6 +165,7 @@ type Shortage struct {
 // Spared counts the pods that may not be evicted for the job, for one reason.
 type Spared struct {
 	Reason string // beginning with the rule's number if it is a rule
+	Kind   SparedKind
 	Pods   int
 }
 
@@ -182,6 +185,12 @@ type Verdict struct {
 	Nodes     []NodeReason
 	// Spared counts the pods that may not be evicted, by reason, in any order. It is set if the job looked for victims.
 	Spared []Spared
+	// Impossible is set if no node could hold a pod of the job, even if it were empty.
+	Impossible *Impossible
+	// Promised is set if a node would have room but for what is promised to other jobs.
+	Promised bool
+	// OfCluster is set if the limit of the queue follows from the size of the cluster.
+	OfCluster bool
 	// Vetoed counts the nodes that evictions would open and that plugins veto.
 	Vetoed []NodeReason
 	// Looked is set if the job looked for victims.
@@ -196,12 +205,13 @@ func (v *Verdict) Equal(w *Verdict) bool {
 	if v == nil || w == nil {
 		return v == w
 	}
-	return v.Code == w.Code && slices.Equal(v.Fitting, w.Fitting) && (v.isLike(w) || v.Sentence() == w.Sentence())
+	return v.Code == w.Code && slices.Equal(v.Fitting, w.Fitting) &&
+		(v.isLike(w) || v.Reason() == w.Reason() && v.IsHelpedByNodes() == w.IsHelpedByNodes() && v.Sentence() == w.Sentence())
 }
 
 // isLike reports whether two verdicts of one code have equal parts and so the same sentence, which takes time to build.
 func (v *Verdict) isLike(w *Verdict) bool {
-	return v.Subject == w.Subject && v.Placed == w.Placed && v.Wanted == w.Wanted && v.Looked == w.Looked && v.Detail == w.Detail && v.RetryAt.Equal(w.RetryAt) &&
+	return v.Promised == w.Promised && v.OfCluster == w.OfCluster && v.Impossible.equal(w.Impossible) && v.Subject == w.Subject && v.Placed == w.Placed && v.Wanted == w.Wanted && v.Looked == w.Looked && v.Detail == w.Detail && v.RetryAt.Equal(w.RetryAt) &&
 		slices.Equal(v.Shortages, w.Shortages) && slices.Equal(v.Nodes, w.Nodes) && slices.Equal(v.Spared, w.Spared) && slices.Equal(v.Vetoed, w.Vetoed)
 }
 
@@ -231,6 +241,10 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 	if both.Detail == "" && v.Code == w.Code {
 		both.Detail = w.Detail
 	}
+	if both.Impossible == nil {
+		both.Impossible = w.Impossible
+	}
+	both.Promised = v.Promised || w.Promised
 	both.Spared = addSpared(v.Spared, w.Spared)
 	if both.Fitting == nil {
 		both.Fitting = w.Fitting
@@ -261,10 +275,18 @@ func (v *Verdict) addHelp(w *Verdict) {
 
 // Await returns a copy of a verdict by which the job waits until a lack is met, and for those kinds of help in the verdict that are in keep.
 func (v *Verdict) Await(lack Lack, keep Help) *Verdict {
+	return v.AwaitAny(Lacks{lack}, keep)
+}
+
+// AwaitAny is Await until one of several lacks is met.
+func (v *Verdict) AwaitAny(lacks Lacks, keep Help) *Verdict {
 	waits := *v
-	waits.Help, waits.Lacks = HelpStock|v.Help&keep, Lacks{lack}
+	waits.Help, waits.Lacks = HelpStock|v.Help&keep, lacks
 	return &waits
 }
+
+// And adds a lack. It reports false if there are too many.
+func (l Lacks) And(lack Lack) (Lacks, bool) { return l.with(Lacks{lack}) }
 
 // addSpared adds up the counts of two actions, each of which looks at other pods. Neither is changed.
 func addSpared(a, b []Spared) []Spared {
@@ -294,6 +316,7 @@ var openings = map[Code]string{
 	SchedulingGated:            "pods are held by scheduling gates",
 	ResourceReservationTimeout: "the gang has waited too long, and its waiting pods fail",
 	TooLargeForQueue:           "the job is larger than queue %s may ever be",
+	TooLargeForCluster:         "the job requests more than all nodes together have",
 	TooManyApplications:        "queue %s has as many admitted jobs as it may have",
 	OverCapability:             "queue %s is at its capability",
 	OverCluster:                "the cluster has no more for queue %s",
@@ -313,6 +336,9 @@ var openings = map[Code]string{
 // Sentence formats the verdict for users, with every number.
 func (v *Verdict) Sentence() string {
 	var b strings.Builder
+	if v.Impossible != nil && v.Code != NotEnoughResources && !v.Code.Precedes(TooLargeForQueue) {
+		b.WriteString(v.Impossible.Sentence() + "; ")
+	}
 	opening := openings[v.Code]
 	if strings.Contains(opening, "%s") {
 		opening = fmt.Sprintf(opening, v.Subject)
@@ -386,7 +412,12 @@ func (v *Verdict) nodeSentence() string {
 	for _, r := range v.Nodes {
 		total += r.Nodes
 	}
-	reasons := slices.Clone(v.Nodes)
+	return fmt.Sprintf("0/%d nodes are available: %s", total, nodesSentence(v.Nodes))
+}
+
+// nodesSentence lists why nodes refuse, the most frequent reason first.
+func nodesSentence(nodes []NodeReason) string {
+	reasons := slices.Clone(nodes)
 	slices.SortFunc(reasons, func(a, b NodeReason) int {
 		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Reason, b.Reason))
 	})
@@ -394,5 +425,5 @@ func (v *Verdict) nodeSentence() string {
 	for i, r := range reasons {
 		parts[i] = fmt.Sprintf("%d %s (such as %s)", r.Nodes, r.Reason, r.Example)
 	}
-	return fmt.Sprintf("0/%d nodes are available: %s", total, strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
 }

@@ -66,7 +66,7 @@ func TestEveryCodeHasASentenceOfItsOwn(t *testing.T) {
 
 func TestASentenceSaysEveryNumber(t *testing.T) {
 	short := []Shortage{{Resource: "cpu", Need: 4000, Have: 1500}, {Resource: "memory", Need: 2 << 30, Have: 1 << 30}}
-	spared := []Spared{{"rule P2: not preemptable", 1}, {"gang", 2}, {"rule Q2: floor", 3}}
+	spared := []Spared{{Reason: "rule P2: not preemptable", Pods: 1}, {Reason: "gang", Pods: 2}, {Reason: "rule Q2: floor", Pods: 3}}
 	for want, v := range map[string]*Verdict{
 		"queue research does not exist": {Code: QueueNotFound, Subject: "research"},
 		"queue research has no valid place in the tree; its parent \"lab\" does not exist": {
@@ -101,7 +101,7 @@ func TestASentenceSaysEveryNumber(t *testing.T) {
 func TestVerdictsAreEqualIfTheySayTheSame(t *testing.T) {
 	nodes := []NodeReason{{NodeRoom, "Insufficient cpu", 3, "a"}, {NodeState, "node(s) were not ready", 1, "e"}}
 	swapped := []NodeReason{nodes[1], nodes[0]}
-	spared := []Spared{{"rule P2", 3}, {"rule J1", 3}}
+	spared := []Spared{{Reason: "rule P2", Pods: 3}, {Reason: "rule J1", Pods: 3}}
 	sparedSwapped := []Spared{spared[1], spared[0]}
 	for name, test := range map[string]struct {
 		a, b *Verdict
@@ -142,8 +142,8 @@ func TestAShortageOfWhatIsUnlimitedCanBeSaid(t *testing.T) {
 func TestHeldTogetherTheFirstToBePutRightSpeaksAndHelpsAreJoined(t *testing.T) {
 	full := &Verdict{Code: NotEnoughResources, Help: HelpNode, Shortages: []Shortage{{"cpu", 2, 1}}}
 	share := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue}
-	looked := &Verdict{Code: NotEnoughResources, Help: HelpPod, Looked: true, Spared: []Spared{{"rule P2", 3}}}
-	found := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue, Looked: true, Spared: []Spared{{"rule J1", 1}}}
+	looked := &Verdict{Code: NotEnoughResources, Help: HelpPod, Looked: true, Spared: []Spared{{Reason: "rule P2", Pods: 3}}}
+	found := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue, Looked: true, Spared: []Spared{{Reason: "rule J1", Pods: 1}}}
 	inVain := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue, Looked: true}
 	making := &Verdict{Code: Preempting, Help: HelpPod}
 	for name, test := range map[string]struct{ a, b, want *Verdict }{

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 func TestEveryReasonIsOnItsPage(t *testing.T) {
@@ -13,7 +14,11 @@ func TestEveryReasonIsOnItsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, reason := range append([]string{explain.Running, explain.Finished, explain.ForeignScheduler, explain.NotTriedYet, explain.WorkloadsOff}, explain.Refinements...) {
+	reasons := []string{explain.Running, explain.Finished, explain.ForeignScheduler, explain.NotTriedYet, explain.WorkloadsOff, string(verdict.FailedCreate)}
+	for _, reason := range verdict.Refinements {
+		reasons = append(reasons, string(reason))
+	}
+	for _, reason := range reasons {
 		if !strings.Contains(string(text), "| `"+reason+"` |") {
 			t.Errorf("docs/why/reasons.md does not explain %s", reason)
 		}

@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +31,7 @@ import (
 	"hekla.sh/hekla/internal/cli"
 	"hekla.sh/hekla/internal/localcluster"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/apitest"
 	"hekla.sh/hekla/test/browser"
 )
@@ -34,8 +39,9 @@ import (
 const folder, systemNamespace = "../../example/why", apitest.SystemNamespace
 
 var (
-	cluster *localcluster.Cluster
-	kube    client.Client
+	cluster        *localcluster.Cluster
+	kube           client.Client
+	metricsAddress string
 )
 
 func TestMain(m *testing.M) {
@@ -84,6 +90,11 @@ func runAll(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
+	metricsPort, err := localcluster.FreePort()
+	if err != nil {
+		return 1, err
+	}
+	metricsAddress = net.JoinHostPort("127.0.0.1", strconv.Itoa(metricsPort))
 	kubeconfig := "--kubeconfig=" + cluster.KubeconfigPath()
 	start := func(command *cobra.Command, arguments ...string) {
 		command.SetArgs(append(arguments, kubeconfig, "--leader-elect=false"))
@@ -94,7 +105,7 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	start(scheduler.NewCommand(), "--web-address="+pageAddress, fmt.Sprintf("--answers-address=127.0.0.1:%d", port), "--answers-service="+systemNamespace+"/"+publish.Service,
-		"--scheduler-configmap="+systemNamespace+"/volcano-scheduler-configmap")
+		"--scheduler-configmap="+systemNamespace+"/volcano-scheduler-configmap", "--enable-metrics", "--listen-address="+metricsAddress)
 	return m.Run(), nil
 }
 
@@ -170,9 +181,56 @@ func TestEachStuckJobIsExplainedByOneCommand(t *testing.T) {
 				return nil
 			})
 			t.Log("\n" + last)
+			findInStatus(t, named[1])
+			findInMetrics(t, named[1])
 			findInPage(t, reader, named[1])
 		})
 	}
+}
+
+// findInStatus finds the cause in the status of the PodGroup.
+func findInStatus(t *testing.T, code string) {
+	t.Helper()
+	apitest.Eventually(t, func(ctx context.Context) error {
+		groups := &scheduling.PodGroupList{}
+		if err := kube.List(ctx, groups, client.InNamespace("default")); err != nil {
+			return err
+		}
+		for i := range groups.Items {
+			g := &groups.Items[i]
+			if !strings.HasPrefix(g.Name, "stuck-") {
+				continue
+			}
+			for _, c := range g.Status.Conditions {
+				if c.Type == scheduling.PodGroupUnschedulableType && c.Reason == code {
+					return nil
+				}
+			}
+			return fmt.Errorf("no condition of PodGroup %s says %s: %+v", g.Name, code, g.Status.Conditions)
+		}
+		return errors.New("the job has no PodGroup")
+	})
+}
+
+// findInMetrics finds the cause among the reasons for which jobs wait.
+func findInMetrics(t *testing.T, code string) {
+	t.Helper()
+	apitest.Eventually(t, func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+metricsAddress+"/metrics", nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = response.Body.Close() }()
+		text, err := io.ReadAll(response.Body)
+		if err == nil && !regexp.MustCompile(`hekla_queue_pending_jobs\{[^}]*reason="`+code+`"\} [1-9]`).Match(text) {
+			err = fmt.Errorf("no metric says %s: %q", code, regexp.MustCompile(`hekla_queue_pending_jobs\{.*`).FindAllString(string(text), -1))
+		}
+		return err
+	})
 }
 
 func TestAJobIsTriedWithoutBeingSubmitted(t *testing.T) {

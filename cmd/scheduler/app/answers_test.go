@@ -23,9 +23,9 @@ import (
 	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/answers/publish"
 	"hekla.sh/hekla/internal/edge/apiserver"
-	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/apitest"
 )
 
@@ -123,7 +123,7 @@ func TestQuestionsAreAnsweredThroughTheAPIServer(t *testing.T) {
 	}
 	var first api.Reply[api.Job]
 	must(t, askThrough(ctx, w.core, api.Jobs.Path(other, "secret"), &first))
-	if first.Answer.Cause.Code != explain.TooLargeForAnyNode || !first.Answer.Cause.Never {
+	if first.Answer.Cause.Code != string(verdict.TooLargeForAnyNode) || !first.Answer.Cause.Never {
 		t.Errorf("the job that is too large: %+v", first.Answer.Cause)
 	}
 	var queue api.Reply[api.Queue]

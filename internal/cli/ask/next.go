@@ -22,6 +22,7 @@ var next = map[string]string{
 	"SchedulingGated":            "kubectl -n NAMESPACE get pods -o custom-columns=NAME:.metadata.name,GATES:.spec.schedulingGates[*].name",
 	"ResourceReservationTimeout": "kubectl -n NAMESPACE get events --sort-by=.lastTimestamp",
 	"TooLargeForQueue":           "HEKLA why queue QUEUE",
+	"TooLargeForCluster":         "kubectl get nodes -o custom-columns=NAME:.metadata.name,CPU:.status.allocatable.cpu,MEMORY:.status.allocatable.memory",
 	"TooManyApplications":        "HEKLA why queue QUEUE",
 	"OverCapability":             "HEKLA why queue QUEUE",
 	"OverCluster":                "HEKLA why queue QUEUE",
@@ -64,7 +65,7 @@ func (p *printer) next(c *explain.Cause, queue string) string {
 		}
 	}
 	ahead := c.Where
-	if c.Code == explain.PromisedToOthers && len(c.Promised) > 0 {
+	if c.Code == string(verdict.PromisedToOthers) && len(c.Promised) > 0 {
 		ahead = strings.TrimPrefix(c.Promised[0].Reason, "promised to ")
 	}
 	if namespace, job, ok := strings.Cut(ahead, "/"); ok {
@@ -94,8 +95,8 @@ func (p *printer) nextOfWorkload(c *explain.Cause, q *queued.Workload) string {
 		return why(q.Ahead[0].Workload)
 	case len(q.WaitsFor) > 0:
 		return why(q.WaitsFor[0].Workload)
-	case c.Code == explain.TooLargeForAnyNode || c.Code == v1beta2.ReasonTopologyPlacementFailed:
-		return next[explain.TooLargeForAnyNode]
+	case c.Code == string(verdict.TooLargeForAnyNode) || c.Code == v1beta2.ReasonTopologyPlacementFailed:
+		return next[string(verdict.TooLargeForAnyNode)]
 	case q.State == queued.Waiting:
 		return p.program + " tree " + q.ClusterQueue
 	case q.State != queued.NotQueued || c.Code == explain.NotTriedYet:

@@ -10,6 +10,7 @@ import (
 	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -241,12 +242,16 @@ func (c *queueCounts) addUnit(size resources.Vector, pods int) {
 	u.pods += pods
 }
 
+// kinds are those of the reasons that owners of pods or operators could change.
+var kinds = map[string]verdict.SparedKind{rules.NotMarked: verdict.SparedByMark, rules.MarkedFalse: verdict.SparedByMark,
+	framework.BudgetSpent: verdict.SparedByBudget, framework.JobBudgetSpent: verdict.SparedByBudget}
+
 // MostFirst lists reasons with the number of pods that each spares, the most frequent first.
 func MostFirst(counts map[string]int) []verdict.Spared {
 	spared := make([]verdict.Spared, 0, len(counts))
 	for reason, pods := range counts {
 		if pods > 0 {
-			spared = append(spared, verdict.Spared{Reason: reason, Pods: pods})
+			spared = append(spared, verdict.Spared{Reason: reason, Kind: kinds[reason], Pods: pods})
 		}
 	}
 	slices.SortFunc(spared, func(s, t verdict.Spared) int {

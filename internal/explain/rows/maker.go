@@ -17,11 +17,10 @@ import (
 // Maker makes boards of one model. It makes the row of a job or node again only if what the row shows may have changed since the last board.
 // To find that out costs much less than a row. Only the goroutine that owns the model may use it.
 type Maker struct {
-	jobs    map[*cluster.Job]*jobEntry
-	order   []*jobEntry // by id
-	boards  int         // how many were made
-	largest []int64     // what a node had at most
-	nodes   []nodeEntry // by slot
+	jobs   map[*cluster.Job]*jobEntry
+	order  []*jobEntry // by id
+	boards int         // how many were made
+	nodes  []nodeEntry // by slot
 }
 
 // jobEntry is a job, and its row with all that the row follows from.
@@ -69,22 +68,19 @@ func (k *Maker) Board(m *explain.Model, now time.Time) Board {
 			row := queueRow(s, q)
 			b.Queues, own[q] = append(b.Queues, row), row
 		}
-		b.Jobs = k.jobRows(m, c, own)
+		b.Jobs = k.jobRows(c, own)
 		b.Nodes = k.nodeRows(c)
 	})
 	return b
 }
 
 // jobRows returns the rows of jobs, and counts them for their queues.
-func (k *Maker) jobRows(m *explain.Model, c *model.Cluster, own map[*cluster.Queue]*Queue) []*Job {
+func (k *Maker) jobRows(c *model.Cluster, own map[*cluster.Queue]*Queue) []*Job {
 	k.list(c)
-	largest := explain.LargestNode(m)
-	isOtherReason := !slices.Equal(k.largest, largest)
-	k.largest = largest
 	jobs := make([]*Job, 0, len(k.order))
 	for _, e := range k.order {
-		if !e.isCurrent() || isOtherReason && e.verdict != nil {
-			e.read(m)
+		if !e.isCurrent() {
+			e.read()
 		}
 		if e.row == nil {
 			continue
@@ -135,7 +131,7 @@ func shapeOf(j *cluster.Job) shape {
 		pods: len(j.Tasks()), isForeign: j.IsForeign}
 }
 
-// isCurrent reports whether the row is still right, but for the largest node.
+// isCurrent reports whether the row is still right.
 func (e *jobEntry) isCurrent() bool {
 	j := e.job
 	return e.group == j.Group && e.verdict == j.Verdict && e.shape == shapeOf(j) &&
@@ -143,7 +139,7 @@ func (e *jobEntry) isCurrent() bool {
 }
 
 // read makes the row of a job.
-func (e *jobEntry) read(m *explain.Model) {
+func (e *jobEntry) read() {
 	j := e.job
 	e.group, e.verdict, e.shape = j.Group, j.Verdict, shapeOf(j)
 	e.requests = rowAmounts(j.Usage.Request)
@@ -155,11 +151,8 @@ func (e *jobEntry) read(m *explain.Model) {
 		Pods: e.shape.pods, Created: j.Created(), Requests: e.requests}
 	if v := j.Verdict; v != nil && e.row.State != StateFinished {
 		e.row.Subject = v.Subject
-		e.row.Reason, e.row.Message = m.Brief(j)
-		if e.row.Message == "" {
-			e.row.Message = v.Sentence()
-		}
-		e.row.Message = cut(e.row.Message)
+		code, sentence := cluster.Reason(j)
+		e.row.Reason, e.row.Message = string(code), cut(sentence())
 	}
 }
 

@@ -42,8 +42,7 @@ type Job struct {
 	MinAvailable int `json:"minAvailable"`
 	Lacks        int `json:"lacks"`
 	Pods         int `json:"pods"`
-	// Reason is the code of the reason for which it waits ([explain.Model.Brief]), Message a sentence; both are empty if the job does not wait.
-	// The answer about the job alone may be more precise.
+	// Reason is the code of the reason for which it waits ([cluster.Reason]), Message a sentence; both are empty if the job does not wait.
 	Reason   string    `json:"reason,omitempty"`
 	Message  string    `json:"message,omitempty"`
 	Subject  string    `json:"subject,omitempty"` // the queue, job or pod that is the cause; empty if it is the job itself

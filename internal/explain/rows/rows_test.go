@@ -4,8 +4,8 @@ import (
 	"reflect"
 	"testing"
 
-	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/rows"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -32,7 +32,7 @@ func TestABoardHasARowForEachJobQueueAndNode(t *testing.T) {
 		t.Fatalf("the board is %+v", b)
 	}
 	runs, waits := b.Jobs[0], b.Jobs[1]
-	if runs.State != rows.StateRunning || runs.Reason != "" || runs.Requests[cpu] != 3000 || waits.State == rows.StateRunning || waits.Reason != explain.TooLargeForAnyNode || waits.Message == "" {
+	if runs.State != rows.StateRunning || runs.Reason != "" || runs.Requests[cpu] != 3000 || waits.State == rows.StateRunning || waits.Reason != string(verdict.TooLargeForAnyNode) || waits.Message == "" {
 		t.Errorf("the jobs are %+v", b.Jobs)
 	}
 	for _, q := range b.Queues {

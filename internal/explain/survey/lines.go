@@ -56,7 +56,8 @@ func reasonOf(j *cluster.Job) string {
 	if j.Verdict == nil {
 		return NotTried
 	}
-	return string(j.Verdict.Code)
+	code, _ := cluster.Reason(j)
+	return string(code)
 }
 
 // Line is what waits in a queue, as plain data.
@@ -82,9 +83,8 @@ type Waiting struct {
 
 func waiting(j *cluster.Job) *Waiting {
 	w := &Waiting{Job: j.Name(), Since: j.Created(), Reason: reasonOf(j)}
-	if v := j.Verdict; v != nil {
-		w.Message = v.Sentence()
-	}
+	_, sentence := cluster.Reason(j)
+	w.Message = sentence()
 	return w
 }
 

@@ -72,8 +72,8 @@ func TestEachQueueNamesItsOldestJobAndTheOneTriedFirst(t *testing.T) {
 	for _, line := range of(t, l).Queues {
 		lines[line.Queue] = line
 	}
-	if q := lines["q"]; q.Jobs != 2 || q.Pods != 2 || q.State != "Open" || q.Oldest.Job != "work/old" || q.Head.Job != "work/urgent" || q.Head.Reason != "NotEnoughResources" ||
-		q.Reasons["NotEnoughResources"] != 2 || !q.Oldest.Since.Equal(fixture.Birth) {
+	if q := lines["q"]; q.Jobs != 2 || q.Pods != 2 || q.State != "Open" || q.Oldest.Job != "work/old" || q.Head.Job != "work/urgent" || q.Head.Reason != "TooLargeForAnyNode" ||
+		q.Reasons["TooLargeForAnyNode"] != 2 || !q.Oldest.Since.Equal(fixture.Birth) {
 		t.Errorf("q is %+v, its oldest %+v, its head %+v", q, q.Oldest, q.Head)
 	}
 	if n := lines["nowhere"]; n.State != survey.Missing || n.Head == nil || n.Head.Reason != "QueueNotFound" {

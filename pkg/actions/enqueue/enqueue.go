@@ -102,23 +102,36 @@ func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Ver
 	return false, refusal
 }
 
+// permanent returns a refusal of a job that is larger than its queue or the cluster may ever hold, nil if it is not. That comes first, whatever
+// else the job waits for.
+func permanent(s *framework.Session, j *cluster.Job) *verdict.Verdict {
+	if j.MinResources == nil {
+		return nil
+	}
+	if v := s.WhyNotEnqueue(j); v != nil && (v.Code == verdict.TooLargeForQueue || v.Code == verdict.TooLargeForCluster) {
+		return v
+	}
+	return nil
+}
+
 func (a action) tryAdmit(s *framework.Session, j *cluster.Job) {
 	if v := a.barred(s, j); v != nil {
 		s.AddVerdict(j, v)
 		return
 	}
 	if v := s.HeldUp(j); v != nil {
-		s.AddVerdict(j, v)
+		s.AddVerdict(j, v.With(permanent(s, j)))
 		return
 	}
 	if v := s.LimitAdmission(j); v != nil {
-		s.AddVerdict(j, v)
+		s.AddVerdict(j, v.With(permanent(s, j)))
 		return
 	}
 	if j.MinResources != nil {
-		if v := s.MayEnqueue(j); v != nil {
-			if lack := s.LackToAdmit(j); lack.Stock != nil {
-				v = v.Await(lack, verdict.HelpTime)
+		if s.MayEnqueue(j) != nil {
+			v := s.WhyNotEnqueue(j)
+			if lacks, ok := s.LacksToAdmit(j); ok {
+				v = v.AwaitAny(lacks, verdict.HelpTime)
 			}
 			if ok, v := mayBeMadeRoomFor(s, j, v); !ok {
 				s.AddVerdict(j, v)

@@ -56,7 +56,7 @@ func (a action) due(s *framework.Session, j *cluster.Job, othersWait bool) time.
 	at, pods := &j.Admission, len(j.Tasks())
 	if at.Since.IsZero() || pods > at.Pods {
 		at.Since, at.Pods = s.Now, pods
-		if before := said(j, verdict.NotEnoughTasks); pods == 0 && !before.IsZero() && !before.Before(j.BarredUntil) {
+		if before := said(j, verdict.NotEnoughTasks, verdict.FailedCreate); pods == 0 && !before.IsZero() && !before.Before(j.BarredUntil) {
 			at.Since = before // by an earlier process, or under a policy without this action
 		}
 	}
@@ -87,7 +87,7 @@ func waitsForRoom(j *cluster.Job) bool {
 	if !j.IsPendingAdmission() || j.Verdict == nil {
 		return false
 	}
-	return slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.Refused}, j.Verdict.Code)
+	return slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.TooLargeForCluster, verdict.Refused}, j.Verdict.Code)
 }
 
 // pause is how long a job is not admitted again. It follows from the age of the job, so it grows, and is the same after
@@ -106,11 +106,11 @@ func (a action) barred(s *framework.Session, j *cluster.Job) *verdict.Verdict {
 		Detail: "it may be admitted again from " + j.BarredUntil.UTC().Format(time.RFC3339) + " on"}
 }
 
-// said returns since when the status of a PodGroup gives this reason for waiting, zero if it does not.
-func said(j *cluster.Job, code verdict.Code) time.Time {
+// said returns since when the status of a PodGroup gives one of some reasons for waiting, zero if it does not.
+func said(j *cluster.Job, codes ...verdict.Code) time.Time {
 	for i := range j.Group.Status.Conditions {
 		c := &j.Group.Status.Conditions[i]
-		if c.Type == schedulingv1beta1.PodGroupUnschedulableType && c.Reason == string(code) {
+		if c.Type == schedulingv1beta1.PodGroupUnschedulableType && slices.Contains(codes, verdict.Code(c.Reason)) {
 			return c.LastTransitionTime.Time
 		}
 	}

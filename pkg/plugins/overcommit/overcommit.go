@@ -133,5 +133,19 @@ func (p *plugin) refusal(j *cluster.Job) *verdict.Verdict {
 			v.Shortages = append(v.Shortages, verdict.Shortage{Resource: p.cluster.Resources.Name(d), Need: need, Have: have})
 		}
 	}
+	if short := p.beyondCluster(j); short != nil {
+		return &verdict.Verdict{Code: verdict.TooLargeForCluster, Help: v.Help | verdict.HelpJob, Shortages: short, OfCluster: true}
+	}
 	return v
+}
+
+// beyondCluster returns by how much a job requests more than all nodes together have, also those that are out of use now, nil if it does not.
+func (p *plugin) beyondCluster(j *cluster.Job) (short []verdict.Shortage) {
+	for i, need := range j.MinResources {
+		d := resources.Dim(i)
+		if have := p.cluster.Totals.Size(d) + p.cluster.Tainted.Size(d) + p.cluster.Unusable.Size(d); need > have {
+			short = append(short, verdict.Shortage{Resource: p.cluster.Resources.Name(d), Need: need, Have: have})
+		}
+	}
+	return short
 }

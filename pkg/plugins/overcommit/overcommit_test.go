@@ -33,7 +33,7 @@ func TestAdmissionIsALittleWiderThanTheCluster(t *testing.T) {
 	for job, want := range map[string]string{
 		"fits": "", "exactly": "", "silent": "", "empty": "",
 		"too-much": "OverCommitted: cpu: needs 5201m, has 5200m, short by 1m",
-		"huge":     "OverCommitted: cpu: needs 20, has 5200m, short by 14800m",
+		"huge":     "TooLargeForCluster: cpu: needs 20, has 6, short by 14",
 	} {
 		if diff := cmp.Diff(want, harness.Describe(s.MayEnqueue(w.JobNamed(job)))); diff != "" {
 			t.Errorf("job %s: %s", job, diff)

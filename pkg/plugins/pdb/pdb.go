@@ -12,9 +12,6 @@ import (
 // Name is the name of the plugin in the configuration.
 const Name = "pdb"
 
-// Spent is why pods are protected.
-const Spent = "pdb (their disruption budget is spent)"
-
 // Factory makes the plugin.
 func Factory() framework.PluginFactory {
 	return framework.PluginFactory{Name: Name, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
@@ -54,7 +51,7 @@ func (p *plugin) vote(d *framework.VictimProposal) (framework.Vote, string) {
 			}
 			p.needs[i].evictions++
 			if p.needs[i].evictions > b.Left() {
-				return framework.Reject, Spent
+				return framework.Reject, framework.BudgetSpent
 			}
 		}
 	}

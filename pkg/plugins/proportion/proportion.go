@@ -217,7 +217,7 @@ func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, strin
 }
 
 func (p *plugin) refusal(q *cluster.Queue, shortages []verdict.Shortage) *verdict.Verdict {
-	return &verdict.Verdict{Code: verdict.OverShare, Subject: p.view.Seen(&q.Node).Name, Help: verdict.HelpOwnQueue,
+	return &verdict.Verdict{Code: verdict.OverShare, Subject: p.view.Seen(&q.Node).Name, Help: verdict.HelpOwnQueue, OfCluster: true,
 		Shortages: shortages, Detail: p.deserves(q, shortages)}
 }
 

@@ -174,7 +174,7 @@ func TestAPodIsPlacedWithinWhatItsQueueDeserves(t *testing.T) {
 	}
 	x := s.Begin()
 	x.Place(first, w.Node("n1"))
-	want := &verdict.Verdict{Code: verdict.OverShare, Subject: "q1", Help: verdict.HelpOwnQueue,
+	want := &verdict.Verdict{Code: verdict.OverShare, Subject: "q1", Help: verdict.HelpOwnQueue, OfCluster: true,
 		Shortages: []verdict.Shortage{{Resource: "cpu", Need: 1500, Have: 500}}, Detail: "it deserves cpu 2"}
 	if diff := cmp.Diff(want, s.MayAllocate(second)); diff != "" {
 		t.Error(diff)

@@ -23,7 +23,6 @@ const (
 const (
 	takesNothing = "tdm (the pod that waits may be evicted itself, or use revocable nodes)"
 	notUsable    = "tdm (they stand on revocable nodes)"
-	BudgetSpent  = "tdm (the disruption budget of their job is spent)"
 
 	unknownZone = "node(s) were in a revocable zone that is not configured"
 	closedZone  = "node(s) were in a revocable zone that is closed"
@@ -229,7 +228,7 @@ func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, strin
 		return framework.Reject, notUsable
 	}
 	if left, isBounded := slack(d.VictimJob()); isBounded && running > left {
-		return framework.Reject, BudgetSpent
+		return framework.Reject, framework.JobBudgetSpent
 	}
 	return framework.Permit, ""
 }

@@ -1,4 +1,4 @@
-package gang
+package framework
 
 import (
 	"slices"
@@ -7,7 +7,6 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/supplies"
-	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -26,9 +25,9 @@ func (c claim) Left() int64 {
 
 func (claim) Source() verdict.Help { return verdict.HelpSupply }
 
-// missingClaim returns a claim that a task names and that does not exist, if the filter looks at claims. Without it no node takes the
+// MissingClaim returns a claim that a task names and that does not exist, if the filter looks at claims. Without it no node takes the
 // pod, and no evictions help.
-func missingClaim(s *framework.Session, t *cluster.Task) verdict.Lack {
+func MissingClaim(s *Session, t *cluster.Task) verdict.Lack {
 	if !slices.Contains(s.Policy.KubeFilters, "VolumeBinding") {
 		return verdict.Lack{}
 	}

@@ -2,8 +2,9 @@ package conf
 
 import "fmt"
 
-// DefaultYAML is the configuration if none is given: the one that Volcano installs, and the action and the plugin that admit
-// Workloads of kueue.x-k8s.io, which do nothing in clusters without these. The file installer/configuration.yaml has the same text.
+// DefaultYAML is the configuration if none is given: the one that Volcano installs, the plugin resourcequota, without which
+// two gangs may each get half of the pods that a ResourceQuota allows, and the action and the plugin that admit Workloads of kueue.x-k8s.io.
+// The latter do nothing in clusters without ResourceQuotas or Workloads. The file installer/configuration.yaml has the same text.
 const DefaultYAML = `actions: "enqueue, admit, allocate, backfill"
 tiers:
 - plugins:
@@ -12,6 +13,7 @@ tiers:
   - name: conformance
 - plugins:
   - name: overcommit
+  - name: resourcequota
   - name: drf
   - name: predicates
   - name: proportion

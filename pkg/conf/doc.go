@@ -17,6 +17,6 @@
 //  5. The same bytes and the same catalogue give the same configuration, the same problems and the same text.
 //
 // This package must not know what actions and plugins do, nor where the file comes from or what happens when it
-// changes. The one exception is [DefaultYAML], which names those that Volcano installs and those
-// that admit Workloads.
+// changes. The one exception is [DefaultYAML], which names those that Volcano installs, resourcequota, and
+// those that admit Workloads.
 package conf

@@ -31,7 +31,7 @@ func TestTheDefaultIsVolcanosAndAdmitsWorkloads(t *testing.T) {
 		}
 		tiers = append(tiers, names)
 	}
-	want := [][]string{{"priority", "gang", "conformance"}, {"overcommit", "drf", "predicates", "proportion", "nodeorder", "binpack", "cohorts"}}
+	want := [][]string{{"priority", "gang", "conformance"}, {"overcommit", "resourcequota", "drf", "predicates", "proportion", "nodeorder", "binpack", "cohorts"}}
 	if diff := cmp.Diff(want, tiers); diff != "" {
 		t.Error(diff)
 	}

@@ -24,9 +24,9 @@ func Factory() framework.PluginFactory {
 }
 
 type plugin struct {
-	cluster  *model.Cluster
-	books    map[string][]*account     // of the namespaces that this session asked for
-	admitted map[string][]*cluster.Job // admitted jobs before this session, by namespace; nil until it is needed
+	cluster *model.Cluster
+	books   map[string][]*account     // of the namespaces that this session asked for
+	jobs    map[string][]*cluster.Job // that have pods or are admitted, by namespace with a quota; nil until it is needed
 	// asked is the job of the last question. The plugin is not told when a job is admitted, but that happens before the
 	// next question.
 	asked *cluster.Job
@@ -89,18 +89,40 @@ func (p *plugin) accounts(namespace string) []*account {
 		accounts = append(accounts, p.open(quota))
 	}
 	p.books[namespace] = accounts
-	if p.admitted == nil {
-		p.admitted = map[string][]*cluster.Job{}
-		for _, j := range p.cluster.Waiting() {
-			if isAdmitted(j) {
-				p.admitted[j.ID.Namespace] = append(p.admitted[j.ID.Namespace], j)
+	if p.jobs == nil {
+		p.jobs = map[string][]*cluster.Job{}
+		p.cluster.EachJob(func(j *cluster.Job) {
+			if len(p.cluster.Quotas(j.ID.Namespace)) > 0 && (isAdmitted(j) || len(j.Tasks()) > 0) {
+				p.jobs[j.ID.Namespace] = append(p.jobs[j.ID.Namespace], j)
 			}
+		})
+	}
+	for _, a := range accounts {
+		p.useAtLeast(a, p.jobs[namespace])
+	}
+	for _, j := range p.jobs[namespace] {
+		if isAdmitted(j) {
+			p.book(j)
 		}
 	}
-	for _, j := range p.admitted[namespace] {
-		p.book(j)
-	}
 	return accounts
+}
+
+// useAtLeast counts as used of a quota what the pods of some jobs use. The watch may show pods before what the quota counts of them, and what
+// a job lacks is less by then.
+func (p *plugin) useAtLeast(a *account, jobs []*cluster.Job) {
+	for i := range a.lines {
+		l := &a.lines[i]
+		var known int64
+		for _, j := range jobs {
+			if a.concerns(j) {
+				known = min(known+p.has(j, l.measure), resources.MaxQuantity)
+			}
+		}
+		if known > l.used {
+			l.used, l.left = known, l.hard-known
+		}
+	}
 }
 
 // refusal says what a job lacks in a quota, nil if nothing.

@@ -172,6 +172,18 @@ func TestPodsThatExistAreUsedAlready(t *testing.T) {
 	}
 }
 
+// The watch may show pods of an admitted job before the quota that counts them. Otherwise another job were admitted beside it, and each
+// might get only a part of its pods.
+func TestPodsThatTheQuotaDoesNotCountYetAreUsedToo(t *testing.T) {
+	w := newWorld(t, quota("a", "cpu=4 pods=4", ""), admitted("in", "cpu=4 pods=4"), fixture.Pod("in-0", fixture.In("in"), fixture.Asks("cpu=1")),
+		fixture.Pod("in-1", fixture.In("in"), fixture.Asks("cpu=1")), pendingAdmission("new", "cpu=2 pods=2"))
+	want := "Refused ResourceQuota work/a: cpu: needs 2, has 0, short by 2: pods: needs 2, has 0, short by 2; of cpu 4, 2 used, 2 kept for admitted jobs; " +
+		"of pods 4, 2 used, 2 kept for admitted jobs"
+	if diff := cmp.Diff(want, harness.Describe(w.Open().MayEnqueue(w.JobNamed("new")))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAJobLargerThanAQuotaNeverPasses(t *testing.T) {
 	w := newWorld(t, quota("a", "cpu=1", ""), pendingAdmission("j", "cpu=2 pods=2"), fixture.Pod("j-0", fixture.In("j")), fixture.Pod("j-1", fixture.In("j")))
 	want := "Refused ResourceQuota work/a: cpu: needs 2, has 1, short by 1; cpu is 1 in all"

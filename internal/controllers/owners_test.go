@@ -4,29 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/apitest"
 )
 
-// jobSetsFor gives the cluster a definition of JobSets, as little of one as does. It stays for the tests that follow.
-func jobSetsFor(t *testing.T) {
+// kindFor gives the cluster a definition of a kind, as little of one as does. It stays for the tests that follow.
+func kindFor(t *testing.T, kind schema.GroupVersionKind) {
 	t.Helper()
+	plural := strings.ToLower(kind.Kind) + "s"
 	definition := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "jobsets.jobset.x-k8s.io",
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": plural + "." + kind.Group,
 			"annotations": map[string]any{"api-approved.kubernetes.io": "https://github.com/kubernetes-sigs/jobset"}},
 		"spec": map[string]any{
-			"group": "jobset.x-k8s.io", "scope": "Namespaced", "names": map[string]any{"kind": "JobSet", "listKind": "JobSetList", "plural": "jobsets", "singular": "jobset"},
-			"versions": []any{map[string]any{"name": "v1alpha2", "served": true, "storage": true,
+			"group": kind.Group, "scope": "Namespaced", "names": map[string]any{"kind": kind.Kind, "listKind": kind.Kind + "List", "plural": plural, "singular": strings.ToLower(kind.Kind)},
+			"versions": []any{map[string]any{"name": kind.Version, "served": true, "storage": true,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}},
 		},
 	}}
@@ -35,19 +39,44 @@ func jobSetsFor(t *testing.T) {
 	}
 }
 
-// jobSet creates a JobSet whose status says this.
-func jobSet(t *testing.T, namespace, name string, status map[string]any) *unstructured.Unstructured {
+// made creates an object of a kind that [kindFor] has defined.
+func made(t *testing.T, kind schema.GroupVersionKind, namespace, name string, edit func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	t.Helper()
-	set := func() *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
-			"metadata": map[string]any{"namespace": namespace, "name": name}, "status": status}}
-	}
-	created := set()
+	var created *unstructured.Unstructured
 	apitest.Eventually(t, func(ctx context.Context) error { // until the definition is established
-		created = set()
+		created = &unstructured.Unstructured{}
+		created.SetGroupVersionKind(kind)
+		created.SetNamespace(namespace)
+		created.SetName(name)
+		edit(created)
 		return api.Create(ctx, created)
 	})
 	return created
+}
+
+var jobSetKind = schema.GroupVersionKind{Group: "jobset.x-k8s.io", Version: "v1alpha2", Kind: "JobSet"}
+
+func jobSetsFor(t *testing.T) { kindFor(t, jobSetKind) }
+
+// jobSet creates a JobSet whose status says this.
+func jobSet(t *testing.T, namespace, name string, status map[string]any) *unstructured.Unstructured {
+	return made(t, jobSetKind, namespace, name, func(o *unstructured.Unstructured) { o.Object["status"] = status })
+}
+
+// told is how many Events in a namespace say that a kind is not served.
+func told(t *testing.T, namespace string) int32 {
+	t.Helper()
+	events := &corev1.EventList{}
+	if err := api.List(apitest.Context(t), events, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	count := int32(0)
+	for i := range events.Items {
+		if events.Items[i].Reason == "NotSupported" {
+			count += max(events.Items[i].Count, 1)
+		}
+	}
+	return count
 }
 
 // neverQueued checks that no Workload is made of a Job, and that it runs.
@@ -79,20 +108,86 @@ func TestAJobOfAJobSetIsLeftToIt(t *testing.T) {
 			create(t, job)
 			neverQueued(t, job)
 		}
-		awaitEvent(t, set, "NotSupported", "Hekla makes no Workload of a JobSet, so its pods run unmanaged")
-		events := &corev1.EventList{}
-		if err := api.List(apitest.Context(t), events, client.InNamespace(namespace)); err != nil {
-			t.Fatal(err)
-		}
-		count := int32(0)
-		for i := range events.Items {
-			if events.Items[i].Reason == "NotSupported" {
-				count += max(events.Items[i].Count, 1)
-			}
-		}
-		if count != 1 {
+		awaitEvent(t, set, "NotSupported", "Hekla makes no Workload of the kind JobSet, so its pods run unmanaged")
+		if count := told(t, namespace); count != 1 {
 			t.Errorf("it is said %d times of one JobSet", count)
 		}
+	}
+}
+
+// Some operators make pods themselves, so that there is no Job to say it of.
+func TestOfOperatorsThatMakePodsItIsSaidOnceToo(t *testing.T) {
+	cluster := schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayCluster"}
+	job := schema.GroupVersionKind{Group: "ray.io", Version: "v1", Kind: "RayJob"}
+	training := schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}
+	for _, kind := range []schema.GroupVersionKind{cluster, job, training} {
+		kindFor(t, kind)
+	}
+	podsOf := func(owner *unstructured.Unstructured, labels map[string]string) {
+		for i := range 3 {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: fmt.Sprint(owner.GetName(), "-", i), Labels: labels,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())}}, Spec: podSpec()}
+			create(t, pod)
+		}
+	}
+	inQueue := func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{v1beta2.QueueNameLabel: "q"}) }
+	plain := func(*unstructured.Unstructured) {}
+
+	namespace := namespaceFor(t, "rayjob")
+	quotaFor(t, namespace)
+	top := made(t, job, namespace, "ray", inQueue)
+	below := made(t, cluster, namespace, "ray-cluster", func(o *unstructured.Unstructured) {
+		o.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(top, job)})
+	})
+	podsOf(below, nil)
+	awaitEvent(t, top, "NotSupported", "Hekla makes no Workload of the kind RayJob, so its pods run unmanaged although it is of LocalQueue q")
+
+	held := namespaceFor(t, "pytorch")
+	quotaFor(t, held)
+	holdUnnamedIn(t, held)
+	torch := made(t, training, held, "torch", plain)
+	podsOf(torch, nil)
+	awaitEvent(t, torch, "NotSupported", "Hekla makes no Workload of the kind PyTorchJob")
+
+	// Neither where the pods are queued, nor where nothing says that they would be.
+	quiet := namespaceFor(t, "quiet")
+	quotaFor(t, quiet)
+	podsOf(made(t, training, quiet, "free", plain), nil)
+	podsOf(made(t, training, quiet, "queued", inQueue), map[string]string{v1beta2.QueueNameLabel: "q"})
+	stays(t, func(context.Context) error {
+		if count := told(t, quiet); count > 0 {
+			return fmt.Errorf("it is said %d times where it is not so", count)
+		}
+		return nil
+	})
+	if count := told(t, namespace) + told(t, held); count != 2 {
+		t.Errorf("it is said %d times of two objects", count)
+	}
+}
+
+func TestAVolcanoJobOfAnAppWrapperIsLeftToIt(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "workload.codeflare.dev", Version: "v1beta2", Kind: "AppWrapper"}
+	kindFor(t, kind)
+	namespace := namespaceFor(t, "wrapped")
+	quotaFor(t, namespace)
+	wrapper := made(t, kind, namespace, "wrapper", func(*unstructured.Unstructured) {})
+	job := newJob(namespace, "inner", task("worker", 2))
+	job.Labels = map[string]string{v1beta2.QueueNameLabel: "q"}
+	job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(wrapper, kind)}
+	create(t, job)
+	awaitEvent(t, wrapper, "NotSupported", "Hekla makes no Workload of the kind AppWrapper, so its pods run unmanaged although it is of LocalQueue q")
+	apitest.Eventually(t, func(ctx context.Context) error { // it has a PodGroup as any Job that is not queued
+		groups, workloads := &scheduling.PodGroupList{}, &v1beta2.WorkloadList{}
+		if err := errors.Join(api.List(ctx, groups, client.InNamespace(namespace)), api.List(ctx, workloads, client.InNamespace(namespace))); err != nil {
+			return err
+		}
+		if len(groups.Items) != 1 || len(workloads.Items) > 0 {
+			return fmt.Errorf("%d PodGroups and %d Workloads", len(groups.Items), len(workloads.Items))
+		}
+		return nil
+	})
+	if count := told(t, namespace); count != 1 {
+		t.Errorf("it is said %d times", count)
 	}
 }
 

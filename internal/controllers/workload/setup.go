@@ -144,6 +144,8 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 			Watches(&v1beta2.WorkloadPriorityClass{}, s.ofClass(&corev1.PodList{}), comes).
 			WatchesRawSource(s.wake("pods", &corev1.PodList{})).
 			Complete(&pods{writer: w, live: mgr.GetAPIReader()}),
+		s.controller(mgr, "unserved", 1).Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(podOfUnserved), comes).
+			Complete(&unserved{w}),
 		s.controller(mgr, "workloads", options.Workers).For(&v1beta2.Workload{}).
 			Watches(&v1beta2.LocalQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfLocal), specChanges).
 			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfCluster), specChanges).
@@ -180,7 +182,7 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 			WatchesRawSource(s.wake("volcano-jobs", &batch.JobList{})).
 			Complete(&jobs{writer: w, wrap: func() integration.Job { return vcjob.Job{Job: &batch.Job{}} }}))
 	}
-	return &Holder{client: api, state: state, setup: s, schedulers: options.SchedulerNames}, err
+	return &Holder{client: api, state: state, setup: s, schedulers: options.SchedulerNames, owners: w.owners}, err
 }
 
 func (s *setup) controller(mgr manager.Manager, of string, workers int) *builder.Builder {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,8 @@ import (
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/internal/queueing/integration"
 	"hekla.sh/hekla/internal/queueing/owners"
+	"hekla.sh/hekla/internal/queueing/vcjob"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -26,14 +27,12 @@ import (
 // takes, or could take, is left to that.
 func (r *jobs) isManaged(ctx context.Context, job integration.Job) (bool, error) {
 	object := job.Object()
-	if of, is := job.(batchjob.Job); is {
-		top, err := r.owners.Top(ctx, of.Job, r.state.policy().External)
-		if err != nil {
-			return false, err
-		}
-		if top != nil {
-			return false, errors.Join(r.leaveToOwner(ctx, job), r.tellNotServed(ctx, of.Job, top))
-		}
+	top, err := r.owners.Top(ctx, object, r.state.policy().External)
+	if err != nil {
+		return false, err
+	}
+	if top != nil {
+		return false, errors.Join(r.leaveToOwner(ctx, job), r.tellNotServed(ctx, object, areQueued(job), top))
 	}
 	if object.GetLabels()[v1beta2.QueueNameLabel] != "" {
 		return true, nil
@@ -100,35 +99,60 @@ const (
 	toldFor  = 24 * time.Hour
 )
 
-// tellNotServed says of an object, once, that no Workload is made of its kind, where its users may think that one is. There its Job names a
-// LocalQueue, or Jobs without one are managed in its namespace. Where the pods are queued, or its own controller makes Workloads, nothing
-// is to be said.
-func (r *jobs) tellNotServed(ctx context.Context, job *batchv1.Job, top *metav1.OwnerReference) error {
-	kind, policy := owners.KindOf(top), r.state.policy()
-	if _, isTold := r.told.Get(top.UID); isTold || owners.IsServed(kind) || slices.Contains(policy.External, kind) || job.Spec.Template.Labels[v1beta2.QueueNameLabel] != "" {
+// areQueued reports whether pods of a job are queued by themselves.
+func areQueued(job integration.Job) bool {
+	switch job := job.(type) {
+	case batchjob.Job:
+		return job.Spec.Template.Labels[v1beta2.QueueNameLabel] != ""
+	case vcjob.Job:
+		return slices.ContainsFunc(job.Spec.Tasks, func(task batch.TaskSpec) bool { return task.Template.Labels[v1beta2.QueueNameLabel] != "" })
+	}
+	return false
+}
+
+// tellNotServed says of an object, once, that no Workload is made of its kind, where its users may think that one is. There it or what it has
+// made names a LocalQueue, or what names none is managed in its namespace. Where the pods are queued, or its own controller makes
+// Workloads, nothing is to be said.
+func (r *writer) tellNotServed(ctx context.Context, made client.Object, arePodsQueued bool, top *metav1.OwnerReference) error {
+	kind, namespace := owners.KindOf(top), made.GetNamespace()
+	if _, isTold := r.told.Get(top.UID); isTold || owners.IsServed(kind) || slices.Contains(r.state.policy().External, kind) || arePodsQueued {
 		return nil
 	}
-	why := "it is of LocalQueue " + job.Labels[v1beta2.QueueNameLabel]
-	if job.Labels[v1beta2.QueueNameLabel] == "" {
-		is, err := r.manages(ctx, job.Namespace)
-		if err != nil || !is {
-			return err
-		}
-		err = r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: v1beta2.DefaultLocalQueueName}, &v1beta2.LocalQueue{})
-		switch {
-		case apierrors.IsNotFound(err) && !policy.HoldsUnnamed:
-			return nil
-		case apierrors.IsNotFound(err):
-			why = "Jobs of its namespace wait until they name a LocalQueue"
-		case err != nil:
-			return fmt.Errorf("reading LocalQueue %s: %w", v1beta2.DefaultLocalQueueName, err)
-		default:
-			why = "its namespace has a LocalQueue " + v1beta2.DefaultLocalQueueName
-		}
+	why, err := r.whyManaged(ctx, made, top)
+	if err != nil || why == "" {
+		return err
 	}
 	r.told.Add(top.UID, true, toldFor)
-	object := &corev1.ObjectReference{APIVersion: top.APIVersion, Kind: top.Kind, Namespace: job.Namespace, Name: top.Name, UID: top.UID}
-	r.events.Eventf(object, job, corev1.EventTypeWarning, reasonNotSupported, "Sync", "Hekla makes no Workload of a %s, so its pods run unmanaged although %s. "+
+	object := &corev1.ObjectReference{APIVersion: top.APIVersion, Kind: top.Kind, Namespace: namespace, Name: top.Name, UID: top.UID}
+	r.events.Eventf(object, made, corev1.EventTypeWarning, reasonNotSupported, "Sync", "Hekla makes no Workload of the kind %s, so its pods run unmanaged although %s. "+
 		"Put the label %s and those of a group on its pod templates, or see integrations.externalFrameworks", top.Kind, why, v1beta2.QueueNameLabel)
 	return nil
+}
+
+// whyManaged says why users may think that an object is queued, "" if they may not.
+func (r *writer) whyManaged(ctx context.Context, made client.Object, top *metav1.OwnerReference) (string, error) {
+	queue := made.GetLabels()[v1beta2.QueueNameLabel]
+	if queue == "" {
+		labels, err := r.owners.Labels(ctx, made.GetNamespace(), top)
+		if err != nil {
+			return "", err
+		}
+		queue = labels[v1beta2.QueueNameLabel]
+	}
+	if queue != "" {
+		return "it is of LocalQueue " + queue, nil
+	}
+	if is, err := r.manages(ctx, made.GetNamespace()); err != nil || !is {
+		return "", err
+	}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: made.GetNamespace(), Name: v1beta2.DefaultLocalQueueName}, &v1beta2.LocalQueue{})
+	switch {
+	case apierrors.IsNotFound(err) && !r.state.policy().HoldsUnnamed:
+		return "", nil
+	case apierrors.IsNotFound(err):
+		return "Jobs of its namespace wait until they name a LocalQueue", nil
+	case err != nil:
+		return "", fmt.Errorf("reading LocalQueue %s: %w", v1beta2.DefaultLocalQueueName, err)
+	}
+	return "its namespace has a LocalQueue " + v1beta2.DefaultLocalQueueName, nil
 }

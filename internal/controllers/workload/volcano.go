@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing/owners"
 	"hekla.sh/hekla/internal/queueing/vcjob"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
@@ -22,6 +23,7 @@ type Holder struct {
 	state      *state
 	setup      *setup
 	schedulers []string
+	owners     *owners.Finder
 }
 
 // AreServed reports whether Workloads are what is admitted of jobs and pods that name a LocalQueue. Until it is known it says so. Of a nil
@@ -56,6 +58,12 @@ func (h *Holder) Stand(ctx context.Context, job *batch.Job) (Standing, error) {
 	}
 	if !h.state.isOn() {
 		return Standing{}, nil
+	}
+	switch top, err := h.owners.Top(ctx, job, h.state.policy().External); {
+	case err != nil:
+		return Standing{IsQueued: true, Waits: "its owner could not be read"}, err
+	case top != nil:
+		return Standing{}, nil // what has made it starts and stops it
 	}
 	waits := Standing{IsQueued: true}
 	name := job.Labels[v1beta2.PrebuiltWorkloadLabel]

@@ -113,6 +113,30 @@ func (f *Finder) Top(ctx context.Context, object metav1.Object, external []schem
 	return top, nil
 }
 
+// Labels are those of an owner, nil if it does not exist or may not be read.
+func (f *Finder) Labels(ctx context.Context, namespace string, owner *metav1.OwnerReference) (map[string]string, error) {
+	object, err := f.read(ctx, namespace, owner)
+	if object == nil {
+		return nil, err
+	}
+	return object.Labels, nil
+}
+
+// read reads an owner, nil if it does not exist or may not be read.
+func (f *Finder) read(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
+	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: owner.APIVersion, Kind: owner.Kind}}
+	err := f.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, object)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the owner %s %s/%s: %w", owner.Kind, namespace, owner.Name, err)
+	case object.UID != owner.UID:
+		return nil, nil
+	}
+	return object, nil
+}
+
 // ownerOf is the controller of an owner, nil if it has none or may not be read.
 func (f *Finder) ownerOf(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*metav1.OwnerReference, error) {
 	if owner.Kind == "CronJob" && owner.APIVersion == batchv1.SchemeGroupVersion.String() {
@@ -121,15 +145,12 @@ func (f *Finder) ownerOf(ctx context.Context, namespace string, owner *metav1.Ow
 	if known, is := f.above.Get(owner.UID); is {
 		return known.(*metav1.OwnerReference), nil
 	}
-	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: owner.APIVersion, Kind: owner.Kind}}
-	err := f.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, object)
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
-	case err != nil:
-		return nil, fmt.Errorf("reading the owner %s %s/%s: %w", owner.Kind, namespace, owner.Name, err)
+	object, err := f.read(ctx, namespace, owner)
+	if err != nil {
+		return nil, err
 	}
 	var above *metav1.OwnerReference
-	if err == nil && object.UID == owner.UID {
+	if object != nil {
 		above = metav1.GetControllerOf(object)
 	}
 	f.above.Add(owner.UID, above, keptFor)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Podset is a number of equal pods of a job, some of which may not exist yet. A stand-in is a task for one of these: it is
@@ -25,6 +27,9 @@ type Expected struct {
 	// Otherwise they are scheduled without a gang.
 	Timeout time.Duration
 	IsHard  bool
+
+	// Refusal says why the ResourceQuotas of the namespace do not allow its pods, nil if they do. Then nothing stands in for them.
+	Refusal *verdict.Verdict
 
 	// Since is when the gang had all its nodes, zero before. From then on no more stand-ins are made.
 	Since time.Time

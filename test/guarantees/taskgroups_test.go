@@ -318,6 +318,10 @@ func TestNoNodeIsHeldForPodsThatTheQuotaForbids(t *testing.T) {
 	if d := w.Cycle(); heldNodes(w.JobNamed("app")) != "" || boundNames(d) != "" {
 		t.Errorf("held are %q, bound are %q", heldNodes(w.JobNamed("app")), boundNames(d))
 	}
+	const says = "refused by ResourceQuota work/limit: cpu: needs 3, has 1, short by 2; of cpu 2, 1 used"
+	if v := w.JobNamed("app").Verdict; v == nil || v.Code != verdict.Refused || v.Sentence() != says {
+		t.Errorf("the verdict is %+v", v)
+	}
 	w.Set(limited("cpu=9", "cpu=1"))
 	if w.Cycle(); heldNodes(w.JobNamed("app")) == "" {
 		t.Error("nothing is held that the quota allows")

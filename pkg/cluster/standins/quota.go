@@ -1,9 +1,11 @@
 package standins
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +13,8 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/rations"
+	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 const (
@@ -27,15 +31,16 @@ func (k *StandIns) LookAll(namespace string) {
 	}
 }
 
-// isAllowed reports whether the quotas of a job's namespace have room for the pods that it still expects, beside what is used and
-// what stands in for pods of other jobs. What could not be created must not be held. missing returns how many of a podset are.
-func (k *StandIns) isAllowed(j *cluster.Job, missing func(of *cluster.Podset) int) bool {
+// refusal says why a job may not have the pods that it still expects, nil if it may: the quotas of its namespace must have room for them,
+// beside what is used and what stands in for pods of other jobs. What could not be created must not be held. missing returns how many of
+// a podset are.
+func (k *StandIns) refusal(j *cluster.Job, missing func(of *cluster.Podset) int) *verdict.Verdict {
 	own := 0
 	for i := range j.Expected.Podsets {
 		own += missing(&j.Expected.Podsets[i])
 	}
 	if own == 0 {
-		return true
+		return nil
 	}
 	others := 0
 	for other := range k.byNamespace[j.ID.Namespace] {
@@ -44,28 +49,36 @@ func (k *StandIns) isAllowed(j *cluster.Job, missing func(of *cluster.Podset) in
 		}
 	}
 	if own+others > maxOfNamespace {
-		return false
+		return &verdict.Verdict{Code: verdict.Refused, Subject: "namespace " + j.ID.Namespace, Help: verdict.HelpJob,
+			Shortages: []verdict.Shortage{{Resource: corev1.ResourcePods, Need: int64(own), Have: int64(max(maxOfNamespace-others, 0))}},
+			Detail:    "of pods of task groups that do not exist yet"}
 	}
-	return !slices.ContainsFunc(k.Quotas(j.ID.Namespace), func(quota *corev1.ResourceQuota) bool { return !k.hasRoom(quota, j, missing) })
+	for _, quota := range k.Quotas(j.ID.Namespace) {
+		if short, details := k.shortages(quota, j, missing); short != nil {
+			return &verdict.Verdict{Code: verdict.Refused, Subject: "ResourceQuota " + quota.Namespace + "/" + quota.Name, Help: verdict.HelpJob | verdict.HelpQueue,
+				Shortages: short, Detail: strings.Join(details, "; ")}
+		}
+	}
+	return nil
 }
 
-// hasRoom is the same for one quota.
-func (k *StandIns) hasRoom(quota *corev1.ResourceQuota, j *cluster.Job, missing func(of *cluster.Podset) int) bool {
+// shortages are what a quota has too little of for the pods that a job expects, with its limits.
+func (k *StandIns) shortages(quota *corev1.ResourceQuota, j *cluster.Job, missing func(of *cluster.Podset) int) (short []verdict.Shortage, details []string) {
 	hard := rations.Hard(quota)
 	for _, name := range slices.Sorted(maps.Keys(hard)) {
 		m, isOfPods := rations.MeasureOf(name)
 		if !isOfPods {
 			continue
 		}
-		left := hard[name].DeepCopy()
-		left.Sub(quota.Status.Used[name])
-		room := k.amount(m, left)
+		left, used := hard[name].DeepCopy(), quota.Status.Used[name]
+		left.Sub(used)
+		room, need := k.amount(m, left), int64(0)
 		if left.Sign() < 0 {
 			room = -1
 		}
 		for i := range j.Expected.Podsets {
 			of := &j.Expected.Podsets[i]
-			room -= k.counted(quota, m, of.Template, missing(of))
+			need += min(k.counted(quota, m, of.Template, missing(of)), resources.MaxQuantity-need)
 		}
 		for other := range k.byNamespace[j.ID.Namespace] {
 			if other == j || room < 0 {
@@ -75,11 +88,12 @@ func (k *StandIns) hasRoom(quota *corev1.ResourceQuota, j *cluster.Job, missing 
 				room -= k.counted(quota, m, t.Pod, 1)
 			}
 		}
-		if room < 0 {
-			return false
+		if room < need {
+			short = append(short, verdict.Shortage{Resource: m.Resource, Need: need, Have: max(room, 0)})
+			details = append(details, fmt.Sprintf("of %s %s, %s used", name, resources.Format(m.Resource, k.amount(m, hard[name])), resources.Format(m.Resource, k.amount(m, used))))
 		}
 	}
-	return true
+	return short, details
 }
 
 // counted is what a line of a quota counts of some pods of a form. Of a pod with a limit that is not known it is at least the request.
@@ -138,7 +152,7 @@ func (k *StandIns) judge(j *cluster.Job) {
 		held[t.Role]++
 	}
 	switch _, isBeyond := k.beyond[j]; {
-	case len(held) == 0 || k.isAllowed(j, func(of *cluster.Podset) int { return held[of.Name] }):
+	case len(held) == 0 || k.refusal(j, func(of *cluster.Podset) int { return held[of.Name] }) == nil:
 		delete(k.beyond, j)
 	case !isBeyond:
 		k.beyond[j] = time.Time{}

@@ -210,6 +210,7 @@ func (k *StandIns) settleJob(j *cluster.Job) {
 		delete(k.recorded, j)
 	}
 	before := j.MinMember
+	e.Refusal = nil
 	j.ReadMinimums(k.Resources)
 	switch {
 	case !c.isLiving || j.IsForeign || e.IsOver || !e.FailedBy.IsZero():
@@ -263,7 +264,7 @@ func (k *StandIns) asTheyAre(j *cluster.Job) {
 // complete makes stand-ins for the pods of a gang that do not exist, and drops those that are not needed any more. If the quotas of the
 // namespace do not allow all of these pods, there are none.
 func (k *StandIns) complete(j *cluster.Job, c *census) {
-	if !k.isAllowed(j, func(of *cluster.Podset) int { return max(of.Count-c.have[of.Name], 0) }) {
+	if j.Expected.Refusal = k.refusal(j, func(of *cluster.Podset) int { return max(of.Count-c.have[of.Name], 0) }); j.Expected.Refusal != nil {
 		k.refused[j] = true
 		k.drop(j, func(t *cluster.Task) bool { return t.Status != cluster.Pipelined })
 		return

@@ -57,6 +57,9 @@ func (plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 	if j.IsPendingAdmission() && !isGated {
 		return nil
 	}
+	if have < j.MinMember && !isGated && j.Expected != nil && j.Expected.Refusal != nil {
+		return j.Expected.Refusal // nothing stands in for its other pods
+	}
 	if have < j.MinMember {
 		code := verdict.NotEnoughTasks
 		if isGated {

@@ -31,7 +31,7 @@ func (k *StandIns) LookAll(namespace string) {
 	}
 }
 
-// refusal says why a job may not have the pods that it still expects, nil if it may: the quotas of its namespace must have room for them,
+// refusal says why a job may not have the pods that it still expects, nil if it may. The quotas of its namespace must have room for them,
 // beside what is used and what stands in for pods of other jobs. What could not be created must not be held. missing returns how many of
 // a podset are.
 func (k *StandIns) refusal(j *cluster.Job, missing func(of *cluster.Podset) int) *verdict.Verdict {

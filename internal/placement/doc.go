@@ -14,7 +14,8 @@
 // objects of the nodes say (package objects) is shared by the classes with the same constraints. If these name nodes, or labels that few
 // nodes have, only those nodes are looked at. The amounts of the nodes stand in columns (package view), which all classes read. A
 // profile that is asked for the first time has its best nodes found in one pass over the columns. Blocks of nodes without room are
-// passed over, and scorers are asked about a block at once ([TableScorer]). A list of the best nodes is kept, and follows what changes.
+// passed over, and scorers are asked about a block at once ([TableScorer]). Of nodes with the same amounts only the first is looked at, unless
+// something else than amounts tells them apart. A list of the best nodes is kept, and follows what changes.
 // A profile is ranked if the list is used up while little changes, as by a gang of a thousand equal pods. Then feasibility and
 // score are stored for every node, and the best node is on top of a heap. The answers are exact in each of these ways. What is kept is
 // bounded by its size in memory.

@@ -20,6 +20,8 @@ const (
 	rankedBelow = 64
 	// listed is how many nodes are kept of one pass: about as many as small gangs have pods of a class.
 	listed = 32
+	// quickPart is a part of the nodes: if fewer differ in their amounts, a new list is quick to make.
+	quickPart = 32
 )
 
 // list is the best nodes for a class, as a pass over all nodes has found them. It follows the changes: whatever is not in it is no better
@@ -104,7 +106,7 @@ func (a *answers) listBest(e *Engine) bool {
 	a.readObjects(e)
 	e.view.Follow()
 	l := &a.list
-	if !l.isMade || l.version != a.objects.Version() || view.IsStale(e.cluster, l.seen) {
+	if !l.isMade || l.version != a.objects.Version() || view.IsStale(e.cluster, l.seen) || l.isBetterMade(e, a) {
 		l.make(e, a)
 	} else {
 		l.catchUp(e, a)
@@ -154,10 +156,90 @@ func (l *list) make(e *Engine, a *answers) {
 	}
 	if slots, areFew := a.objects.Few(); areFew {
 		l.addFew(e, a, slots, length)
+	} else if a.looksAtAmounts(e) {
+		l.addAlike(e, a, length)
 	} else {
 		l.addAll(e, a, length)
 	}
 	l.cut(length)
+}
+
+// looksAtAmounts reports whether the nodes that suit by their objects differ in nothing but their amounts.
+func (a *answers) looksAtAmounts(e *Engine) bool {
+	return len(e.filters)+len(e.otherScorers) == 0 && a.of == nil && a.scoresByObject() == nil
+}
+
+// isQuickToList reports whether a new list takes a small part of what it takes to look at all nodes.
+func (a *answers) isQuickToList(e *Engine) bool {
+	nodes := len(e.cluster.BySlot())
+	_, areFew := a.objects.Few()
+	return !areFew && a.looksAtAmounts(e) && e.view.FollowAlike(e.cluster.BySlot()) < nodes/quickPart
+}
+
+// isBetterMade reports whether so much has changed that a new list takes less time than to follow.
+func (l *list) isBetterMade(e *Engine, a *answers) bool {
+	changed, _, _ := e.cluster.Changes(l.seen)
+	return len(changed) > len(e.cluster.BySlot())/quickPart && a.isQuickToList(e)
+}
+
+// addAlike looks at one of all nodes that are alike, but for the blocks that have no room.
+func (l *list) addAlike(e *Engine, a *answers, length int) {
+	nodes := e.cluster.BySlot()
+	e.view.FollowAlike(nodes)
+	for block := range (len(nodes) + view.BlockSize - 1) / view.BlockSize {
+		if !e.view.HasFirst(block) || !e.view.MayHold(block, a.needs) {
+			continue
+		}
+		slots := e.view.FirstOfAlike(block, e.slots[:])
+		slots = e.view.Roomy(block, slots, a.needs, e.slots[:])
+		kept := e.slots[:0]
+		for _, slot := range slots {
+			if slot = a.firstSuiting(e, slot); slot >= 0 {
+				kept = append(kept, slot)
+			}
+		}
+		l.add(e, a, kept, length)
+	}
+	l.cut(length)
+	for _, x := range slices.Clone(l.entries) { // those that are like a node which is not in the list are no better than it
+		for _, slot := range a.suitingAlike(e, x.slot, length+1) { // one more, so that there is a floor if there are more
+			y := entry{score: x.score, rank: nodes[slot].Rank, slot: slot}
+			if y != x && (l.floor.slot < 0 || y.compare(l.floor) <= 0) {
+				l.entries = append(l.entries, y)
+			}
+		}
+		if len(l.entries) >= 2*length {
+			l.cut(length)
+		}
+	}
+}
+
+// firstSuiting returns the first by name of the nodes that are like one and suit by their objects, -1 if there is none.
+func (a *answers) firstSuiting(e *Engine, slot int32) int32 {
+	if a.objects.At(int(slot)) == fits {
+		return slot
+	}
+	first, nodes := int32(-1), e.cluster.BySlot()
+	for _, other := range e.view.Alike(slot) {
+		if a.objects.At(int(other)) == fits && (first < 0 || nodes[other].Rank < nodes[first].Rank) {
+			first = other
+		}
+	}
+	return first
+}
+
+// suitingAlike returns the nodes that are like one and suit by their objects, at least the first so many by name.
+func (a *answers) suitingAlike(e *Engine, slot int32, count int) (suiting []int32) {
+	slots := e.view.FirstAlike(slot, count)
+	if slices.ContainsFunc(slots, func(slot int32) bool { return a.objects.At(int(slot)) != fits }) {
+		slots = e.view.Alike(slot)
+	}
+	for _, other := range slots {
+		if a.objects.At(int(other)) == fits {
+			suiting = append(suiting, other)
+		}
+	}
+	return suiting
 }
 
 // addAll looks at all nodes.

@@ -54,7 +54,7 @@ func cpuTime(b testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-func (p placing) world(b *testing.B) *loop.Loop {
+func (p placing) world(b testing.TB) *loop.Loop {
 	w := loop.New(b, p.configuration)
 	if p.prepare != nil {
 		p.prepare(w)

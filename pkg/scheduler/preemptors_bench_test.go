@@ -127,17 +127,20 @@ func BenchmarkReclaim(b *testing.B) {
 }
 
 func measurePreemptors(b *testing.B, c *crowd, p *preemptors) {
+	var spent time.Duration
 	for range b.N {
 		b.StopTimer()
 		w := c.fill(b)
 		events := p.arrive(c)
+		began := cpuTime(b)
 		b.StartTimer()
 		result := w.Scheduler.Cycle(w.Now.Add(time.Second), events)
 		b.StopTimer()
+		spent += cpuTime(b) - began
 		if got := len(result.Decisions.Plans); result.Panic != "" || got != p.plans {
 			b.Fatalf("%d plans were made, want %d: %s", got, p.plans, result.Panic)
 		}
 		b.StartTimer()
 	}
-	b.ReportMetric(float64(p.jobs*b.N)/b.Elapsed().Seconds(), "jobs/s")
+	b.ReportMetric(float64(p.jobs*b.N)/spent.Seconds(), "jobs/cpu-s") // which says more than the clock while others use the machine
 }

@@ -30,6 +30,7 @@ type table struct {
 	least      [][]int64 // and the smallest
 	isStale    []bool    // by block: these two are out of date
 	slots      []int32   // all slots with nodes
+	alike      alike     // groups of them
 }
 
 // Follow updates the columns.
@@ -73,6 +74,7 @@ func (v *View) show(slot int, n *cluster.Node) {
 		t.room[d][slot] = room
 	}
 	t.isStale[slot/BlockSize] = true
+	t.alike.note(slot)
 }
 
 // freshen updates the largest and smallest amounts of a block.

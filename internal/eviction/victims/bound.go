@@ -1,6 +1,8 @@
 package victims
 
 import (
+	"cmp"
+
 	"hekla.sh/hekla/internal/eviction/shortage"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -32,11 +34,30 @@ func (b *bound) cost() Cost {
 
 // compareBounds compares bounds of one queue.
 func (s *Selector) compareBounds(a, b bound) int {
-	if a.offer >= 0 && b.offer >= 0 && a.more == 0 && b.more == 0 {
-		return a.of.offers[a.offer].cost.Compare(&b.of.offers[b.offer].cost, &s.rules.EvictionRules)
+	if a.offer < 0 || b.offer < 0 {
+		c, d := a.cost(), b.cost()
+		return c.Compare(&d, &s.rules.EvictionRules)
 	}
-	c, d := a.cost(), b.cost()
-	return c.Compare(&d, &s.rules.EvictionRules)
+	// as the costs compare, without making them
+	one, other, action := &a.of.offers[a.offer].cost, &b.of.offers[b.offer].cost, &s.rules.EvictionRules
+	if a.more == 0 && b.more == 0 {
+		return one.Compare(other, action)
+	}
+	if n := one.compareFirst(other); n != 0 { // more victims do not change these parts
+		return n
+	}
+	if n := cmp.Compare(max(one.endedJobs, int(a.ended)), max(other.endedJobs, int(b.ended))); n != 0 && action.Ends {
+		return n
+	}
+	for k := range one.sum {
+		if n := cmp.Compare(one.sum[k]+int64(a.more)*a.of.least[k], other.sum[k]+int64(b.more)*b.of.least[k]); n != 0 {
+			return n
+		}
+	}
+	if n := cmp.Compare(one.victims+int(a.more), other.victims+int(b.more)); n != 0 {
+		return n
+	}
+	return one.compareLast(other, action)
 }
 
 // hasRoom reports whether a request fits without evictions.

@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
+	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -89,4 +92,27 @@ func TestACostIsTheSameHoweverItIsAddedUp(t *testing.T) {
 	if rules := (framework.EvictionRules{Ends: true, Starts: true}); one.Compare(&two, &rules) >= 0 {
 		t.Error("two victims of negative priority cost no more than one")
 	}
+}
+
+// Bounds are compared as the costs that they stand for, whatever the parts in which they differ.
+func TestBoundsAreComparedAsTheirCosts(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		number := func(name string) int { return rapid.IntRange(0, 2).Draw(r, name) }
+		draw := func() bound {
+			o := offer{cost: Cost{marks: int64(number("marks")), violations: number("violations"), LastQueue: LastQueue{queue: int64(number("queue"))},
+				top: priority{0, int64(number("top"))}, endedJobs: number("ended"), sum: [3]int64{0, int64(number("sum"))}, victims: 1 + number("victims"),
+				start: noon.Add(time.Duration(number("start"))), rank: number("rank")}}
+			of := &nodeOffers{offers: []offer{o}, least: [3]int64{0, int64(number("least"))}}
+			return bound{of: of, offer: int32(number("offer") - 1), more: int32(number("more")), ended: int32(number("ending")), rank: int32(number("place"))}
+		}
+		a, b := draw(), draw()
+		a.offer, b.offer = min(a.offer, 0), min(b.offer, 0)
+		for _, action := range []framework.EvictionRules{{}, {Ends: true}, {Starts: true}, {Ends: true, Starts: true}} {
+			s := Selector{rules: &rules.Rules{Action: &rules.Action{EvictionRules: action}}}
+			c, d := a.cost(), b.cost()
+			if got, want := s.compareBounds(a, b), c.Compare(&d, &action); got != want {
+				r.Fatalf("%+v and %+v compare as %d, want %d", c, d, got, want)
+			}
+		}
+	})
 }

@@ -25,8 +25,10 @@ import (
 // decisions they are worked out again.
 type Floors struct {
 	isShared bool
-	bySlot   []*nodeOffers // nil for slots without a node
-	orders   []*order      // of the queues with offers
+	bySlot   []*nodeOffers      // nil for slots without a node
+	orders   []*order           // of the queues with offers
+	hasDepth [maxDepth + 1]bool // the orders of this depth are made
+	deep     []entry            // space to work in
 	byQueue  map[*quota.Node]*order
 	changed  []int32 // slots whose offers have changed, in the order of the changes
 	seen     uint64  // how far Cluster.Changes has been followed
@@ -169,14 +171,22 @@ func (f *Floors) outdate(slot int32) {
 
 // replace puts the offers of a node in place of the earlier ones.
 func (f *Floors) replace(s *Selector, n *cluster.Node, now *nodeOffers) {
-	if before := f.bySlot[n.Slot]; before != nil {
-		for _, e := range before.entries {
-			f.orderOf(s, e.offer.queue).nodes.Remove(e)
+	before := f.bySlot[n.Slot]
+	for depth, has := range f.hasDepth {
+		if !has {
+			continue
 		}
-		f.count(s, before, -1)
+		if before != nil {
+			for _, e := range f.entriesAt(s, before, depth) {
+				f.orderOf(s, e.offer.queue).nodes[depth].Remove(e)
+			}
+		}
+		for _, e := range f.entriesAt(s, now, depth) {
+			f.orderOf(s, e.offer.queue).nodes[depth].Add(e)
+		}
 	}
-	for _, e := range now.entries {
-		f.orderOf(s, e.offer.queue).nodes.Add(e)
+	if before != nil {
+		f.count(s, before, -1)
 	}
 	f.count(s, now, 1)
 	f.include(now)
@@ -282,7 +292,8 @@ func (f *Floors) offersOf(s *Selector, n *cluster.Node) *nodeOffers {
 				o.least[k] = sum
 			}
 		}
-		o.enter(s.rules, &o.offers[i], int32(n.Slot))
+		o.entries = enter(o.entries, s.rules, &o.offers[i], int32(n.Slot))
+		o.offers[i].entry = int32(slices.IndexFunc(o.entries, func(e entry) bool { return e.offer.queue == o.offers[i].queue }))
 	}
 	if !s.rules.RanksJobs() {
 		o.markEnds()
@@ -352,14 +363,13 @@ func (o *nodeOffers) addWhole(r *rules.Rules, made *offer, class rules.Class, le
 }
 
 // enter puts an offer into the entry of its queue, which is that of its cheapest.
-func (o *nodeOffers) enter(r *rules.Rules, p *offer, slot int32) {
-	at := slices.IndexFunc(o.entries, func(e entry) bool { return e.offer.queue == p.queue })
+func enter(entries []entry, r *rules.Rules, p *offer, slot int32) []entry {
+	at := slices.IndexFunc(entries, func(e entry) bool { return e.offer.queue == p.queue })
 	switch {
 	case at < 0:
-		at = len(o.entries)
-		o.entries = append(o.entries, entry{offer: p, slot: slot})
-	case p.cost.Compare(&o.entries[at].offer.cost, &r.EvictionRules) < 0:
-		o.entries[at].offer = p
+		entries = append(entries, entry{offer: p, slot: slot})
+	case p.cost.Compare(&entries[at].offer.cost, &r.EvictionRules) < 0:
+		entries[at].offer = p
 	}
-	p.entry = int32(at)
+	return entries
 }

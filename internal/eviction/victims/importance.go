@@ -122,10 +122,7 @@ func (c *Cost) merge(d *Cost) {
 
 // Compare is negative if c is less than d, by the rules of an action.
 func (c *Cost) Compare(d *Cost, action *framework.EvictionRules) int {
-	if n := cmp.Or(cmp.Compare(min(c.victims, 1), min(d.victims, 1)), cmp.Compare(c.marks, d.marks), cmp.Compare(c.violations, d.violations)); n != 0 {
-		return n
-	}
-	if n := cmp.Or(cmp.Compare(c.queue, d.queue), d.share.Compare(c.share), c.top.compare(d.top)); n != 0 {
+	if n := c.compareFirst(d); n != 0 {
 		return n
 	}
 	if n := cmp.Compare(c.endedJobs, d.endedJobs); n != 0 && action.Ends {
@@ -139,12 +136,33 @@ func (c *Cost) Compare(d *Cost, action *framework.EvictionRules) int {
 	if n := cmp.Compare(c.victims, d.victims); n != 0 {
 		return n
 	}
+	return c.compareLast(d, action)
+}
+
+// compareLast compares what counts after the number of victims.
+func (c *Cost) compareLast(d *Cost, action *framework.EvictionRules) int {
 	if action.Starts {
 		if n := d.start.Compare(c.start); n != 0 {
 			return n
 		}
 	}
 	return cmp.Compare(c.rank, d.rank)
+}
+
+// compareFirst compares what counts before the ends of jobs.
+func (c *Cost) compareFirst(d *Cost) int {
+	if n := cmp.Compare(min(c.victims, 1), min(d.victims, 1)); n != 0 {
+		return n
+	}
+	if c.marks != d.marks || c.violations != d.violations || c.queue != d.queue {
+		return cmp.Or(cmp.Compare(c.marks, d.marks), cmp.Compare(c.violations, d.violations), cmp.Compare(c.queue, d.queue))
+	}
+	if c.share != d.share {
+		if n := d.share.Compare(c.share); n != 0 {
+			return n
+		}
+	}
+	return c.top.compare(d.top)
 }
 
 // Cost returns the cost of units that are evicted together from a node of this rank.

@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // order has the nodes with offers of one queue, the node with the cheapest offer first. How far a queue is above its share counts
@@ -15,16 +16,65 @@ import (
 // the first node is asked for.
 type order struct {
 	queue   *quota.Node
-	nodes   *ordered.Set[entry]
-	at      int // index in [Floors.orders]
-	offers  int // of the queue on all nodes
-	waiting int // on how many nodes a gang of the queue cannot be evicted until another plan has sent its evictions
+	nodes   [maxDepth + 1]*ordered.Set[entry] // by depth, nil if no ranking has it
+	at      int                               // index in [Floors.orders]
+	offers  int                               // of the queue on all nodes
+	waiting int                               // on how many nodes a gang of the queue cannot be evicted until another plan has sent its evictions
 }
 
 // entry is a node in the order of a queue.
 type entry struct {
-	offer *offer // the cheapest of the queue
+	offer *offer // the cheapest of the queue, as deep as the order
 	slot  int32
+}
+
+// maxDepth limits the depth of orders. In an order of some depth the cheapest offer of a node is that of the offers which may be the most
+// important of so many victims and one more. So a ranking for a request that always needs several victims does not look at a node because
+// one of its offers is cheap.
+const maxDepth = 7
+
+// entriesAt returns the entries of a node in the orders of a depth. They are valid until the next call.
+func (f *Floors) entriesAt(s *Selector, o *nodeOffers, depth int) []entry {
+	if depth == 0 {
+		return o.entries
+	}
+	f.deep = f.deep[:0]
+	first := depth // the first of the offers that are as important as the one with this index
+	for first > 0 && first < len(o.offers) && o.offers[first-1].compare(&o.offers[depth]) == 0 {
+		first--
+	}
+	for i := first; i < len(o.offers); i++ {
+		f.deep = enter(f.deep, s.rules, &o.offers[i], o.entries[o.offers[i].entry].slot)
+	}
+	return f.deep
+}
+
+// depthOf returns the depth of the orders that say most about a request, which have all nodes that may be opened for it.
+func (f *Floors) depthOf(request resources.Vector) int {
+	return int(min(f.extremes.MoreBesideAny(request), maxDepth))
+}
+
+// enterAt makes the orders of a depth, unless they are made.
+func (f *Floors) enterAt(s *Selector, depth int) {
+	if f.hasDepth[depth] {
+		return
+	}
+	f.hasDepth[depth] = true
+	for _, o := range f.orders {
+		o.make(depth, s)
+	}
+	for _, o := range f.bySlot {
+		if o != nil {
+			for _, e := range f.entriesAt(s, o, depth) {
+				f.orderOf(s, e.offer.queue).nodes[depth].Add(e)
+			}
+		}
+	}
+}
+
+func (o *order) make(depth int, s *Selector) {
+	action := s.rules.EvictionRules
+	o.nodes[depth] = ordered.New(func(a, b entry) int { return a.compare(b, &action) })
 }
 
 // orderOf returns the order of a queue.
@@ -32,8 +82,12 @@ func (f *Floors) orderOf(s *Selector, queue *quota.Node) *order {
 	if o := f.byQueue[queue]; o != nil {
 		return o
 	}
-	action := s.rules.EvictionRules
-	o := &order{queue: queue, at: len(f.orders), nodes: ordered.New(func(a, b entry) int { return a.compare(b, &action) })}
+	o := &order{queue: queue, at: len(f.orders)}
+	for depth, has := range f.hasDepth {
+		if has {
+			o.make(depth, s)
+		}
+	}
 	f.orders = append(f.orders, o)
 	if f.byQueue == nil {
 		f.byQueue = map[*quota.Node]*order{}
@@ -55,6 +109,7 @@ type Ranking struct {
 	rankingKey
 	floors  *Floors
 	isMade  bool
+	depth   int // of the orders that it follows
 	canOpen func(n *cluster.Node) bool
 	seen    int                    // position in the changes of the floors
 	roomy   *framework.Heap[bound] // nodes that are large enough without evictions
@@ -122,7 +177,7 @@ func (s *Selector) MayOpen(f *Floors, t *cluster.Task, isKept bool, canOpen func
 func (f *Floors) ranking(s *Selector, key rankingKey, isKept bool, canOpen func(n *cluster.Node) bool) *Ranking {
 	r := f.kinds[key]
 	if r == nil || !isKept {
-		r = &Ranking{floors: f, rankingKey: key, roomy: framework.NewHeap(nil, s.compareBounds)}
+		r = &Ranking{floors: f, rankingKey: key}
 	}
 	if isKept {
 		if len(f.kinds) >= maxRankings || f.bounds >= maxBounds || f.kinds == nil {
@@ -157,6 +212,10 @@ func (r *Ranking) mayBegin(s *Selector, o *nodeOffers) bool {
 // follow updates the ranking from the floors.
 func (r *Ranking) follow(s *Selector) {
 	f, c := r.floors, s.rules.Session.Cluster
+	if depth := f.depthOf(r.class.Request); !r.isMade || depth < r.depth { // fewer victims may be enough than before
+		r.isMade, r.depth, r.queues, r.taken, r.roomy = false, depth, nil, nil, framework.NewHeap(nil, s.compareBounds)
+		f.enterAt(s, depth)
+	}
 	for _, o := range f.orders[len(r.queues):] {
 		r.queues = append(r.queues, &rankedQueue{order: o, isSpared: !f.allows(s, o.queue), heap: framework.NewHeap(nil, s.compareBounds)})
 	}
@@ -173,7 +232,7 @@ func (r *Ranking) follow(s *Selector) {
 		if n == nil || f.bySlot[n.Slot].change != r.seen || r.addRoomy(n) {
 			continue // it has changed again since
 		}
-		for _, e := range f.bySlot[n.Slot].entries {
+		for _, e := range f.entriesAt(s, f.bySlot[n.Slot], r.depth) {
 			if q := r.of(e.offer.queue); !q.isSpared && q.last.offer != nil && e.compare(q.last, &s.rules.EvictionRules) <= 0 {
 				r.add(s, q, e)
 			}
@@ -266,9 +325,9 @@ func (r *Ranking) least(s *Selector, q *rankedQueue) (least bound, ok bool) {
 		return true
 	}
 	if q.last.offer == nil {
-		q.order.nodes.All(look)
+		q.order.nodes[r.depth].All(look)
 	} else {
-		q.order.nodes.From(q.last, look)
+		q.order.nodes[r.depth].From(q.last, look)
 	}
 	return r.top(q.heap)
 }
@@ -292,7 +351,7 @@ func (r *Ranking) First(s *Selector) (slot int32, floor Cost, ok bool) {
 		return b.slot, b.cost(), true
 	}
 	for _, q := range r.queues {
-		e, hasOffers := q.order.nodes.Min()
+		e, hasOffers := q.order.nodes[r.depth].Min()
 		if !hasOffers || q.isSpared || r.lackingRight != nil && r.floors.mixed == 0 && s.rules.Queues.NeedsRight(q.order.queue) {
 			continue // no node has pods of another queue that could leave first
 		}

@@ -51,10 +51,15 @@ func laterThan(s *framework.Session, p *cluster.Plan) []*cluster.Plan {
 func suspendLater(s *framework.Session, x framework.Transaction, p *cluster.Plan) bool {
 	later := laterThan(s, p)
 	for _, q := range later {
-		Withdraw(x, q.Promised())
-		spareUnsent(x, q)
+		suspend(x, q)
 	}
 	return len(later) > 0
+}
+
+// suspend withdraws the tasks of a plan, and its evictions that are not sent.
+func suspend(x framework.Transaction, p *cluster.Plan) {
+	Withdraw(x, p.Promised())
+	spareUnsent(x, p)
 }
 
 // suspendLaterPromises withdraws the tasks of the plans that came into force after p, and returns them.

@@ -68,21 +68,68 @@ func upheld(s *framework.Session) []*cluster.Plan {
 // plan was made beside the earlier ones, so of two plans that exclude each other only the later is cancelled. The plans
 // are passed in the order in which they came into force. It reports whether victims of a cancelled plan stay.
 func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (isSpared bool) {
+	forbidden, isAnyCancelled := forbiddenVictims(s, plans, changed), false
 	for _, p := range slices.Backward(plans) {
 		if p.Job == nil || !p.IsInForce() {
 			continue
 		}
 		s.LookAt(p.Job, func() {
-			why := refuted(s, p, changed)
+			why := forbidden[p]
+			if why != "" && isAnyCancelled { // which may have been the reason
+				why = forbidsVictimsNow(s, p)
+			}
+			if why == "" {
+				why = refuted(s, p)
+			}
 			if why == roomIsLost {
 				lose(s, p)
 			} else if why != "" {
 				cancel(s, p, why)
 			}
+			isAnyCancelled = isAnyCancelled || why != ""
 		})
 		isSpared = isSpared || len(p.Spared) > 0
 	}
 	return isSpared
+}
+
+// forbiddenVictims says of which plans a rule now protects a victim whose eviction is not sent, and names the rule. Each plan is checked
+// without the plans after it. They are suspended one after the other, so that the effort is linear in plans.
+func forbiddenVictims(s *framework.Session, plans []*cluster.Plan, changed bool) (forbidden map[*cluster.Plan]string) {
+	isDue := map[*cluster.Plan]bool{}
+	for _, p := range plans {
+		if p.Job != nil && p.IsInForce() && (changed || s.Now.Sub(p.Checked) >= recheck) && len(p.Unsent()) > 0 {
+			isDue[p] = true
+		}
+	}
+	x := s.Begin()
+	defer x.Undo()
+	inOrder := s.Cluster.Plans().InOrder()
+	for left := len(isDue); left > 0; inOrder = inOrder[:len(inOrder)-1] {
+		p := inOrder[len(inOrder)-1]
+		if isDue[p] {
+			left--
+			p.Checked = s.Now
+			s.LookAt(p.Job, func() {
+				if why := forbidsVictims(s, p); why != "" {
+					if forbidden == nil {
+						forbidden = map[*cluster.Plan]string{}
+					}
+					forbidden[p] = why
+				}
+			})
+		}
+		suspend(x, p)
+	}
+	return forbidden
+}
+
+// forbidsVictimsNow is [forbidsVictims] beside the plans before a plan.
+func forbidsVictimsNow(s *framework.Session, p *cluster.Plan) string {
+	x := s.Begin()
+	defer x.Undo()
+	suspendLater(s, x, p)
+	return forbidsVictims(s, p)
 }
 
 // Fulfil ends a plan whose job has its tasks placed, on any nodes. Victims whose evictions are not sent stay. Other
@@ -115,18 +162,8 @@ func lose(s *framework.Session, p *cluster.Plan) {
 	cancel(s, p, roomIsLost)
 }
 
-// refuted says why a plan is not possible beside earlier plans, "" if it is.
-func refuted(s *framework.Session, p *cluster.Plan, changed bool) string {
-	if unsent := p.Unsent(); len(unsent) > 0 && (changed || s.Now.Sub(p.Checked) >= recheck) {
-		p.Checked = s.Now
-		action, why := actionOf(s, p)
-		if why == "" {
-			why = forbidsVictims(s, p, action, unsent)
-		}
-		if why != "" {
-			return why
-		}
-	}
+// refuted says why a plan whose victims may leave is not possible beside earlier plans, "" if it is.
+func refuted(s *framework.Session, p *cluster.Plan) string {
 	if why := forbidsPlaces(s, p); why != "" {
 		return why
 	}

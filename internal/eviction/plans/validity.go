@@ -57,15 +57,18 @@ func forbidsPlaces(s *framework.Session, p *cluster.Plan) string {
 	return ""
 }
 
-// forbidsVictims names the rule that now protects a victim whose eviction is not sent, "" if there is none.
-func forbidsVictims(s *framework.Session, p *cluster.Plan, action framework.EvictingAction, unsent []*cluster.Task) string {
-	promised := p.Promised()
+// forbidsVictims names the rule that now protects a victim whose eviction is not sent, "" if there is none. Later plans must be suspended.
+func forbidsVictims(s *framework.Session, p *cluster.Plan) string {
+	action, why := actionOf(s, p)
+	if why != "" {
+		return why
+	}
+	promised, unsent := p.Promised(), p.Unsent()
 	x := s.Begin()
 	defer x.Undo()
 	// The check repeats the question for the first victim, when no task of the preemptor was placed. Which tasks were
 	// placed when the later victims were chosen is not known any more. The check is about changes outside the plan.
 	promises := Withdraw(x, promised)
-	suspendLater(s, x, p)
 	for _, t := range unsent {
 		x.Spare(t)
 	}

@@ -184,7 +184,7 @@ func waitForRoom(s *framework.Session, j *cluster.Job, v *verdict.Verdict, refus
 				others++
 			}
 		}
-		if needed := j.Lacks() - others; needed > 0 && s.WaitForRoom(j, v, t.Class, needed) {
+		if needed := s.LacksToStart(j) - others; needed > 0 && s.WaitForRoom(j, v, t.Class, needed) {
 			return
 		}
 	}

@@ -37,11 +37,11 @@ func (q Questions) WaitToReclaim(j *cluster.Job, v *verdict.Verdict) *verdict.Ve
 // lackToPlace returns what the queue of a job lacks to hold as many more of its pods as it needs, or one if it has started. Each plugin
 // that limits queues may refuse, so what one of them knows counts.
 func (q Questions) lackToPlace(j *cluster.Job) verdict.Lack {
-	waiting := cluster.Waiting(j.Tasks())
-	if j.Lacks() == 0 {
+	waiting, lacks := cluster.Waiting(j.Tasks()), q.LacksToStart(j)
+	if lacks == 0 {
 		waiting = slices.DeleteFunc(waiting, (*cluster.Task).BestEffort) // they are placed by themselves
 	}
-	least := cluster.LeastRequest(waiting, max(j.Lacks(), 1))
+	least := cluster.LeastRequest(waiting, max(lacks, 1))
 	for _, plugin := range q.Policy.allocation {
 		if keeper, ok := plugin.(AllocationStockkeeper); ok {
 			if lack := keeper.LackToPlace(j.Queue, least); lack.Stock != nil {

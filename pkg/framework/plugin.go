@@ -131,6 +131,13 @@ type JobReadyChecker interface {
 	IsReady(j *cluster.Job) bool
 }
 
+// PodCounter is a [JobReadyChecker] that goes by the number of pods.
+type PodCounter interface {
+	JobReadyChecker
+	// LacksToStart returns how many more pods of a job must be placed, at least, before it may start.
+	LacksToStart(j *cluster.Job) int
+}
+
 // AllocationObserver is told of every task that begins or ceases to count for its job and queue in a session (Volcano's
 // AllocateFunc and DeallocateFunc). That is when it is placed, pipelined or evicted, and when that is undone. It is for
 // plugins that keep totals which the model does not have. A transaction is undone as a whole before its tasks are reported,

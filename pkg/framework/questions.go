@@ -179,6 +179,17 @@ func (q Questions) IsReady(j *cluster.Job) bool {
 	return true
 }
 
+// LacksToStart returns how many more pods of a job must be placed, at least, before it may start. Without a plugin that counts them, a job
+// starts with any.
+func (q Questions) LacksToStart(j *cluster.Job) (lacks int) {
+	for _, plugin := range q.Policy.readiness {
+		if counter, ok := plugin.(PodCounter); ok {
+			lacks = max(lacks, counter.LacksToStart(j))
+		}
+	}
+	return lacks
+}
+
 // IsStarving asks whether a job needs more tasks than it has, so that other pods may be evicted for it.
 func (q Questions) IsStarving(j *cluster.Job) bool {
 	for _, tier := range q.Policy.starvation {

@@ -79,7 +79,10 @@ func (plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 	return nil
 }
 
-func (plugin) IsReady(j *cluster.Job) bool { return j.Lacks() == 0 }
+func (p plugin) IsReady(j *cluster.Job) bool { return p.LacksToStart(j) == 0 }
+
+// LacksToStart counts by the minimums of the job, of its roles and of its subgroups.
+func (plugin) LacksToStart(j *cluster.Job) int { return j.Lacks() }
 
 // IsStarving reports whether fewer tasks of the job than its minimum have a node or are pipelined to one.
 func (plugin) IsStarving(j *cluster.Job) bool {

@@ -38,6 +38,14 @@ func told(plan string) func(*corev1.Pod) {
 	}
 }
 
+// The plan cannot be taken up, but the pods of its job are promised what is free and on its way before another job gets it.
+func TestTheJobOfALostPlanOfAnEarlierProcessComesFirst(t *testing.T) {
+	w := start(t, with(everything, "enqueue, allocate", "allocate")).Set(nodes("cpu=2", "n1"), job("victim", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
+		job("late", "default", "low", 0, "-"), job("preemptor", "default", "high", 2, "- -", recorded("p1", "preempt"), one(0, nominated("n1")), one(1, nominated("n2"))))
+	w.Expect("the plan for preemptor ends: the room that was promised is not there any more, preemptor-0 waits, preemptor-1 waits; " +
+		"preemptor-0 is nominated to n1; preemptor-1 is nominated to n1")
+}
+
 func TestAPlanOfAnEarlierProcessIsTakenUpWhereverItStopped(t *testing.T) {
 	const resent = "victim-1 leaves n2 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2"
 	const afresh = resent

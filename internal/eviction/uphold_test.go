@@ -29,6 +29,11 @@ func TestAPlanStandsUntilItIsFulfilled(t *testing.T) {
 			t.Errorf("the preemptor has the plan %v and the verdict %v", j.Plan, j.Verdict)
 		}
 	})
+	t.Run("its room is free when its time is up", func(t *testing.T) {
+		w := planned(t).Terminate("victim-0", "victim-1").RemovePods("victim-0", "victim-1")
+		w.Now = w.Now.Add(90 * time.Second)
+		w.Expect("preemptor-0 is bound to n1; preemptor-1 is bound to n2")
+	})
 	// Its surplus pod is evicted, and then the others as a whole. Nothing changes until the evictions are sent.
 	t.Run("with a surplus pod and the rest of its gang as victims", func(t *testing.T) {
 		w := start(t, everything).Set(nodes("cpu=2", "n1"), job("victim", "default", "low", 1, "n1 n1"), job("preemptor", "default", "high", 2, "- -"))

@@ -1,5 +1,7 @@
 package framework
 
+import "hekla.sh/hekla/pkg/cluster"
+
 // Action is one step of the pipeline. An action is built when its configuration comes into force, and serves until the
 // next one does.
 type Action interface {
@@ -15,5 +17,6 @@ type Action interface {
 // a job.
 type AllocatingAction interface {
 	Action
-	AllocatesFreeRoom()
+	// PlaceFirst places up to so many pods of a job on free nodes before other jobs have their turn, or as many as it needs to start.
+	PlaceFirst(s *Session, j *cluster.Job, pods int)
 }

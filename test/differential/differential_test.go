@@ -19,6 +19,7 @@ const (
 	scenariosEnv = "HEKLA_DIFFERENTIAL_WORLDS"
 	seedEnv      = "HEKLA_DIFFERENTIAL_SEED"
 	outEnv       = "HEKLA_DIFFERENTIAL_OUT"
+	featuresEnv  = "HEKLA_DIFFERENTIAL_FEATURES"
 
 	plainScenarios = 5000
 	// maxTold is how many failures are made smaller and told: that takes longer than many scenarios.

@@ -16,7 +16,7 @@
 // may also end between any two of its writes, and another begins.
 //
 // TestNothingIsMissed leads random scenarios: HEKLA_DIFFERENTIAL_WORLDS says how many, HEKLA_DIFFERENTIAL_SEED the first
-// seed. Of a scenario that fails it tells the smallest that fails in the same way; with HEKLA_DIFFERENTIAL_OUT it also
+// seed, HEKLA_DIFFERENTIAL_FEATURES features that all of them have (names with commas, or all). Of a scenario that fails it tells the smallest that fails in the same way; with HEKLA_DIFFERENTIAL_OUT it also
 // writes that as a folder there, in the form of test/scenarios. TestEveryKindOfEventWakes tries each kind of event that the
 // edge watches alone, and shows that the test can fail: with its cause overlooked by the model, no job is woken.
 // TestForgottenCausesAreFound shows the same of random scenarios.

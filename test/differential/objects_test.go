@@ -2,8 +2,10 @@ package differential
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,6 +73,18 @@ var features = []struct {
 	{lentNodes, 14}, {memory, 6}, {many, 10}, {loads, 14}, {extenders, 16},
 	{beside, 4}, {cuts, 6}, {restarts, 6}, {successors, 6}, {cordons, 6}, {closing, 8}, {sharedClaim, 12}, {asInstalled, 10}}
 
+// everywhere are the features that all scenarios are to have besides.
+var everywhere = sync.OnceValue(func() (all []feature) {
+	for name := range strings.SplitSeq(os.Getenv(featuresEnv), ",") {
+		for _, f := range features {
+			if name == "all" && f.feature != asInstalled || string(f.feature) == name {
+				all = append(all, f.feature)
+			}
+		}
+	}
+	return all
+})
+
 // maker makes a random scenario.
 type maker struct {
 	chooser
@@ -93,7 +107,7 @@ type latecomer struct {
 func makeScenario(seed uint64, without ...feature) *scenario {
 	m := &maker{chooser: newChooser(seed), scenario: &scenario{policies: map[string]restartPolicy{}}, has: map[feature]bool{}, runs: map[string]bool{}, free: map[string]int{}}
 	for _, f := range features {
-		m.has[f.feature] = m.once(f.in)
+		m.has[f.feature] = m.once(f.in) || slices.Contains(everywhere(), f.feature)
 	}
 	for _, f := range without {
 		m.has[f] = false

@@ -144,6 +144,7 @@ func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 	if p.Job.LacksPromises() > 0 || len(p.Promised()) == 0 {
 		x.Undo()
 		s.Cluster.Plans().Discard(p, h.promised, h.victims, "the room that was promised is not there any more")
+		s.Cluster.Plans().NoteInterrupted(p) // its victims may be leaving, or be gone
 		return true
 	}
 	if len(planned.Evictions) > 0 {

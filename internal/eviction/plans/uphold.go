@@ -50,8 +50,13 @@ func upholdAll(s *framework.Session, changed bool) (isSpared bool) {
 		s.LookAt(p.Job, func() { cancel(s, p, "its pods and those of other plans would wait for each other") })
 		return true
 	}
+	resume(s)
 	each(func(p *cluster.Plan) {
-		if !fulfil(s, p) {
+		switch {
+		case fulfil(s, p):
+		case !s.Now.Before(p.Deadline):
+			cancel(s, p, "the room did not become free in time")
+		default:
 			ShowProgress(s, p)
 		}
 	})
@@ -214,9 +219,19 @@ func cancel(s *framework.Session, p *cluster.Plan, why string) {
 // turn (rules S1, S2).
 func resume(s *framework.Session) {
 	for _, p := range s.Cluster.Plans().TakeInterrupted() {
-		action := s.Policy.EvictingAction(p.Action)
-		if j := p.Job; action != nil && rules.MayPreempt(s, j) && !rules.Pauses(s, j) {
-			s.LookAt(j, func() { action.MakeRoom(s, j) })
-		}
+		s.LookAt(p.Job, func() {
+			for _, a := range s.Policy.Actions {
+				switch action := a.(type) {
+				case framework.AllocatingAction:
+					if rules.MayPreempt(s, p.Job) {
+						action.PlaceFirst(s, p.Job, len(p.Unpromised))
+					}
+				case framework.EvictingAction:
+					if rules.MayPreempt(s, p.Job) && !rules.Pauses(s, p.Job) {
+						action.MakeRoom(s, p.Job)
+					}
+				}
+			}
+		})
 	}
 }

@@ -28,8 +28,19 @@ type action struct{}
 
 func (action) Name() string { return Name }
 
-// AllocatesFreeRoom marks the action that places the surplus of jobs on free nodes.
-func (action) AllocatesFreeRoom() {}
+// PlaceFirst places pods as the action would in the turn of their job.
+func (action) PlaceFirst(s *framework.Session, j *cluster.Job, pods int) {
+	r, waiting := newRun(s), j.Count(cluster.Pending)
+	for !j.IsPendingAdmission() && r.isCandidate(j, false) && waiting-j.Count(cluster.Pending) < pods {
+		if v := s.Overused(j.Queue); v != nil {
+			s.AddVerdict(j, s.WaitForQuota(j, v))
+			return
+		}
+		if !r.place(j) {
+			return
+		}
+	}
+}
 
 // run is one run of the action.
 type run struct {
@@ -39,9 +50,13 @@ type run struct {
 	refused map[shape]refusal
 }
 
-func (action) Execute(s *framework.Session) {
-	r := &run{session: s, jobs: map[*cluster.Queue]*framework.Heap[*cluster.Job]{}, pending: map[*cluster.Job][]*cluster.Task{},
+func newRun(s *framework.Session) *run {
+	return &run{session: s, jobs: map[*cluster.Queue]*framework.Heap[*cluster.Job]{}, pending: map[*cluster.Job][]*cluster.Task{},
 		refused: map[shape]refusal{}}
+}
+
+func (action) Execute(s *framework.Session) {
+	r := newRun(s)
 	jobs := map[*cluster.Queue][]*cluster.Job{}
 	for _, q := range s.Queues() {
 		jobs[q] = r.candidates(s.FirstJobs(q))

@@ -217,8 +217,11 @@ func (s *Plans) TakeInterrupted() []*cluster.Plan {
 	return slices.DeleteFunc(plans, func(p *cluster.Plan) bool { return s.model.jobs[p.Job.ID] != p.Job })
 }
 
-// Interrupt cancels a plan that cannot be carried out although victims are gone already. Other victims are then searched for its job at once.
+// Interrupt cancels a plan that cannot be carried out although victims are gone already. Room is then sought for its job at once.
 func (s *Plans) Interrupt(p *cluster.Plan, why string) {
 	s.Cancel(p, why)
-	s.interrupted = append(s.interrupted, p)
+	s.NoteInterrupted(p)
 }
+
+// NoteInterrupted adds a plan that has ended to those that TakeInterrupted returns.
+func (s *Plans) NoteInterrupted(p *cluster.Plan) { s.interrupted = append(s.interrupted, p) }

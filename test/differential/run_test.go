@@ -190,6 +190,7 @@ func (l *run) observe(d *decision.Decisions) {
 
 // decisions are what of a cycle's decisions is more than a word on how things stand.
 func decisions(d *decision.Decisions, led *simulator.Led) (all []string) {
+	byHours := map[cluster.JobID]bool{}
 	for _, e := range d.Ended {
 		all = append(all, fmt.Sprintf("end the plan of %s: %s", e.Job.Name, e.Why))
 	}
@@ -198,6 +199,9 @@ func decisions(d *decision.Decisions, led *simulator.Led) (all []string) {
 			continue
 		}
 		if isOfHours(&p) {
+			for _, e := range p.Evictions {
+				byHours[e.VictimJob] = true
+			}
 			continue
 		}
 		text := "make room for " + p.Job.Name
@@ -214,6 +218,9 @@ func decisions(d *decision.Decisions, led *simulator.Led) (all []string) {
 	}
 	for _, g := range d.Groups {
 		before, _ := led.Get(&schedulingv1beta1.PodGroup{}, g.Job.Namespace, g.Job.Name).(*schedulingv1beta1.PodGroup)
+		if byHours[g.Job] {
+			continue // its phase follows from these evictions
+		}
 		if before != nil && isOutside(before.Status.Phase) && g.Status.Phase == schedulingv1beta1.PodGroupInqueue {
 			all = append(all, "let in "+g.Job.Name)
 		} else if before != nil && before.Status.Phase != g.Status.Phase {

@@ -32,6 +32,7 @@ type filling struct {
 	ended    int             // places that are not needed any more
 	onNode   map[string]int32
 	used     map[int]bool // indices of stand-ins
+	again    time.Time    // when pods that wait are to be looked at again, zero if that is not known
 	isMoved  bool         // stand-ins got other nodes than the admission says
 }
 
@@ -153,14 +154,18 @@ func (f *filling) dropSurplus(count int) {
 // take puts pods that wait in the places of stand-ins. It reports false if a pod fits in none of them.
 func (f *filling) take() bool {
 	if f.Now.Before(f.j.NotBefore) {
-		f.Workloads.Revisit(f.j, f.j.NotBefore)
+		f.again = f.j.NotBefore
 		return true
 	}
-	if len(f.pods) == 0 || len(f.standIns) == 0 {
+	pods := slices.DeleteFunc(slices.Clone(f.pods), f.awaitsClaims)
+	if len(pods) < len(f.pods) {
+		f.again = f.Now.Add(claimsSettle)
+	}
+	if len(pods) == 0 || len(f.standIns) == 0 {
 		return true
 	}
 	x := f.Begin()
-	for _, t := range f.pods {
+	for _, t := range pods {
 		if len(f.standIns) == 0 {
 			break // there are more pods than the Workload was admitted with
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
@@ -353,7 +354,7 @@ func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
 	if e.IsToBePlacedAnew() && !k.reform(e, j) {
 		return
 	}
-	isMoved, haveCome := false, true
+	isMoved, haveCome, again := false, true, time.Time{}
 	for i := range e.Held.PodSets {
 		f := filling{keeper: k, e: e, j: j, i: i, name: e.Held.PodSets[i].Name}
 		f.count()
@@ -362,12 +363,17 @@ func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
 		}
 		isMoved = isMoved || f.isMoved
 		haveCome = haveCome && f.came >= int(e.Held.PodSets[i].Count)-f.ended
+		if !f.again.IsZero() && (again.IsZero() || f.again.Before(again)) {
+			again = f.again
+		}
 	}
 	if isMoved {
 		k.move(e)
 	}
 	j.MinMember = 0
-	k.expire(e, j, haveCome)
+	if k.expire(e, j, haveCome); !again.IsZero() {
+		k.Workloads.Revisit(j, again)
+	}
 }
 
 // move has the admission of a Workload name the nodes that it has now.

@@ -30,6 +30,8 @@ var overLimit = map[string]string{
 	"internal/controllers/workload":            "its controllers share what they know of the configuration and of each other's objects",
 	"internal/eviction":                        "one search with all its ways, which share the state of an attempt",
 	"internal/eviction.attempt":                "each way to make a draft is one of its steps",
+	"internal/eviction/victims":                "the order of victims, the bounds that follow from it, and their costs compare pods in one way",
+	"internal/placement":                       "the ways to find the best node share the answers, which follow the same changes",
 	"internal/simulator":                       "all that surrounds the scheduler changes the same virtual cluster",
 	"internal/simulator/workloads.Controllers": "it plays all controllers of Workloads on the same virtual cluster",
 	"pkg/cluster.Job":                          "what is asked of a job follows from its tasks together",

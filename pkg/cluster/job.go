@@ -60,8 +60,8 @@ type Job struct {
 	Below        *Queue
 	BelowName    string
 	MinResources resources.Vector
-	// Priority is that of the PodGroup's PriorityClass. If a ResourceQuota limits the pods of that class, it is the lowest
-	// priority of the job's pods.
+	// Priority is that of the PodGroup's PriorityClass. If the PodGroup names none, or a ResourceQuota limits the pods of that class, it is the
+	// lowest priority of the job's pods.
 	Priority int32
 	// NeverPreempts is set if the job's PriorityClass has the preemptionPolicy Never.
 	NeverPreempts bool
@@ -118,7 +118,7 @@ type JobInternals struct {
 	Belonging podclass.Belonging // of its tasks, without their roles
 
 	Schedulers []SchedulerPods // number of its pods by scheduler, sorted by name
-	Priorities priority.Counts // number of its pods by priority
+	Priorities priority.Counts // number of its pods by rank
 
 	IsWaiting, IsTouched bool // membership in the model's lists
 	Backlog              BacklogPlace

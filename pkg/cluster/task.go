@@ -13,6 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/budget"
+	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/internal/taints"
 	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/cluster/supplies"
@@ -56,7 +57,7 @@ type TaskInternals struct {
 
 	// What is counted for the pod, so that it can be subtracted when the pod has changed.
 	Scheduler   string               // in the counts of its job
-	Priority    int32                // in the counts of its job
+	Rank        priority.Rank        // in the counts of its job
 	Tolerations []taints.Toleration  // of this scheduler's pods
 	Terms       []string             // in the table of classes
 	Beside      types.NamespacedName // the PodGroup that it names while it is in a Workload

@@ -247,7 +247,7 @@ func (a *audit) jobs() {
 				if t.IsStandIn {
 					continue
 				}
-				fresh.Internal.Priorities.Add(priority.Of(t.Pod), +1)
+				fresh.Internal.Priorities.Add(priority.RankOf(t.Pod), +1)
 			}
 			value, _ := k.ranks.rankOf(fresh, j.Group.Spec.PriorityClassName)
 			a.int(what+" priority", int(j.Priority), int(value))

@@ -2,11 +2,13 @@ package cache
 
 import (
 	"testing"
+	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/gang"
@@ -305,4 +307,40 @@ func TestGatedPodsClaimNothingUntilTheyAreOpenedOneByOne(t *testing.T) {
 	check("all are opened", "cpu=2", "cpu=3 pods=3")
 	c.Apply(Set{pod("a", in("g"), gated)}, Delete{pod("b", in("g"), gated)})
 	check("one is held again, one is gone", "cpu=1", "cpu=1 pods=1")
+}
+
+func TestAJobWithoutAClassHasTheLowestPriorityOfItsPods(t *testing.T) {
+	of := func(value int32) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.Priority = &value } }
+	ended := func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
+	leaving := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+	usual := priorityClass("usual", 3)
+	usual.GlobalDefault = true
+	first := []Event{Set{usual}, Set{priorityClass("high", 9)}, Set{group("g", "")}}
+	for name, test := range map[string]struct {
+		events []Event
+		want   int32
+	}{
+		"no pods yet":                {nil, 3},
+		"one pod":                    {[]Event{Set{pod("a", in("g"), of(9))}}, 9},
+		"a lower one comes later":    {[]Event{Set{pod("a", in("g"), of(9), on("n"))}, Set{pod("b", in("g"), of(1))}}, 1},
+		"a lower one goes":           {[]Event{Set{pod("a", in("g"), of(9))}, Set{pod("b", in("g"), of(1))}, Delete{pod("b", in("g"), of(1))}}, 9},
+		"a lower one ends":           {[]Event{Set{pod("a", in("g"), of(9))}, Set{pod("b", in("g"), of(1))}, Set{pod("b", in("g"), of(1), on("n"), ended)}}, 9},
+		"a lower one is leaving":     {[]Event{Set{pod("a", in("g"), of(9))}, Set{pod("b", in("g"), of(1), on("n"), leaving)}}, 9},
+		"all have ended":             {[]Event{Set{pod("a", in("g"), of(9), on("n"), ended)}, Set{pod("b", in("g"), of(5), on("n"), ended)}}, 5},
+		"a new one after all ended":  {[]Event{Set{pod("a", in("g"), of(1), on("n"), ended)}, Set{pod("b", in("g"), of(7))}}, 7},
+		"the PodGroup gets a class":  {[]Event{Set{pod("a", in("g"), of(1))}, Set{group("g", "", ranked("high"))}}, 9},
+		"the PodGroup loses a class": {[]Event{Set{group("g", "", ranked("high"))}, Set{pod("a", in("g"), of(1))}, Set{group("g", "")}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(first...)
+			for _, event := range test.events {
+				c.Apply(event)
+				c.Settle()
+				sound(t, c)
+			}
+			if have := c.Job(key("g")).Priority; have != test.want {
+				t.Errorf("the priority is %d, want %d", have, test.want)
+			}
+		})
+	}
 }

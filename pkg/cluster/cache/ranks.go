@@ -23,31 +23,39 @@ func newRanks(b *base) ranks { return ranks{base: b, requoted: map[string]struct
 // rank counts the priority of a task's pod for its job, or with -1 removes it.
 func (k *ranks) rank(t *cluster.Task, sign int) {
 	if sign > 0 {
-		t.Internal.Priority = priority.Of(t.Pod)
+		t.Internal.Rank = priority.RankOf(t.Pod)
 	}
-	t.Job.Internal.Priorities.Add(t.Internal.Priority, sign)
+	t.Job.Internal.Priorities.Add(t.Internal.Rank, sign)
 	k.prioritize(t.Job)
 }
 
-// rerank counts a task by another priority if its pod has changed it. The API server does not allow that, but a replay in
+// rerank counts a task as its pod is now: it may have ended, or be about to. The API server does not allow another priority, but a replay in
 // the simulator may contain it.
 func (k *ranks) rerank(t *cluster.Task) {
-	if priority.Of(t.Pod) != t.Internal.Priority {
+	if priority.RankOf(t.Pod) != t.Internal.Rank {
 		k.rank(t, -1)
 		k.rank(t, +1)
 	}
 }
 
-// rankOf is the priority that a class gives a job, and whether the job never preempts. If a ResourceQuota of its namespace
-// limits the pods of the class, the lowest priority of its pods counts: a PodGroup may name any class, and the API server
-// only counts pods. Without pods the class counts, since pods are created only after admission.
+// rankOf is the priority that a class gives a job, and whether the job never preempts.
+//
+// A job without a class has the lowest priority of its pods: operators that make PodGroups often leave the class out. Pods that have ended or are
+// being deleted count only if there are no others. Without any pods it has the priority of the default class.
+//
+// If a ResourceQuota of its namespace limits the pods of the class, the lowest priority of its pods counts, too: a PodGroup may name any class,
+// and the API server only counts pods. Without pods the class counts, since pods are created only after admission.
 func (k *ranks) rankOf(j *cluster.Job, name string) (value int32, neverPreempts bool) {
+	lowest, nonePreempts, hasPods := j.Internal.Priorities.Lowest()
+	if name == "" && hasPods {
+		return lowest, nonePreempts // otherwise each pod says itself whether others are evicted for it
+	}
 	class := priority.Classes(k.writer.PriorityClasses()).Resolve(name)
 	if class == nil {
 		return 0, false
 	}
 	neverPreempts = class.PreemptionPolicy != nil && *class.PreemptionPolicy == corev1.PreemptNever
-	if lowest, ok := j.Internal.Priorities.Lowest(); ok && lowest < class.Value && k.isRationed(j.ID.Namespace, class.Name) {
+	if hasPods && lowest < class.Value && k.isRationed(j.ID.Namespace, class.Name) {
 		return lowest, neverPreempts
 	}
 	return class.Value, neverPreempts

@@ -106,7 +106,7 @@ func TestWhoNeverPreemptsSaysSoItselfOrByTheClassOfItsJob(t *testing.T) {
 		"the gang is gone":                      {[]Event{Set{class("c", never, false)}, Set{group("g", "", ranked("c"))}, Delete{group("g", "")}}, false},
 		"the class says so, and the pod not":    {[]Event{Set{class("c", never, false)}, Set{group("g", "", ranked("c"))}, Set{pod("p", in("g"), says(lower))}}, true},
 		"another class says so":                 {[]Event{Set{class("d", never, false)}, Set{group("g", "", ranked("c"))}}, false},
-		"the default class says so":             {[]Event{Set{class("d", never, true)}, Set{group("g", "")}}, true},
+		"the default class says so too late":    {[]Event{Set{class("d", never, true)}, Set{group("g", "")}}, false},
 		"of two defaults the first by name not": {[]Event{Set{class("d", never, true)}, Set{class("c", lower, true)}, Set{group("g", "")}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,31 +20,60 @@ func Of(pod *pods.Pod) int32 {
 	return *pod.Spec.Priority
 }
 
-// Counts is the number of pods with each priority. The zero value is empty.
-type Counts struct{ counts []count } // the lowest priority first
-
-type count struct {
-	priority int32
-	pods     int
+// Rank is what a pod says about the priority of its job.
+type Rank struct {
+	Priority      int32
+	NeverPreempts bool // it has the preemptionPolicy Never
+	IsOver        bool // it has ended, or is being deleted
 }
 
-// Add counts a pod with a priority, or with -1 removes one.
-func (c *Counts) Add(priority int32, sign int) {
-	i, found := slices.BinarySearchFunc(c.counts, priority, func(k count, priority int32) int { return cmp.Compare(k.priority, priority) })
+// RankOf returns the rank of a pod.
+func RankOf(pod *pods.Pod) Rank {
+	return Rank{Priority: Of(pod), NeverPreempts: pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever,
+		IsOver: pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed}
+}
+
+// Counts is the number of pods of each rank. The zero value is empty.
+type Counts struct{ counts []count } // those that are not over first, and of these the lowest priority
+
+type count struct {
+	Rank
+	pods int
+}
+
+func compare(a, b Rank) int {
+	return cmp.Or(compareBools(a.IsOver, b.IsOver), cmp.Compare(a.Priority, b.Priority), compareBools(a.NeverPreempts, b.NeverPreempts))
+}
+
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return +1
+}
+
+// Add counts a pod with a rank, or with -1 removes one.
+func (c *Counts) Add(rank Rank, sign int) {
+	i, found := slices.BinarySearchFunc(c.counts, rank, func(k count, rank Rank) int { return compare(k.Rank, rank) })
 	if !found {
-		c.counts = slices.Insert(c.counts, i, count{priority: priority})
+		c.counts = slices.Insert(c.counts, i, count{Rank: rank})
 	}
 	if c.counts[i].pods += sign; c.counts[i].pods == 0 {
 		c.counts = slices.Delete(c.counts, i, i+1)
 	}
 }
 
-// Lowest is the lowest priority of a pod; ok is false if there are no pods.
-func (c *Counts) Lowest() (priority int32, ok bool) {
+// Lowest is the lowest priority of a pod that is not over, or if all are over, of any. neverPreempts is set if none of these pods preempts; ok
+// is false if there are no pods.
+func (c *Counts) Lowest() (priority int32, neverPreempts, ok bool) {
 	if len(c.counts) == 0 {
-		return 0, false
+		return 0, false, false
 	}
-	return c.counts[0].priority, true
+	first := c.counts[0].Rank
+	return first.Priority, !slices.ContainsFunc(c.counts, func(k count) bool { return k.IsOver == first.IsOver && !k.NeverPreempts }), true
 }
 
 // Classes are the PriorityClasses by name.

@@ -11,20 +11,29 @@ import (
 
 func TestTheLowestPriorityIsThatOfThePodsThatAreThere(t *testing.T) {
 	var c priority.Counts
-	if _, ok := c.Lowest(); ok {
+	if _, _, ok := c.Lowest(); ok {
 		t.Error("no pods have a lowest priority")
 	}
-	for _, p := range []int32{5, -3, 5} {
-		c.Add(p, +1)
+	is := func(when string, want int32, wantNever bool) {
+		t.Helper()
+		if lowest, never, ok := c.Lowest(); !ok || lowest != want || never != wantNever {
+			t.Errorf("%s the lowest is %d, never preempting %t, %t", when, lowest, never, ok)
+		}
 	}
-	if lowest, ok := c.Lowest(); !ok || lowest != -3 {
-		t.Errorf("the lowest is %d, %t", lowest, ok)
-	}
-	c.Add(-3, -1)
-	c.Add(5, -1)
-	if lowest, ok := c.Lowest(); !ok || lowest != 5 {
-		t.Errorf("after two have gone the lowest is %d, %t", lowest, ok)
-	}
+	c.Add(priority.Rank{Priority: 5}, +1)
+	c.Add(priority.Rank{Priority: -3, NeverPreempts: true}, +1)
+	c.Add(priority.Rank{Priority: 5}, +1)
+	is("of three", -3, false)
+	c.Add(priority.Rank{Priority: -3, NeverPreempts: true}, -1)
+	c.Add(priority.Rank{Priority: 5}, -1)
+	is("after two have gone", 5, false)
+	c.Add(priority.Rank{Priority: 2, IsOver: true}, +1)
+	is("beside one that has ended", 5, false)
+	c.Add(priority.Rank{Priority: 5}, -1)
+	c.Add(priority.Rank{Priority: 3, NeverPreempts: true, IsOver: true}, +1)
+	is("when all have ended", 2, false)
+	c.Add(priority.Rank{Priority: 9, NeverPreempts: true}, +1)
+	is("of those that are left, which never preempt,", 9, true)
 }
 
 func TestOfSeveralDefaultClassesTheLowestCounts(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"hekla.sh/hekla/test/apitest"
@@ -13,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -322,4 +324,73 @@ func TestAnyOwnerThatMayBeReadHasASay(t *testing.T) {
 			t.Errorf("the PodGroup of a %s has the deadline %q", owner.Kind, got)
 		}
 	}
+}
+
+// A Service stands for a JobSet: the Jobs that it controls make the pods.
+func TestTheTopmostOwnerWithAMinimumMakesThePodGroup(t *testing.T) {
+	namespace := namespaceFor(t, "above")
+	set := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "set", Annotations: map[string]string{
+			scheduling.GroupMinMemberAnnotationKey: "4", scheduling.QueueNameAnnotationKey: "research"}},
+		Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 1}}},
+	}
+	create(t, set)
+	jobOf := func(name string, parallelism int32, annotations map[string]string) {
+		job := &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, corev1.SchemeGroupVersion.WithKind("Service"))}},
+			Spec: batchv1.JobSpec{Parallelism: &parallelism, Completions: &parallelism, Template: corev1.PodTemplateSpec{Spec: podSpec()}},
+		}
+		job.Spec.Template.Spec.SchedulerName = "volcano"
+		cpu := corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(parallelism), resource.DecimalSI)}
+		job.Spec.Template.Spec.Containers[0].Resources.Requests = cpu
+		create(t, job)
+	}
+	jobOf("driver", 1, nil)
+	jobOf("worker", 3, map[string]string{scheduling.GroupMinMemberAnnotationKey: "3", scheduling.PreemptableKey: "true"})
+	groups := awaitGroups(t, namespace, 1, 4)
+	apitest.Eventually(t, func(ctx context.Context) error {
+		group := &scheduling.PodGroup{}
+		if err := api.Get(ctx, client.ObjectKeyFromObject(&groups[0]), group); err != nil {
+			return err
+		}
+		owner := metav1.GetControllerOf(group)
+		if owner == nil || owner.Name != "set" || group.Name != scheduling.PodGroupNamePrefix+string(set.UID) || group.Spec.MinMember != 4 || group.Spec.Queue != "research" ||
+			group.Spec.MinResources.Cpu().Value() != 1+3*3 {
+			return fmt.Errorf("the PodGroup is %+v", group)
+		}
+		return nil
+	})
+	apitest.Eventually(t, func(ctx context.Context) error {
+		list := &corev1.EventList{}
+		err := api.List(ctx, list, client.InNamespace(namespace))
+		if err == nil && !slices.ContainsFunc(list.Items, func(e corev1.Event) bool {
+			return e.Reason == "InvalidAnnotation" && strings.Contains(e.Message, `"3" of Job worker does not count: Service set makes the PodGroup`)
+		}) {
+			err = fmt.Errorf("no Event names the annotation of the Job: %+v", list.Items)
+		}
+		return err
+	})
+
+	// The PodGroup is made again when it vanishes, and goes with its last pod.
+	if err := api.Delete(t.Context(), &groups[0]); err != nil {
+		t.Fatal(err)
+	}
+	apitest.Eventually(t, func(ctx context.Context) error {
+		again := &scheduling.PodGroup{}
+		if err := api.Get(ctx, client.ObjectKeyFromObject(&groups[0]), again); err != nil {
+			return err
+		}
+		if again.UID == groups[0].UID || again.Spec.MinMember != 4 {
+			return fmt.Errorf("it is not made again: %+v", again)
+		}
+		return nil
+	})
+	for _, name := range []string{"driver", "worker"} {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		if err := api.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitGroups(t, namespace, 0, 0)
 }

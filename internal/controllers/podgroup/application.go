@@ -85,7 +85,11 @@ func (r *Reconciler) beginApplication(ctx context.Context, model *corev1.Pod, cu
 	if err != nil {
 		return nil, err
 	}
-	around, err := r.surroundings(ctx, model, owner)
+	of := gang{}
+	if owner.object != nil && r.inheritFromOwners {
+		of.annotations = owner.object.Annotations
+	}
+	around, err := r.surroundings(ctx, model, owner, &of)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,9 @@
 //     several ReplicaSets of a Deployment exist, the minimum applies to all together. For a StatefulSet that creates its
 //     pods one after the other, it applies only to the existing pods. The wanted minimum stays in the annotation
 //     scheduling.volcano.sh/group-min-member of the PodGroup, and applies again as soon as it can be met.
-//  7. Pods of Workloads of kueue.x-k8s.io get no PodGroup, nor do pods that wait for one, while Workloads are served.
+//  7. If an owner above the controller says how many pods must start together, the topmost one that does makes the PodGroup, of all pods below
+//     it: see gangOf. What the pods and the owners between say about the minimum is told to be ignored.
+//  8. Pods of Workloads of kueue.x-k8s.io get no PodGroup, nor do pods that wait for one, while Workloads are served.
 //
 // This package must not know Jobs of batch.volcano.sh beyond recognising their pods, which always name their PodGroup.
 package podgroup

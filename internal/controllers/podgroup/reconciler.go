@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
@@ -82,11 +83,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if model == nil || (len(joining) == 0 && group != nil && !hasMinimum(group)) {
 		return reconcile.Result{}, nil
 	}
-	roleOf := func(*corev1.Pod) string { return "" }
+	roleOf, name := func(*corev1.Pod) string { return "" }, request.Name
 	if isApplication {
 		roleOf, err = r.ensureApplication(ctx, model, pods, joining, group)
 	} else {
-		err = r.ensure(ctx, model, pods, group, len(joining) > 0)
+		name, err = r.ensure(ctx, request.Name, model, pods, group, len(joining) > 0)
 	}
 	if err != nil {
 		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
@@ -95,7 +96,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.events.Eventf(model, nil, corev1.EventTypeWarning, ReasonPodGroupError, "Group", "%.1000s", err.Error())
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{}, r.join(ctx, joining, request.Name, roleOf)
+	for _, pod := range joining {
+		r.tellSchedulingGroup(pod)
+	}
+	return reconcile.Result{}, r.join(ctx, joining, name, roleOf)
 }
 
 // members returns the pods that the PodGroup of this name belongs to, finished ones included. Those of Workloads belong to none while
@@ -138,38 +142,58 @@ func later(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// ensure makes the PodGroup as the pod wants it, or brings the present one up to date. What is wrong with annotations is
-// told only if pods are joining.
-func (r *Reconciler) ensure(ctx context.Context, model *corev1.Pod, pods []*corev1.Pod, current *scheduling.PodGroup, isJoining bool) error {
+// ensure makes the PodGroup as the pod wants it, or brings the present one up to date, and returns its name: it may be that of an owner above
+// the pod's controller. What is wrong with annotations is told only if pods are joining.
+func (r *Reconciler) ensure(ctx context.Context, name string, model *corev1.Pod, pods []*corev1.Pod, current *scheduling.PodGroup, isJoining bool) (string, error) {
 	owner, err := r.owner(ctx, model)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if owner.object == nil && owner.problem == "" && current != nil && !isJoining {
 		// It is being deleted, and what it asked for is not known any more.
-		return nil
+		return name, nil
 	}
-	around, err := r.surroundings(ctx, model, owner)
+	of, err := r.gangOf(ctx, model, pods, owner)
+	switch {
+	case err != nil:
+		return "", err
+	case of.name != name && !isJoining:
+		return name, nil // a user has put the pods there
+	case of.name != name:
+		key := types.NamespacedName{Namespace: model.Namespace, Name: of.name}
+		if pods, err = r.withMembers(ctx, key, pods); err != nil {
+			return "", err
+		}
+		current = &scheduling.PodGroup{}
+		if err = r.client.Get(ctx, key, current); apierrors.IsNotFound(err) {
+			current = nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+	around, err := r.surroundings(ctx, model, owner, &of)
 	if err != nil {
-		return err
+		return "", err
 	}
 	wanted, problems := groupbuilder.PodGroup(model, around)
-	note, err := r.lower(ctx, wanted, model, pods, owner.object)
-	if err != nil {
-		return err
+	note := ""
+	if of.maker != nil {
+		of.join(wanted, pods)
+	} else if note, err = r.lower(ctx, wanted, model, pods, owner.object); err != nil {
+		return "", err
 	}
 	if isJoining {
-		r.tell(model, owner.problem, append(problems, note)...)
+		r.tell(model, owner.problem, slices.Concat(of.problems, problems, []string{note})...)
 	}
 	if current == nil {
 		if current, err = r.create(ctx, wanted); err != nil || current == nil {
-			return err
+			return of.name, err
 		}
 	}
 	if !isOurs(current) {
-		return belongsToOthers(current)
+		return "", belongsToOthers(current)
 	}
-	return r.update(ctx, current, wanted)
+	return of.name, r.update(ctx, current, wanted)
 }
 
 // update brings a PodGroup up to date.
@@ -293,7 +317,7 @@ func (r *Reconciler) read(ctx context.Context, namespace string, reference *meta
 
 // surroundings are the annotations of the pod's owner, if they are to be inherited, and of its namespace, and the Queue that its labels
 // name.
-func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, of owner) (groupbuilder.Surroundings, error) {
+func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, of owner, in *gang) (groupbuilder.Surroundings, error) {
 	var around groupbuilder.Surroundings
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -301,10 +325,9 @@ func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, of owner
 		return around, fmt.Errorf("reading namespace %s: %w", pod.Namespace, err)
 	}
 	around.Namespace = namespace.Annotations
-	if of.object != nil && r.inheritFromOwners {
-		around.Owner = of.object.Annotations
+	if around.Owner, around.Maker = in.annotations, in.maker; around.Maker == nil {
+		around.Deadline = of.deadline
 	}
-	around.Deadline = of.deadline
 	around.DefaultQueue = r.defaultQueue
 	var err error
 	around.LabelQueue, around.LabelProblem, err = r.labelQueue(ctx, pod)

@@ -171,7 +171,8 @@ func addIndices(ctx context.Context, indexer client.FieldIndexer, kept func(clie
 
 // keptGroup returns the name of the PodGroup that this controller makes for the pod. It is "" for pods of another scheduler
 // or of a batch Job, and for pods that a user has put into a PodGroup. A pod that was put into the PodGroup of its application, or into
-// one of its own, stays there when the labels of YuniKorn begin or cease to count.
+// one of its own, stays there when the labels of YuniKorn begin or cease to count. So does one in a PodGroup that may be that of an owner
+// further up: whether it is, that owner says.
 func keptGroup(object client.Object, schedulerNames []string, readsYuniKorn bool) string {
 	pod, is := object.(*corev1.Pod)
 	if !is || !slices.Contains(schedulerNames, pod.Spec.SchedulerName) {
@@ -188,6 +189,8 @@ func keptGroup(object client.Object, schedulerNames []string, readsYuniKorn bool
 	case named == "":
 		return name
 	case named == name || named == application:
+		return named
+	case mayBeOfOwnerAbove(pod, named):
 		return named
 	}
 	return ""
@@ -210,11 +213,11 @@ func (r *Reconciler) podEvents(kept func(client.Object) string) handler.EventHan
 			r.wakeRelatives(ctx, event.Object, "", queue)
 		},
 		UpdateFunc: func(ctx context.Context, event event.UpdateEvent, queue queue) {
-			if event.ObjectNew.GetAnnotations()[scheduling.KubeGroupNameAnnotationKey] == "" {
-				wake(event.ObjectNew, queue, podEventsSettle)
-			}
 			before, was := event.ObjectOld.(*corev1.Pod)
 			after, is := event.ObjectNew.(*corev1.Pod)
+			if named := event.ObjectNew.GetAnnotations()[scheduling.KubeGroupNameAnnotationKey]; named == "" || was && is && hasJoinedAbove(before, after) {
+				wake(event.ObjectNew, queue, podEventsSettle)
+			}
 			if was && is && (isAlive(before) != isAlive(after) || before.Spec.NodeName != after.Spec.NodeName) {
 				r.wakeRelatives(ctx, after, "", queue)
 			}

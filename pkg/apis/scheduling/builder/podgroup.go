@@ -3,6 +3,7 @@ package builder
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -22,6 +23,9 @@ import (
 type Surroundings struct {
 	Owner     map[string]string
 	Namespace map[string]string
+	// Maker is the owner of which the pods make one PodGroup, if it is one above their controller: it has the annotation group-min-member. Then
+	// Owner holds what this and the owners below it say, and the pod and those below do not say the minimum.
+	Maker *metav1.OwnerReference
 	// Deadline is the activeDeadlineSeconds of an owner that is a batch/v1 Job, nil if there is none.
 	Deadline *int64
 	// LabelQueue is the Queue that YuniKorn's labels of the pod name, as [FindQueue] has found it. It is empty if there are none, or if
@@ -43,6 +47,9 @@ func PodGroupName(pod *corev1.Pod) string {
 
 // PodGroup makes the PodGroup for a pod that names none, and sentences about annotations that could not be read.
 func PodGroup(pod *corev1.Pod, around Surroundings) (*scheduling.PodGroup, []string) {
+	if around.Maker != nil {
+		pod = below(around.Maker, pod)
+	}
 	minMember, problems := minMember(pod, around.Owner)
 	queue, queueProblems := queueName(pod, around)
 	minResources, resourceProblems := minResources(pod, around.Owner, minMember)
@@ -68,6 +75,31 @@ func PodGroup(pod *corev1.Pod, around Surroundings) (*scheduling.PodGroup, []str
 			NetworkTopology:   topology,
 		},
 	}, slices.Concat(problems, queueProblems, resourceProblems, topologyProblems)
+}
+
+// below returns a copy of a pod as one that an owner further up controls: what the pod says about the minimum is not about its gang.
+func below(maker *metav1.OwnerReference, pod *corev1.Pod) *corev1.Pod {
+	direct := *pod // what it refers to is not changed
+	direct.OwnerReferences = []metav1.OwnerReference{*maker}
+	direct.Annotations = maps.Clone(pod.Annotations)
+	for _, key := range MinimumKeys {
+		delete(direct.Annotations, key)
+	}
+	return &direct
+}
+
+// MinimumKeys are the annotations that say what must start together.
+var MinimumKeys = []string{scheduling.GroupMinMemberAnnotationKey, scheduling.GroupMinResourcesAnnotationKey}
+
+// MinimumOf returns what quotas count of as many of some pods as must start together, those that were made first. Pods that do not exist yet
+// do not count: they may be of another kind.
+func MinimumOf(pods []*corev1.Pod, minMember int32) corev1.ResourceList {
+	pods = slices.SortedFunc(slices.Values(pods), CompareMembers)
+	list := corev1.ResourceList{}
+	for _, pod := range pods[:min(len(pods), int(minMember))] {
+		AddUsage(list, &pod.Spec, 1)
+	}
+	return list
 }
 
 // mostSeconds are as many as a duration can have.

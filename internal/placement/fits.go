@@ -1,6 +1,13 @@
 package placement
 
-import "hekla.sh/hekla/pkg/cluster"
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/pkg/cluster"
+)
 
 // Fits reports whether a task fits on a node, apart from vetoers, see [Engine.Veto]. It may be called after any operation
 // on the model, and looks at no other node unless the class depends on pods elsewhere.
@@ -55,4 +62,34 @@ func (e *Engine) CanOpenAny(t *cluster.Task) bool {
 		}
 	}
 	return false
+}
+
+// CanHoldOnNew reports whether a node that is added could hold a task. None could if its pod names the node that it is for, or if its affinity
+// to other pods can hold on no new node.
+func (e *Engine) CanHoldOnNew(t *cluster.Task) bool {
+	spec := &t.Pod.Spec
+	if namesNode(spec.NodeSelector, spec.Affinity) {
+		return false
+	}
+	if a := spec.Affinity; a == nil || a.PodAffinity == nil || len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) == 0 || !e.cluster.DependsOnPods(t.Class.Plain) {
+		return true
+	}
+	return e.of(t.Class.Plain).ask(e).MayHoldOnNewNode()
+}
+
+// namesNode reports whether a selector or an affinity lets a pod onto named nodes only.
+func namesNode(selector map[string]string, affinity *corev1.Affinity) bool {
+	if selector[corev1.LabelHostname] != "" {
+		return true
+	}
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	names := func(r corev1.NodeSelectorRequirement) bool {
+		return r.Operator == corev1.NodeSelectorOpIn && (r.Key == corev1.LabelHostname || r.Key == metav1.ObjectNameField)
+	}
+	terms := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool {
+		return !slices.ContainsFunc(term.MatchExpressions, names) && !slices.ContainsFunc(term.MatchFields, names)
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
@@ -77,14 +78,20 @@ func TestPodsAreUnschedulableIfMoreNodesWouldHelp(t *testing.T) {
 		"a selector that no node has": {"proportion", "", "4", "Unschedulable", []func(*corev1.Pod){func(p *corev1.Pod) {
 			p.Spec.NodeSelector = map[string]string{"no": "where"}
 		}}},
+		"a selector of one node":                    {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){onNode("n1")}},
+		"beside a pod that is not there":            {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){beside("absent", corev1.LabelHostname)}},
+		"beside a pod that is there":                {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){beside("runs", corev1.LabelHostname)}},
+		"in the zone of a pod that is there":        {"proportion", "", "4", "Unschedulable", []func(*corev1.Pod){beside("runs", corev1.LabelTopologyZone)}},
+		"in the zone of a pod that is not there":    {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){beside("absent", corev1.LabelTopologyZone)}},
+		"beside others of its own, the first there": {"proportion", "", "4", "Unschedulable", []func(*corev1.Pod){beside("own", corev1.LabelHostname), labelled("own")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := loop.New(t, fmt.Sprintf(overcommitted, test.plugin)).Set(fixture.Node("n1", "cpu=16"))
+			w := loop.New(t, fmt.Sprintf(overcommitted, test.plugin)).Set(fixture.Node("n1", "cpu=16", func(n *corev1.Node) { n.Labels[corev1.LabelTopologyZone] = "z" }))
 			if test.capability != "" {
 				w.Set(fixture.Queue("default", fixture.Capped(test.capability)))
 			}
 			w.Set(fixture.Group("runs", "default", 1, fixture.Wanting("cpu=16")))
-			w.Set(fixture.Pod("runs-0", fixture.In("runs"), fixture.Asks("cpu=16"), fixture.On("n1")))
+			w.Set(fixture.Pod("runs-0", fixture.In("runs"), fixture.Asks("cpu=16"), fixture.On("n1"), labelled("runs")))
 			w.Set(fixture.Group("g", "default", 1, fixture.PendingAdmission, fixture.Wanting("cpu="+test.cpu)))
 			w.Set(fixture.Pod("g-0", append(test.options, fixture.In("g"), fixture.Asks("cpu="+test.cpu))...))
 			if got := conditionsOf(w, 3*time.Second)["g-0"]; got.Reason != test.reason {
@@ -92,6 +99,22 @@ func TestPodsAreUnschedulableIfMoreNodesWouldHelp(t *testing.T) {
 				t.Errorf("the pod is %+v, want %s; its PodGroup says %s: %s", got, test.reason, reason, message)
 			}
 		})
+	}
+}
+
+func labelled(app string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Labels = map[string]string{"app": app} }
+}
+
+func onNode(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: name} }
+}
+
+// beside has a pod require to be in the same domain as pods of an app.
+func beside(app, topology string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+			{TopologyKey: topology, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}}}
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 type Opener interface {
 	// CanOpenAny reports whether there is a node that could hold a task if it were empty.
 	CanOpenAny(t *cluster.Task) bool
+	// CanHoldOnNew reports whether a node that is added could hold a task, as far as its affinity goes.
+	CanHoldOnNew(t *cluster.Task) bool
 }
 
 // withImpossible adds to a refusal of a job that no node could hold one of its pods, even if the node were empty. That must be put right first,
@@ -48,6 +50,28 @@ func (s *Session) withImpossible(j *cluster.Job, v *verdict.Verdict) *verdict.Ve
 		return &refusal
 	}
 	return v
+}
+
+// withNewNodes notes in a refusal of a job that no node which is added could hold one of its waiting pods, so that autoscalers are not told to
+// add some.
+func (s *Session) withNewNodes(j *cluster.Job, v *verdict.Verdict) *verdict.Verdict {
+	opener, ok := s.Placer.(Opener)
+	if v == nil || !ok || s.domain != nil || j.Count(cluster.Pending) == 0 || !v.IsHelpedByNodes() {
+		return v
+	}
+	var last *cluster.Class
+	for _, t := range j.Tasks() {
+		if t.Status != cluster.Pending || t.Class == last {
+			continue
+		}
+		if last = t.Class; t.IsStandIn || opener.CanHoldOnNew(t) {
+			return v
+		}
+	}
+	beyond := *v // a plugin may keep the verdict that it returned
+	beyond.BeyondNodes = true
+	beyond.Help |= verdict.HelpPod
+	return &beyond
 }
 
 // impossible says why no node could hold a task even if it were empty.

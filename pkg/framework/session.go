@@ -294,7 +294,7 @@ func (s *Session) Jobs(q *cluster.Queue) []*cluster.Job {
 // about other tasks of the job, and are added to it. Nil withdraws what was said in this session. See
 // [model.Cluster.SetVerdict], which replaces every verdict.
 func (s *Session) AddVerdict(j *cluster.Job, v *verdict.Verdict) {
-	v = s.withImpossible(j, v)
+	v = s.withNewNodes(j, s.withImpossible(j, v))
 	if s.judged[j] {
 		s.Cluster.AddVerdict(j, v)
 		return

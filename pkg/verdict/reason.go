@@ -155,7 +155,7 @@ var never = []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, TooLargeForQueue, 
 // IsHelpedByNodes reports whether the job could start if the cluster had more nodes, as far as is known. Autoscalers are told so.
 func (v *Verdict) IsHelpedByNodes() bool {
 	switch {
-	case v.Impossible != nil && v.Impossible.NoClaim:
+	case v.BeyondNodes, v.Impossible != nil && v.Impossible.NoClaim:
 		return false
 	case v.Code == NotEnoughResources:
 		return v.Kinds()&(HelpNode|HelpRoom) != 0

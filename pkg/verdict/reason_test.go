@@ -14,6 +14,7 @@ func TestTheReasonIsTheFirstThatMustBePutRight(t *testing.T) {
 		nodes bool // more nodes would help
 	}{
 		"full nodes":                             {Verdict{Code: NotEnoughResources, Nodes: full, Help: HelpNode}, NotEnoughResources, false, true},
+		"full nodes, and no new one would do":    {Verdict{Code: NotEnoughResources, Nodes: full, Help: HelpNode, BeyondNodes: true}, NotEnoughResources, false, false},
 		"a part of a gang has a place":           {Verdict{Code: NotEnoughResources, Nodes: full, Placed: 1, Wanted: 2, Help: HelpRoom}, GangShort, false, true},
 		"taints of all nodes in use":             {Verdict{Code: NotEnoughResources, Nodes: tainted, Help: HelpNode}, NodeTaints, false, true},
 		"promised room":                          {Verdict{Code: NotEnoughResources, Nodes: full, Promised: true, Help: HelpNode}, PromisedToOthers, false, true},

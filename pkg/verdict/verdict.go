@@ -189,6 +189,8 @@ type Verdict struct {
 	Impossible *Impossible
 	// Promised is set if a node would have room but for what is promised to other jobs.
 	Promised bool
+	// BeyondNodes is set if no node that is added could hold a waiting pod of the job, because of its affinity.
+	BeyondNodes bool
 	// OfCluster is set if the limit of the queue follows from the size of the cluster.
 	OfCluster bool
 	// Vetoed counts the nodes that evictions would open and that plugins veto.
@@ -211,7 +213,7 @@ func (v *Verdict) Equal(w *Verdict) bool {
 
 // isLike reports whether two verdicts of one code have equal parts and so the same sentence, which takes time to build.
 func (v *Verdict) isLike(w *Verdict) bool {
-	return v.Promised == w.Promised && v.OfCluster == w.OfCluster && v.Impossible.equal(w.Impossible) && v.Subject == w.Subject && v.Placed == w.Placed && v.Wanted == w.Wanted && v.Looked == w.Looked && v.Detail == w.Detail && v.RetryAt.Equal(w.RetryAt) &&
+	return v.Promised == w.Promised && v.BeyondNodes == w.BeyondNodes && v.OfCluster == w.OfCluster && v.Impossible.equal(w.Impossible) && v.Subject == w.Subject && v.Placed == w.Placed && v.Wanted == w.Wanted && v.Looked == w.Looked && v.Detail == w.Detail && v.RetryAt.Equal(w.RetryAt) &&
 		slices.Equal(v.Shortages, w.Shortages) && slices.Equal(v.Nodes, w.Nodes) && slices.Equal(v.Spared, w.Spared) && slices.Equal(v.Vetoed, w.Vetoed)
 }
 
@@ -244,7 +246,7 @@ func (v *Verdict) With(w *Verdict) *Verdict {
 	if both.Impossible == nil {
 		both.Impossible = w.Impossible
 	}
-	both.Promised = v.Promised || w.Promised
+	both.Promised, both.BeyondNodes = v.Promised || w.Promised, v.BeyondNodes || w.BeyondNodes
 	both.Spared = addSpared(v.Spared, w.Spared)
 	if both.Fitting == nil {
 		both.Fitting = w.Fitting

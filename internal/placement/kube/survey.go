@@ -61,6 +61,12 @@ func (q *Question) Around(n *cluster.Node) (refusal string) {
 	return q.refuse(n)
 }
 
+// MayHoldOnNewNode reports whether the class could fit on a node that is added, as far as its affinity to other pods goes.
+func (q *Question) MayHoldOnNewNode() bool {
+	q.lookAround()
+	return q.around.counts == nil || q.around.counts.MayHoldOnNewNode()
+}
+
 // refuse returns why the class does not fit on a node because of pods elsewhere.
 func (q *Question) refuse(n *cluster.Node) string {
 	a := &q.around

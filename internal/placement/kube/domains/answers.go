@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
@@ -43,6 +44,17 @@ func (c *Counts) refusalByAffinity(slot int32, keys []*keyCounts) string {
 		return interpodaffinity.ErrReasonExistingAntiAffinityRulesNotMatch
 	}
 	return ""
+}
+
+// MayHoldOnNewNode reports whether the required affinity terms to other pods could hold on a node that is added: one with a host name of its
+// own, in a domain that there is. No node helps a pod that waits for pods which are not there, or has to be beside one that is.
+func (c *Counts) MayHoldOnNewNode() bool {
+	if len(c.affinity) == 0 || c.nearPods == 0 && matchesAll(c.affinity, c.pod) {
+		return true
+	}
+	return !slices.ContainsFunc(c.keys, func(k *keyCounts) bool {
+		return k.isAsked && (k.name == corev1.LabelHostname || !slices.ContainsFunc(k.near, func(pods int32) bool { return pods > 0 }))
+	})
 }
 
 // skewed returns which constraint does not hold with a pod of the class on a node.

@@ -39,6 +39,7 @@ var overLimit = map[string]string{
 	"internal/placement.Engine":                "each question about pods and nodes is answered from the same tables",
 	"internal/statuses.Reporter":               "each kind of status is written from the same record of what was written",
 	"pkg/framework.Session":                    "what actions and plugins ask of a session is one contract",
+	"internal/placement/kube":                  "what the plugins of kube-scheduler say, and what is said in their place, follows the same mirror",
 	"internal/placement/kube.handle":           "the framework of kube-scheduler asks its plugins' handle for that many",
 }
 

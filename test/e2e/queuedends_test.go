@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -146,4 +147,43 @@ spec:
 	if err != nil || w.Status.Admission != nil {
 		t.Errorf("it holds %+v, %v", w.Status.Admission, err)
 	}
+}
+
+// The claims of generic ephemeral volumes are made with the pods, so a Workload is asked with claims that do not exist.
+func TestAWorkloadWithEphemeralVolumesStarts(t *testing.T) {
+	haveQuotas(t)
+	haveNodes(t, 2)
+	lateClass(t, "made", provisionerName)
+	provision(t)
+	applyText(t, oneQueue)
+	spec := queuedTemplate()
+	withOwnClaim("made")(&spec)
+	runQueued(t, "scratch", spec)
+}
+
+// runQueued runs a Job of two pods.
+func runQueued(t *testing.T, name string, spec corev1.PodSpec) {
+	t.Helper()
+	pods, suspended := int32(2), true
+	having(t, core.BatchV1().Jobs(metav1.NamespaceDefault), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1beta2.QueueNameLabel: "all"}},
+		Spec: batchv1.JobSpec{Suspend: &suspended, Parallelism: &pods, Completions: &pods, Template: corev1.PodTemplateSpec{Spec: spec}}})
+	awaitCondition(t, name, v1beta2.Admitted, metav1.ConditionTrue, "")
+	apitest.Eventually(t, func(ctx context.Context) error {
+		all, err := core.CoreV1().Pods(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{LabelSelector: "job-name=" + name})
+		if err != nil {
+			return err
+		}
+		running, waits := 0, ""
+		for i := range all.Items {
+			if pod := &all.Items[i]; pod.Status.Phase == corev1.PodRunning {
+				running++
+			} else {
+				waits += fmt.Sprintf("; %s on %q with gates %v: %v", pod.Name, pod.Spec.NodeName, pod.Spec.SchedulingGates, pod.Status.Conditions)
+			}
+		}
+		if running != 2 {
+			return fmt.Errorf("%d of 2 pods run%s", running, waits)
+		}
+		return nil
+	})
 }

@@ -22,7 +22,6 @@ var overLimit = map[string]string{
 	"internal/explain.Model":                   "each question is a method, and so is each part of an answer that asks the model",
 	"pkg/cluster/cache":                        "each event is read into the same model, and the audit checks all of it",
 	"pkg/cluster/cache.Cache":                  "what an event means for jobs, pods and namespaces changes the same model",
-	"internal/placement/kube":                  "it wraps the plugins of kube-scheduler, which are asked in one way",
 	"pkg/framework":                            "the contract between actions and plugins is one package that authors of plugins read",
 	"pkg/cluster/model":                        "all totals of the model change in one place",
 	"pkg/cluster/workloads":                    "what Workloads hold, promise and wait for is one state",

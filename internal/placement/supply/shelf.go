@@ -7,7 +7,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/client-go/tools/cache"
@@ -24,8 +23,6 @@ type Shelf struct {
 	csiNodes storagelisters.CSINodeLister
 	devices  *Devices
 
-	imagined []types.NamespacedName // claims that are shown for a stand-in
-
 	seen   uint64 // how far Store.Changes has been followed
 	filled bool
 }
@@ -34,18 +31,17 @@ type Shelf struct {
 func NewShelf(c *model.Cluster, factory informers.SharedInformerFactory) *Shelf {
 	core, storage, resource := factory.Core().V1(), factory.Storage().V1(), factory.Resource().V1()
 	s := &Shelf{cluster: c, csiNodes: storage.CSINodes().Lister(), stores: map[supplies.Kind]cache.Indexer{
-		supplies.VolumeClaim:         core.PersistentVolumeClaims().Informer().GetIndexer(),
-		supplies.Volume:              core.PersistentVolumes().Informer().GetIndexer(),
-		supplies.StorageClass:        storage.StorageClasses().Informer().GetIndexer(),
-		supplies.CSINode:             storage.CSINodes().Informer().GetIndexer(),
-		supplies.CSIDriver:           storage.CSIDrivers().Informer().GetIndexer(),
-		supplies.CSICapacity:         storage.CSIStorageCapacities().Informer().GetIndexer(),
-		supplies.Attachment:          storage.VolumeAttachments().Informer().GetIndexer(),
-		supplies.DeviceClaim:         resource.ResourceClaims().Informer().GetIndexer(),
-		supplies.DeviceSlice:         resource.ResourceSlices().Informer().GetIndexer(),
-		supplies.DeviceClass:         resource.DeviceClasses().Informer().GetIndexer(),
-		supplies.DeviceClaimTemplate: resource.ResourceClaimTemplates().Informer().GetIndexer(),
-		supplies.DeviceTaintRule:     factory.Resource().V1beta2().DeviceTaintRules().Informer().GetIndexer(),
+		supplies.VolumeClaim:     core.PersistentVolumeClaims().Informer().GetIndexer(),
+		supplies.Volume:          core.PersistentVolumes().Informer().GetIndexer(),
+		supplies.StorageClass:    storage.StorageClasses().Informer().GetIndexer(),
+		supplies.CSINode:         storage.CSINodes().Informer().GetIndexer(),
+		supplies.CSIDriver:       storage.CSIDrivers().Informer().GetIndexer(),
+		supplies.CSICapacity:     storage.CSIStorageCapacities().Informer().GetIndexer(),
+		supplies.Attachment:      storage.VolumeAttachments().Informer().GetIndexer(),
+		supplies.DeviceClaim:     resource.ResourceClaims().Informer().GetIndexer(),
+		supplies.DeviceSlice:     resource.ResourceSlices().Informer().GetIndexer(),
+		supplies.DeviceClass:     resource.DeviceClasses().Informer().GetIndexer(),
+		supplies.DeviceTaintRule: factory.Resource().V1beta2().DeviceTaintRules().Informer().GetIndexer(),
 	}}
 	s.devices = newDevices(s)
 	return s

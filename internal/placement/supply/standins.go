@@ -4,31 +4,23 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-helpers/storage/ephemeral"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
-	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // Ask sets the pod of the next questions. A stand-in is asked with the claims that will be made for its pod: those of its generic ephemeral
-// volumes, and those that are made from ResourceClaimTemplates, are shown as if they existed.
+// volumes are shown as if they existed.
 func (s *Shelf) Ask(pod *corev1.Pod) {
 	s.devices.Ask(pod)
-	s.forgetImagined()
 	if !isStandIn(pod) {
 		return
-	}
-	for i := range pod.Spec.ResourceClaims {
-		if c := &pod.Spec.ResourceClaims[i]; c.ResourceClaimTemplateName != nil {
-			s.imagineDevices(pod, c)
-		}
 	}
 	for i := range pod.Spec.Volumes {
 		if v := &pod.Spec.Volumes[i]; v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil {
@@ -75,41 +67,6 @@ func (s *Shelf) imagine(pod *corev1.Pod, v *corev1.Volume) {
 	}
 	must(claims.Update(claim))
 }
-
-// imagineDevices shows the claim that will be made from a template. If the template does not exist, there is none.
-func (s *Shelf) imagineDevices(pod *corev1.Pod, c *corev1.PodResourceClaim) {
-	made, _, err := resourceclaim.Name(pod, c)
-	if err != nil || made == nil {
-		return
-	}
-	name := types.NamespacedName{Namespace: pod.Namespace, Name: *made}
-	claims := s.stores[supplies.DeviceClaim]
-	_, isReserved, err := claims.GetByKey(cache.ObjectName(name).String())
-	must(err)
-	o, hasTemplate, err := s.stores[supplies.DeviceClaimTemplate].GetByKey(cache.ObjectName{Namespace: pod.Namespace, Name: *c.ResourceClaimTemplateName}.String())
-	must(err)
-	if isReserved || !hasTemplate {
-		return
-	}
-	template := &o.(*resourcev1.ResourceClaimTemplate).Spec
-	must(claims.Update(&resourcev1.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: *made, UID: types.UID(string(pod.UID) + "/" + c.Name), Labels: template.Labels, Annotations: template.Annotations,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: ptr.To(true)}}},
-		Spec: *template.Spec.DeepCopy(),
-	}))
-	s.imagined = append(s.imagined, name)
-}
-
-// forgetImagined shows no claims any more that were shown for the last stand-in and that it has not reserved.
-func (s *Shelf) forgetImagined() {
-	for _, name := range s.imagined {
-		s.show(supplies.Key{Kind: supplies.DeviceClaim, NamespacedName: name})
-	}
-	s.imagined = s.imagined[:0]
-}
-
-// IsImagined reports whether a claim will be made from a template, for a pod that does not exist.
-func IsImagined(claim *resourcev1.ResourceClaim) bool { return strings.Contains(claim.Name, "/") }
 
 // classOf is the StorageClass that a claim names, or that the API server gives to one that names none: the newest default, the first by
 // name of several; nil if there is none.

@@ -95,6 +95,22 @@ func TestAJobStartsAsItsAdmissionCheckSays(t *testing.T) {
 	}
 }
 
+func TestACheckWhoseControllerIsNotServedSaysSo(t *testing.T) {
+	namespace := namespaceFor(t, "unserved")
+	for _, controller := range []string{"kueue.x-k8s.io/multikueue", "kueue.x-k8s.io/provisioning-request"} {
+		check := &v1beta2.AdmissionCheck{ObjectMeta: metav1.ObjectMeta{GenerateName: namespace + "-"}, Spec: v1beta2.AdmissionCheckSpec{ControllerName: controller}}
+		createForTest(t, check)
+		awaitObject(t, check, func() error {
+			c := meta.FindStatusCondition(check.Status.Conditions, v1beta2.ActiveCondition)
+			if c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1beta2.ReasonNotSupported ||
+				c.Message != "The admission check cannot be answered: the controller "+controller+" is not served by Hekla" {
+				return fmt.Errorf("the conditions are %+v", check.Status.Conditions)
+			}
+			return nil
+		})
+	}
+}
+
 func TestAWorkloadHasThePriorityAndTheTimeThatItsJobSays(t *testing.T) {
 	namespace := namespaceFor(t, "priority")
 	quotaFor(t, namespace)

@@ -74,7 +74,7 @@
 //	kueue.x-k8s.io          workloads                           get list watch create patch delete
 //	kueue.x-k8s.io          localqueues cohorts workloadpriorityclasses get list watch
 //	kueue.x-k8s.io          clusterqueues resourceflavors admissionchecks get list watch patch
-//	kueue.x-k8s.io          workloads/status clusterqueues/status localqueues/status cohorts/status patch
+//	kueue.x-k8s.io          workloads/status clusterqueues/status localqueues/status cohorts/status admissionchecks/status patch
 //	coordination.k8s.io     leases named c1f6bfd2.kueue.x-k8s.io list
 //
 // Role in the namespace of the Lease (volcano-system):

@@ -320,11 +320,16 @@ func Quantity(name corev1.ResourceName, value int64) resource.Quantity {
 	return *resource.NewQuantity(value, resource.DecimalSI)
 }
 
-// Format prints an amount of a resource for users: "1500m" CPU, "2Gi" memory, "4" devices.
+// Format prints a limit of a resource for users: "1500m" CPU, "2Gi" memory, "4" devices, "unlimited" if it is not set.
 func Format(name corev1.ResourceName, value int64) string {
 	if value == Unlimited {
 		return "unlimited"
 	}
+	return FormatAmount(name, value)
+}
+
+// FormatAmount prints an amount of a resource for users, as [Format] does a limit that is set.
+func FormatAmount(name corev1.ResourceName, value int64) string {
 	if name != corev1.ResourceCPU && !inBytes(name) {
 		return strconv.FormatInt(value, 10)
 	}

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strings"
 	"testing"
 
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/test/cohorts/world"
 )
 
 func TestWhoIsEvicted(t *testing.T) {
@@ -129,9 +131,7 @@ func TestOneRound(t *testing.T) {
 		got, preempted := map[string]*workload.Nomination{}, map[string]workload.Why{}
 		m.cycle.Decided = func(n *workload.Nomination) {
 			got[n.Name] = n
-			for _, v := range n.Victims {
-				preempted[v.Name] = v.Why
-			}
+			countEvicted(preempted, n)
 		}
 		m.cycle.MaxRounds = 1 // a round of one head of each queue, as the cases have it
 		m.cycle.Round()
@@ -186,4 +186,51 @@ func TestItComesToRest(t *testing.T) {
 			}
 		}
 	})
+}
+
+// countEvicted adds who is evicted for a nomination. The victims of one that was skipped stay.
+func countEvicted(evicted map[string]workload.Why, n *workload.Nomination) {
+	if n.Outcome != workload.Preempting {
+		return
+	}
+	for _, v := range n.Victims {
+		evicted[v.Name] = v.Why
+	}
+}
+
+func TestVictimsOfASkippedNominationAreNotEvicted(t *testing.T) {
+	for outcome, want := range map[workload.Outcome]int{workload.Preempting: 1, workload.Skipped: 0} {
+		evicted := map[string]workload.Why{}
+		countEvicted(evicted, &workload.Nomination{Outcome: outcome, Victims: []workload.Victim{{Workload: &workload.Workload{Name: "low"}}}})
+		if len(evicted) != want {
+			t.Errorf("with the outcome %s %d are evicted, want %d", outcome, len(evicted), want)
+		}
+	}
+}
+
+func TestAJobThatCanShrinkWaitsForQuotaAndNotForEver(t *testing.T) {
+	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=9").Apply(`{kind: ResourceFlavor, metadata: {name: default}}`).Apply(`
+{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {},
+  resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 4}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}`)
+	w.Apply(workloadOf("first", "q", 0, 1, "4")).Rest(20)
+	w.Apply(strings.Replace(workloadOf("second", "q", 0, 8, "1"), "count: 8", "count: 8, minCount: 2", 1)).Rest(20)
+	if said := w.Says("second"); !strings.HasPrefix(said, "WaitingForQuota") {
+		t.Errorf("it says %q", said)
+	}
+	w.Edit("first", finishAt(w.Now))
+	w.Rest(20).Expect("second", "admitted")
+}
+
+func TestAnAmountThatOverflowsIsNotUnlimited(t *testing.T) {
+	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=9").Apply(`{kind: ResourceFlavor, metadata: {name: default}}`).Apply(`
+{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {},
+  resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 4}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}`)
+	w.Apply(workloadOf("huge", "q", 0, 20, "1E")).Rest(20)
+	if said := w.Says("huge"); !strings.HasPrefix(said, "ExceedsMaxQuota") || strings.Contains(said, "unlimited") {
+		t.Errorf("it says %q", said)
+	}
 }

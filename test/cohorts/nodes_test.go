@@ -253,9 +253,7 @@ func expectRound(t *testing.T, m *model, c *theCase) {
 			m.note(n)
 		}
 		got[n.Name] = n
-		for _, v := range n.Victims {
-			preempted[v.Name] = v.Why
-		}
+		countEvicted(preempted, n)
 	}
 	m.cycle.MaxRounds = 1 // a round of one head of each queue, as the cases have it
 	m.cycle.Round()

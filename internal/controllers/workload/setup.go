@@ -166,6 +166,9 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.localsOf)).
 			WatchesRawSource(s.wake("localqueues", &v1beta2.LocalQueueList{})).
 			Complete(localQueues{r}),
+		s.controller(mgr, "admissionchecks", 1).For(&v1beta2.AdmissionCheck{}).
+			WatchesRawSource(s.wake("admissionchecks", &v1beta2.AdmissionCheckList{})).
+			Complete(checks{client: api, state: state}),
 		s.controller(mgr, "shares", 1).
 			Watches(&v1beta2.ClusterQueue{}, settled(theShares)).
 			Watches(&v1beta2.Cohort{}, settled(theShares)).

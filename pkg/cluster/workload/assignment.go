@@ -55,6 +55,15 @@ func (a *Assignment) Join(other *Assignment) {
 	a.Contested = a.Contested || other.Mode != NoFit || other.Contested
 }
 
+// ExplainAs has the assignment say what stands in the way of another for the same Workload, with fewer pods, if that is milder: what all pods
+// together never have room for may wait only for room for some.
+func (a *Assignment) ExplainAs(fewer *Assignment) {
+	code, _ := a.Refusal()
+	if other, _ := fewer.Refusal(); other != 0 && other < code {
+		a.PodSets = fewer.PodSets
+	}
+}
+
 // PodSetAssignment is the part of an assignment for one pod set.
 type PodSetAssignment struct {
 	Name    string

@@ -54,7 +54,8 @@ type Reason struct {
 }
 
 func (r *Reason) String() string {
-	format := func(value int64) string { return resources.Format(corev1.ResourceName(r.Resource), value) }
+	// An amount that was cut to what fits is no limit that is missing.
+	format := func(value int64) string { return resources.FormatAmount(corev1.ResourceName(r.Resource), value) }
 	switch {
 	case r.Text != "":
 		return r.Text

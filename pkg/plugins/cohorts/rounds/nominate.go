@@ -57,7 +57,7 @@ func (c *Cycle) shrink(w *workload.Workload, whole *workload.Assignment) *worklo
 	for i := range w.PodSets {
 		most += int64(w.PodSets[i].Count - w.PodSets[i].MinCount)
 	}
-	var best *workload.Nomination
+	var best, least *workload.Nomination
 	sort.Search(int(most), func(i int) bool {
 		left := int64(i) + 1 // with none left out it was tried before
 		counts := make([]int32, len(w.PodSets))
@@ -70,9 +70,13 @@ func (c *Cycle) shrink(w *workload.Workload, whole *workload.Assignment) *worklo
 			best = n
 		} else {
 			whole.Join(n.Assignment)
+			least = n // the search ends with the fewest pods if no number of them fits
 		}
 		return ok
 	})
+	if best == nil && least != nil {
+		whole.ExplainAs(least.Assignment)
+	}
 	return best
 }
 

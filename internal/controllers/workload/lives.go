@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -72,6 +73,9 @@ func (r *lives) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	return reconcile.Result{RequeueAfter: again.Again}, client.IgnoreNotFound(err)
 }
 
+// reasonOrphaned is the reason of the Event of a Workload whose job has left its pods behind.
+const reasonOrphaned = "PodsLeftBehind"
+
 // followInterval is how often is looked whether the owner of a Workload has ended that no controller here follows.
 const followInterval = time.Minute
 
@@ -114,6 +118,11 @@ func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcom
 	wasEvicted := conditions.Is(w, v1beta2.Evicted)
 	if err := patchStatus(ctx, r.client, w, func() { o = lifecycle.Advance(w, in) }); err != nil {
 		return o, err
+	}
+	if in.HasPods && !conditions.Is(w, v1beta2.Finished) {
+		if err := r.keepOrphan(ctx, w); err != nil {
+			return o, err
+		}
 	}
 	if evicted := conditions.Of(w, v1beta2.Evicted); !wasEvicted && conditions.Is(w, v1beta2.Evicted) {
 		r.events.Eventf(w, nil, corev1.EventTypeNormal, reasonEvicted+evicted.Reason, "Evict", "%.1000s", evicted.Message)
@@ -160,6 +169,12 @@ func (r *lives) value(ctx context.Context, w *v1beta2.Workload) error {
 // around reads what the life of a Workload depends on.
 func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (lifecycle.Surroundings, error) {
 	in := lifecycle.Surroundings{Policy: r.state.policy(), Now: r.state.now()}
+	if lifecycle.IsOrphan(w) && conditions.Is(w, v1beta2.QuotaReserved) {
+		pods, err := r.podsOf(ctx, w)
+		if in.HasPods = len(pods) > 0; err != nil {
+			return in, err
+		}
+	}
 	name := ""
 	if w.Spec.QueueName != "" {
 		object := &v1beta2.LocalQueue{}
@@ -188,7 +203,42 @@ func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (lifecycle.Surr
 	return in, nil
 }
 
-// bury lets a Workload go whose job is gone. While the job is there, its controller does. No controller is there for a Workload
+// podsOf are the pods of a Workload that have nodes.
+func (r *lives) podsOf(ctx context.Context, w *v1beta2.Workload) (pods []*corev1.Pod, err error) {
+	list := &corev1.PodList{}
+	if err := r.client.List(ctx, list, client.InNamespace(w.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing pods of Workload %s: %w", w.Name, err)
+	}
+	for i := range list.Items {
+		p := &list.Items[i]
+		if p.Annotations[v1beta2.WorkloadAnnotation] == w.Name && p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+			pods = append(pods, p)
+		}
+	}
+	return pods, nil
+}
+
+// keepOrphan looks after a Workload whose job is gone and has left its pods behind. They hold its quota, and that is said once. If it is
+// evicted they are deleted, since no controller of a job stops them.
+func (r *lives) keepOrphan(ctx context.Context, w *v1beta2.Workload) error {
+	if _, isTold := r.told.Get(w.UID); !isTold {
+		r.told.Add(w.UID, true, toldFor)
+		r.events.Eventf(w, nil, corev1.EventTypeWarning, reasonOrphaned, "Follow", "Its owner no longer exists, and has left pods behind: "+
+			"they hold its quota until the last of them is gone")
+	}
+	if !conditions.Is(w, v1beta2.Evicted) {
+		return nil
+	}
+	pods, err := r.podsOf(ctx, w)
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil {
+			err = errors.Join(err, client.IgnoreNotFound(r.client.Delete(ctx, p, client.Preconditions{UID: &p.UID})))
+		}
+	}
+	return err
+}
+
+// bury lets a Workload go whose job and pods are gone. While the job is there, its controller does. No controller is there for a Workload
 // without an owner, or of a kind that is not queued here.
 func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcome, error) {
 	for _, owner := range w.OwnerReferences {
@@ -216,6 +266,9 @@ func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcom
 		if err == nil && job.GetUID() == owner.UID && (isPod || job.GetDeletionTimestamp() == nil) || client.IgnoreNotFound(err) != nil {
 			return lifecycle.Outcome{Again: buriedAfter}, err
 		}
+	}
+	if pods, err := r.podsOf(ctx, w); err != nil || len(pods) > 0 && conditions.Is(w, v1beta2.QuotaReserved) && !conditions.Is(w, v1beta2.Finished) {
+		return lifecycle.Outcome{Again: buriedAfter}, err
 	}
 	return lifecycle.Outcome{}, removeFinalizer(ctx, r.client, w)
 }

@@ -19,7 +19,9 @@ type Surroundings struct {
 	ClusterQueue *settings.ClusterQueue
 	LocalQueue   *settings.LocalQueue
 	Policy       policy.Policy
-	Now          time.Time
+	// HasPods says that pods of the Workload have nodes. It is asked of one that its job has left behind, see [IsOrphan].
+	HasPods bool
+	Now     time.Time
 }
 
 // Outcome is what is to be done with a Workload beside writing its status.
@@ -44,9 +46,12 @@ func Advance(w *v1beta2.Workload, in Surroundings) Outcome {
 		o.retain(conditions.Of(w, v1beta2.Finished).LastTransitionTime.Time, in.Policy.AfterFinished, in.Now)
 		return o
 	}
-	if isOrphan(w) {
-		conditions.Finish(w, v1beta2.ReasonOwnerNotFound, "The workload's owner no longer exists", in.Now)
-		return o
+	if IsOrphan(w) {
+		if !in.HasPods {
+			conditions.Finish(w, v1beta2.ReasonOwnerNotFound, "The workload's owner no longer exists", in.Now)
+			return o
+		}
+		o.soon(orphanInterval) // its pods were left behind, too: they hold its quota until the last one is gone
 	}
 	isActive := w.Spec.Active == nil || *w.Spec.Active
 	if conditions.Is(w, v1beta2.DeactivationTarget) && isActive {
@@ -71,9 +76,12 @@ func Advance(w *v1beta2.Workload, in Surroundings) Outcome {
 	return o
 }
 
-// isOrphan reports whether the job for which a Workload was made is gone and has left it behind, as a deletion that spares dependents does.
+// orphanInterval is how often is looked whether the pods of an orphan are gone.
+const orphanInterval = 2 * time.Second
+
+// IsOrphan reports whether the job for which a Workload was made is gone and has left it behind, as a deletion that spares dependents does.
 // It had an owner if it has the finalizer that came with it; a Workload that a user labels with the UID of a job is none.
-func isOrphan(w *v1beta2.Workload) bool {
+func IsOrphan(w *v1beta2.Workload) bool {
 	return w.Labels[v1beta2.JobUIDLabel] != "" && len(w.OwnerReferences) == 0 && slices.Contains(w.Finalizers, v1beta2.ResourceInUseFinalizer)
 }
 

@@ -57,6 +57,12 @@ func TestAWorkloadWhoseJobHasLeftItBehindIsFinished(t *testing.T) {
 	Advance(w, in(noon))
 	expect(t, w, v1beta2.Finished, "") // a user has labelled it
 	w.Finalizers = []string{v1beta2.ResourceInUseFinalizer}
+	behind := in(noon)
+	behind.HasPods = true
+	if o := Advance(w, behind); o.Again == 0 {
+		t.Error("it is not looked at again")
+	}
+	expect(t, w, v1beta2.Finished, "") // its pods were left behind, too
 	Advance(w, in(noon))
 	expect(t, w, v1beta2.Finished, "True OwnerNotFound: The workload's owner no longer exists")
 }

@@ -166,6 +166,14 @@ func TestWhatIsNotServedOfAJobIsNamed(t *testing.T) {
 		awaitEvent(t, job, "NotSupported", why)
 		awaitBatchJob(t, job, func() bool { return *job.Spec.Suspend })
 	}
+	grows := newJob(namespace, "grows", task("a", 1))
+	grows.Labels, grows.Annotations = map[string]string{v1beta2.QueueNameLabel: "q"}, elastic.Annotations
+	pod := queuedPod(namespace, "pod", "", "", "1")
+	pod.Annotations = map[string]string{v1beta2.ElasticJobAnnotation: "true"}
+	for _, object := range []client.Object{grows, pod} {
+		create(t, object)
+		awaitEvent(t, object, "NotSupported", "kueue.x-k8s.io/elastic-job is set")
+	}
 	near := queuedJob(namespace, "near", 1)
 	near.Spec.Template.Annotations = map[string]string{v1beta2.RequiredTopologyAnnotation: "cloud/rack", v1beta2.SliceSizeAnnotation: "many"}
 	create(t, near)

@@ -163,6 +163,12 @@ func (r *pods) read(ctx context.Context, key types.NamespacedName) (*group, erro
 	slices.SortFunc(g.all, func(a, b *corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
+	for _, pod := range g.all {
+		if why := integration.GrowsUnserved(pod); why != "" && builder.IsGated(pod) {
+			r.events.Eventf(pod, nil, corev1.EventTypeWarning, reasonNotSupported, "Sync", "it stays gated: %s", why)
+			return &group{}, nil
+		}
+	}
 	if !g.isAlone && len(g.all) > 0 {
 		text := g.all[0].Annotations[v1beta2.PodGroupTotalCountAnnotation]
 		total, err := strconv.ParseInt(text, 10, 32)

@@ -71,10 +71,7 @@ func (j Job) NotServed() string {
 	if by := ptr.Deref(j.Spec.ManagedBy, ""); by == v1beta2.MultiKueueController {
 		return "spec.managedBy is " + by + ", and Hekla sends no Jobs to other clusters"
 	}
-	if j.Annotations[v1beta2.ElasticJobAnnotation] == "true" {
-		return "the annotation " + v1beta2.ElasticJobAnnotation + " is set, and Hekla does not serve Jobs that grow while they run"
-	}
-	return ""
+	return integration.GrowsUnserved(j)
 }
 
 func (j Job) count() int32 {

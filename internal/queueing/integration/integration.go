@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -65,6 +66,14 @@ type Info struct {
 	Tolerations  []corev1.Toleration
 	// Gate is a scheduling gate of the pods, "" for none.
 	Gate string
+}
+
+// GrowsUnserved says that a job or pod asks by an annotation to grow while it runs, which is not served, "" if it does not.
+func GrowsUnserved(object metav1.Object) string {
+	if object.GetAnnotations()[v1beta2.ElasticJobAnnotation] != "true" {
+		return ""
+	}
+	return "the annotation " + v1beta2.ElasticJobAnnotation + " is set, and Hekla does not serve Jobs that grow while they run"
 }
 
 // Add adds the updates of an AdmissionCheck. It fails if one of them contradicts what is there.

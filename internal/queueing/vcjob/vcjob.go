@@ -52,6 +52,9 @@ func (j Job) IsActive() bool {
 // Suspend does nothing: the controller of Jobs sees that the Workload is not admitted.
 func (j Job) Suspend() {}
 
+// NotServed says what a Job asks for that is not served, "" if nothing. It does not start then.
+func (j Job) NotServed() string { return integration.GrowsUnserved(j) }
+
 // PodSets has one podset for each task. The only task of which fewer pods are enough may be admitted with fewer, as far as minAvailable of
 // the Job is kept. If there are several such tasks none may, since a Workload has one podset at most that can shrink.
 func (j Job) PodSets() []v1beta2.PodSet {

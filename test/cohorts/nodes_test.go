@@ -2,15 +2,18 @@ package cohorts
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/test/cohorts/world"
 	"hekla.sh/hekla/test/harness"
 )
 
@@ -277,5 +280,40 @@ func expectRound(t *testing.T, m *model, c *theCase) {
 	}
 	if !maps.Equal(preempted, expect.Preempted) {
 		t.Errorf("evicted are %v, want %v", preempted, expect.Preempted)
+	}
+}
+
+func TestANodeThatIsCordonedBeforeItsPodsComeIsReplaced(t *testing.T) {
+	for name, cordons := range map[string]func(w *world.World){
+		"it is cordoned": func(w *world.World) {
+			o := w.Object("v1.Node/n1").DeepCopyObject().(*corev1.Node)
+			o.Spec.Unschedulable = true
+			w.Replace(o)
+		},
+		"it is deleted": func(w *world.World) { w.RemoveNode("n1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").Apply(`{kind: ResourceFlavor, metadata: {name: default}}`).Apply(`
+{kind: AdmissionCheck, metadata: {name: check}, spec: {controllerName: example.com/c}, status: {conditions: [{type: Active, status: 'True', reason: Active, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}}
+---
+{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, admissionChecksStrategy: {admissionChecks: [{name: check}]},
+  resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 4}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}`)
+			w.Apply(workloadOf("a", "q", 0, 1, "4")).Rest(20)
+			nodes := func() string {
+				all, _ := settings.Nodes(w.Workload("a").Status.Admission.PodSetAssignments[0].TopologyAssignment)
+				return fmt.Sprint(all)
+			}
+			if got := nodes(); got != "[{n1 1}]" {
+				t.Fatal("it holds ", got)
+			}
+			w.AddNode("n2", "cpu=4")
+			w.Step()
+			cordons(w)
+			if w.Rest(20); nodes() != "[{n2 1}]" || w.Evictions > 0 {
+				t.Errorf("it holds %s after %d evictions", nodes(), w.Evictions)
+			}
+		})
 	}
 }

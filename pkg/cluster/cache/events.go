@@ -57,7 +57,13 @@ func (e Set) apply(k *Cache) {
 		}
 		k.setPod(k.pods.Of(object, before))
 	case *corev1.Node:
+		before := k.Node(object.Name)
+		isCordoned := before != nil && before.Object != nil && !before.Object.Spec.Unschedulable && object.Spec.Unschedulable
 		k.nodes.set(object)
+		if isCordoned { // what is held there for pods to come is held elsewhere, as when the node is gone
+			k.Workloads.Lost(before)
+			k.StandIns.Lost(before)
+		}
 	case *schedulingv1beta1.PodGroup:
 		k.setGroup(object)
 	case *schedulingv1beta1.Queue:

@@ -320,7 +320,7 @@ func (k *StandIns) restore(j *cluster.Job) {
 	}
 }
 
-// Lost takes the stand-ins off a node that is deleted.
+// Lost takes the stand-ins off a node that is deleted or cordoned.
 func (k *StandIns) Lost(n *cluster.Node) {
 	for _, t := range slices.Clone(n.Tasks()) {
 		if t.Status == cluster.Awaited {

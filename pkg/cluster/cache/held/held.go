@@ -37,7 +37,7 @@ func (w *Workloads) Look(j *cluster.Job) {
 	}
 }
 
-// Lost notes which Workloads have pods, stand-ins or promises on a node that is deleted.
+// Lost notes which Workloads have pods, stand-ins or promises on a node that is deleted or cordoned.
 func (w *Workloads) Lost(n *cluster.Node) {
 	for _, t := range n.Tasks() {
 		w.Look(t.Job)

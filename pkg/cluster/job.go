@@ -117,6 +117,9 @@ type JobInternals struct {
 	Restarts  int                // number in a row of plans within the job after which other pods of it were deleted
 	Belonging podclass.Belonging // of its tasks, without their roles
 
+	Accounts map[string]int // number of its pods with a node by the queue that was charged for them
+	Told     string         // the last Event about the queue that is charged
+
 	Schedulers []SchedulerPods // number of its pods by scheduler, sorted by name
 	Priorities priority.Counts // number of its pods by rank
 

@@ -61,6 +61,7 @@ type TaskInternals struct {
 	Tolerations []taints.Toleration  // of this scheduler's pods
 	Terms       []string             // in the table of classes
 	Beside      types.NamespacedName // the PodGroup that it names while it is in a Workload
+	Account     string               // in the counts of its job: the queue that was charged when it got its node
 }
 
 // Key returns namespace and name.

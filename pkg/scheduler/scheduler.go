@@ -163,6 +163,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	} else {
 		result.Panic = problem
 	}
+	result.Decisions.Events = append(result.Decisions.Events, s.cache.TakeNotices()...)
 	contained(&result, func() { s.reporter.NoteEvictions(s.cache.Cluster, session.Plans) })
 	contained(&result, func() { s.reporter.Statuses(s.cache, now, &result.Decisions) })
 	contained(&result, func() { s.reporter.Plans(s.cache.Cluster, session.Plans, &result.Decisions) })

@@ -281,8 +281,9 @@ func (b *Binder) send(ctx context.Context, t *binding) error {
 	}
 	return b.pods.RESTClient().Post().Namespace(t.Pod.Namespace).Resource("pods").Name(t.Pod.Name).SubResource("binding").
 		Body(&corev1.Binding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.UID},
-			Target:     corev1.ObjectReference{Kind: "Node", Name: t.Node},
+			ObjectMeta: metav1.ObjectMeta{Namespace: t.Pod.Namespace, Name: t.Pod.Name, UID: t.UID,
+				Annotations: map[string]string{decision.AccountAnnotation: t.Account}}, // the API server adds it to the pod
+			Target: corev1.ObjectReference{Kind: "Node", Name: t.Node},
 		}).
 		Timeout(apiserver.RequestTimeout).MaxRetries(0).Do(ctx).Error()
 }

@@ -41,6 +41,7 @@ type base struct {
 	options Options
 
 	forgotten Forgotten // since TakeForgotten
+	notices   []decision.Notice
 	pods      *pods.Table
 	version   uint64 // see Version
 

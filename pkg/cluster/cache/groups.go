@@ -3,6 +3,8 @@ package cache
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/internal/same"
@@ -47,11 +49,7 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 	if !needed.LessEqual(j.MinResources) {
 		k.NoteFreed(j) // the job may claim less of its queue
 	}
-	queue := group.Spec.Queue
-	if queue == "" {
-		queue = k.options.DefaultQueue
-	}
-	k.queues.assign(j, queue)
+	k.account(j)
 	k.belong(j)
 	k.StandIns.Read(j, isNew)
 	k.writer.Jobs.Renew(j)
@@ -94,9 +92,13 @@ func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
 		k.Plans().Cancel(j.Plan, "the job is gone")
 	}
 	k.StandIns.Forget(j)
-	k.queues.assign(j, "")
 	j.Read(k.Resources, &schedulingv1beta1.PodGroup{})
-	j.Group, j.Phase, j.Priority, j.NeverPreempts, j.IsForeign, j.IsEnding = nil, "", 0, false, false, false
+	j.Group = nil
+	if _, charged := k.queuesOf(j); charged != "" && metav1.GetControllerOfNoCopy(group) == nil { // the pods of a job that is deleted follow it
+		k.say(j, "", charged)
+	}
+	k.account(j)
+	j.Phase, j.Priority, j.NeverPreempts, j.IsForeign, j.IsEnding = "", 0, false, false, false
 	k.Called.Follow(j)
 	k.forget(j)
 	k.belong(j)

@@ -1,10 +1,12 @@
 package cache
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -73,6 +75,64 @@ func TestAJobMovesToAnotherQueueWithAllThatItHasAndWants(t *testing.T) {
 		t.Error("a job whose queue does not exist is in one")
 	}
 	sound(t, c)
+}
+
+func TestWhatRunsIsChargedWhereItWasUntilItIsGone(t *testing.T) {
+	later := func(g *schedulingv1beta1.PodGroup) { g.UID = "later" }
+	charged := func(text string) podOption {
+		return func(p *corev1.Pod) { p.Annotations[decision.AccountAnnotation] = text }
+	}
+	runs := func(options ...podOption) *corev1.Pod {
+		return pod("p", append([]podOption{on("n"), charged("q/g")}, options...)...)
+	}
+	for name, test := range map[string]struct {
+		change []Event
+		after  string // the queue that the job is in when its pod is gone
+		told   int
+	}{
+		"nothing changes":                          {[]Event{Set{group("g", "q")}}, "q", 0},
+		"its PodGroup names another queue":         {[]Event{Set{group("g", "r")}}, "r", 1},
+		"its PodGroup names two others in turn":    {[]Event{Set{group("g", "r")}, Set{group("g", "nowhere")}}, "nowhere", 2},
+		"its PodGroup names another and this":      {[]Event{Set{group("g", "r")}, Set{group("g", "q")}}, "q", 1},
+		"its PodGroup is deleted":                  {[]Event{Delete{group("g", "q")}}, "", 1},
+		"its PodGroup is deleted and made again":   {[]Event{Delete{group("g", "q")}, Set{group("g", "r", later)}}, "r", 2},
+		"its pod names another PodGroup":           {[]Event{Set{runs(in("h"))}}, "q", 0},
+		"its pod names none":                       {[]Event{Set{runs()}}, "q", 0},
+		"its pod names another and this again":     {[]Event{Set{runs(in("h"))}, Set{runs(in("g"))}}, "q", 0},
+		"a pod without a node says it was charged": {[]Event{Set{pod("w", in("g"), charged("r/h"))}}, "q", 0},
+		"another of its pods was charged in r":     {[]Event{Set{pod("w", in("g"), charged("r/g"))}}, "q", 0},
+	} {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, restart %t", name, restarts), func(t *testing.T) {
+				begin := []Event{Set{queue("q", "")}, Set{queue("r", "")}, Set{group("g", "q")}, Set{group("h", "r")}, Set{runs(in("g"))}, Set{pod("w", in("g"))}}
+				c := newCluster(begin...)
+				for i, e := range test.change {
+					if restarts {
+						c = newCluster(append(begin, test.change[:i+1]...)...)
+					}
+					c.Apply(e)
+					c.Settle()
+					amounts(t, c, "allocated to q", c.Queue("q").Own.Allocated, "cpu=1 pods=1")
+					if !c.Queue("r").Own.Allocated.IsZero() {
+						t.Error("the other queue is charged")
+					}
+					sound(t, c)
+				}
+				if told := c.TakeNotices(); len(told) != test.told {
+					t.Errorf("the Events are %+v, want %d", told, test.told)
+				}
+				c.Apply(Delete{runs()})
+				c.Settle()
+				if j := c.Job(key("g")); j.QueueName != test.after || j.BelowName != "" {
+					t.Errorf("then its queue is %q below %q, want %q", j.QueueName, j.BelowName, test.after)
+				}
+				if !c.Queue("q").Own.Allocated.IsZero() {
+					t.Error("the queue is charged for what is gone")
+				}
+				sound(t, c)
+			})
+		}
+	}
 }
 
 func TestAPodGroupThatIsGoneLeavesItsPodsWaitingForAnother(t *testing.T) {

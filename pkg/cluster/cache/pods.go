@@ -95,6 +95,7 @@ func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
 	if t.Pod != nil && same.Pod(t.Pod, pod) && k.isOf(t, k.jobOf(pod)) && from == node && was.Weighs(status) &&
 		(t.Pod.RequestsAlike(pod) || t.Class.Request.Equal(k.writer.Classes().Request(pod))) {
 		k.writer.Tasks.Restate(t, state)
+		k.countAccount(t, status)
 		return
 	}
 	switch {
@@ -115,6 +116,7 @@ func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
 	k.StandIns.Look(t.Job)
 	k.Workloads.Look(before)
 	k.Workloads.Look(t.Job)
+	k.countAccount(t, status)
 	if !status.Leaves() && status != cluster.Lingering {
 		k.Plans().RemoveVictim(t)
 	}
@@ -136,8 +138,13 @@ func (k *Cache) join(t *cluster.Task, status cluster.Status) {
 }
 
 // groupOf is the job that a pod names, a Workload or else a PodGroup, zero if it names none. While no Workloads are admitted, a pod
-// belongs to none.
+// belongs to none. A pod with a node belongs to that in which it got it.
 func (k *base) groupOf(pod *cluster.Pod) cluster.JobID {
+	if _, job := accountOf(pod); job != "" {
+		if id := (cluster.JobID{Namespace: pod.Namespace, Name: job}); !isOfWorkload(id) || !k.ignoresWorkloads {
+			return id
+		}
+	}
 	if workload := pod.Annotations[v1beta2.WorkloadAnnotation]; workload != "" && !k.ignoresWorkloads {
 		return cluster.WorkloadID(pod.Namespace, workload)
 	}
@@ -234,6 +241,7 @@ func (k *Cache) leaveJob(t *cluster.Task) {
 		return
 	}
 	k.ranks.rank(t, -1)
+	k.chargeTo(t, "")
 	k.writer.Tasks.Leave(t)
 	k.owners.enlist(j, t.Internal.Scheduler, -1)
 	k.owners.dropIfEmpty(j)
@@ -250,8 +258,9 @@ func (k *Cache) deletePod(key types.NamespacedName, uid types.UID) {
 }
 
 func (k *Cache) dropTask(t *cluster.Task) {
-	k.StandIns.Look(t.Job)
-	k.Workloads.Look(t.Job)
+	j := t.Job
+	k.StandIns.Look(j)
+	k.Workloads.Look(j)
 	k.writer.Tasks.Remove(t, func() {
 		t.Internal.Terms = k.writer.Classes().CountTerms(t.Internal.Terms, t.Pod, false)
 		k.nodes.tolerate(t, nil)
@@ -259,6 +268,7 @@ func (k *Cache) dropTask(t *cluster.Task) {
 		k.leaveJob(t)
 		k.countBeside(t)
 	})
+	k.followAccount(j)
 	k.refusals.forget(t)
 	k.forgotten.Tasks = append(k.forgotten.Tasks, t)
 }

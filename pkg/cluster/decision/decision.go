@@ -48,9 +48,15 @@ type Bind struct {
 	Created time.Time
 	// IsHeld is set if the pod's scheduling gate of queue admission must be removed first.
 	IsHeld bool
+	// Account is what [AccountAnnotation] of the pod is to say.
+	Account string
 	// Reservation is what must be written of volumes and devices first, nil if nothing.
 	Reservation *supplies.Reservation
 }
+
+// AccountAnnotation of a pod with a node is the queue that was charged when it got it, a slash, and its job. It is written with the Binding.
+// The pod is charged there until it is gone, whatever is written on it and its PodGroup later, also by a scheduler that begins then.
+const AccountAnnotation = "hekla.sh/account"
 
 // PlanStart is a plan that has come into force. The edge writes it in stages: the status of the PodGroup, then the
 // record and the nominated nodes on the preemptor's pods, then the marks on the victims, and then it sends the

@@ -1,0 +1,136 @@
+package cache
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
+)
+
+// What runs is charged where it was charged when it got its node, until it is gone. The pod says where, so that a scheduler which begins
+// later knows it. A pod stays in its job if its annotations name another, a job in its queue while a pod of it runs that was charged there,
+// and what it holds counts there also while its PodGroup is gone.
+
+// QueueKept is the reason of the Event of a PodGroup for which another queue is charged than the one in its spec.
+const QueueKept = "QueueKept"
+
+// accountOf is the queue that was charged when a pod got its node, and the job in which it did, "" if the pod does not say that.
+func accountOf(pod *cluster.Pod) (queue, job string) {
+	if pod.NodeName == "" {
+		return "", ""
+	}
+	queue, job, _ = strings.Cut(pod.Annotations[decision.AccountAnnotation], "/")
+	return queue, job
+}
+
+// isOfWorkload reports whether a job is that of a Workload.
+func isOfWorkload(id cluster.JobID) bool {
+	return strings.HasPrefix(id.Name, cluster.WorkloadID("", "").Name)
+}
+
+// countAccount counts a task for the queue that was charged when it got its node.
+func (k *Cache) countAccount(t *cluster.Task, status cluster.Status) {
+	queue, _ := accountOf(t.Pod)
+	if status.Finished() || t.Job == nil || t.Job.IsOfWorkload() {
+		queue = ""
+	}
+	if t.Internal.Account != queue {
+		k.chargeTo(t, queue)
+		k.followAccount(t.Job)
+	}
+}
+
+// chargeTo has a task count for a queue in its job, "" for none.
+func (k *Cache) chargeTo(t *cluster.Task, queue string) {
+	accounts := t.Job.Internal.Accounts
+	if was := t.Internal.Account; was != "" {
+		if accounts[was]--; accounts[was] == 0 {
+			delete(accounts, was)
+		}
+	}
+	if t.Internal.Account = queue; queue == "" {
+		return
+	}
+	if accounts == nil {
+		accounts = map[string]int{}
+		t.Job.Internal.Accounts = accounts
+	}
+	accounts[queue]++
+}
+
+// queuesOf are the queue that the PodGroup of a job names, "" if it has none, and the one that is charged: the same, unless all of its pods
+// that run were charged elsewhere.
+func (k *Cache) queuesOf(j *cluster.Job) (named, charged string) {
+	if j.Group != nil {
+		if named = j.Group.Spec.Queue; named == "" {
+			named = k.options.DefaultQueue
+		}
+	}
+	if accounts := j.Internal.Accounts; len(accounts) > 0 && accounts[named] == 0 {
+		return named, slices.Min(slices.Collect(maps.Keys(accounts)))
+	}
+	return named, named
+}
+
+// account has a job be in the queue that is charged for it. Without a PodGroup it is in none, and only what it holds counts there.
+func (k *Cache) account(j *cluster.Job) {
+	if j.IsOfWorkload() {
+		return
+	}
+	named, charged := k.queuesOf(j)
+	queue, below := charged, ""
+	if j.Group == nil {
+		queue, below = "", charged
+	} else {
+		k.say(j, named, charged)
+	}
+	if j.BelowName != below {
+		cluster.SetBelow(k.Quota(), j, below, k.Queue(below))
+	}
+	k.queues.assign(j, queue)
+}
+
+// followAccount does so after pods of a job have come or gone.
+func (k *Cache) followAccount(j *cluster.Job) {
+	if j == nil || j.IsOfWorkload() || k.Job(j.ID) != j {
+		return
+	}
+	if _, charged := k.queuesOf(j); charged != j.QueueName+j.BelowName {
+		k.account(j)
+		k.belong(j)
+		k.NoteFreed(j)
+	}
+}
+
+// say makes the Event of a job that is charged elsewhere than its PodGroup says, once.
+func (k *Cache) say(j *cluster.Job, named, charged string) {
+	text := ""
+	switch {
+	case named == charged:
+	case named == "":
+		text = fmt.Sprintf("It is gone, and its pods that run are charged to queue %s until they are gone", charged)
+	default:
+		text = fmt.Sprintf("It stays in queue %s while pods of it run that were charged there, and is in queue %s then", charged, named)
+	}
+	if j.Internal.Told == text {
+		return
+	}
+	if j.Internal.Told = text; text != "" && !j.IsForeign {
+		k.notices = append(k.notices, decision.Notice{Type: corev1.EventTypeWarning, Reason: QueueKept, Message: text,
+			Regarding: corev1.ObjectReference{APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "PodGroup",
+				Namespace: j.ID.Namespace, Name: j.ID.Name, UID: j.UID()}})
+	}
+}
+
+// TakeNotices returns the Events that are to be made of what was read since the last call.
+func (b *base) TakeNotices() []decision.Notice {
+	notices := b.notices
+	b.notices = nil
+	return notices
+}

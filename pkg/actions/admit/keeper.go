@@ -183,8 +183,8 @@ func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
 	})
 }
 
-// checkStart takes an admission back that is not written yet, as that of a plan whose victims have left, if queues above do not hold it any
-// more: their capability was lowered, or they are others.
+// checkStart takes an admission back that is not written yet, if queues above do not hold it any more. That of a plan whose victims have left
+// may be so: capabilities were lowered, or the queues are others.
 func (k *keeper) checkStart(e *workloads.Entry, j *cluster.Job) {
 	if e.IsStarting() && isAbove(cluster.AccountOf(j), j.Usage.Allocated, true) {
 		k.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, "")

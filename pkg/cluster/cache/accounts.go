@@ -14,8 +14,8 @@ import (
 )
 
 // What runs is charged where it was charged when it got its node, until it is gone. The pod says where, so that a scheduler which begins
-// later knows it. A pod stays in its job if its annotations name another, a job in its queue while a pod of it runs that was charged there,
-// and what it holds counts there also while its PodGroup is gone.
+// later knows it. A pod stays in its job if its annotations name another. A job stays in its queue while a pod of it runs that was charged
+// there. What it holds counts there also while its PodGroup is gone.
 
 // QueueKept is the reason of the Event of a PodGroup for which another queue is charged than the one in its spec.
 const QueueKept = "QueueKept"

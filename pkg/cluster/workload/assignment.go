@@ -55,8 +55,8 @@ func (a *Assignment) Join(other *Assignment) {
 	a.Contested = a.Contested || other.Mode != NoFit || other.Contested
 }
 
-// ExplainAs has the assignment say what stands in the way of another for the same Workload, with fewer pods, if that is milder: what all pods
-// together never have room for may wait only for room for some.
+// ExplainAs has the assignment say what stands in the way of another for the same Workload, with fewer pods, if that is milder. What never has room
+// for all pods may have some for a few.
 func (a *Assignment) ExplainAs(fewer *Assignment) {
 	code, _ := a.Refusal()
 	if other, _ := fewer.Refusal(); other != 0 && other < code {

@@ -25,7 +25,7 @@ func TestNodesWithTheSameAmountsAreAlike(t *testing.T) {
 			name := fmt.Sprintf("n%02d", rapid.IntRange(0, 20).Draw(r, "node"))
 			switch n := w.Cluster.Node(name); rapid.IntRange(0, 3).Draw(r, "step") {
 			case 0:
-				if n != nil {
+				if n != nil && n.Object != nil {
 					w.Remove(n.Object)
 				}
 			case 1:

@@ -344,7 +344,7 @@ func waitFor(t *testing.T, name string) {
 			return err
 		}
 		text, err := said(ctx, "hekla why job "+name+" -n default")
-		if err == nil && job.Status.Running == 0 && !strings.Contains(text, "Preempting") && !strings.Contains(text, "NotEnoughResources") {
+		if err == nil && job.Status.Running == 0 && !strings.Contains(text, "Preempting") && !strings.Contains(text, "VictimsOptedOut") {
 			err = fmt.Errorf("job %s does not run: %s", name, text)
 		}
 		return err

@@ -31,7 +31,10 @@ func TestWhatRunsIsChargedWhereItStarted(t *testing.T) {
 	}
 	kubectl(t, "apply", "-f", file)
 	t.Cleanup(func() {
-		kubectl(t, "delete", "--ignore-not-found", "pod/charged-0", "pod/charged-1", "podgroups.scheduling.volcano.sh/charged", "--wait=false")
+		for _, name := range []string{"charged-0", "charged-1"} {
+			_ = core.CoreV1().Pods(metav1.NamespaceDefault).Delete(context.Background(), name, metav1.DeleteOptions{})
+		}
+		_ = batch.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault).Delete(context.Background(), "charged", metav1.DeleteOptions{})
 	})
 	charged := func(cpu string) {
 		t.Helper()

@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// Whoever may edit a pod could otherwise make another queue pay for it, or none.
+// A user who may edit a pod could otherwise make another queue pay for it, or none.
 func TestNoTenantChangesWhichQueueIsChargedForAPod(t *testing.T) {
 	const namespace = "team-account"
 	tenant := tenantOf(t, namespace)

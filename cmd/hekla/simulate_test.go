@@ -136,7 +136,7 @@ spec: {schedulerName: volcano, containers: [{name: main, resources: {requests: {
 		t.Errorf("the explanations are %+v", r.Explanations)
 	}
 	if !slices.ContainsFunc(r.Journal, func(e journal.Entry) bool {
-		return e.Job == "default/large" && e.Reason == "NotEnoughResources" && e.Cycle == 1
+		return e.Job == "default/large" && e.Reason == "TooLargeForAnyNode" && e.Cycle == 1
 	}) || !slices.ContainsFunc(r.Journal, func(e journal.Entry) bool { return e.Kind == journal.Bound && e.Node == "n1" }) {
 		t.Errorf("the journal is %+v", r.Journal)
 	}

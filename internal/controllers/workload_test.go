@@ -184,6 +184,7 @@ func TestPodsOfAnotherSchedulerAreSentToTheNodesOfTheirWorkload(t *testing.T) {
 	namespace := namespaceFor(t, "steered")
 	quotaFor(t, namespace)
 	job := queuedJob(namespace, "train", 3)
+	job.Spec.Suspend = ptr.To(true) // as the webhook leaves it: nothing makes pods before the Workload is admitted
 	job.Spec.Template.Spec.SchedulerName = "default-scheduler"
 	create(t, job)
 	w := awaitWorkload(t, job, exists)

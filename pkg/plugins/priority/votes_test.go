@@ -50,7 +50,8 @@ func TestAPodLeavesForWhatRanksAboveIt(t *testing.T) {
 func TestEqualPriorityEvictsNothing(t *testing.T) {
 	w := harness.ForPlugin(t, priority.Factory(), "").Set(fixture.Queue("default"), fixture.Node("n", "cpu=9"),
 		fixture.Group("a", "default", 1), fixture.Group("b", "default", 1),
-		fixture.Pod("of-a", fixture.In("a"), fixture.On("n")), fixture.Pod("of-b", fixture.In("b"), fixture.WithPriority(9)))
+		fixture.Pod("of-a", fixture.In("a"), fixture.On("n")), fixture.Pod("of-b", fixture.In("b"), fixture.WithPriority(9)),
+		fixture.Pod("low-of-b", fixture.In("b"))) // A job without a class has the lowest priority of its pods.
 	if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "b", For: "of-b", Victims: "of-a"}); got == "yes" {
 		t.Error("a pod leaves for a job of the priority of its own")
 	}

@@ -122,10 +122,18 @@ type JobInternals struct {
 
 	Schedulers []SchedulerPods // number of its pods by scheduler, sorted by name
 	Priorities priority.Counts // number of its pods by rank
+	Settled    JobRank         // when the model was settled last
 
 	IsWaiting, IsTouched bool // membership in the model's lists
 	Backlog              BacklogPlace
 	Room                 RoomWait // if the verdict lists HelpRoom
+}
+
+// JobRank is what the order of jobs goes by.
+type JobRank struct {
+	Priority      int32
+	NeverPreempts bool
+	IsKnown       bool // the job has a PodGroup
 }
 
 // RoomWait is room that a job waits for. It cannot start before nodes have room for so many pods of a class.

@@ -45,6 +45,7 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 	j.Read(k.Resources, group)
 	k.Called.Follow(j)
 	j.Priority, j.NeverPreempts = k.ranks.rankOf(j, group.Spec.PriorityClassName)
+	k.ranks.ranked[j] = struct{}{}
 	k.owners.followPhase(j)
 	if !needed.LessEqual(j.MinResources) {
 		k.NoteFreed(j) // the job may claim less of its queue
@@ -99,6 +100,7 @@ func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
 	}
 	k.account(j)
 	j.Phase, j.Priority, j.NeverPreempts, j.IsForeign, j.IsEnding = "", 0, false, false, false
+	k.ranks.forget(j)
 	k.Called.Follow(j)
 	k.forget(j)
 	k.belong(j)

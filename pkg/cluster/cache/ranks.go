@@ -15,10 +15,13 @@ import (
 // ranks applies events about PriorityClasses and ResourceQuotas, and sets the priorities of jobs.
 type ranks struct {
 	*base
-	requoted map[string]struct{} // namespaces whose quotas may limit other PriorityClasses than before
+	requoted map[string]struct{}       // namespaces whose quotas may limit other PriorityClasses than before
+	ranked   map[*cluster.Job]struct{} // jobs that got a priority since the model was settled
 }
 
-func newRanks(b *base) ranks { return ranks{base: b, requoted: map[string]struct{}{}} }
+func newRanks(b *base) ranks {
+	return ranks{base: b, requoted: map[string]struct{}{}, ranked: map[*cluster.Job]struct{}{}}
+}
 
 // rank counts the priority of a task's pod for its job, or with -1 removes it.
 func (k *ranks) rank(t *cluster.Task, sign int) {
@@ -66,17 +69,31 @@ func (k *ranks) isRationed(namespace, class string) bool {
 	return slices.ContainsFunc(k.Quotas(namespace), func(quota *corev1.ResourceQuota) bool { return priority.Rations(quota, class) })
 }
 
-// settle updates the priorities of jobs in namespaces whose quotas have changed.
+// settle updates the priorities of jobs in namespaces whose quotas have changed. It notes whether a job has another priority than when the model
+// was settled before: in between it may have had others, by the order of the events.
 func (k *ranks) settle() {
-	if len(k.requoted) == 0 {
-		return
+	if len(k.requoted) > 0 {
+		k.writer.Jobs.Each(func(j *cluster.Job) {
+			if _, concerned := k.requoted[j.ID.Namespace]; concerned {
+				k.prioritize(j)
+			}
+		})
+		clear(k.requoted)
 	}
-	k.writer.Jobs.Each(func(j *cluster.Job) {
-		if _, concerned := k.requoted[j.ID.Namespace]; concerned {
-			k.prioritize(j)
+	for j := range k.ranked {
+		now := cluster.JobRank{Priority: j.Priority, NeverPreempts: j.NeverPreempts, IsKnown: true}
+		if before := j.Internal.Settled; before.IsKnown && before != now {
+			k.Note(wake.ClassShown) // the order of jobs has changed
 		}
-	})
-	clear(k.requoted)
+		j.Internal.Settled = now
+	}
+	clear(k.ranked)
+}
+
+// forget follows that the PodGroup of a job is gone.
+func (k *ranks) forget(j *cluster.Job) {
+	delete(k.ranked, j)
+	j.Internal.Settled = cluster.JobRank{}
 }
 
 // prioritize updates the priority of a job.
@@ -90,7 +107,7 @@ func (k *ranks) prioritize(j *cluster.Job) {
 	}
 	j.Priority, j.NeverPreempts = value, never
 	k.writer.Jobs.Renew(j)
-	k.Note(wake.ClassShown) // the order of jobs has changed
+	k.ranked[j] = struct{}{}
 }
 
 // setClass sets a PriorityClass, or with nil removes it, and updates the priorities of all jobs.

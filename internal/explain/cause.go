@@ -3,14 +3,12 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"hekla.sh/hekla/internal/explain/order"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -51,11 +49,6 @@ const (
 	// WorkloadsOff: it is a Workload, and the scheduler's configuration has none admitted.
 	WorkloadsOff = "WorkloadsOff"
 )
-
-// maxAmount is above all amounts that a node can have; devices count as more.
-const maxAmount = math.MaxInt64 / 8
-
-func dim(d int) resources.Dim { return resources.Dim(d) }
 
 // cause finds the dominant reason.
 func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {

@@ -30,7 +30,7 @@ func TestTheDemoTellsItsStoryToTheEnd(t *testing.T) {
 		t.Logf("the demo took %s", time.Since(began).Round(time.Second))
 		rest := output
 		for _, want := range []string{
-			"there are " + nodes, "job gang: Pending, 0 of ", "NotEnoughResources: ", "insufficient cpu",
+			"there are " + nodes, "job gang: Pending, 0 of ", "GangShort: ", "insufficient cpu",
 			"job several-tasks: Completed", "A node joins", "job gang: Running", "pods of gang ran", "job gang: Completed",
 			"Two queues", "job experiment: Completed", "export KUBECONFIG=" + dir, "hekla down --dir=" + dir,
 		} {

@@ -110,7 +110,7 @@ func TestAGangStartsWhenItsDevicesAreAttachedAndPassesTaintedOnesBy(t *testing.T
 		Spec: resourcev1beta2.DeviceTaintRuleSpec{DeviceSelector: &resourcev1beta2.DeviceTaintSelector{Pool: &names[0]},
 			Taint: resourcev1beta2.DeviceTaint{Key: "maintenance", Effect: resourcev1beta2.DeviceTaintEffectNoSchedule}}})
 	create(t, gangJob("attached", 2, "1", withDevice(t)))
-	awaitReason(t, "attached", "NotEnoughResources", "cannot allocate all claims")
+	awaitReason(t, "attached", "DeviceUnavailable", "cannot allocate all claims")
 	fabric := slice(names[1], 2)
 	for i := range fabric.Spec.Devices {
 		fabric.Spec.Devices[i].BindingConditions, fabric.Spec.Devices[i].BindingFailureConditions = []string{attached}, []string{broken}
@@ -153,7 +153,7 @@ func TestAGangGetsTheDevicesOfTwoNodes(t *testing.T) {
 	gpuClass(t, "")
 	having(t, core.ResourceV1().ResourceSlices(), slice(names[0], 1))
 	create(t, gangJob("devices", 3, "1", withDevice(t)))
-	awaitReason(t, "devices", "NotEnoughResources", "1 of the 3 pods", "cannot allocate all claims", "has no devices and no node has them free")
+	awaitReason(t, "devices", "DeviceUnavailable", "1 of the 3 pods", "cannot allocate all claims", "has no devices and no node has them free")
 	allocated := func(ctx context.Context) (pools map[string]int, err error) {
 		claims, err := core.ResourceV1().ResourceClaims(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -197,7 +197,7 @@ func TestAGangThatRequestsAResourceGetsTheDevicesThatAClassStandsFor(t *testing.
 			(*list)["hekla.sh/gpu"] = resource.MustParse("1")
 		}
 	}))
-	awaitReason(t, "resources", "NotEnoughResources", "1 of the 3 pods", "cannot allocate all claims",
+	awaitReason(t, "resources", "DeviceUnavailable", "1 of the 3 pods", "cannot allocate all claims",
 		"no node has the devices of DeviceClass gpu free that hekla.sh/gpu stands for")
 	claims := core.ResourceV1().ResourceClaims(metav1.NamespaceDefault)
 	if made, err := claims.List(t.Context(), metav1.ListOptions{}); err != nil || len(made.Items) > 0 {

@@ -192,7 +192,7 @@ func awaitRunning(t *testing.T, job string, count int) {
 func theGangWaitsForItsThirdNode(t *testing.T) {
 	haveNodes(t, 2)
 	apply(t, "01-gang-job.yaml")
-	awaitReason(t, "gang", "NotEnoughResources", "2 of the 3 pods", "cpu: needs 5, has 3, short by 2")
+	awaitReason(t, "gang", "GangShort", "2 of the 3 pods", "cpu: needs 5, has 3, short by 2")
 	pods, err := podsOf(t.Context(), "gang")
 	if err != nil {
 		t.Fatal(err)

@@ -235,7 +235,7 @@ metrics:
 			l.say(time.Time{}, full)
 			l.awaitHeard(t)
 			create(t, gangJob("refused", 2, "1", nil))
-			awaitReason(t, "refused", "NotEnoughResources", "1 node(s) had a CPU load above the threshold of usage",
+			awaitReason(t, "refused", "NodeMismatch", "1 node(s) had a CPU load above the threshold of usage",
 				"1 node(s) had a memory load above the threshold of usage")
 
 			l.say(time.Time{}, map[string]load{busy: {cpu: 90, memory: 10}, idle: {cpu: 10, memory: 79}})

@@ -341,7 +341,7 @@ func TestADisruptionBudgetIsBrokenOnlyWhereThereIsNoOtherWay(t *testing.T) {
 	awaitStaying(t, "covered", 8)
 	budget(t, "covered", 8)
 	create(t, of("urgent", on("node-1", batchJob("preemptor", 2, "1"))))
-	awaitReason(t, "preemptor", "NotEnoughResources", "8 pods cannot be evicted for it", "disruption budget")
+	awaitReason(t, "preemptor", "BudgetSpent", "8 pods cannot be evicted for it", "disruption budget")
 	// Without the plugin the budget is a matter of price.
 	reconfigure(t, tier+"  - name: pdb\n", tier)
 	awaitStaying(t, "preemptor", 2)
@@ -382,7 +382,7 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 	if err := letGo(t.Context(), half); err != nil {
 		t.Fatal(err)
 	}
-	awaitReason(t, "bystander", "NotEnoughResources")
+	awaitReason(t, "bystander", "PromisedToOthers")
 	for range 30 {
 		pods, err := allPods(t.Context())
 		if err != nil {

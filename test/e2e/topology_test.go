@@ -86,7 +86,7 @@ func theGangStaysInItsRack(t *testing.T) {
 		t.Errorf("the pods are in the racks %v, want all in one", racks)
 	}
 
-	awaitReason(t, "too-large", "NotEnoughResources", "8 of the 9 pods", "all must be within one HyperNode of tier", "the best is hypernode-datacenter-tier1-")
+	awaitReason(t, "too-large", "GangShort", "8 of the 9 pods", "all must be within one HyperNode of tier", "the best is hypernode-datacenter-tier1-")
 	waiting, err := podsOf(t.Context(), "too-large")
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,8 @@ func having[T metav1.Object](t *testing.T, client interface {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := client.Delete(context.Background(), created.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		background := metav1.DeletePropagationBackground // for a Job the API server would leave its pods otherwise
+		if err := client.Delete(context.Background(), created.GetName(), metav1.DeleteOptions{PropagationPolicy: &background}); err != nil && !apierrors.IsNotFound(err) {
 			t.Error(err)
 		}
 	})
@@ -171,7 +172,7 @@ func TestEachMemberOfAGangGetsAVolumeOfItsOwnMadeForItsNode(t *testing.T) {
 	provision(t)
 	create(t, gangJob("scratch", 3, "5", withOwnClaim("made")))
 	// Three do not fit on two nodes of eight CPUs: no claim is given a node.
-	awaitReason(t, "scratch", "NotEnoughResources", "2 of the 3 pods")
+	awaitReason(t, "scratch", "GangShort", "2 of the 3 pods")
 	claims, err := core.CoreV1().PersistentVolumeClaims(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(claims.Items) != 3 {
 		t.Fatalf("there are %d claims, want 3: %v", len(claims.Items), err)
@@ -268,7 +269,7 @@ func TestPodsGoToTheZonesOfVolumesThatExist(t *testing.T) {
 	}
 	create(t, gangJob("zonal", 2, "1", withOwnClaim("zonal")))
 	having(t, core.CoreV1().PersistentVolumes(), volumeOn("first", "zonal", corev1.LabelTopologyZone, "zone-1"))
-	awaitReason(t, "zonal", "NotEnoughResources", "1 of the 2 pods", "node(s) didn't find available persistent volumes to bind",
+	awaitReason(t, "zonal", "VolumeUnavailable", "1 of the 2 pods", "node(s) didn't find available persistent volumes to bind",
 		"PersistentVolumeClaim default/zonal-worker-", "is not bound and no volume of StorageClass zonal fits")
 	having(t, core.CoreV1().PersistentVolumes(), volumeOn("second", "zonal", corev1.LabelTopologyZone, "zone-0"))
 	awaitRunning(t, "zonal", 2)

@@ -84,6 +84,12 @@ func TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute(t *testing.T) {
 	}
 	time.Sleep(2 * time.Second) // those are older than the Job, and come first of equals
 	job := create(t, other, "other", strings.NewReplacer("image: b", "image: b, resources: {requests: {cpu: 2}}").Replace(gang("work", "")))
+	t.Cleanup(func() { // no kubelet ends the pods, and other tests want the node
+		ctx := context.Background()
+		if err := errors.Join(admin.Delete(ctx, job), admin.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("other"), client.GracePeriodSeconds(0))); err != nil {
+			t.Error(err)
+		}
+	})
 	began := time.Now()
 	apitest.Eventually(t, func(ctx context.Context) error {
 		pods := &corev1.PodList{}

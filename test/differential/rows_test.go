@@ -303,7 +303,7 @@ func eventsOfVictims() map[string]event {
 		"a gang gives up its parts": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, never: true,
 			objects: objects(gangOf("victim", "low", 0, fixture.Parts("part", 1, 1, nil)), victim(marked, fixture.Labelled("part", "0"))),
 			happens: alterVictim(func(g *schedulingv1beta1.PodGroup) { g.Spec.SubGroupPolicy = nil })},
-		"a gang has a lower class": {kind: "podgroups", causes: causes(wake.VictimsChanged), situations: evicts, objects: objects(gangOf("victim", "high", 0)),
+		"a gang has a lower class": {kind: "podgroups", causes: causes(wake.VictimsChanged, wake.ClassShown), situations: evicts, objects: objects(gangOf("victim", "high", 0)),
 			happens: alterVictim(func(g *schedulingv1beta1.PodGroup) { g.Spec.PriorityClassName = "low" })},
 		"a class is worth less": {kind: "priorityclasses", causes: causes(wake.ClassShown), situations: evicts,
 			objects: objects(fixture.PriorityClass("low", 20)), happens: alter(&schedulingv1.PriorityClass{}, "low", func(c *schedulingv1.PriorityClass) { c.Value = 0 })},

@@ -80,7 +80,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	// levels keep clients apart.
 	flags.Float32Var(&o.qps, "kube-api-qps", 2000, "Requests per second to the API server at most.")
 	flags.IntVar(&o.burst, "kube-api-burst", 2000, "Requests to the API server in a burst at most.")
-	flags.IntVar(&o.jobWorkers, "worker-threads", 3, "How many Jobs to work on at a time.")
+	flags.IntVar(&o.jobWorkers, "worker-threads", 16, "How many Jobs to work on at a time.")
 	flags.IntVar(&o.podGroupWorkers, "worker-threads-for-podgroup", 5,
 		"How many PodGroups of lone pods to work on at a time.")
 	flags.IntVar(&o.queueWorkers, "worker-threads-for-queue", 5, "How many Queues to work on at a time.")

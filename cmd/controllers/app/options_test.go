@@ -29,7 +29,7 @@ func parse(t *testing.T, arguments ...string) *options {
 
 func TestTheControllersAreChosenByName(t *testing.T) {
 	all := controllers.Options{
-		JobWorkers: 3, PodGroupWorkers: 5, QueueWorkers: 5, CronJobWorkers: 3, GarbageWorkers: 1, HyperNodes: true,
+		JobWorkers: 16, PodGroupWorkers: 5, QueueWorkers: 5, CronJobWorkers: 3, GarbageWorkers: 1, HyperNodes: true,
 		JobFlowWorkers: 5, JobTemplateWorkers: 2, WorkloadWorkers: 10,
 		SchedulerNames: []string{"volcano"}, InheritOwnerAnnotations: true, DefaultQueue: "default",
 		DiscoveryConfigMap:      types.NamespacedName{Namespace: "volcano-system", Name: "volcano-controller-configmap"},
@@ -47,7 +47,7 @@ func TestTheControllersAreChosenByName(t *testing.T) {
 		{nil, func(*controllers.Options) {}},
 		{[]string{"--controllers=*,-sharding-controller"}, func(*controllers.Options) {}},
 		{[]string{"--controllers=*,-pg-controller"}, func(o *controllers.Options) { o.PodGroupWorkers = 0 }},
-		{[]string{"--controllers=job-controller"}, func(o *controllers.Options) { only(o); o.JobWorkers = 3 }},
+		{[]string{"--controllers=job-controller"}, func(o *controllers.Options) { only(o); o.JobWorkers = 16 }},
 		{[]string{"--shortest-cronjob-interval=0"}, func(o *controllers.Options) { o.ShortestCronJobInterval = 0 }},
 		{[]string{"--controllers=*,-hypernode-controller"}, func(o *controllers.Options) { o.HyperNodes = false }},
 		{[]string{"--allow-unchecked-queue-commands"}, func(o *controllers.Options) { o.AllowUncheckedQueueCommands = true }},

@@ -149,11 +149,11 @@ func (r *Reconciler) deletePods(ctx context.Context, pods []*corev1.Pod) ([]*cor
 	})
 }
 
-// slowStart calls do for every pod, in waves of 1, 2, 4, … of which at most maxParallelRequests are under way at a time. It
+// slowStart calls do for every pod, in waves of 1, 4, 16, … of which at most maxParallelRequests are under way at a time. It
 // starts no more after the first error. The other pods of a Job would mostly be refused for the same reason, and a full
 // quota should cost one request and not a thousand. It returns the pods that went well, in order, and the first error.
 func slowStart(pods []*corev1.Pod, do func(*corev1.Pod) error) (done []*corev1.Pod, first error) {
-	for size := 1; len(pods) > 0 && first == nil; size *= 2 {
+	for size := 1; len(pods) > 0 && first == nil; size *= 4 {
 		wave := pods[:min(size, len(pods))]
 		pods = pods[len(wave):]
 		for i, err := range inParallel(wave, do) {

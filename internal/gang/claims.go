@@ -3,11 +3,6 @@ package gang
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
-	storagehelpers "k8s.io/component-helpers/storage/volume"
-
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/supplies"
@@ -57,6 +52,29 @@ func anchored(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool 
 	return false
 }
 
+// withLessWanted places a gang with devices that its claims list later. All claims pass over as many alternatives, and over as few as
+// possible. It reports whether the job is ready. If not, nothing has changed.
+func withLessWanted(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool {
+	supplier, asks := s.Placer.(framework.Supplier)
+	if !asks {
+		return false
+	}
+	longest := 0
+	for _, t := range cluster.OnePerClass(tasks) {
+		if t.Status == cluster.Pending {
+			longest = max(longest, supplier.Alternatives(t))
+		}
+	}
+	isReady := false
+	for passed := 1; passed < longest && !isReady; passed++ { // the API allows eight
+		supplier.PassAlternatives(passed, func() {
+			v, _ := tryGang(s, j, tasks)
+			isReady = v == nil
+		})
+	}
+	return isReady
+}
+
 // sharing returns those of some tasks that share an unbound claim, in their order. Of several such claims it chooses
 // the first that a task names.
 func sharing(c *model.Cluster, tasks []*cluster.Task) []*cluster.Task {
@@ -66,7 +84,7 @@ func sharing(c *model.Cluster, tasks []*cluster.Task) []*cluster.Task {
 		if t.Status != cluster.Pending || !t.Class.NeedsSupplies() {
 			continue
 		}
-		for _, key := range claimsOf(t.Pod) {
+		for _, key := range supplies.Named(t.Pod) {
 			if users[key] == nil {
 				order = append(order, key)
 			}
@@ -74,41 +92,11 @@ func sharing(c *model.Cluster, tasks []*cluster.Task) []*cluster.Task {
 		}
 	}
 	for _, key := range order {
-		if len(users[key]) > 1 && isUnbound(c.Supplies().Get(key)) {
+		if len(users[key]) > 1 && c.Supplies().IsUnbound(key) {
 			return users[key]
 		}
 	}
 	return nil
-}
-
-// claimsOf returns the claims of a pod, without those that are created for it alone.
-func claimsOf(pod *cluster.Pod) []supplies.Key {
-	var keys []supplies.Key
-	name := func(kind supplies.Kind, name string) {
-		keys = append(keys, supplies.Key{Kind: kind, NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}})
-	}
-	for i := range pod.Spec.Volumes {
-		if claim := pod.Spec.Volumes[i].PersistentVolumeClaim; claim != nil {
-			name(supplies.VolumeClaim, claim.ClaimName)
-		}
-	}
-	for i := range pod.Spec.ResourceClaims {
-		if claim := pod.Spec.ResourceClaims[i].ResourceClaimName; claim != nil {
-			name(supplies.DeviceClaim, *claim)
-		}
-	}
-	return keys
-}
-
-// isUnbound reports whether a claim has no volume and no device yet, nor a node that was chosen for it.
-func isUnbound(claim supplies.Object) bool {
-	switch claim := claim.(type) {
-	case *corev1.PersistentVolumeClaim:
-		return claim.Spec.VolumeName == "" && claim.Annotations[storagehelpers.AnnSelectedNode] == ""
-	case *resourcev1.ResourceClaim:
-		return claim.Status.Allocation == nil
-	}
-	return false
 }
 
 // roomiest returns the nodes of the current domain, those first that have room for the largest part of some tasks.

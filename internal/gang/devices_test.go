@@ -141,6 +141,66 @@ func TestAPodGoesWhereItGetsWhatItWouldRatherHave(t *testing.T) {
 	expectReserved(t, w, "g", "g-0: c=n1/gpu-0")
 }
 
+// kubernetes/kubernetes#138765: the whole device consumes what two halves are made of.
+func TestAGangTakesLaterAlternativesIfTheFirstAreTooFew(t *testing.T) {
+	classOf := func(kind string) *resourcev1.DeviceClass {
+		class := fixture.Devices(kind)
+		class.Spec.Selectors = []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
+			Expression: fmt.Sprintf(`device.attributes["gpus.example.com"].kind == %q`, kind)}}}
+		return class
+	}
+	claim := func(name string, kinds ...string) *resourcev1.ResourceClaim {
+		c := fixture.DeviceClaim(name, "", 1)
+		c.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpus"}}
+		for _, kind := range kinds {
+			c.Spec.Devices.Requests[0].FirstAvailable = append(c.Spec.Devices.Requests[0].FirstAvailable, resourcev1.DeviceSubRequest{
+				Name: kind, DeviceClassName: kind, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1})
+		}
+		return c
+	}
+	device := func(name, kind, units string) resourcev1.Device {
+		return resourcev1.Device{Name: name, Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"kind": {StringValue: &kind}},
+			ConsumesCounters: []resourcev1.DeviceCounterConsumption{{CounterSet: "memory", Counters: map[string]resourcev1.Counter{"g": {Value: resource.MustParse(units)}}}}}
+	}
+	counters, devices := fixture.Slice("n0", 0), fixture.Slice("n0", 0)
+	counters.Name = "n0-counters"
+	counters.Spec.SharedCounters = []resourcev1.CounterSet{{Name: "memory", Counters: map[string]resourcev1.Counter{"g": {Value: resource.MustParse("4")}}}}
+	devices.Spec.Devices = []resourcev1.Device{device("whole", "whole", "4"), device("half-0", "half", "2"), device("half-1", "half", "2"),
+		device("quarter-0", "quarter", "1"), device("quarter-1", "quarter", "1"), device("quarter-2", "quarter", "1"), device("quarter-3", "quarter", "1")}
+	counters.Spec.Pool.ResourceSliceCount, devices.Spec.Pool.ResourceSliceCount = 2, 2
+	lists := []string{"whole", "half", "quarter"}
+	for name, test := range map[string]struct {
+		pods int
+		want []string // devices, nil if there is no place
+	}{
+		"one takes the whole":       {1, []string{"whole"}},
+		"two take halves":           {2, []string{"half-0", "half-1"}},
+		"three take quarters":       {3, []string{"quarter-0", "quarter-1", "quarter-2"}},
+		"for five there is nothing": {5, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := placing(t).Set(fixture.Node("n0", "cpu=8"), classOf("whole"), classOf("half"), classOf("quarter"), counters.DeepCopy(), devices.DeepCopy())
+			for i := range test.pods {
+				w.Set(claim(fmt.Sprint("c", i), lists...))
+			}
+			w.Set(gangOf("g", test.pods, func(p *corev1.Pod) { fixture.Using("c" + strings.TrimPrefix(p.Name, "g-"))(p) }))
+			v := try(w, "g")
+			var got []string
+			for _, task := range w.JobNamed("g").Tasks() {
+				if r := task.Reservation; r != nil {
+					for _, d := range r.Devices {
+						got = append(got, d.Allocation.Devices.Results[0].Device)
+					}
+				}
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(test.want, got); diff != "" || (v == nil) != (test.want != nil) {
+				t.Errorf("the verdict is %v, and the devices differ (-want +got):\n%s", v, diff)
+			}
+		})
+	}
+}
+
 func TestPodsThatRequestWhatAClassStandsForGetDevices(t *testing.T) {
 	w := placing(t).Set(fixture.Node("n0", "cpu=8"), fixture.Node("n1", "cpu=8"), fixture.DevicesOf("gpu", "example.com/gpu"), fixture.Slice("n0", 1), fixture.Slice("n1", 2))
 	w.Set(gangOf("g", 2, fixture.Asks("cpu=1 example.com/gpu=1"))).Set(gangOf("h", 2, fixture.Asks("cpu=1 example.com/gpu=1")))

@@ -16,7 +16,8 @@ import (
 // have taken the only node for them. Then it tries large tasks before small ones: a small task can take the last room
 // that fits a large one, and the opposite is rare. If there are more tasks than the job needs, the small ones alone may
 // be enough, and are tried last. Pods that share an unbound claim must be together, so their first pod is tried on
-// further nodes.
+// further nodes. Pods whose claims list alternative devices are tried with later ones, because the first alternative of one
+// may be made of the devices of several.
 //
 // A gang with a network topology is placed as a whole in the lowest and best HyperNode that can hold it. The same holds
 // for each of its subgroups. If it must be in one and none can hold it, the verdict is about the HyperNode in which
@@ -31,7 +32,7 @@ func Place(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict
 // placeHere is Place in the current domain.
 func placeHere(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	v := inSomeOrder(s, j, tasks)
-	if v != nil && v.Code == verdict.NotEnoughResources && anchored(s, j, tasks) {
+	if v != nil && v.Code == verdict.NotEnoughResources && (anchored(s, j, tasks) || withLessWanted(s, j, tasks)) {
 		return nil
 	}
 	return v

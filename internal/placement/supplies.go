@@ -195,6 +195,27 @@ func (e *Engine) Lacking(t *cluster.Task) string {
 	return e.suppliedOf(t.Class).question.Lacking()
 }
 
+// Alternatives is the length of the longest list of alternative devices (firstAvailable) in a task's ResourceClaims that have no devices yet.
+func (e *Engine) Alternatives(t *cluster.Task) int {
+	if !t.Class.NeedsSupplies() {
+		return 0
+	}
+	return e.suppliedOf(t.Class).question.Alternatives()
+}
+
+// PassAlternatives calls f, for which the first n alternatives of each such list are passed over. The last is always left.
+func (e *Engine) PassAlternatives(n int, f func()) {
+	pass := func(n int) {
+		e.kube.PassAlternatives(n)
+		if e.later != nil {
+			e.later.PassAlternatives(n)
+		}
+	}
+	pass(n)
+	defer pass(0)
+	f()
+}
+
 // explainSupplied is Explain for a class that needs volumes or devices.
 func (e *Engine) explainSupplied(t *cluster.Task) ([]verdict.NodeReason, []verdict.Shortage) {
 	k := t.Class

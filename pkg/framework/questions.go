@@ -1,6 +1,8 @@
 package framework
 
 import (
+	"cmp"
+
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/quota/guarantee"
 	"hekla.sh/hekla/pkg/verdict"
@@ -55,16 +57,18 @@ func (q Questions) CompareJobs(a, b *cluster.Job) int {
 
 // CompareTasks compares tasks of a job by the order in which they are placed.
 func (q Questions) CompareTasks(a, b *cluster.Task) int {
+	return cmp.Or(q.prefer(a, b), cluster.CompareTasks(a, b))
+}
+
+// prefer compares tasks of a job by what plugins say alone.
+func (q Questions) prefer(a, b *cluster.Task) int {
 	for _, plugin := range q.Policy.taskOrder {
 		if c := plugin.CompareTasks(a, b); c != 0 {
 			return c
 		}
 	}
-	return cluster.CompareTasks(a, b)
+	return 0
 }
-
-// Pending returns the tasks of a job that need a node, in the order in which they are placed.
-func (q Questions) Pending(j *cluster.Job) []*cluster.Task { return j.Pending(q.CompareTasks) }
 
 // MayEnqueue asks whether a job may be admitted.
 func (q Questions) MayEnqueue(j *cluster.Job) *verdict.Verdict {

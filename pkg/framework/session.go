@@ -55,6 +55,12 @@ type Supplier interface {
 	// Lacking says which volumes or devices prevent the placement of a task, as a clause of a sentence. It is "" if
 	// none do.
 	Lacking(t *cluster.Task) string
+	// Alternatives is the length of the longest list of alternative devices (firstAvailable) in a task's ResourceClaims
+	// that have no devices yet.
+	Alternatives(t *cluster.Task) int
+	// PassAlternatives calls f, for which the first n alternatives of each such list are passed over. The last is always
+	// left.
+	PassAlternatives(n int, f func())
 }
 
 // Share is what a queue may hold by right.

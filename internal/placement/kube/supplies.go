@@ -245,13 +245,26 @@ func (s *Supplies) readDevices(r *supplies.Reservation, state fwk.CycleState, n 
 	return ""
 }
 
+// Alternatives is the length of the longest list of alternatives in the pod's claims that have no devices yet.
+func (s *Supplies) Alternatives() int { return s.plugins.mirror.alternatives(s.pod) }
+
+// PassAlternatives passes over the first n alternatives of each request of claims that have no devices yet. The last is always left.
+func (p *Plugins) PassAlternatives(n int) { p.mirror.shelf.PassAlternatives(n) }
+
 // hasAlternatives reports whether a claim of a pod has a list of alternatives.
-func (m *mirror) hasAlternatives(pod *corev1.Pod) bool {
+func (m *mirror) hasAlternatives(pod *corev1.Pod) bool { return m.alternatives(pod) > 0 }
+
+func (m *mirror) alternatives(pod *corev1.Pod) int {
 	m.shelf.Follow()
-	return slices.ContainsFunc(m.deviceClaims(pod), func(claim *resourcev1.ResourceClaim) bool {
-		return claim.Status.Allocation == nil &&
-			slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourcev1.DeviceRequest) bool { return len(r.FirstAvailable) > 0 })
-	})
+	longest := 0
+	for _, claim := range m.deviceClaims(pod) {
+		for i := range claim.Spec.Devices.Requests {
+			if claim.Status.Allocation == nil {
+				longest = max(longest, len(claim.Spec.Devices.Requests[i].FirstAvailable))
+			}
+		}
+	}
+	return longest
 }
 
 // deviceClaims returns the resource claims of a pod that exist.
@@ -263,7 +276,7 @@ func (m *mirror) deviceClaims(pod *corev1.Pod) []*resourcev1.ResourceClaim {
 			continue
 		}
 		claim, err := m.shelf.Devices().Get(pod.Namespace, *name)
-		if err == nil && !slices.Contains(claims, claim) {
+		if err == nil && !slices.ContainsFunc(claims, func(c *resourcev1.ResourceClaim) bool { return c.UID == claim.UID }) {
 			claims = append(claims, claim)
 		}
 	}

@@ -180,13 +180,29 @@ func (d *Devices) List() ([]*resourcev1.ResourceClaim, error) {
 	return all, nil
 }
 
-// Get returns a claim.
+// Get returns a claim, without the alternatives that are passed over.
 func (d *Devices) Get(namespace, name string) (*resourcev1.ResourceClaim, error) {
 	o, ok, err := d.shelf.stores[supplies.DeviceClaim].GetByKey(namespace + "/" + name)
 	if err != nil || !ok {
 		return nil, apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), name)
 	}
-	return o.(*resourcev1.ResourceClaim), nil
+	return passing(o.(*resourcev1.ResourceClaim), d.shelf.passed), nil
+}
+
+// passing returns a claim without the first n alternatives of each request, but with the last; the claim itself if it has none or has
+// devices.
+func passing(claim *resourcev1.ResourceClaim, n int) *resourcev1.ResourceClaim {
+	if n == 0 || claim.Status.Allocation != nil {
+		return claim
+	}
+	shown := *claim
+	shown.Spec.Devices.Requests = slices.Clone(claim.Spec.Devices.Requests)
+	for i := range shown.Spec.Devices.Requests {
+		if of := &shown.Spec.Devices.Requests[i].FirstAvailable; len(*of) > 1 {
+			*of = (*of)[min(n, len(*of)-1):]
+		}
+	}
+	return &shown
 }
 
 // ListAllAllocatedDevices returns the devices that are allocated or reserved for one claim alone.

@@ -25,6 +25,7 @@ type Shelf struct {
 
 	seen   uint64 // how far Store.Changes has been followed
 	filled bool
+	passed int // alternatives that are passed over, see PassAlternatives
 }
 
 // NewShelf returns a shelf for the listers of a factory. They are empty until [Shelf.Follow].
@@ -47,8 +48,16 @@ func NewShelf(c *model.Cluster, factory informers.SharedInformerFactory) *Shelf 
 	return s
 }
 
-// Follow updates the listers. It returns a number that changes with them.
-func (s *Shelf) Follow() uint64 {
+// MaxAlternatives is how many alternatives a request of a ResourceClaim has at most.
+const MaxAlternatives = resourcev1.FirstAvailableDeviceRequestMaxSize
+
+// PassAlternatives passes over the first n alternatives of each request of claims that have no devices yet. The last is always left.
+func (s *Shelf) PassAlternatives(n int) { s.passed = n }
+
+// Follow updates the listers. It returns a number that changes with them, and with the alternatives that are passed over.
+func (s *Shelf) Follow() uint64 { return s.follow()*MaxAlternatives + uint64(s.passed) }
+
+func (s *Shelf) follow() uint64 {
 	keys, next, ok := s.cluster.Supplies().Changes(s.seen)
 	if ok && len(keys) == 0 && s.filled {
 		return next

@@ -23,6 +23,8 @@ import (
 	"hekla.sh/hekla/internal/edge/load"
 	"hekla.sh/hekla/internal/metrics"
 	"hekla.sh/hekla/internal/process"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topology "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 	"hekla.sh/hekla/pkg/client/definitions"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
@@ -56,6 +58,7 @@ type runner struct {
 	inbox     *intake.Inbox
 	outbox    *edge.Outbox
 	scheduler *scheduler.Scheduler
+	kinds     *definitions.Presence
 	meter     *load.Meter
 	leader    func() string // which process leads, nil without an election
 	recorder  *diagnosis.Recorder
@@ -95,6 +98,7 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 			OpensQueueGates: o.featureGates[process.QueueAdmissionGates]},
 		Observe: r.observe, Begin: begin, BeginAnswer: func() (func() bool, func()) { return process.Spend(answerBudget) },
 	})
+	r.kinds = definitions.NewPresence(clients.Core.Discovery(), needed, r.kindsChanged)
 	r.meter = load.New(clients.API(), r.inbox.Measure, logger.WithName("load"))
 	p.offer, p.show = r.offer, func(n decision.Notice) { r.outbox.Show(n) }
 	m.Watch(r.inbox.Stats, r.outbox.Stats)
@@ -158,6 +162,7 @@ func (r *runner) lead(ctx, leading context.Context) error {
 	defer stop()
 	watchers.Go(func() { r.source.watch(running, first, r.policies.update) })
 	watchers.Go(func() { r.meter.Run(running) })
+	watchers.Go(func() { r.kinds.Run(running, definitions.PresencePeriod) })
 	if r.options.featureGates[process.QueueAdmissionGates] {
 		watchers.Go(func() { r.awaitGateRight(running) })
 	}
@@ -210,6 +215,20 @@ func (r *runner) awaitGateRight(ctx context.Context) {
 	})
 }
 
+// needed are the kinds of Hekla's definitions without which the scheduler cannot decide.
+var needed = []schema.GroupVersionResource{
+	scheduling.GroupVersion.WithResource("podgroups"), scheduling.GroupVersion.WithResource("queues"), topology.GroupVersion.WithResource("hypernodes"),
+}
+
+// kindsChanged tells which kinds are missing now. Nothing has to be done when they are back, because they are watched again.
+func (r *runner) kindsChanged(missing, _ []string) {
+	if len(missing) > 0 {
+		r.logger.Error(errors.New("the API server does not have them: apply Hekla's definitions (installer/crds)"), "Kinds are not served", "kinds", missing)
+	} else {
+		r.logger.Info("All kinds are served again")
+	}
+}
+
 // lacksStatus tells that statuses of a kind cannot be written as they should be.
 func (r *runner) lacksStatus(resource schema.GroupVersionResource) {
 	message := definitions.Message(resource)
@@ -248,13 +267,17 @@ func (r *runner) isAlive() error {
 	return nil
 }
 
-// isReady is an error while this process leads and cannot decide yet, or cannot be asked yet. One that waits for leadership is ready for that.
+// isReady is an error while this process leads and cannot decide, because it does not know all yet or because kinds are missing, or cannot be
+// asked yet. One that waits for leadership is ready for that.
 func (r *runner) isReady() error {
 	if r.isOpening.Load() {
 		return errors.New("the addresses for questions are not open yet")
 	}
 	if r.isLeading.Load() && !r.isSynced.Load() {
 		return errors.Join(errors.New("the caches are not complete yet"), r.inbox.Missing())
+	}
+	if r.isLeading.Load() {
+		return r.kinds.Check()
 	}
 	return nil
 }

@@ -175,10 +175,37 @@ func (b *bench) measure(ctx context.Context, rate int) error {
 	}
 	b.report.Rates = append(b.report.Rates, m)
 	b.report.Find(problems...)
+	b.report.Find(overBudget(m.APIWrites, l, b.options.Backlog, took)...)
 	if err := b.Remove(ctx, l); err != nil {
 		return err
 	}
 	return b.Rest(ctx)
+}
+
+// The budget of the scheduler's statuses. A gang has one when it is admitted, when it is placed, and when it runs. Of a job or pod that waits,
+// only numbers change, which are written after restInterval at the soonest.
+const (
+	statusesPerGang = 3
+	statusesPerPod  = 1
+	restInterval    = 10.0 // seconds
+)
+
+// overBudget says which statuses were written more often than the gangs of a load, and the pods that wait besides, allow in so many seconds.
+func overBudget(writes testbed.Writes, l *testbed.Load, backlog int, seconds float64) []string {
+	waiting := float64(backlog) * (1 + seconds/restInterval)
+	var over []string
+	for _, b := range []struct {
+		resource string
+		budget   float64
+	}{
+		{"podgroups/status", float64(statusesPerGang*l.Gangs) + waiting},
+		{"pods/status", float64(statusesPerPod*l.Pods()) + waiting},
+	} {
+		if written := writes.Of(b.resource); float64(written) > b.budget {
+			over = append(over, fmt.Sprintf("%s: %d writes of %s, and the budget is %.0f", l.Name, written, b.resource, b.budget))
+		}
+	}
+	return over
 }
 
 // arrive creates the gangs of a load at equal distances.

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"hekla.sh/hekla/internal/benchmark/testbed"
 )
 
@@ -46,6 +48,23 @@ func TestPercentilesAreWaitsThatPodsHad(t *testing.T) {
 	}
 	if got := waitsOf(nil); got != (Waits{}) {
 		t.Errorf("of none: got %+v", got)
+	}
+}
+
+func TestMoreStatusesThanTheBudgetAreAViolation(t *testing.T) {
+	l := &testbed.Load{Name: "rate-50", Gangs: 10, Members: 4}
+	for name, test := range map[string]struct {
+		groups, pods int
+		want         []string
+	}{
+		"as many as there may be": {groups: 3*10 + 20*3, pods: 40 + 20*3},
+		"one of a group too many": {groups: 91, want: []string{"rate-50: 91 writes of podgroups/status, and the budget is 90"}},
+		"one of a pod too many":   {pods: 101, want: []string{"rate-50: 101 writes of pods/status, and the budget is 100"}},
+	} {
+		writes := testbed.Writes{"PATCH podgroups/status 200": test.groups, "PATCH pods/status 200": test.pods, "POST pods 201": 1000}
+		if diff := cmp.Diff(test.want, overBudget(writes, l, 20, 20)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -126,6 +126,16 @@ func (w Writes) Total() (sum int) {
 	return sum
 }
 
+// Of returns the number of requests about a resource, such as "pods/binding", whatever became of them.
+func (w Writes) Of(resource string) (sum int) {
+	for request, count := range w {
+		if fields := strings.Fields(request); len(fields) > 1 && fields[1] == resource {
+			sum += count
+		}
+	}
+	return sum
+}
+
 // Refused names the requests that the API server has refused for what they ask. That another client was faster (409), that an
 // object is gone meanwhile (404), or that there is too much to do (429) may happen to a client that does nothing wrong.
 func (w Writes) Refused() []string {

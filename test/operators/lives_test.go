@@ -38,8 +38,23 @@ func inEach(container string) string {
 	return "terminationGracePeriodSeconds: 1, containers: [{name: " + container + ", image: busybox, resources: {requests: {cpu: 1}, limits: {cpu: 1}}}]"
 }
 
+// annotated is a JobSet that says how many pods must start together, which have so many CPUs each.
+func annotated(name string, cpus int) string {
+	container := fmt.Sprintf("terminationGracePeriodSeconds: 1, containers: [{name: main, image: busybox, resources: {requests: {cpu: %d}}}]", cpus)
+	return `
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: ` + name + `, annotations: {scheduling.volcano.sh/group-min-member: "4", scheduling.volcano.sh/queue-name: team}}
+spec:
+  failurePolicy: {maxRestarts: 100}
+  replicatedJobs:
+  - {name: driver, replicas: 1, template: {spec: {parallelism: 1, completions: 1, backoffLimit: 100, template: &pod {metadata: {` + mayLeave + `}, spec: {schedulerName: volcano, restartPolicy: Never, ` + container + `}}}}}
+  - {name: worker, replicas: 1, template: {spec: {parallelism: 3, completions: 3, backoffLimit: 100, template: *pod}}}
+`
+}
+
 var gangs = map[string]gang{
-	// JobSet knows no gangs of Volcano, so its user makes the PodGroup.
+	// JobSet knows no gangs of Volcano, so its user makes the PodGroup, or says on the JobSet how many pods must start together.
 	"JobSet": {operators: []string{"jobset"}, manifest: `
 apiVersion: scheduling.volcano.sh/v1beta1
 kind: PodGroup
@@ -55,6 +70,7 @@ spec:
   - {name: driver, replicas: 1, template: {spec: {parallelism: 1, completions: 1, backoffLimit: 100, template: &pod {metadata: {annotations: {volcano.sh/preemptable: "true", scheduling.k8s.io/group-name: NAME}}, spec: {schedulerName: volcano, restartPolicy: Never, ` + inEach("main") + `}}}}}
   - {name: worker, replicas: 1, template: {spec: {parallelism: 3, completions: 3, backoffLimit: 100, template: *pod}}}
 `},
+	"JobSet by its annotation": {operators: []string{"jobset"}, manifest: annotated("NAME", 1)},
 	"LeaderWorkerSet": {operators: []string{"leaderworkerset"}, manifest: `
 apiVersion: leaderworkerset.x-k8s.io/v1
 kind: LeaderWorkerSet
@@ -247,6 +263,54 @@ func TestGangsOfOperatorsLiveTheirWholeLives(t *testing.T) {
 			live(t, g)
 		})
 	}
+}
+
+// Each of two JobSets needs all of the queue. Their pods come one by one, and neither takes a part of what the other needs.
+func TestTwoAnnotatedJobSetsDoNotBlockEachOther(t *testing.T) {
+	haveOperators(t, "jobset")
+	kubectl(t, team, "apply", "-f", "-")
+	both := annotated("one", 2) + "---" + annotated("two", 2)
+	t.Cleanup(func() {
+		kubectl(t, both, "delete", "--ignore-not-found", "-f", "-")
+		kubectl(t, "", "wait", "pods", "--all", "--for=delete", "--timeout=60s")
+		kubectl(t, team, "delete", "-f", "-")
+	})
+	kubectl(t, both, "apply", "-f", "-")
+	of := func(pods []corev1.Pod) map[string]int {
+		count := map[string]int{}
+		for i := range pods {
+			count[pods[i].Labels["jobset.sigs.k8s.io/jobset-name"]]++
+		}
+		return count
+	}
+	runsAlone := func(when, deleted string) (name string) {
+		apitest.Eventually(t, func(ctx context.Context) error {
+			all, _, err := podsIn(ctx, metav1.NamespaceDefault)
+			if err != nil {
+				return err
+			}
+			count := of(running(all))
+			for name = range count {
+				if count[name] == size && len(count) == 1 && name != deleted {
+					return nil
+				}
+			}
+			return fmt.Errorf("%s: running are %v", when, count)
+		})
+		for end := time.Now().Add(3 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			all, _, err := podsIn(t.Context(), metav1.NamespaceDefault)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if count := of(bound(all)); len(count) != 1 || count[name] != size {
+				t.Fatalf("%s: bound are %v", when, count)
+			}
+		}
+		return name
+	}
+	first := runsAlone("both are there", "")
+	kubectl(t, "", "delete", "jobset", first)
+	runsAlone("the first is deleted", first)
 }
 
 // live is the whole life of a gang.

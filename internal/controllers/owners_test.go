@@ -165,6 +165,35 @@ func TestOfOperatorsThatMakePodsItIsSaidOnceToo(t *testing.T) {
 	}
 }
 
+// The Event itself is what is remembered of it.
+func TestWhatWasSaidOfAnOperatorIsNotSaidAgainAfterARestart(t *testing.T) {
+	jobSetsFor(t)
+	namespace := namespaceFor(t, "saidonce")
+	quotaFor(t, namespace)
+	say := func(name string) {
+		set := jobSet(t, namespace, name, nil)
+		job := queuedJob(namespace, name+"-0", 1)
+		job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, set.GroupVersionKind())}
+		create(t, job)
+		awaitEvent(t, set, "NotSupported", "Hekla makes no Workload of the kind JobSet, so its pods run unmanaged")
+	}
+	say("before")
+	if err := process.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if process, err = cluster.Run(context.Background(), program); err != nil {
+		t.Fatal(err)
+	}
+	say("after")
+	stays(t, func(context.Context) error {
+		if count := told(t, namespace); count != 2 {
+			return fmt.Errorf("it is said %d times of two objects", count)
+		}
+		return nil
+	})
+}
+
 func TestAVolcanoJobOfAnAppWrapperIsLeftToIt(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "workload.codeflare.dev", Version: "v1beta2", Kind: "AppWrapper"}
 	kindFor(t, kind)

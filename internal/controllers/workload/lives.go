@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/internal/queueing/lifecycle"
@@ -98,7 +99,7 @@ func (r *lives) follow(ctx context.Context, w *v1beta2.Workload, owner *metav1.O
 	}
 	if _, isTold := r.told.Get(w.UID); !isTold && !conditions.Is(w, v1beta2.QuotaReserved) {
 		r.told.Add(w.UID, true, toldFor)
-		r.events.Eventf(w, nil, corev1.EventTypeWarning, reasonNotSupported, "Follow", "%s", settings.NotStartedMessage(owner))
+		recorder.Once(r.events, w, corev1.EventTypeWarning, reasonNotSupported, "Follow", "%s", settings.NotStartedMessage(owner))
 	}
 	return false, nil
 }
@@ -223,7 +224,7 @@ func (r *lives) podsOf(ctx context.Context, w *v1beta2.Workload) (pods []*corev1
 func (r *lives) keepOrphan(ctx context.Context, w *v1beta2.Workload) error {
 	if _, isTold := r.told.Get(w.UID); !isTold {
 		r.told.Add(w.UID, true, toldFor)
-		r.events.Eventf(w, nil, corev1.EventTypeWarning, reasonOrphaned, "Follow", "Its owner no longer exists, and has left pods behind: "+
+		recorder.Once(r.events, w, corev1.EventTypeWarning, reasonOrphaned, "Follow", "Its owner no longer exists, and has left pods behind: "+
 			"they hold its quota until the last of them is gone")
 	}
 	if !conditions.Is(w, v1beta2.Evicted) {

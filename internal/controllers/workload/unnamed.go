@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/queueing/batchjob"
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/internal/queueing/integration"
@@ -110,7 +111,7 @@ func areQueued(job integration.Job) bool {
 	return false
 }
 
-// tellNotServed says of an object, once, that no Workload is made of its kind, where its users may think that one is. There it or what it has
+// tellNotServed says of an object, once also over restarts, that no Workload is made of its kind, where its users may think that one is. There it or what it has
 // made names a LocalQueue, or what names none is managed in its namespace. Where the pods are queued, or its own controller makes
 // Workloads, nothing is to be said.
 func (r *writer) tellNotServed(ctx context.Context, made client.Object, arePodsQueued bool, top *metav1.OwnerReference) error {
@@ -124,7 +125,7 @@ func (r *writer) tellNotServed(ctx context.Context, made client.Object, arePodsQ
 	}
 	r.told.Add(top.UID, true, toldFor)
 	object := &corev1.ObjectReference{APIVersion: top.APIVersion, Kind: top.Kind, Namespace: namespace, Name: top.Name, UID: top.UID}
-	r.events.Eventf(object, made, corev1.EventTypeWarning, reasonNotSupported, "Sync", "Hekla makes no Workload of the kind %s, so its pods run unmanaged although %s. "+
+	recorder.Once(r.events, object, corev1.EventTypeWarning, reasonNotSupported, "Sync", "Hekla makes no Workload of the kind %s, so its pods run unmanaged although %s. "+
 		"Put the label %s and those of a group on its pod templates, or see integrations.externalFrameworks", top.Kind, why, v1beta2.QueueNameLabel)
 	return nil
 }

@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 )
@@ -154,5 +156,37 @@ func TestOneObjectCannotFloodTheAPIServer(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the other object is not heard; %d were written", creates)
 		}
+	}
+}
+
+// What is said once is one Event, also by another process after a restart: the API server refuses a second of its name.
+func TestWhatIsSaidOnceHasOneName(t *testing.T) {
+	first, into := newRecorder(t, "c")
+	Once(first, subject("p"), corev1.EventTypeWarning, "NotSupported", "Sync", "the kind %s", "a")
+	Once(first, subject("p"), corev1.EventTypeWarning, "NotSupported", "Sync", "the kind %s", "b")
+	into.await(t, 2)
+	later, also := newRecorder(t, "c")
+	also.stored = into.stored
+	Once(later, subject("p"), corev1.EventTypeWarning, "NotSupported", "Sync", "the kind %s", "a")
+	also.await(t, 1)
+	events, _, _ := also.now()
+	if len(events) != 2 {
+		t.Fatalf("%d Events of two", len(events))
+	}
+	for _, event := range events {
+		if event.Namespace != "lab" || event.Count != 1 || event.LastTimestamp.IsZero() || event.InvolvedObject.UID != "p-uid" || event.Source.Component != "c" {
+			t.Errorf("the Event is %+v", event)
+		}
+		if problems := validation.IsDNS1123Subdomain(event.Name); len(problems) > 0 {
+			t.Errorf("its name is %q: %q", event.Name, problems)
+		}
+	}
+}
+
+func TestTheNameOfAnEventFits(t *testing.T) {
+	recorder, into := newRecorder(t, "c")
+	Once(recorder, subject(strings.Repeat("long.", 50)+"n"), corev1.EventTypeWarning, "NotSupported", "Sync", "it")
+	if name := into.await(t, 1)[0].Name; len(validation.IsDNS1123Subdomain(name)) > 0 {
+		t.Errorf("its name is %q", name)
 	}
 }

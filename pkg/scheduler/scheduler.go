@@ -163,7 +163,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	} else {
 		result.Panic = problem
 	}
-	result.Decisions.Events = append(result.Decisions.Events, s.cache.TakeNotices()...)
+	result.Decisions.Events = append(result.Decisions.Events, s.cache.TakeNotices(now)...)
 	contained(&result, func() { s.reporter.NoteEvictions(s.cache.Cluster, session.Plans) })
 	contained(&result, func() { s.reporter.Statuses(s.cache, now, &result.Decisions) })
 	contained(&result, func() { s.reporter.Plans(s.cache.Cluster, session.Plans, &result.Decisions) })
@@ -177,7 +177,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	})
 	result.Wake = s.cache.NextDeadline(now)
 	contained(&result, func() { s.wake = s.policy.WakeAt() })
-	for _, wake := range [...]time.Time{s.wake, s.reporter.WakeAt()} {
+	for _, wake := range [...]time.Time{s.wake, s.reporter.WakeAt(), s.cache.NoticesAt()} {
 		if !wake.IsZero() && (result.Wake.IsZero() || wake.Before(result.Wake)) {
 			result.Wake = wake
 		}

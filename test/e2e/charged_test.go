@@ -53,13 +53,18 @@ func TestWhatRunsIsChargedWhereItStarted(t *testing.T) {
 	}
 	charged("2")
 	kubectl(t, "patch", "podgroups.scheduling.volcano.sh", "charged", "--type=merge", "-p", `{"spec": {"queue": "second"}}`)
-	apitest.Eventually(t, func(ctx context.Context) error {
-		if said := kubectl(t, "get", "events", "--field-selector=reason=QueueKept", "-o", "jsonpath={.items[*].message}"); !strings.Contains(said, "It stays in queue first") {
-			return fmt.Errorf("the Events say %q", said)
-		}
-		return nil
-	})
+	said := func(text string) {
+		t.Helper()
+		apitest.Eventually(t, func(ctx context.Context) error {
+			if said := kubectl(t, "get", "events", "--field-selector=reason=QueueKept", "-o", "jsonpath={.items[*].message}"); !strings.Contains(said, text) {
+				return fmt.Errorf("the Events say %q", said)
+			}
+			return nil
+		})
+	}
+	said("It stays in queue first")
 	kubectl(t, "annotate", "--overwrite", "pod", "charged-1", "scheduling.k8s.io/group-name=other")
+	said(`It names PodGroup "other", and is charged with PodGroup charged to queue first until it is gone`)
 	charged("2")
 	restartScheduler(t)
 	charged("2")

@@ -145,21 +145,35 @@ func TestADriverStartsOnceItsExecutorsHaveRoom(t *testing.T) {
 			t.Errorf("held are %q", got)
 		}
 	})
-	t.Run("a node that is gone is replaced", func(t *testing.T) {
-		w := twoNodes(t, 2)
-		w.Set(application("app", "q", 2, ""), member("driver", "app", "driver", w.Now))
-		w.Bind()
-		gone := "n1"
-		if w.TaskNamed("driver").Node.Name == "n1" {
-			gone = "n2"
-		}
-		w.Remove(fixture.Node(gone, "cpu=2")).Set(fixture.Node("n9", "cpu=2"))
-		w.Cycle()
-		if got := heldNodes(w.JobNamed("app")); strings.Contains(got, gone) || len(strings.Fields(got)) != 2 {
-			t.Errorf("held are %q", got)
-		}
-	})
+	for name, change := range map[string]func(w *loop.Loop, node string){
+		"a node that is gone is replaced":     func(w *loop.Loop, node string) { w.Remove(fixture.Node(node, "cpu=2")) },
+		"a node that is cordoned is replaced": func(w *loop.Loop, node string) { w.Set(fixture.Node(node, "cpu=2", cordoned)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := twoNodes(t, 2)
+			w.Set(application("app", "q", 2, ""), member("driver", "app", "driver", w.Now))
+			w.Bind()
+			gone := "n1"
+			if w.TaskNamed("driver").Node.Name == "n1" {
+				gone = "n2"
+			}
+			change(w, gone)
+			w.Set(fixture.Node("n9", "cpu=2"))
+			w.Cycle()
+			if got := heldNodes(w.JobNamed("app")); strings.Contains(got, gone) || len(strings.Fields(got)) != 2 {
+				t.Errorf("held are %q", got)
+			}
+			for i := range 2 {
+				w.Set(member(fmt.Sprintf("e%d", i), "app", "executor", w.Now))
+			}
+			if got := boundNames(w.Cycle()); got != "e0 e1" {
+				t.Errorf("bound are %q", got)
+			}
+		})
+	}
 }
+
+func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
 
 func TestAGangWithStandInsHasNodesOfOthersVacated(t *testing.T) {
 	w := loop.New(t, configuration).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("q", fixture.Guaranteed("cpu=4")), fixture.Queue("other"))

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -128,9 +129,89 @@ func (k *Cache) say(j *cluster.Job, named, charged string) {
 	}
 }
 
-// TakeNotices returns the Events that are to be made of what was read since the last call.
-func (b *base) TakeNotices() []decision.Notice {
-	notices := b.notices
-	b.notices = nil
+// tellMoved makes the Event of a pod with a node that names another PodGroup than that of the job in which it is charged, once after each
+// change.
+func (k *Cache) tellMoved(t *cluster.Task, pod *cluster.Pod) {
+	queue, job := accountOf(pod)
+	named := pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
+	if queue == "" || named == job || isOfWorkload(cluster.JobID{Name: job}) || k.statusOf(pod).Finished() || !k.isOurs(pod) {
+		return
+	}
+	if t.Pod != nil && t.Pod.NodeName != "" && t.Pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] == named {
+		return
+	}
+	text := fmt.Sprintf("It names PodGroup %q, and is charged with PodGroup %s to queue %s until it is gone", named, job, queue)
+	if named == "" {
+		text = fmt.Sprintf("It names no PodGroup, and is charged with PodGroup %s to queue %s until it is gone", job, queue)
+	}
+	k.notices = append(k.notices, podNotice(pod, text))
+}
+
+func podNotice(pod *cluster.Pod, text string) decision.Notice {
+	return decision.Notice{Type: corev1.EventTypeWarning, Reason: QueueKept, Message: text,
+		Regarding: corev1.ObjectReference{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
+}
+
+// followsWithin is how long the pods of a job may take to be deleted after its PodGroup, before it is said that they stay charged: whoever
+// deletes an object has what it controls deleted, in any order.
+const followsWithin = 10 * time.Second
+
+// orphaned is a job whose PodGroup is gone, of a controller that may be gone, too.
+type orphaned struct {
+	job   cluster.JobID
+	since time.Time // zero until the next cycle
+}
+
+// tellOrphaned makes the Event of a job whose PodGroup is gone although pods of it run on, on the first of them.
+func (k *Cache) tellOrphaned(id cluster.JobID) {
+	j := k.Job(id)
+	if j == nil || j.Group != nil {
+		return
+	}
+	_, charged := k.queuesOf(j)
+	var first *cluster.Task
+	count := 0
+	for _, t := range j.Tasks() {
+		if t.Internal.Account == "" || t.Pod.DeletionTimestamp != nil {
+			continue
+		}
+		if count++; first == nil || t.Pod.Name < first.Pod.Name {
+			first = t
+		}
+	}
+	if first == nil {
+		return
+	}
+	text := fmt.Sprintf("Its PodGroup %s is gone, and it is charged to queue %s until it is gone, too", id.Name, charged)
+	if count > 1 {
+		text += fmt.Sprintf(", as are %d others", count-1)
+	}
+	k.notices = append(k.notices, podNotice(first.Pod, text))
+}
+
+// TakeNotices returns the Events that are to be made of what was read since the last call, and of what has not followed in time.
+func (k *Cache) TakeNotices(now time.Time) []decision.Notice {
+	left := k.orphaned[:0]
+	for _, o := range k.orphaned {
+		switch {
+		case o.since.IsZero():
+			o.since = now
+		case !now.Before(o.since.Add(followsWithin)):
+			k.tellOrphaned(o.job)
+			continue
+		}
+		left = append(left, o)
+	}
+	k.orphaned = left
+	notices := k.notices
+	k.notices = nil
 	return notices
+}
+
+// NoticesAt is when there may be another Event though nothing is read, zero if there will be none.
+func (k *Cache) NoticesAt() time.Time {
+	if len(k.orphaned) == 0 {
+		return time.Time{}
+	}
+	return k.orphaned[0].since.Add(followsWithin)
 }

@@ -42,6 +42,7 @@ type base struct {
 
 	forgotten Forgotten // since TakeForgotten
 	notices   []decision.Notice
+	orphaned  []orphaned // the oldest first
 	pods      *pods.Table
 	version   uint64 // see Version
 

@@ -95,8 +95,10 @@ func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
 	k.StandIns.Forget(j)
 	j.Read(k.Resources, &schedulingv1beta1.PodGroup{})
 	j.Group = nil
-	if _, charged := k.queuesOf(j); charged != "" && metav1.GetControllerOfNoCopy(group) == nil { // the pods of a job that is deleted follow it
+	if _, charged := k.queuesOf(j); charged != "" && metav1.GetControllerOfNoCopy(group) == nil {
 		k.say(j, "", charged)
+	} else if charged != "" && !j.IsForeign { // the pods of a job that is deleted follow it
+		k.orphaned = append(k.orphaned, orphaned{job: j.ID})
 	}
 	k.account(j)
 	j.Phase, j.Priority, j.NeverPreempts, j.IsForeign, j.IsEnding = "", 0, false, false, false

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,9 +97,11 @@ func TestWhatRunsIsChargedWhereItWasUntilItIsGone(t *testing.T) {
 		"its PodGroup names another and this":      {[]Event{Set{group("g", "r")}, Set{group("g", "q")}}, "q", 1},
 		"its PodGroup is deleted":                  {[]Event{Delete{group("g", "q")}}, "", 1},
 		"its PodGroup is deleted and made again":   {[]Event{Delete{group("g", "q")}, Set{group("g", "r", later)}}, "r", 2},
-		"its pod names another PodGroup":           {[]Event{Set{runs(in("h"))}}, "q", 0},
-		"its pod names none":                       {[]Event{Set{runs()}}, "q", 0},
-		"its pod names another and this again":     {[]Event{Set{runs(in("h"))}, Set{runs(in("g"))}}, "q", 0},
+		"its pod names another PodGroup":           {[]Event{Set{runs(in("h"))}}, "q", 1},
+		"its pod names none":                       {[]Event{Set{runs()}}, "q", 1},
+		"its pod names another and this again":     {[]Event{Set{runs(in("h"))}, Set{runs(in("g"))}}, "q", 1},
+		"its pod names two others in turn":         {[]Event{Set{runs(in("h"))}, Set{runs(in("i"))}}, "q", 2},
+		"its pod names another, and is seen again": {[]Event{Set{runs(in("h"))}, Set{runs(in("h"))}}, "q", 1},
 		"a pod without a node says it was charged": {[]Event{Set{pod("w", in("g"), charged("r/h"))}}, "q", 0},
 		"another of its pods was charged in r":     {[]Event{Set{pod("w", in("g"), charged("r/g"))}}, "q", 0},
 	} {
@@ -118,7 +121,7 @@ func TestWhatRunsIsChargedWhereItWasUntilItIsGone(t *testing.T) {
 					}
 					sound(t, c)
 				}
-				if told := c.TakeNotices(); len(told) != test.told {
+				if told := c.TakeNotices(time.Time{}); len(told) != test.told {
 					t.Errorf("the Events are %+v, want %d", told, test.told)
 				}
 				c.Apply(Delete{runs()})
@@ -401,6 +404,53 @@ func TestAJobWithoutAClassHasTheLowestPriorityOfItsPods(t *testing.T) {
 			if have := c.Job(key("g")).Priority; have != test.want {
 				t.Errorf("the priority is %d, want %d", have, test.want)
 			}
+		})
+	}
+}
+
+// Whoever deletes a job has its PodGroup and its pods deleted, in any order: it is said only of what does not follow.
+func TestPodsThatOutliveThePodGroupOfTheirControllerAreNamed(t *testing.T) {
+	owned := func(g *schedulingv1beta1.PodGroup) {
+		g.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "job"}, schedulingv1beta1.SchemeGroupVersion.WithKind("Any"))}
+	}
+	charged := func(p *corev1.Pod) { p.Annotations[decision.AccountAnnotation] = "q/g" }
+	leaving := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(0, 0)} }
+	for name, test := range map[string]struct {
+		then []Event
+		want string
+	}{
+		"they run on":                      {nil, "p1: Its PodGroup g is gone, and it is charged to queue q until it is gone, too, as are 1 others"},
+		"one of them is deleted":           {[]Event{Set{pod("p1", in("g"), on("n"), charged, leaving)}}, "p2: Its PodGroup g is gone, and it is charged to queue q until it is gone, too"},
+		"all are deleted":                  {[]Event{Set{pod("p1", in("g"), on("n"), charged, leaving)}, Delete{pod("p2", in("g"), on("n"), charged)}}, ""},
+		"the PodGroup is made again":       {[]Event{Set{group("g", "q", owned, func(g *schedulingv1beta1.PodGroup) { g.UID = "later" })}}, ""},
+		"they name another, which is said": {[]Event{Set{pod("p1", in("h"), on("n"), charged)}, Delete{pod("p2", in("g"), on("n"), charged)}}, `p1: It names PodGroup "h", and is charged with PodGroup g to queue q until it is gone; p1: Its PodGroup g is gone, and it is charged to queue q until it is gone, too`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(Set{queue("q", "")}, Set{group("g", "q", owned)}, Set{pod("p1", in("g"), on("n"), charged)}, Set{pod("p2", in("g"), on("n"), charged)},
+				Delete{group("g", "q", owned)})
+			var got []string
+			take := func(at int64) {
+				for _, n := range c.TakeNotices(time.Unix(at, 0)) {
+					got = append(got, n.Regarding.Name+": "+n.Message)
+				}
+			}
+			take(100)
+			if at := c.NoticesAt(); at != time.Unix(110, 0) || len(got) > 0 {
+				t.Errorf("it says %q, and more at %s", got, at)
+			}
+			for _, e := range test.then {
+				c.Apply(e)
+			}
+			take(109)
+			take(110)
+			take(1000)
+			if got := strings.Join(got, "; "); got != test.want {
+				t.Errorf("it says %q, want %q", got, test.want)
+			}
+			if !c.NoticesAt().IsZero() {
+				t.Error("it looks again for ever")
+			}
+			sound(t, c)
 		})
 	}
 }

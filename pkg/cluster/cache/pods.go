@@ -70,6 +70,7 @@ func (k *Cache) setPod(pod *cluster.Pod) {
 }
 
 func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
+	k.tellMoved(t, pod)
 	status, node := k.statusOf(pod), (*cluster.Node)(nil)
 	switch {
 	case status.Finished():

@@ -42,14 +42,12 @@ func (r *reader) guarantees(c *model.Cluster, subtrees *guarantee.Subtrees) {
 			continue
 		}
 		waiting[q] = &asks{}
-		for i := range r.index.Len() {
-			d := resources.Dim(i)
-			name := string(r.index.Name(d))
+		for d, name := range r.index.Resources() {
 			if guaranteed, is := balance.Guaranteed.At(d); is {
-				r.add(guaranteedTo, r.inBaseUnits(d, guaranteed), q.Name, name)
-				r.add(remainingOf, r.inBaseUnits(d, balance.Remaining.Amount(d)), q.Name, name)
+				r.add(guaranteedTo, r.inBaseUnits(d, guaranteed), q.Name, string(name))
+				r.add(remainingOf, r.inBaseUnits(d, balance.Remaining.Amount(d)), q.Name, string(name))
 			}
-			r.add(preemptable, r.inBaseUnits(d, balance.Preemptable.At(d)), q.Name, name)
+			r.add(preemptable, r.inBaseUnits(d, balance.Preemptable.At(d)), q.Name, string(name))
 		}
 	}
 	c.EachJob(func(j *cluster.Job) {

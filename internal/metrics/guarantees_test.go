@@ -1,8 +1,13 @@
 package metrics
 
 import (
+	"maps"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
@@ -48,4 +53,38 @@ func TestGuaranteesAreShownWithWhatIsLeftOfThem(t *testing.T) {
 	if got := shown(t, r.Metrics, "hekla_queue_remaining")[`hekla_queue_remaining_guaranteed{queue="tenant",resource="cpu"}`]; got != "0.5" {
 		t.Errorf("%s CPUs of the guarantee are left, want 0.5", got)
 	}
+}
+
+// A ClusterQueue counts cpu of a flavor apart from cpu, under the same name.
+func TestAmountsOfFlavorsHaveNoSeriesOfTheirResource(t *testing.T) {
+	for _, plugin := range []string{"capacity", "proportion", "guaranteed-shares"} {
+		t.Run(plugin, func(t *testing.T) {
+			r := run(t, plugin)
+			if err := r.scheduler.Use(policyOf(t, "actions: enqueue, allocate\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: "+plugin+"}]")); err != nil {
+				t.Fatal(err)
+			}
+			r.cycle(cache.Set{Object: fixture.Node("n", "cpu=3")}, cache.Set{Object: fixture.Queue("a", fixture.Guaranteed("cpu=2"), fixture.Capped("cpu=3"))})
+			c := r.scheduler.Cluster()
+			read := func() map[string]string {
+				r.Totals(c, r.scheduler.Policy())
+				return shown(t, r.Metrics, "")
+			}
+			before := read()
+			for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, "example.com/gpu"} {
+				c.Resources.OfFlavor("a", name)
+			}
+			after := read()
+			for _, prefix := range []string{"volcano_queue_", "hekla_queue_"} {
+				if diff := cmp.Diff(only(before, prefix), only(after, prefix)); diff != "" {
+					t.Errorf("the series change with the flavors (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func only(series map[string]string, prefix string) map[string]string {
+	of := maps.Clone(series)
+	maps.DeleteFunc(of, func(name, _ string) bool { return !strings.HasPrefix(name, prefix) })
+	return of
 }

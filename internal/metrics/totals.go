@@ -119,9 +119,9 @@ func (r *reader) queue(q *cluster.Queue, policy *framework.Policy) {
 	r.vector(request, q.Name, q.Subtree.Request)
 	r.vector(inqueue, q.Name, q.Subtree.Inqueue)
 	r.add(weightOf, float64(q.Weight), q.Name)
-	for d := range q.Capability.Len() {
-		if value, ok := q.Capability.At(resources.Dim(d)); ok {
-			r.amount(capability, q.Name, resources.Dim(d), value)
+	for d := range r.index.Resources() {
+		if value, ok := q.Capability.At(d); ok {
+			r.amount(capability, q.Name, d, value)
 		}
 	}
 	if policy == nil || q.Problem != "" {
@@ -132,9 +132,9 @@ func (r *reader) queue(q *cluster.Queue, policy *framework.Policy) {
 		r.add(shareOf, share.Share.Float(), q.Name)
 		r.add(overusedOf, isOverused(q, share.Deserved), q.Name)
 		r.fairness(q, &share)
-		for d := range share.Ceiling.Len() {
-			if value := share.Ceiling.Value(resources.Dim(d)); value != resources.Unlimited {
-				r.amount(ceilingOf, q.Name, resources.Dim(d), value)
+		for d := range r.index.Resources() {
+			if value := share.Ceiling.Value(d); value != resources.Unlimited {
+				r.amount(ceilingOf, q.Name, d, value)
 			}
 		}
 	}
@@ -159,8 +159,7 @@ func isOverused(q *cluster.Queue, deserved resources.Limits) float64 {
 func (r *reader) vector(a amounts, queue string, v resources.Vector) {
 	// Zeros too: a series that ends where the amount does looks like one that was not scraped. But not of resources that only requests
 	// name: any user can invent some, and each would make series of every queue.
-	for d := range r.index.Len() {
-		d := resources.Dim(d)
+	for d := range r.index.Resources() {
 		if amount := v.At(d); amount != 0 || !r.index.IsInvented(d) {
 			r.amount(a, queue, d, amount)
 		}

@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -142,7 +143,18 @@ func (x *Index) Name(d Dim) corev1.ResourceName { return x.names[d] }
 // Flavor returns the flavor of a dimension, "" for a resource without.
 func (x *Index) Flavor(d Dim) string { return x.flavors[d] }
 
-// Len is the number of dimensions.
+// Resources yields the dimensions of resources without a flavor, each with its name. So no name comes twice.
+func (x *Index) Resources() iter.Seq2[Dim, corev1.ResourceName] {
+	return func(yield func(Dim, corev1.ResourceName) bool) {
+		for d, name := range x.names {
+			if x.flavors[d] == "" && !yield(Dim(d), name) {
+				return
+			}
+		}
+	}
+}
+
+// Len is the number of dimensions, those of flavors among them. What is shown by the name of a resource is walked by [Index.Resources].
 func (x *Index) Len() int { return len(x.names) }
 
 // Vector turns a resource list into amounts. Negative quantities, which the API server does not accept, count as zero.

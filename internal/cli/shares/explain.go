@@ -39,9 +39,8 @@ func (s *Shares) Explain(name string) (e Explained, isInside bool) {
 
 func (s *Shares) amounts(q *cluster.Queue, balance *guarantee.Balance) (amounts []Amount) {
 	index := s.read.Cluster().Resources
-	for i := range index.Len() {
-		d := resources.Dim(i)
-		name, held := index.Name(d), q.Subtree.Allocated.At(d)
+	for d, name := range index.Resources() {
+		held := q.Subtree.Allocated.At(d)
 		guaranteed, isNamed := balance.Guaranteed.At(d)
 		if !isNamed && held == 0 {
 			continue

@@ -58,8 +58,9 @@ func (k *Maker) Board(m *explain.Model, now time.Time) Board {
 	var b Board
 	m.Session(now, func(s *framework.Session) {
 		c := s.Cluster
-		for d := range c.Resources.Len() {
-			b.Resources = append(b.Resources, string(c.Resources.Name(dim(d))))
+		b.Resources = make([]string, c.Resources.Len())
+		for d, name := range c.Resources.Resources() {
+			b.Resources[d] = string(name)
 		}
 		queues := c.Queues()
 		b.Queues = make([]*Queue, 0, len(queues))

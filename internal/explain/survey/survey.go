@@ -153,10 +153,8 @@ func nodes(s *framework.Session) Nodes {
 func free(s *framework.Session) []Free {
 	index := s.Cluster.Resources
 	var all []Free
-	for i := range index.Len() {
-		d := resources.Dim(i)
-		name := index.Name(d)
-		if index.Flavor(d) != "" || name == corev1.ResourcePods {
+	for d, name := range index.Resources() {
+		if name == corev1.ResourcePods {
 			continue
 		}
 		var total, sum, most int64

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placer"
@@ -138,6 +139,37 @@ func TestWhatIsPromisedIsNoOtherPods(t *testing.T) {
 			w.expect("third", "none", "none")
 			x.Undo()
 			w.expect("third", "n0", "n0")
+		})
+	}
+}
+
+// What another scheduler has nominated to a node may never come. It keeps others away, and neither affinity nor spread counts on it.
+func TestANomineeKeepsOthersAwayAndHelpsNone(t *testing.T) {
+	spread := func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}
+	}
+	for name, test := range map[string]struct {
+		waits func(*corev1.Pod)
+		app   string // of the pod that runs on n1
+	}{
+		"affinity":      {fixture.Near("app", "a"), "b"},
+		"anti-affinity": {fixture.ApartFrom("app", "a"), "a"},
+		"spread":        {spread, "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSetup(t).set(fixture.Node("n0", "cpu=1", fixture.InZone("a")), fixture.Node("n1", "cpu=4", fixture.InZone("b")), fixture.Group("g", "default", 1))
+			nominee := fixture.Pod("nominee", fixture.Labelled("app", "a"), fixture.Asks("cpu=500m"))
+			nominee.Spec.SchedulerName, nominee.Status.NominatedNodeName = "other", "n0"
+			w.set(nominee, fixture.Pod("runs", fixture.Labelled("app", test.app), fixture.On("n1")))
+			waits := fixture.Pod("waits", fixture.In("g"), fixture.Asks("cpu=500m"), test.waits)
+			if name == "spread" { // it counts itself, and there is no room beside the nominee
+				fixture.Labelled("app", "a")(waits)
+				fixture.Asks("cpu=1")(waits)
+			}
+			w.set(waits)
+			w.open()
+			w.expect("waits", "none", "none")
 		})
 	}
 }

@@ -169,6 +169,9 @@ func markingOf(annotations, labels map[string]string) marking {
 	return markedOtherwise
 }
 
+// IsNominee reports whether another scheduler has nominated the pod to its node. The room is left to it, but it may never come.
+func (t *Task) IsNominee() bool { return t.Status == Pipelined && t.Job == nil }
+
 // NeverPreempts reports whether the pod, or the PriorityClass of its job, has the preemptionPolicy Never (rule P6).
 func (t *Task) NeverPreempts() bool {
 	policy := t.Pod.Spec.PreemptionPolicy

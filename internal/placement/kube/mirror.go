@@ -212,7 +212,7 @@ func (m *mirror) show(slot int) {
 	m.population.Note(population.Change{Node: n.Object, Slot: int32(slot), By: +1})
 	for _, p := range r.residents {
 		if p.IsShown {
-			m.population.Note(population.Change{Node: n.Object, Slot: p.Slot, Pod: p.PodInfo, By: +1})
+			m.population.Note(population.Change{Node: n.Object, Slot: p.Slot, Pod: p.PodInfo, By: +1, IsNominee: p.IsNominee})
 		}
 	}
 }
@@ -222,7 +222,7 @@ func (m *mirror) hide(slot int, r *reflection) {
 	if m.population != nil {
 		for _, p := range r.residents {
 			if p.IsShown {
-				m.population.Note(population.Change{Node: r.info.Node(), Slot: p.Slot, Pod: p.PodInfo, By: -1})
+				m.population.Note(population.Change{Node: r.info.Node(), Slot: p.Slot, Pod: p.PodInfo, By: -1, IsNominee: p.IsNominee})
 			}
 		}
 		m.population.Note(population.Change{Node: r.info.Node(), Slot: int32(slot), By: -1})
@@ -258,7 +258,7 @@ func (m *mirror) fill(r *reflection) {
 		}
 		var p *population.Pod
 		if p, next = residentOf(before, next, t.Pod); p == nil {
-			p = &population.Pod{PodInfo: m.infoOf(t.Pod), Object: t.Pod, Slot: int32(r.node.Slot)}
+			p = &population.Pod{PodInfo: m.infoOf(t.Pod), Object: t.Pod, Slot: int32(r.node.Slot), IsNominee: t.IsNominee()}
 			if m.population != nil {
 				m.population.Add(p)
 			}
@@ -319,7 +319,7 @@ func (m *mirror) showPod(r *reflection, p *population.Pod, isShown bool) {
 	if m.population == nil || !r.exists() {
 		return
 	}
-	c := population.Change{Node: r.info.Node(), Slot: p.Slot, Pod: p.PodInfo, By: -1}
+	c := population.Change{Node: r.info.Node(), Slot: p.Slot, Pod: p.PodInfo, By: -1, IsNominee: p.IsNominee}
 	if isShown {
 		c.By = +1
 	}

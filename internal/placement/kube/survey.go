@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 
+	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
@@ -136,7 +137,7 @@ func (q *Question) lookAround() {
 		if c.Pod == nil {
 			a.counts.CountNode(c.Node, c.By)
 		} else {
-			a.counts.Count(c.Node, c.Slot, c.Pod, c.By)
+			a.count(c.Node, c.Slot, c.Pod, c.By, c.IsNominee)
 		}
 	}
 	a.isCounted = true
@@ -164,10 +165,19 @@ func (q *Question) countAll() {
 	m.population.Search(q.pod, a.counts.Wants(), func(p *population.Pod) {
 		a.counted++
 		if r := m.bySlot[p.Slot]; p.IsShown && r.exists() {
-			a.counts.Count(r.info.Node(), p.Slot, p.PodInfo, +1)
+			a.count(r.info.Node(), p.Slot, p.PodInfo, +1, p.IsNominee)
 		}
 	})
 	a.isCounted = true
+}
+
+// count counts a pod in or out. One that another scheduler has nominated to the node may never come: it keeps others away, and helps none.
+func (a *around) count(node *corev1.Node, slot int32, pod fwk.PodInfo, by int32, isNominee bool) {
+	if isNominee {
+		a.counts.CountRepelling(node, pod, by)
+	} else {
+		a.counts.Count(node, slot, pod, by)
+	}
 }
 
 // readAround returns what a plugin says that cannot read the pod, and whether it only scores.

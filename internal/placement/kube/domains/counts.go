@@ -197,6 +197,30 @@ func (c *Counts) Count(node *corev1.Node, slot int32, pod fwk.PodInfo, change in
 	return c.countSpread(node, slot, pod.GetPod(), change) || matters
 }
 
+// CountRepelling is Count for a pod that may never come: it counts where required anti-affinity, its own or that of the class, keeps the
+// class away from it, and nowhere else. Otherwise spread or affinity would hold only once it has come.
+func (c *Counts) CountRepelling(node *corev1.Node, pod fwk.PodInfo, change int32) {
+	add := func(to func(*keyCounts) *tally, key string) {
+		if _, ok := node.Labels[key]; ok {
+			k := c.key(key)
+			to(k).add(k.Key, k.domainOf(node), change)
+		}
+	}
+	if c.policy.FiltersAffinity {
+		terms := pod.GetRequiredAntiAffinityTerms()
+		for i := range terms {
+			if terms[i].Matches(c.pod, c.space) {
+				add(repelled, terms[i].TopologyKey)
+			}
+		}
+	}
+	for i := range c.anti {
+		if c.anti[i].Matches(pod.GetPod(), nil) {
+			add(apart, c.anti[i].TopologyKey)
+		}
+	}
+}
+
 // countOwners counts the terms of a pod that are about the class.
 func (c *Counts) countOwners(pod fwk.PodInfo, change int32, add func(func(*keyCounts) *tally, string, int32)) {
 	if c.policy.FiltersAffinity {

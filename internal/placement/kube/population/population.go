@@ -37,6 +37,8 @@ type Change struct {
 	Slot int32
 	Pod  fwk.PodInfo // nil if it is the node
 	By   int32       // +1 or -1
+	// IsNominee is as in [Pod].
+	IsNominee bool
 }
 
 // Pod is a pod on a node.
@@ -47,6 +49,8 @@ type Pod struct {
 	IsShown bool   // the plugins see it
 	IsStill bool   // space to work in for the owner
 	asked   uint64 // the last search that has found it
+	// IsNominee says that another scheduler has nominated it to the node. It may never come.
+	IsNominee bool
 }
 
 // namespaceIndex are the pods of a namespace.

@@ -201,15 +201,11 @@ func notConfigured(p *cluster.Plan) string {
 // cancel ends a plan. Its job is scheduled again in the same cycle, before other jobs get what has become free for it.
 func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	j := p.Job
-	wereSent := p.Evictions > len(p.Unsent())
-	if j.Workload != nil || !wereSent {
-		s.Cluster.Plans().Cancel(p, why)
-	} else {
-		s.Cluster.Plans().Interrupt(p, why)
-	}
 	if j.Workload != nil {
+		s.Cluster.Plans().Cancel(p, why)
 		return // its nodes are sought again when its victims have left
 	}
+	s.Cluster.Plans().Interrupt(p, why)
 	s.Cluster.SetVerdict(j, nil)
 	s.Rejoin(j)
 }

@@ -125,14 +125,7 @@ func isBroken(j *cluster.Job) bool { return j.Lacks() > 0 && j.Ready() > 0 }
 func (p *plugin) inOrder(n *quota.Node) (tasks []*cluster.Task) {
 	s := p.service.session
 	for _, t := range s.Cluster.TasksOnNodes() {
-		if j := t.Job; j == nil || j.Queue == nil || j.IsForeign || !n.Contains(j.QuotaNode()) || !t.Status.Evictable() || !t.MayBeAsked() ||
-			rules.IsOfDaemonSet(t) {
-			continue
-		}
-		if mark, ok := t.Mark(); ok && mark != "true" {
-			continue
-		}
-		if slices.ContainsFunc(s.Cluster.Budgets(t), func(b *cluster.Budget) bool { return b.Left() <= 0 }) {
+		if j := t.Job; j == nil || j.Queue == nil || j.IsForeign || !n.Contains(j.QuotaNode()) || !p.mayLeave(t) {
 			continue
 		}
 		tasks = append(tasks, t)
@@ -151,7 +144,19 @@ func (p *plugin) inOrder(n *quota.Node) (tasks []*cluster.Task) {
 	return tasks
 }
 
-// unitOf returns what leaves with a pod: the pod, or all pods of its gang if that would be broken. It is nil if the pod is gone.
+// mayLeave reports whether nothing about a pod itself keeps it: its status, its mark, a DaemonSet or a disruption budget.
+func (p *plugin) mayLeave(t *cluster.Task) bool {
+	if !t.Status.Evictable() || !t.MayBeAsked() || rules.IsOfDaemonSet(t) {
+		return false
+	}
+	if mark, ok := t.Mark(); ok && mark != "true" {
+		return false
+	}
+	return !slices.ContainsFunc(p.service.session.Cluster.Budgets(t), func(b *cluster.Budget) bool { return b.Left() <= 0 })
+}
+
+// unitOf returns what leaves with a pod: the pod, or all pods of its gang if that would be broken. It is nil if the pod is gone, and if a
+// pod of the gang cannot leave now, for instance since it is being bound: then part of the gang would stay (rule J2).
 func (p *plugin) unitOf(t *cluster.Task) []*cluster.Task {
 	switch {
 	case t.Status == cluster.Evicting:
@@ -161,8 +166,11 @@ func (p *plugin) unitOf(t *cluster.Task) []*cluster.Task {
 	}
 	var unit []*cluster.Task
 	for _, other := range t.Job.Tasks() {
-		if other.Status.Yields() {
+		switch {
+		case other.Status == cluster.Awaited, p.mayLeave(other):
 			unit = append(unit, other)
+		case other.Status.Counts():
+			return nil
 		}
 	}
 	slices.SortFunc(unit, func(a, b *cluster.Task) int { return cmp.Compare(a.UID(), b.UID()) })
@@ -186,6 +194,10 @@ func helps(n *quota.Node, unit []*cluster.Task) bool {
 func (p *plugin) leave(x framework.Transaction, unit []*cluster.Task) bool {
 	y := p.service.session.Begin()
 	for _, t := range unit {
+		if t.Status != cluster.Awaited && !p.mayLeave(t) { // a disruption budget allows only some of them
+			y.Undo()
+			return false
+		}
 		x.Evict(t)
 		for n := t.Job.QuotaNode(); n != nil; n = n.Above() {
 			for i, amount := range t.Request() {

@@ -50,6 +50,12 @@ func TestWhatIsBeyondACapabilityLeavesAfterItsDelay(t *testing.T) {
 			startedAt("a", "q", "cpu=3", 1), startedAt("b", "q", "cpu=3", 2)}, ""},
 		"a gang as a whole": {[]any{fixture.Queue("q", fixture.Capped("cpu=4"), delay), startedAt("a", "q", "cpu=3", -9), fixture.Group("g", "q", 2),
 			fixture.Pod("g0", fixture.In("g"), fixture.Asks("cpu=1"), fixture.On("n1")), fixture.Pod("g1", fixture.In("g"), fixture.Asks("cpu=1"), fixture.On("n1"))}, "g0 g1"},
+		"no part of a gang of which a pod is protected": {[]any{fixture.Queue("q", fixture.Capped("cpu=4"), delay), startedAt("a", "q", "cpu=3", -9), fixture.Group("g", "q", 2),
+			fixture.Pod("g0", fixture.In("g"), fixture.Asks("cpu=1"), fixture.On("n1")),
+			fixture.Pod("g1", fixture.In("g"), fixture.Asks("cpu=1"), fixture.On("n1"), fixture.Annotated(schedulingv1beta1.PreemptableKey, "false"))}, "a"},
+		"no part of a gang that a budget keeps": {[]any{fixture.Queue("q", fixture.Capped("cpu=4"), delay), startedAt("a", "q", "cpu=3", -9), fixture.Group("g", "q", 2),
+			fixture.Budget("b", "x", 1), fixture.Pod("g0", fixture.In("g"), fixture.Asks("cpu=1"), fixture.On("n1"), fixture.Labelled("app", "x")),
+			fixture.Pod("g1", fixture.In("g"), fixture.Asks("cpu=1"), fixture.On("n1"), fixture.Labelled("app", "x"))}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=16"))

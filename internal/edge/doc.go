@@ -57,6 +57,7 @@
 //	resource.k8s.io         resourceclaims/status            update
 //	resource.k8s.io         resourceclaims/binding           update
 //	resource.k8s.io         resourceslices deviceclasses     list watch
+//	resource.k8s.io         resourceclaimtemplates           list watch
 //	resource.k8s.io         devicetaintrules                 list watch
 //	policy                  poddisruptionbudgets             list watch
 //	""                      events                           create patch

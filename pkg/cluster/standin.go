@@ -48,6 +48,7 @@ func NewStandIn(j *Job, of *Podset, index int) *Task {
 	if j.Group != nil {
 		pod.CreationTimestamp = j.Group.CreationTimestamp
 	}
+	pod.NameClaims(func(claim string) string { return pod.Name + "/" + claim })
 	t := &Task{IsStandIn: true, Job: j, Status: Pending, Internal: TaskInternals{InJob: -1}}
 	t.Read(&pod)
 	t.Role, t.Index = of.Name, index

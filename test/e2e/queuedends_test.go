@@ -161,6 +161,22 @@ func TestAWorkloadWithEphemeralVolumesStarts(t *testing.T) {
 	runQueued(t, "scratch", spec)
 }
 
+// The claims of devices are made with the pods, too. The next Workload gets the devices of one that is gone.
+func TestAWorkloadWithDevicesStarts(t *testing.T) {
+	haveQuotas(t)
+	haveNodes(t, 2)
+	gpuClass(t, "")
+	for _, name := range nodeNames(t)[:2] {
+		having(t, core.ResourceV1().ResourceSlices(), slice(name, 1))
+	}
+	applyText(t, oneQueue)
+	spec := queuedTemplate()
+	withDevice(t)(&spec)
+	for _, name := range []string{"devices-one", "devices-two"} {
+		t.Run(name, func(t *testing.T) { runQueued(t, name, spec) })
+	}
+}
+
 // runQueued runs a Job of two pods.
 func runQueued(t *testing.T, name string, spec corev1.PodSpec) {
 	t.Helper()

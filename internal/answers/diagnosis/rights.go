@@ -29,7 +29,7 @@ var needed = []right{
 	{"storage.k8s.io", []string{"storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"}, []string{"list", "watch"}},
 	{"resource.k8s.io", []string{"resourceclaims"}, []string{"get", "list", "watch", "create", "update", "delete"}},
 	{"resource.k8s.io", []string{"resourceclaims/status", "resourceclaims/binding"}, []string{"update"}},
-	{"resource.k8s.io", []string{"resourceslices", "deviceclasses", "devicetaintrules"}, []string{"list", "watch"}},
+	{"resource.k8s.io", []string{"resourceslices", "deviceclasses", "devicetaintrules", "resourceclaimtemplates"}, []string{"list", "watch"}},
 	{"policy", []string{"poddisruptionbudgets"}, []string{"list", "watch"}},
 	{"scheduling.volcano.sh", []string{"podgroups", "queues"}, []string{"get", "list", "watch"}},
 	{"scheduling.volcano.sh", []string{"podgroups", "podgroups/status", "queues/status"}, []string{"patch"}},

@@ -296,9 +296,10 @@ func (i *Inbox) watchDevices(ctx context.Context) {
 		return true, i.watchMore(ctx, func() map[string]toolscache.SharedIndexInformer {
 			resource := i.core.Resource().V1()
 			watched := map[string]toolscache.SharedIndexInformer{
-				"resourceclaims": resource.ResourceClaims().Informer(),
-				"resourceslices": resource.ResourceSlices().Informer(),
-				"deviceclasses":  resource.DeviceClasses().Informer(),
+				"resourceclaims":         resource.ResourceClaims().Informer(),
+				"resourceclaimtemplates": resource.ResourceClaimTemplates().Informer(),
+				"resourceslices":         resource.ResourceSlices().Informer(),
+				"deviceclasses":          resource.DeviceClasses().Informer(),
 			}
 			if hasRules {
 				watched["devicetaintrules"] = i.core.Resource().V1beta2().DeviceTaintRules().Informer()

@@ -53,7 +53,7 @@ var kindNames = [...]string{"unknown", "Pod", "Node", "PodGroup", "Queue", "Prio
 	"LimitRange", "RuntimeClass", "HyperNode", "refusal", "plan", "load", "result of a Workload", "plan of a Workload", "ClusterQueue", "Cohort",
 	"LocalQueue", "ResourceFlavor", "AdmissionCheck", "Workload", "supply", "PersistentVolumeClaim", "PersistentVolume",
 	"StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity", "VolumeAttachment", "ResourceClaim", "ResourceSlice", "DeviceClass",
-	"DeviceTaintRule"}
+	"DeviceTaintRule", "ResourceClaimTemplate"}
 
 func (k kind) String() string { return kindNames[k] }
 

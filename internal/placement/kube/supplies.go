@@ -221,8 +221,13 @@ func (s *Supplies) readDevices(r *supplies.Reservation, state fwk.CycleState, n 
 			claim = given[i]
 		}
 		if claim.Status.Allocation != nil {
-			r.Devices = append(r.Devices, supplies.DeviceReservation{UID: claim.UID, Allocation: claim.Status.Allocation,
-				Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}})
+			device := supplies.DeviceReservation{UID: claim.UID, Allocation: claim.Status.Allocation,
+				Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}}
+			if supply.IsImagined(claim) { // until its pod exists, the model has it from the reservation
+				device.Made = claim.DeepCopy()
+				device.Made.Status = resourcev1.ResourceClaimStatus{}
+			}
+			r.Devices = append(r.Devices, device)
 		}
 	}
 	i := slices.IndexFunc(given, supply.IsMade)

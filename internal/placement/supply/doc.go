@@ -10,8 +10,8 @@
 //     assume themselves is only needed while they are asked, and nothing stays assumed here.
 //  2. The informers are never started, and are filled from the model. For extended resources of a pod, a claim without
 //     devices is shown as if it existed. Otherwise the plugin would create one with a random name.
-//  3. The claims that are made for a pod, from the templates of its volumes, are shown for stand-ins as if they existed.
+//  3. The claims that are made for a pod, from the templates of its volumes and from ResourceClaimTemplates, are shown for stand-ins as if they existed.
 //  4. Equal models give equal lists, in the same order.
 //
-// This package must not know nodes, tasks or policy.
+// This package must not know nodes or policy, and of tasks only which there are.
 package supply

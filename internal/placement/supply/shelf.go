@@ -7,6 +7,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	storagelisters "k8s.io/client-go/listers/storage/v1"
 	"k8s.io/client-go/tools/cache"
@@ -23,6 +24,11 @@ type Shelf struct {
 	csiNodes storagelisters.CSINodeLister
 	devices  *Devices
 
+	askedAt  uint64                                     // what was followed when the pod was asked about
+	asked    []types.NamespacedName                     // the claims of devices that are shown for the stand-in that is asked about
+	imagined map[types.NamespacedName][]supplies.Object // what is shown of volumes, by stand-in
+	living   int                                        // how many of these stand-ins there were when last looked
+
 	seen   uint64 // how far Store.Changes has been followed
 	filled bool
 	passed int // alternatives that are passed over, see PassAlternatives
@@ -31,18 +37,19 @@ type Shelf struct {
 // NewShelf returns a shelf for the listers of a factory. They are empty until [Shelf.Follow].
 func NewShelf(c *model.Cluster, factory informers.SharedInformerFactory) *Shelf {
 	core, storage, resource := factory.Core().V1(), factory.Storage().V1(), factory.Resource().V1()
-	s := &Shelf{cluster: c, csiNodes: storage.CSINodes().Lister(), stores: map[supplies.Kind]cache.Indexer{
-		supplies.VolumeClaim:     core.PersistentVolumeClaims().Informer().GetIndexer(),
-		supplies.Volume:          core.PersistentVolumes().Informer().GetIndexer(),
-		supplies.StorageClass:    storage.StorageClasses().Informer().GetIndexer(),
-		supplies.CSINode:         storage.CSINodes().Informer().GetIndexer(),
-		supplies.CSIDriver:       storage.CSIDrivers().Informer().GetIndexer(),
-		supplies.CSICapacity:     storage.CSIStorageCapacities().Informer().GetIndexer(),
-		supplies.Attachment:      storage.VolumeAttachments().Informer().GetIndexer(),
-		supplies.DeviceClaim:     resource.ResourceClaims().Informer().GetIndexer(),
-		supplies.DeviceSlice:     resource.ResourceSlices().Informer().GetIndexer(),
-		supplies.DeviceClass:     resource.DeviceClasses().Informer().GetIndexer(),
-		supplies.DeviceTaintRule: factory.Resource().V1beta2().DeviceTaintRules().Informer().GetIndexer(),
+	s := &Shelf{cluster: c, csiNodes: storage.CSINodes().Lister(), imagined: map[types.NamespacedName][]supplies.Object{}, stores: map[supplies.Kind]cache.Indexer{
+		supplies.VolumeClaim:         core.PersistentVolumeClaims().Informer().GetIndexer(),
+		supplies.Volume:              core.PersistentVolumes().Informer().GetIndexer(),
+		supplies.StorageClass:        storage.StorageClasses().Informer().GetIndexer(),
+		supplies.CSINode:             storage.CSINodes().Informer().GetIndexer(),
+		supplies.CSIDriver:           storage.CSIDrivers().Informer().GetIndexer(),
+		supplies.CSICapacity:         storage.CSIStorageCapacities().Informer().GetIndexer(),
+		supplies.Attachment:          storage.VolumeAttachments().Informer().GetIndexer(),
+		supplies.DeviceClaim:         resource.ResourceClaims().Informer().GetIndexer(),
+		supplies.DeviceSlice:         resource.ResourceSlices().Informer().GetIndexer(),
+		supplies.DeviceClass:         resource.DeviceClasses().Informer().GetIndexer(),
+		supplies.DeviceClaimTemplate: resource.ResourceClaimTemplates().Informer().GetIndexer(),
+		supplies.DeviceTaintRule:     factory.Resource().V1beta2().DeviceTaintRules().Informer().GetIndexer(),
 	}}
 	s.devices = newDevices(s)
 	return s
@@ -69,6 +76,11 @@ func (s *Shelf) follow() uint64 {
 			must(store.Replace(nil, ""))
 		}
 		s.devices.forget()
+		for _, shown := range s.imagined {
+			for _, o := range shown {
+				must(s.stores[supplies.KindOf(o)].Update(o))
+			}
+		}
 		keys = s.cluster.Supplies().Keys()
 	}
 	for _, key := range keys {

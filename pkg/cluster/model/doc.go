@@ -20,7 +20,8 @@
 //     budget. Then the status of the budget includes it.
 //  7. A stand-in is a task for a pod that does not exist yet. An action adds one with [Cluster.AddStandIn] and places it like a
 //     pod; undoing removes it. Committed it is Awaited: it holds its node and counts like a pod that is bound, until
-//     [Cluster.DropStandIn] makes room for its pod.
+//     [Cluster.DropStandIn] makes room for its pod. Its volumes and devices stay reserved as long as it holds its node: no API server ever
+//     shows that they were given to it.
 //
 // This package must not know more of API objects than names and requests (package cache reads them), nor policy, Kubernetes
 // clients, or the clock.

@@ -30,7 +30,7 @@ type ledger struct {
 
 // move is the only place where a task changes status or node. It keeps every total.
 func (l *ledger) move(t *cluster.Task, status gang.Status, n *cluster.Node) {
-	if t.Reservation != nil && !status.Assumed() {
+	if t.Reservation != nil && !Reserves(t, status) {
 		l.letGo(t, status.Holds())
 	}
 	if t.Node == n && t.Status.Weighs(status) {
@@ -70,6 +70,12 @@ func (l *ledger) move(t *cluster.Task, status gang.Status, n *cluster.Node) {
 	if t.Job != nil {
 		l.settleJob(t.Job)
 	}
+}
+
+// Reserves reports whether a task in a status may have a reservation: one that the API does not show yet. That of a stand-in is never written,
+// so it has it as long as it holds its node.
+func Reserves(t *cluster.Task, status gang.Status) bool {
+	return status.Assumed() || t.IsStandIn && status.Holds()
 }
 
 // enter adds a task that has no node to the list of a node, unless nil.

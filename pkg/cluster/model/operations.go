@@ -6,6 +6,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
 // operation is one entry of the undo log: the former state of a task or a job.
@@ -77,6 +78,9 @@ func (c *Cluster) end() { c.isTrying = false }
 func (c *Cluster) Keep() {
 	for i := range c.log {
 		o := &c.log[i]
+		if o.reservation != nil && o.task.IsStandIn && o.task.Reservation != o.reservation {
+			c.world.Note(wake.SupplyFreed) // an event says so of a pod
+		}
 		if o.node != nil { // a stand-in may have been the last one on a node that is gone
 			c.forgetEmpty(o.node)
 		}
@@ -172,7 +176,7 @@ func stateOf(t *cluster.Task) operation {
 
 func (c *Cluster) do(t *cluster.Task, status gang.Status, n *cluster.Node) {
 	c.begin(stateOf(t))
-	if status != cluster.Binding && status != cluster.Awaited {
+	if !t.Status.Holds() || !status.Holds() {
 		c.hold(t, nil)
 	}
 	c.move(t, status, n)

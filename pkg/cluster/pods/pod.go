@@ -132,6 +132,20 @@ func (s *Status) ResourceClaimStatuses() []corev1.PodResourceClaimStatus {
 	return s.claims.made
 }
 
+// NameClaims notes in the status of a pod that does not exist how the claims will be called that are made from its templates.
+func (p *Pod) NameClaims(name func(claim string) string) {
+	var named []corev1.PodResourceClaimStatus
+	for i := range p.Spec.ResourceClaims {
+		if c := &p.Spec.ResourceClaims[i]; c.ResourceClaimTemplateName != nil {
+			made := name(c.Name)
+			named = append(named, corev1.PodResourceClaimStatus{Name: c.Name, ResourceClaimName: &made})
+		}
+	}
+	if named != nil {
+		p.Status.claims = &claims{made: named}
+	}
+}
+
 // HasCondition reports whether the pod has a condition of a type.
 func (s *Status) HasCondition(kind corev1.PodConditionType) bool {
 	for i := range s.Conditions {

@@ -29,6 +29,7 @@ const (
 	DeviceSlice
 	DeviceClass
 	DeviceTaintRule
+	DeviceClaimTemplate
 )
 
 // KindOf returns the kind of an object, None if it has none of these kinds.
@@ -56,6 +57,8 @@ func KindOf(o runtime.Object) Kind {
 		return DeviceClass
 	case *resourcev1beta2.DeviceTaintRule:
 		return DeviceTaintRule
+	case *resourcev1.ResourceClaimTemplate:
+		return DeviceClaimTemplate
 	}
 	return None
 }

@@ -75,7 +75,7 @@ func Reservations(k *model.Cluster, tasks []*cluster.Task) (found []string) {
 		if t.Reservation == nil {
 			continue
 		}
-		if !t.Status.Assumed() {
+		if !model.Reserves(t, t.Status) {
 			found = append(found, fmt.Sprintf("task %s is %s and holds a reservation", t.Key(), t.Status))
 		}
 		for _, key := range t.Reservation.Keys() {

@@ -23,6 +23,7 @@ var overLimit = map[string]string{
 	"pkg/cluster/cache":                        "each event is read into the same model, and the audit checks all of it",
 	"pkg/cluster/cache.Cache":                  "what an event means for jobs, pods and namespaces changes the same model",
 	"pkg/framework":                            "the contract between actions and plugins is one package that authors of plugins read",
+	"pkg/quota/cohort.Node":                    "each question of the rules about a ClusterQueue or Cohort is a method",
 	"pkg/cluster/model":                        "all totals of the model change in one place",
 	"pkg/cluster/workloads":                    "what Workloads hold, promise and wait for is one state",
 	"internal/admission":                       "each webhook is a function of one server, and of what it knows",

@@ -20,7 +20,8 @@
 //  1. The usage of a node above is the sum of what spills out of the nodes below it (rule C2). It depends on the usage of
 //     the ClusterQueues alone, not on the order of charges and releases.
 //  2. A release is the exact inverse of the same charge, and [Tree.Undo] restores all that was charged and released since
-//     the mark. Both hold for amounts whose sum fits an int64. What does not fit saturates, and only Undo restores it.
+//     the mark. Both hold for all amounts: each is an int64, and sums have 128 bits. An answer that does not fit an int64 is the nearest
+//     that does; decisions and shares are by the exact sums. A quantity that no int64 holds is cut to [Unlimited] before it comes here.
 //  3. An available amount may be below zero: quota may be cut below what is used (rule C2).
 //  4. Answers change nothing. They use no floating point, and do not depend on the order in which nodes were added.
 //

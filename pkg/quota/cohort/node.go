@@ -1,7 +1,6 @@
 package cohort
 
 import (
-	"math"
 	"slices"
 
 	"hekla.sh/hekla/pkg/resources"
@@ -51,19 +50,19 @@ type Node struct {
 	height   int
 	depth    int
 
-	cells    []cell  // by the tree's slots
-	borrowed []int64 // by the tree's resources: what is used above the quota, over flavors
-	lendable []int64 // by the tree's resources: potential, over flavors
-	debts    int     // how many cells are used above their quota
+	cells    []cell // by the tree's slots
+	borrowed []wide // by the tree's resources: what is used above the quota, over flavors
+	lendable []wide // by the tree's resources: potential, over flavors
+	debts    int    // how many cells are used above their quota
 }
 
 // cell is the ledger of one node for one flavor's resource.
 type cell struct {
 	nominal, borrowing, lending int64
-	subtree                     int64 // own quota, and what the nodes below lend
-	local                       int64 // never lent
-	potential                   int64 // most that can be used at all (rule C3)
-	usage                       int64
+	subtree                     wide // own quota, and what the nodes below lend
+	local                       wide // never lent
+	potential                   wide // most that can be used at all (rule C3)
+	usage                       wide
 }
 
 // unset is the ledger of a flavor's resource without any quota.
@@ -144,15 +143,15 @@ func (n *Node) BorrowingLimit(fr resources.Dim) int64 { return n.at(fr).borrowin
 func (n *Node) LendingLimit(fr resources.Dim) int64 { return n.at(fr).lending }
 
 // Subtree is the quota of the node with what the nodes below lend.
-func (n *Node) Subtree(fr resources.Dim) int64 { return n.at(fr).subtree }
+func (n *Node) Subtree(fr resources.Dim) int64 { return n.at(fr).subtree.narrow() }
 
 // Usage is what the node uses: a ClusterQueue all that was charged, a Cohort what spills out of its members.
-func (n *Node) Usage(fr resources.Dim) int64 { return n.at(fr).usage }
+func (n *Node) Usage(fr resources.Dim) int64 { return n.at(fr).usage.narrow() }
 
 // Potential is the most that the node could use if nothing were used (rule C3).
-func (n *Node) Potential(fr resources.Dim) int64 { return n.at(fr).potential }
+func (n *Node) Potential(fr resources.Dim) int64 { return n.at(fr).potential.narrow() }
 
-func (c *cell) localFree() int64 { return max(0, sub(c.local, c.usage)) }
+func (c *cell) localFree() wide { return c.local.sub(c.usage).orZero() }
 
 // Available is how much more the node can use now (rule C2). It may be below zero.
 func (n *Node) Available(fr resources.Dim) int64 {
@@ -160,20 +159,20 @@ func (n *Node) Available(fr resources.Dim) int64 {
 	if slot < 0 {
 		return 0
 	}
-	return n.available(slot)
+	return n.available(slot).narrow()
 }
 
-func (n *Node) available(slot int) int64 {
+func (n *Node) available(slot int) wide {
 	c := &n.cells[slot]
 	if n.parent == nil {
-		return sub(c.subtree, c.usage)
+		return c.subtree.sub(c.usage)
 	}
 	lent := n.parent.available(slot)
 	if c.borrowing != Unlimited {
-		spilt := max(0, sub(c.usage, c.local))
-		lent = min(lent, add(sub(sub(c.subtree, c.local), spilt), c.borrowing))
+		spilt := c.usage.sub(c.local).orZero()
+		lent = least(lent, c.subtree.sub(c.local).sub(spilt).add(widen(c.borrowing)))
 	}
-	return add(c.localFree(), lent)
+	return c.localFree().add(lent)
 }
 
 // Fits reports whether all amounts are available.
@@ -188,8 +187,12 @@ func (n *Node) Fits(v []Amount) bool {
 
 // Borrows reports whether the node uses more than its quota with an amount more.
 func (n *Node) Borrows(fr resources.Dim, value int64) bool {
+	return n.borrows(fr, widen(value))
+}
+
+func (n *Node) borrows(fr resources.Dim, value wide) bool {
 	c := n.at(fr)
-	return add(c.usage, value) > c.subtree
+	return c.usage.add(value).isAbove(c.subtree)
 }
 
 // BorrowLevel is how far up in the tree an amount more is found. It is 0 if the amount is within the quota of the ClusterQueue,
@@ -200,14 +203,14 @@ func (n *Node) BorrowLevel(fr resources.Dim, value int64) (level int, mayReclaim
 		return 0, n.parent != nil
 	}
 	c := n.at(fr)
-	rest := sub(value, c.localFree())
+	rest := widen(value).sub(c.localFree())
 	for a := n.parent; ; a = a.parent {
 		isRoot := a.parent == nil
-		if !a.Borrows(fr, rest) || isRoot {
+		if !a.borrows(fr, rest) || isRoot {
 			return a.height, !isRoot
 		}
 		c = a.at(fr)
-		rest = sub(rest, c.localFree())
+		rest = rest.sub(c.localFree())
 	}
 }
 
@@ -220,7 +223,7 @@ func (n *Node) FitsQuota(v []Amount) (fits bool, rest []Amount) {
 			fits = false
 		}
 		c := n.at(a.FR)
-		rest[i] = Amount{a.FR, max(0, sub(a.Value, c.localFree()))}
+		rest[i] = Amount{a.FR, widen(a.Value).sub(c.localFree()).orZero().narrow()}
 	}
 	return fits, rest
 }
@@ -228,7 +231,7 @@ func (n *Node) FitsQuota(v []Amount) (fits bool, rest []Amount) {
 // IsOver reports whether the node uses more than its quota of any of the flavors' resources.
 func (n *Node) IsOver(frs []resources.Dim) bool {
 	for _, fr := range frs {
-		if c := n.at(fr); c.usage > c.subtree {
+		if c := n.at(fr); c.usage.isAbove(c.subtree) {
 			return true
 		}
 	}
@@ -237,21 +240,3 @@ func (n *Node) IsOver(frs []resources.Dim) bool {
 
 // IsBorrowing reports whether the node uses more than its quota of anything.
 func (n *Node) IsBorrowing() bool { return n.debts > 0 }
-
-func add(a, b int64) int64 {
-	switch sum := a + b; {
-	case a > 0 && b > 0 && sum < 0:
-		return math.MaxInt64
-	case a < 0 && b < 0 && sum >= 0:
-		return math.MinInt64
-	default:
-		return sum
-	}
-}
-
-func sub(a, b int64) int64 {
-	if b == math.MinInt64 {
-		return add(add(a, math.MaxInt64), 1)
-	}
-	return add(a, -b)
-}

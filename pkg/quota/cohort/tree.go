@@ -29,16 +29,16 @@ type resourceName = string
 type change struct {
 	node  *Node
 	slot  int
-	usage int64
+	usage wide
 }
 
 // Grow builds the trees of all nodes. parent returns the Cohort above a node, nil if there is none; there must be no circle.
 // What ClusterQueues use stays. The trees are sorted by the names of their roots.
 func Grow(index *resources.Index, nodes []*Node, parent func(*Node) *Node) []*Tree {
-	used := make(map[*Node][]Amount, len(nodes))
+	before := make(map[*Node][]use, len(nodes))
 	for _, n := range nodes {
 		if n.IsQueue && n.tree != nil {
-			used[n] = n.Used()
+			before[n] = n.uses()
 		}
 		n.parent, n.children, n.queues, n.tree = nil, n.children[:0], 0, nil
 	}
@@ -57,7 +57,9 @@ func Grow(index *resources.Index, nodes []*Node, parent func(*Node) *Node) []*Tr
 		t.bound(t.Root)
 	}
 	for _, n := range nodes {
-		n.Charge(used[n])
+		for _, u := range before[n] {
+			n.charge(u.fr, u.value)
+		}
 	}
 	return trees
 }
@@ -124,7 +126,7 @@ func (t *Tree) fit(n *Node) {
 		n.cells = append(n.cells, unset())
 	}
 	for len(n.borrowed) < len(t.names) {
-		n.borrowed, n.lendable = append(n.borrowed, 0), append(n.lendable, 0)
+		n.borrowed, n.lendable = append(n.borrowed, wide{}), append(n.lendable, wide{})
 	}
 	for _, child := range n.children {
 		t.fit(child)
@@ -139,18 +141,18 @@ func (t *Tree) addUp(n *Node) {
 	for _, q := range n.Quotas {
 		c := &n.cells[t.slot(q.FR)]
 		c.nominal, c.borrowing, c.lending = q.Nominal, q.BorrowingLimit, q.LendingLimit
-		c.subtree = q.Nominal
+		c.subtree = widen(q.Nominal)
 	}
 	for _, child := range n.children {
 		t.addUp(child)
 		for slot := range n.cells {
 			from, to := &child.cells[slot], &n.cells[slot]
-			to.subtree = add(to.subtree, sub(from.subtree, from.local))
+			to.subtree = to.subtree.add(from.subtree.sub(from.local))
 		}
 	}
 	for slot := range n.cells {
 		if c := &n.cells[slot]; c.lending != Unlimited {
-			c.local = max(0, sub(c.subtree, c.lending))
+			c.local = c.subtree.sub(widen(c.lending)).orZero()
 		}
 	}
 }
@@ -161,13 +163,13 @@ func (t *Tree) bound(n *Node) {
 		c := &n.cells[slot]
 		c.potential = c.subtree
 		if n.parent != nil {
-			c.potential = add(c.local, n.parent.cells[slot].potential)
+			c.potential = c.local.add(n.parent.cells[slot].potential)
 			if c.borrowing != Unlimited {
-				c.potential = min(c.potential, add(c.subtree, c.borrowing))
+				c.potential = least(c.potential, c.subtree.add(widen(c.borrowing)))
 			}
 		}
 		r := t.resources[slot]
-		n.lendable[r] = add(n.lendable[r], c.potential)
+		n.lendable[r] = n.lendable[r].add(c.potential)
 	}
 	for _, child := range n.children {
 		t.bound(child)
@@ -177,13 +179,27 @@ func (t *Tree) bound(n *Node) {
 // Used returns what a ClusterQueue uses, without zeros, in the order of the dimensions.
 func (n *Node) Used() []Amount {
 	var used []Amount
+	for _, u := range n.uses() {
+		used = append(used, Amount{u.fr, u.value.narrow()})
+	}
+	return used
+}
+
+// use is what is used of an FR.
+type use struct {
+	fr    resources.Dim
+	value wide
+}
+
+func (n *Node) uses() []use {
+	var all []use
 	for slot, fr := range n.tree.frs {
-		if usage := n.cells[slot].usage; usage != 0 {
-			used = append(used, Amount{fr, usage})
+		if usage := n.cells[slot].usage; usage != (wide{}) {
+			all = append(all, use{fr, usage})
 		}
 	}
-	slices.SortFunc(used, func(a, b Amount) int { return cmp.Compare(a.FR, b.FR) })
-	return used
+	slices.SortFunc(all, func(a, b use) int { return cmp.Compare(a.fr, b.fr) })
+	return all
 }
 
 // FRs returns the flavors' resources that the tree has quota for, or that were charged. The caller must not change the list.
@@ -192,17 +208,21 @@ func (t *Tree) FRs() []resources.Dim { return t.frs }
 // Charge books amounts at a ClusterQueue, and what spills out of it above (rule C4).
 func (n *Node) Charge(v []Amount) {
 	for _, a := range v {
-		slot := n.tree.slot(a.FR)
-		if slot < 0 {
-			slot = n.tree.add(a.FR)
-			n.tree.fit(n.tree.Root)
-		}
-		for m, value := n, a.Value; m != nil && value > 0; m = m.parent {
-			c := &m.cells[slot]
-			up := max(0, sub(value, c.localFree()))
-			m.set(slot, add(c.usage, value))
-			value = up
-		}
+		n.charge(a.FR, widen(a.Value))
+	}
+}
+
+func (n *Node) charge(fr resources.Dim, value wide) {
+	slot := n.tree.slot(fr)
+	if slot < 0 {
+		slot = n.tree.add(fr)
+		n.tree.fit(n.tree.Root)
+	}
+	for m := n; m != nil && value.isPositive(); m = m.parent {
+		c := &m.cells[slot]
+		up := value.sub(c.localFree()).orZero()
+		m.set(slot, c.usage.add(value))
+		value = up
 	}
 }
 
@@ -210,28 +230,28 @@ func (n *Node) Charge(v []Amount) {
 func (n *Node) Release(v []Amount) {
 	for _, a := range v {
 		slot := n.tree.slot(a.FR)
-		for m, value := n, a.Value; m != nil && value > 0; m = m.parent {
+		for m, value := n, widen(a.Value); m != nil && value.isPositive(); m = m.parent {
 			c := &m.cells[slot]
-			over := max(0, sub(c.usage, c.local))
-			m.set(slot, sub(c.usage, value))
-			value = min(value, over)
+			over := c.usage.sub(c.local).orZero()
+			m.set(slot, c.usage.sub(value))
+			value = least(value, over)
 		}
 	}
 }
 
 // set writes one cell, and what is counted over cells.
-func (n *Node) set(slot int, usage int64) {
+func (n *Node) set(slot int, usage wide) {
 	c, r := &n.cells[slot], n.tree.resources[slot]
 	if n.tree.marks > 0 {
 		n.tree.log = append(n.tree.log, change{n, slot, c.usage})
 	}
-	before, after := max(0, sub(c.usage, c.subtree)), max(0, sub(usage, c.subtree))
+	before, after := c.usage.sub(c.subtree).orZero(), usage.sub(c.subtree).orZero()
 	c.usage = usage
-	n.borrowed[r] = add(n.borrowed[r], after-before)
-	switch {
-	case before == 0 && after > 0:
+	n.borrowed[r] = n.borrowed[r].add(after.sub(before))
+	switch was, is := before.isPositive(), after.isPositive(); {
+	case !was && is:
 		n.debts++
-	case before > 0 && after == 0:
+	case was && !is:
 		n.debts--
 	}
 }

@@ -35,6 +35,9 @@ func TestAJobThatLacksPodsHearsOfItsQueue(t *testing.T) {
 		{[]any{fixture.Queue("q")}, verdict.NotEnoughTasks},
 		{[]any{fixture.Queue("q", fixture.Below("nowhere"))}, verdict.QueueInvalid},
 		{[]any{fixture.Queue("nowhere")}, verdict.NotEnoughTasks},
+		{[]any{fixture.Queue("below", fixture.Below("q"))}, verdict.NotEnoughTasks},
+		{[]any{fixture.Queue("q", fixture.Below("below"))}, verdict.QueueInvalid}, // it started no jobs before, as others are below it
+		{[]any{fixture.Queue("q", fixture.Below("nowhere"))}, verdict.NotEnoughTasks},
 	} {
 		if got := reasonAfter(step.queues...); got != step.want {
 			t.Errorf("step %d: it waits because of %s, want %s", i, got, step.want)

@@ -14,7 +14,13 @@ import (
 // queues applies events about queues, and assigns jobs to them.
 type queues struct {
 	*base
-	refuse map[string]bool // the names of those that start no jobs, whatever else these wait for
+	refusing map[string]refusing // those that start no jobs, whatever else these wait for, by name
+}
+
+// refusing is for which reasons a queue starts no jobs, zero if it does.
+type refusing struct {
+	problem           string
+	isClosed, isAbove bool
 }
 
 func (k *queues) set(object *schedulingv1beta1.Queue) {
@@ -112,15 +118,16 @@ func (k *queues) growTree() {
 	k.renewJobs(queues)
 }
 
-// renewJobs has the jobs tried again whose queue has come to start no jobs, or starts some again: the reason why they wait is another, even
-// if a queue could not help them before.
+// renewJobs has the jobs tried again whose queue has come to start no jobs, starts some again, or starts none for another reason. Why they
+// wait is another then, even if a queue could not help them before.
 func (k *queues) renewJobs(queues []*cluster.Queue) {
-	refuse := map[string]bool{}
+	now := map[string]refusing{}
 	for _, q := range queues {
-		if q.Problem != "" || len(q.Children) > 0 || !q.Open() {
-			refuse[q.Name] = true
+		is := refusing{problem: q.Problem, isClosed: !q.Open(), isAbove: len(q.Children) > 0}
+		if is != (refusing{}) {
+			now[q.Name] = is
 		}
-		if refuse[q.Name] == k.refuse[q.Name] {
+		if is == k.refusing[q.Name] {
 			continue
 		}
 		for _, j := range q.Members() {
@@ -129,7 +136,7 @@ func (k *queues) renewJobs(queues []*cluster.Queue) {
 			}
 		}
 	}
-	k.refuse = refuse
+	k.refusing = now
 }
 
 // assign moves a job with its usage to the queue of a name, which need not exist.

@@ -152,8 +152,8 @@ func podNotice(pod *cluster.Pod, text string) decision.Notice {
 		Regarding: corev1.ObjectReference{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
 }
 
-// followsWithin is how long the pods of a job may take to be deleted after its PodGroup, before it is said that they stay charged: whoever
-// deletes an object has what it controls deleted, in any order.
+// followsWithin is how long the pods of a job may take to be deleted after its PodGroup, before it is said that they stay charged. What an
+// object controls is deleted after it, in any order.
 const followsWithin = 10 * time.Second
 
 // orphaned is a job whose PodGroup is gone, of a controller that may be gone, too.

@@ -62,8 +62,8 @@ func (c core) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, 
 	c.EventRecorder.Eventf(regarding, kind, reason, note, arguments...)
 }
 
-// Once records an Event of an object that is there at most once as long as the API server keeps it, however often it is recorded and by which
-// process: what it says makes its name, and one that is there already is left alone.
+// Once records an Event of an object that is there at most once as long as the API server keeps it, also if another process records it. What it
+// says makes its name, and one that is there already is left alone.
 func Once(by events.EventRecorder, regarding runtime.Object, kind, reason, action, note string, arguments ...any) {
 	c, is := by.(core)
 	if !is {

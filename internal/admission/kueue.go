@@ -112,7 +112,7 @@ func holdJob(ctx context.Context, s *server, asked change[*batchv1.Job]) error {
 	return nil
 }
 
-// holdPod puts the gate of admission on a pod that is submitted to a LocalQueue by itself.
+// holdPod puts the gate of admission on a pod that is submitted to a LocalQueue by itself, and the finalizer that keeps it.
 func holdPod(ctx context.Context, s *server, asked change[*corev1.Pod]) error {
 	pod := asked.after
 	if pod.Spec.NodeName != "" {
@@ -125,6 +125,7 @@ func holdPod(ctx context.Context, s *server, asked change[*corev1.Pod]) error {
 		return err
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1beta2.ManagedLabel, v1beta2.ManagedValue)
+	builder.Keep(&pod.ObjectMeta)
 	takeOver(s, &pod.Spec)
 	gate(pod, v1beta2.AdmissionGate)
 	if !slices.Contains(s.settings.Load().schedulerNames, pod.Spec.SchedulerName) {

@@ -116,6 +116,10 @@ func TestAPodThatNamesALocalQueueIsGatedOnce(t *testing.T) {
 				}
 				return
 			}
+			// The controller of a pod may wait until it is gone.
+			if keeps := test.gated && !strings.Contains(test.object, "ownerReferences"); slices.Equal(pod.Finalizers, []string{v1beta2.PodFinalizer}) != keeps {
+				t.Errorf("its finalizers are %v", pod.Finalizers)
+			}
 			if len(pod.Spec.SchedulingGates) != want || (pod.Labels[v1beta2.ManagedLabel] == "true") != test.gated || (pod.Spec.SchedulerName == "volcano") != test.gated {
 				t.Errorf("the pod is %+v with labels %v", pod.Spec, pod.Labels)
 			}

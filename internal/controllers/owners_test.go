@@ -236,7 +236,7 @@ func TestPodsThatAJobOfAJobSetMakesAreAGroup(t *testing.T) {
 	asGroup(job)
 	create(t, job)
 	w := awaitNamedWorkload(t, namespace, "g", exists)
-	if w.Spec.PodSets[0].Count != 2 || len(w.OwnerReferences) != 2 {
+	if w.Spec.PodSets[0].Count != 2 || len(w.OwnerReferences) != 3 {
 		t.Errorf("the Workload is %+v", w)
 	}
 	admitAll(t, w)

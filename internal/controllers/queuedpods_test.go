@@ -3,6 +3,7 @@ package controllers_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"hekla.sh/hekla/test/apitest"
@@ -20,7 +21,7 @@ import (
 
 // queuedPod is a pod for the LocalQueue q as the webhook leaves it, in a group of so many pods unless the group is "".
 func queuedPod(namespace, name, group, total, cpu string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Finalizers: []string{v1beta2.PodFinalizer},
 		Labels: map[string]string{v1beta2.QueueNameLabel: "q", v1beta2.ManagedLabel: v1beta2.ManagedValue}}, Spec: podSpec()}
 	if group != "" {
 		pod.Labels[v1beta2.PodGroupNameLabel] = group
@@ -161,25 +162,40 @@ func TestPodsOfAGroupStartTogetherAndAreReplacedAfterAnEviction(t *testing.T) {
 	for _, pod := range []*corev1.Pod{driver, first, second} {
 		awaitPod(t, pod, func() bool { return len(pod.Spec.SchedulingGates) == 0 })
 	}
-	// One more than the group has does not start.
+	// One more than the group has goes.
 	extra := queuedPod(namespace, "extra", "spark", "3", "1")
 	create(t, extra)
-	awaitEvent(t, extra, "ExcessPods", "Workload spark was admitted without this pod")
+	awaitEvent(t, extra, "ExcessPodDeleted", "Excess pod deleted")
+	gone(t, extra)
 
 	evictWorkload(t, w)
+	w = awaitNamedWorkload(t, namespace, "spark", saying(v1beta2.Requeued, metav1.ConditionTrue, v1beta2.ReasonPreempted, "Preempted to accommodate a workload"))
+	awaitNamedWorkload(t, namespace, "spark", saying(v1beta2.WaitingForReplacementPods, metav1.ConditionTrue, v1beta2.ReasonPreempted, "Preempted to accommodate a workload"))
+	awaitNamedWorkload(t, namespace, "spark", saying(v1beta2.QuotaReserved, metav1.ConditionFalse, v1beta2.ReasonAdmissionGated,
+		"The group has fewer pods than it says: others have to replace those that are gone or have failed"))
+	for _, pod := range []*corev1.Pod{driver, first, second} {
+		awaitPod(t, pod, func() bool {
+			return pod.DeletionTimestamp != nil && slices.Contains(pod.Finalizers, v1beta2.PodFinalizer)
+		})
+	}
+	again := []*corev1.Pod{queuedPod(namespace, "driver-2", "spark", "3", "2"), queuedPod(namespace, "first-2", "spark", "3", "1"), queuedPod(namespace, "second-2", "spark", "3", "1")}
+	for _, pod := range again {
+		create(t, pod)
+	}
 	for _, pod := range []*corev1.Pod{driver, first, second} {
 		gone(t, pod)
 	}
-	// The one that waits keeps the Workload, which comes back to its queue.
-	w = awaitNamedWorkload(t, namespace, "spark", saying(v1beta2.Requeued, metav1.ConditionTrue, v1beta2.ReasonPreempted, "Preempted to accommodate a workload"))
-	again := queuedPod(namespace, "driver", "spark", "3", "2")
-	create(t, again)
-	admitAll(t, w)
-	awaitPod(t, again, func() bool { return len(again.Spec.SchedulingGates) == 0 })
-	awaitPod(t, extra, func() bool { return len(extra.Spec.SchedulingGates) == 0 })
-	last := queuedPod(namespace, "last", "spark", "3", "1")
-	create(t, last)
-	awaitPod(t, last, func() bool { return len(last.Spec.SchedulingGates) == 0 })
-	finish(t, corev1.PodSucceeded, again, extra, last)
+	replaced := awaitNamedWorkload(t, namespace, "spark", saying(v1beta2.WaitingForReplacementPods, metav1.ConditionFalse, "PodsReady", "No pods need replacement"))
+	if replaced.UID != w.UID {
+		t.Error("it is another Workload")
+	}
+	admitAll(t, replaced)
+	for _, pod := range again {
+		awaitPod(t, pod, func() bool { return len(pod.Spec.SchedulingGates) == 0 })
+	}
+	finish(t, corev1.PodSucceeded, again...)
 	awaitNamedWorkload(t, namespace, "spark", saying(v1beta2.Finished, metav1.ConditionTrue, v1beta2.ReasonSucceeded, "Pods succeeded: 3/3."))
+	for _, pod := range again {
+		awaitPod(t, pod, func() bool { return len(pod.Finalizers) == 0 })
+	}
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -107,4 +108,30 @@ func TestAPodEndsAfterTheTimeItAsksFor(t *testing.T) {
 	}
 	// It has had as long as those that have ended.
 	awaitPhase(t, client, "restarted", corev1.PodRunning)
+}
+
+// A kubelet says that a pod has ended also if a finalizer holds it, and who holds it lets go then.
+func TestAPodThatAFinalizerHoldsEndsWhenItIsDeleted(t *testing.T) {
+	client := clientOf(t, shared)
+	held := newPod("held", nil)
+	held.Finalizers = []string{"example.com/holds"}
+	createBound(t, client, held, "node-1")
+	awaitPhase(t, client, "held", corev1.PodRunning)
+	if err := client.CoreV1().Pods("default").Delete(testContext(t), "held", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pod := awaitPhase(t, client, "held", corev1.PodFailed)
+	if s := pod.Status.ContainerStatuses; len(s) != 1 || s[0].Ready || s[0].State.Terminated == nil {
+		t.Errorf("its container is %+v", s)
+	}
+	if _, err := client.CoreV1().Pods("default").Patch(testContext(t), "held", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		_, err := client.CoreV1().Pods("default").Get(ctx, "held", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is still there: %v", err)
+	})
 }

@@ -8,6 +8,20 @@
 // says what is asked of a kind of jobs, and batchjob and vcjob, which answer for Jobs of batch/v1 and of batch.volcano.sh. [Holder]
 // tells the controller of the latter when they may have pods. shares writes the weighted shares of ClusterQueues and Cohorts.
 //
+// # Pods that are kept
+//
+// A group of pods has its Workload as long as a pod of it, or what controls one, is there. So that the Workload outlives an eviction, which
+// deletes all of its pods, these have a finalizer (kueue.x-k8s.io/managed). The webhook gives it, or the start of a pod that the webhook has
+// not seen. A pod that a controller has made has none: its controller may wait until it is gone, to make another of its name. The Workload
+// is its controller's, too.
+//
+// A pod of a group that has ended, and was deleted or has failed, is kept until another takes its place: the oldest goes first. All pods are
+// let go of a group that has ended, whose Workload or namespace is gone or going, or that cannot be read. So are pods that never started, that
+// were deleted by force, or that name no queue any more. While no Workloads are served all are. A pod alone goes when it is deleted. A group of which all pods were deleted, by others, has half a minute to be replaced. Only an evicted one waits
+// for as long as its Workload is there, holds nothing, and is not admitted before its pods are there again.
+//
+// A pod that is being deleted has its place while it runs. One that was stopped has not succeeded, however it ends.
+//
 // Invariants:
 //
 //  1. Nothing is done unless the scheduler admits workloads, by its configuration, and Kueue itself does not run. Kueue runs as long
@@ -25,7 +39,9 @@
 //  8. What fails is tried again until it succeeds, also where the API server has not had the kind for a while.
 //  9. A Workload that another client has made is never deleted, and its podsets are not changed. One that is not for its job ends.
 //  10. A Workload that waits follows its job, or the pods of its group. What cannot follow while it holds quota is said in an Event.
-//  11. Workloads keep the finalizer resource-in-use until their job has stopped or ended, or is gone.
+//  11. Whether a pod is kept follows from the pods of its group and their Workload as they are. There is no state in which all pods of a
+//     group are kept and none can be let go by a user: the deletion of the Workload does.
+//  12. Workloads keep the finalizer resource-in-use until their job has stopped or ended, or is gone.
 //
 // It must not know how the scheduler decides.
 package workload

@@ -243,6 +243,9 @@ func (r *lives) keepOrphan(ctx context.Context, w *v1beta2.Workload) error {
 // without an owner, or of a kind that is not queued here.
 func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcome, error) {
 	for _, owner := range w.OwnerReferences {
+		if w.Annotations[v1beta2.GroupWorkloadAnnotation] == "true" && owner.Kind != "Pod" {
+			continue // the controller of its pods
+		}
 		var job client.Object
 		switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) {
 		case batchv1.SchemeGroupVersion.WithKind("Job"):

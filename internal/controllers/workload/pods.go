@@ -3,6 +3,7 @@ package workload
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"hekla.sh/hekla/internal/controllers/workload/protection"
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/internal/queueing/integration"
 	"hekla.sh/hekla/internal/queueing/lifecycle"
@@ -33,17 +35,25 @@ const podsByGroup = "queuedGroup"
 const (
 	ofGroup = "group:"
 	ofPod   = "pod:"
+	ofNone  = "none:" // a pod that is not queued, and has the gate or the finalizer of those that are
 )
 
-// reasonExcessPods says that a group has more pods than it says.
-const reasonExcessPods = "ExcessPods"
+const (
+	// reasonExcessPods says that a pod is of a shape that its group was not admitted with.
+	reasonExcessPods = "ExcessPods"
+	// reasonExcessDeleted is Kueue's reason for the deletion of a pod beyond those that its group has.
+	reasonExcessDeleted = "ExcessPodDeleted"
+	// reasonNotQueued says that a pod waits for admission and names no LocalQueue.
+	reasonNotQueued = "NotQueued"
+)
 
 // groupNameOf is the group of a pod, "" if it is not queued by itself. Of the pods of a Job of batch/v1 [pods.isByItsJob] says whether they are.
 func groupNameOf(object client.Object) string {
-	if object.GetLabels()[v1beta2.QueueNameLabel] == "" {
-		return ""
-	}
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && owner.Kind == "Job" && owner.APIVersion == batch.GroupVersion.String() {
+	owner := metav1.GetControllerOfNoCopy(object)
+	if object.GetLabels()[v1beta2.QueueNameLabel] == "" || owner != nil && owner.Kind == "Job" && owner.APIVersion == batch.GroupVersion.String() {
+		if pod, is := object.(*corev1.Pod); is && (builder.IsGated(pod) || builder.IsKept(pod)) {
+			return ofNone + pod.Name
+		}
 		return ""
 	}
 	if name := object.GetLabels()[v1beta2.PodGroupNameLabel]; name != "" {
@@ -59,9 +69,12 @@ func groupOfPod(_ context.Context, object client.Object) []reconcile.Request {
 	return nil
 }
 
-// groupOfWorkload is the group of a Workload that pods own.
+// groupOfWorkload is the group of a Workload that is one of pods.
 func groupOfWorkload(_ context.Context, object client.Object) []reconcile.Request {
 	name := ""
+	if object.GetAnnotations()[v1beta2.GroupWorkloadAnnotation] == "true" {
+		name = ofGroup + object.GetName()
+	}
 	for _, owner := range object.GetOwnerReferences() {
 		if owner.Kind == "Pod" && owner.APIVersion == corev1.SchemeGroupVersion.String() {
 			name = ofGroup + object.GetName()
@@ -82,100 +95,88 @@ type pods struct {
 	live client.Reader // the cache has no whole pods
 }
 
-// group is the pods that one Workload is for.
-type group struct {
-	namespace, name string
-	isAlone         bool
-	all             []*corev1.Pod // that are not being deleted, the oldest first
-	leaving         int           // those that are
-	total           int32         // how many there are to be
-}
-
-// count is how many pods of the group are in a phase.
-func (g *group) count(is func(*corev1.Pod) bool) int32 {
-	count := int32(0)
-	for _, pod := range g.all {
-		if is(pod) {
-			count++
-		}
-	}
-	return count
-}
-
-func hasSucceeded(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodSucceeded }
-func hasFailed(pod *corev1.Pod) bool    { return pod.Status.Phase == corev1.PodFailed }
-func hasEnded(pod *corev1.Pod) bool     { return hasSucceeded(pod) || hasFailed(pod) }
-func isRunning(pod *corev1.Pod) bool    { return !hasEnded(pod) && !builder.IsGated(pod) }
-
-// isReady reports whether all containers of a pod are ready, or it has succeeded.
-func isReady(pod *corev1.Pod) bool {
-	if hasSucceeded(pod) {
-		return true
-	}
-	return pod.Status.Phase == corev1.PodRunning && len(pod.Status.ContainerStatuses) > 0 &&
-		!slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return !s.Ready })
-}
-
 // Reconcile makes the Workload of a group when all of its pods are there, opens their gates when it is admitted, and deletes them when it
-// is evicted.
+// is evicted. Pods that need not be counted any more lose the finalizer. All do while no Workloads are served.
 func (r *pods) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	if !r.state.isOn() {
+	serving := r.state.serving()
+	if serving == protection.Unknown {
 		return reconcile.Result{}, nil
 	}
-	g, err := r.read(ctx, request.NamespacedName)
-	if err != nil || len(g.all) == 0 {
-		return reconcile.Result{}, err
+	if name, is := strings.CutPrefix(request.Name, ofNone); is {
+		return reconcile.Result{}, r.standAlone(ctx, types.NamespacedName{Namespace: request.Namespace, Name: name}, serving)
 	}
-	again, err := r.step(ctx, g)
+	g, err := r.read(ctx, request.NamespacedName)
+	if err != nil || g.isAlone && g.first() == nil {
+		return reconcile.Result{}, errors.Join(err, r.letGo(ctx, g.strays))
+	}
+	if serving != protection.Served {
+		return reconcile.Result{}, r.letGo(ctx, slices.Concat(g.strays, g.members()))
+	}
+	w, err := r.workloadOf(ctx, g)
+	if err == nil {
+		g.isEnding, err = r.isEnding(ctx, g.namespace)
+	}
+	if g.first() == nil && (w == nil || len(w.OwnerReferences) == 0 || w.Annotations[v1beta2.GroupWorkloadAnnotation] != "true") {
+		return reconcile.Result{}, errors.Join(err, r.letGo(ctx, g.strays))
+	}
+	var again time.Duration
+	if err == nil {
+		g.countOf(w)
+		if again, err = r.step(ctx, g, w); isGone(err) {
+			err = nil
+		}
+		over, soon := g.uncounted(w, r.state.now())
+		err = errors.Join(err, r.letGo(ctx, slices.Concat(g.strays, over)))
+		again = soonest(again, soon)
+	}
 	switch {
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: rereadAfter}, nil
-	case isGone(err):
-		return reconcile.Result{}, nil
-	case err != nil && ctx.Err() == nil:
-		r.events.Eventf(g.all[0], nil, corev1.EventTypeWarning, reasonError, "Sync", "%.1000s", err.Error())
+	case err != nil && ctx.Err() == nil && g.first() != nil:
+		r.events.Eventf(g.first(), nil, corev1.EventTypeWarning, reasonError, "Sync", "%.1000s", err.Error())
 	}
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
 // read collects the pods of a group.
 func (r *pods) read(ctx context.Context, key types.NamespacedName) (*group, error) {
-	list := &corev1.PodList{}
-	if err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{podsByGroup: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing pods: %w", err)
-	}
 	g := &group{namespace: key.Namespace, total: 1}
 	g.name, g.isAlone = strings.CutPrefix(key.Name, ofPod)
 	g.name = strings.TrimPrefix(g.name, ofGroup)
+	list := &corev1.PodList{}
+	if err := r.client.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFields{podsByGroup: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return g, fmt.Errorf("listing pods: %w", err)
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
 	for i := range list.Items {
 		pod := &list.Items[i]
 		isByItsJob, err := r.isByItsJob(ctx, pod)
-		switch {
-		case err != nil:
-			return nil, err
-		case isByItsJob:
-		case pod.DeletionTimestamp != nil:
-			g.leaving++
-		default:
-			g.all = append(g.all, pod)
+		if err != nil {
+			return g, err
 		}
+		if isByItsJob {
+			g.strays = append(g.strays, pod)
+			continue
+		}
+		g.add(pod)
 	}
-	slices.SortFunc(g.all, func(a, b *corev1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
 	for _, pod := range g.all {
 		if why := integration.GrowsUnserved(pod); why != "" && builder.IsGated(pod) {
 			r.events.Eventf(pod, nil, corev1.EventTypeWarning, reasonNotSupported, "Sync", "it stays gated: %s", why)
-			return &group{}, nil
+			g.isUnreadable = true
+			return g, nil
 		}
 	}
-	if !g.isAlone && len(g.all) > 0 {
-		text := g.all[0].Annotations[v1beta2.PodGroupTotalCountAnnotation]
+	if first := g.first(); !g.isAlone && first != nil {
+		text := first.Annotations[v1beta2.PodGroupTotalCountAnnotation]
 		total, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || total < 1 {
-			r.events.Eventf(g.all[0], nil, corev1.EventTypeWarning, reasonError, "Read", "annotation %s is %q; it must be how many pods the group has",
+			r.events.Eventf(first, nil, corev1.EventTypeWarning, reasonError, "Read", "annotation %s is %q; it must be how many pods the group has",
 				v1beta2.PodGroupTotalCountAnnotation, text)
-			return &group{}, nil
+			g.isUnreadable = true
+			return g, nil
 		}
 		g.total = int32(total)
 	}
@@ -197,23 +198,29 @@ func (r *pods) isByItsJob(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	return top == nil && job.Labels[v1beta2.QueueNameLabel] != "", err
 }
 
-func (r *pods) step(ctx context.Context, g *group) (again time.Duration, err error) {
-	name := g.name
-	if g.isAlone {
-		name = builder.Name(corev1.SchemeGroupVersion.WithKind("Pod"), g.name, g.all[0].UID)
-	}
+// workloadOf is the Workload of a group, nil if it has none.
+func (r *pods) workloadOf(ctx context.Context, g *group) (*v1beta2.Workload, error) {
 	w := &v1beta2.Workload{}
-	err = r.client.Get(ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, w)
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: g.namespace, Name: g.workloadName()}, w)
 	if apierrors.IsNotFound(err) {
-		return 0, r.create(ctx, g, name)
+		return nil, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading Workload %s: %w", name, err)
+		return nil, fmt.Errorf("reading Workload %s: %w", g.workloadName(), err)
 	}
+	return w, nil
+}
+
+// step brings a group and its Workload one step nearer to each other. A group that cannot be read stays as it is.
+func (r *pods) step(ctx context.Context, g *group, w *v1beta2.Workload) (again time.Duration, err error) {
 	switch {
+	case g.isUnreadable:
+		return 0, nil
+	case w == nil:
+		return 0, r.create(ctx, g, g.workloadName())
 	case w.DeletionTimestamp != nil && g.count(isRunning) > 0:
 		return 0, r.stop(ctx, g, "its workload was deleted")
-	case w.DeletionTimestamp != nil && g.leaving > 0:
+	case w.DeletionTimestamp != nil && len(g.leaving) > 0:
 		return 0, nil
 	case w.DeletionTimestamp != nil:
 		return 0, removeFinalizer(ctx, r.client, w)
@@ -235,72 +242,24 @@ func (r *pods) step(ctx context.Context, g *group) (again time.Duration, err err
 	}
 	isRight := conditions.Is(w, v1beta2.Admitted) && !conditions.Is(w, v1beta2.Evicted) && w.Status.Admission != nil
 	if isRight {
-		if err := r.start(ctx, g, w); err != nil {
+		if again, err = r.start(ctx, g, w); err != nil {
 			return 0, err
 		}
-		return 0, r.observe(ctx, g, w)
+		return again, r.observe(ctx, g, w)
 	}
 	if g.count(isRunning) > 0 {
 		return 0, r.stop(ctx, g, stopMessage(w))
 	}
 	if conditions.Is(w, v1beta2.Evicted) && conditions.Is(w, v1beta2.QuotaReserved) {
-		if g.leaving > 0 {
+		if len(g.leaving) > 0 {
 			return 0, nil
 		}
 		return 0, r.release(ctx, w, func() {})
 	}
+	if err := r.removeExcess(ctx, g.beyond()); err != nil {
+		return 0, err
+	}
 	return r.greet(ctx, w)
-}
-
-// finished reports whether the pods have ended and none is to come. Pods of a group that have failed are replaced, unless one of them
-// says that it is not.
-func (g *group) finished(w *v1beta2.Workload) (message string, succeeded, is bool) {
-	done, failed := g.succeeded(w), g.count(hasFailed)
-	message = fmt.Sprintf("Pods succeeded: %d/%d.", done, g.total)
-	if g.isAlone {
-		return message, done > 0, done+failed > 0
-	}
-	isRetried := g.count(func(p *corev1.Pod) bool { return p.Annotations[v1beta2.RetriableInGroupAnnotation] == "false" }) == 0
-	return message, done >= g.total, done >= g.total || !isRetried && failed > 0 && done+failed >= g.total
-}
-
-// succeeded is how many pods of the group have succeeded, with those that were deleted since.
-func (g *group) succeeded(w *v1beta2.Workload) int32 {
-	known := int32(0)
-	for _, p := range w.Status.ReclaimablePods {
-		known += p.Count
-	}
-	return max(known, g.count(hasSucceeded))
-}
-
-// isFast reports whether a group is admitted before all of its pods exist.
-func (g *group) isFast() bool {
-	return len(g.all) > 0 && g.all[0].Annotations[v1beta2.PodGroupFastAdmissionAnnotation] == "true"
-}
-
-// waiting are the pods that wait to be admitted, as many as the group has.
-func (g *group) waiting() []*corev1.Pod {
-	waiting := slices.DeleteFunc(slices.Clone(g.all), func(p *corev1.Pod) bool { return !builder.IsGated(p) || hasEnded(p) })
-	return waiting[:min(len(waiting), int(g.total))]
-}
-
-// await says whether pods of the group have to be replaced: fewer are there than the group has that may run, or have succeeded. The words
-// are Kueue's.
-func (g *group) await(w *v1beta2.Workload, now time.Time) {
-	here := g.count(func(p *corev1.Pod) bool { return !hasFailed(p) }) + g.succeeded(w) - g.count(hasSucceeded)
-	isEvicted := conditions.Is(w, v1beta2.Evicted)
-	switch {
-	case g.isAlone || g.isFast() && g.count(hasFailed) == 0 && !isEvicted:
-	case here >= g.total:
-		if conditions.Is(w, v1beta2.WaitingForReplacementPods) {
-			conditions.Set(w, v1beta2.WaitingForReplacementPods, false, v1beta2.PodsReady, "No pods need replacement", now)
-		}
-	case isEvicted:
-		evicted := conditions.Of(w, v1beta2.Evicted)
-		conditions.Set(w, v1beta2.WaitingForReplacementPods, true, evicted.Reason, evicted.Message, now)
-	case !conditions.Is(w, v1beta2.WaitingForReplacementPods):
-		conditions.Set(w, v1beta2.WaitingForReplacementPods, true, v1beta2.ReasonPodsFailed, "Some Failed pods need replacement", now)
-	}
 }
 
 // create makes the Workload of a group whose pods are there and all wait.
@@ -335,7 +294,7 @@ func (r *pods) wholly(ctx context.Context, slim []*corev1.Pod) ([]*corev1.Pod, e
 	return whole, nil
 }
 
-// adapt makes pods that have come since owners of the Workload as well. While none of its pods run, and it holds no quota, the Workload
+// adapt makes pods that have come since, and their controllers, owners of the Workload as well. While none of its pods run, and it holds no quota, the Workload
 // follows them. It has the podsets, the queue and the priority of the pods that are there.
 func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (changed bool, err error) {
 	var come []metav1.OwnerReference
@@ -349,6 +308,9 @@ func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (change
 		count += w.Spec.PodSets[i].Count
 	}
 	isHeld := conditions.Is(w, v1beta2.QuotaReserved)
+	if len(g.all) == 0 {
+		return false, nil // what is to come is not known
+	}
 	followed := g.all[0]
 	if len(waiting) > 0 {
 		followed = waiting[0]
@@ -380,13 +342,14 @@ func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (change
 	})
 }
 
-// start opens the gates of as many pods as were admitted.
-func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) error {
+// start opens the gates of as many pods as were admitted. A pod that is being deleted has its place while it runs, unless it has had all the
+// time that it was given. Pods beyond what the group has are deleted.
+func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) (again time.Duration, err error) {
 	infos, err := builder.Infos(w, w.Spec.PodSets, r.schedulers, r.lookup(ctx))
 	if err != nil {
-		return err
+		return 0, err
 	}
-	free := map[string]int32{}
+	free, leaving := map[string]int32{}, map[string]int32{}
 	for i := range infos {
 		free[infos[i].Name] = infos[i].Count
 	}
@@ -400,28 +363,44 @@ func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) error {
 			free[pod.Labels[v1beta2.PodSetLabel]]--
 		}
 	}
+	for _, pod := range g.leaving {
+		if left := pod.DeletionTimestamp.Sub(r.state.now()); left > 0 {
+			leaving[pod.Labels[v1beta2.PodSetLabel]]++
+			again = soonest(again, left)
+		}
+	}
+	var excess []*corev1.Pod
+	isFull := g.count(hasFailed)+g.total < int32(len(g.all))
 	for _, slim := range gated {
 		pod := &corev1.Pod{}
 		if err := r.live.Get(ctx, client.ObjectKeyFromObject(slim), pod); err != nil {
-			return client.IgnoreNotFound(err)
+			return 0, client.IgnoreNotFound(err)
 		}
 		role := roles.Of(pod)
 		if g.isAlone {
 			role = v1beta2.DefaultPodSetName
 		}
 		at := slices.IndexFunc(infos, func(i integration.Info) bool { return i.Name == role })
-		if at < 0 || free[role] <= 0 {
-			r.events.Eventf(pod, nil, corev1.EventTypeWarning, reasonExcessPods, "Start", "Workload %s was admitted without this pod: it is of podset %s, of which %d more can start",
-				w.Name, role, max(free[role], 0))
+		switch {
+		case at < 0 && isFull, at >= 0 && free[role] <= 0:
+			excess = append(excess, pod)
+			continue
+		case at < 0:
+			r.events.Eventf(pod, nil, corev1.EventTypeWarning, reasonExcessPods, "Start", "Workload %s was admitted without this pod: it is of podset %s, "+
+				"which the Workload has not", w.Name, role)
+			continue
+		case free[role] <= leaving[role]:
+			free[role]-- // it waits for one that leaves
+			leaving[role]--
 			continue
 		}
 		free[role]--
 		if err := r.open(ctx, pod, &infos[at]); err != nil {
-			return err
+			return 0, err
 		}
 		r.events.Eventf(pod, nil, corev1.EventTypeNormal, reasonStarted, "Start", "Admitted by clusterQueue %s", w.Status.Admission.ClusterQueue)
 	}
-	return nil
+	return again, r.removeExcess(ctx, excess)
 }
 
 // open gives a pod what its podset gets, and takes away its gate.
@@ -431,6 +410,7 @@ func (r *pods) open(ctx context.Context, pod *corev1.Pod, info *integration.Info
 	// A pod that exists can lose gates and get none. One of another scheduler has that for its node from the webhook.
 	isSteered, added := info.Gate != "", *info
 	added.Gate = ""
+	builder.Keep(&template.ObjectMeta) // the webhook may not have seen it
 	if err := integration.Apply(&template, &added); err != nil {
 		r.events.Eventf(pod, nil, corev1.EventTypeWarning, reasonFailedToStart, "Start", "%.1000s", err.Error())
 		return nil

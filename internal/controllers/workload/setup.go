@@ -142,6 +142,7 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 			Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(groupOfPod)).
 			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(groupOfWorkload)).
 			Watches(&v1beta2.WorkloadPriorityClass{}, s.ofClass(&corev1.PodList{}), comes).
+			Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(s.podsOfEnding)).
 			WatchesRawSource(s.wake("pods", &corev1.PodList{})).
 			Complete(&pods{writer: w, live: mgr.GetAPIReader()}),
 		s.controller(mgr, "unserved", 1).Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(podOfUnserved), comes).

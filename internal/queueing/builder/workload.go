@@ -89,6 +89,9 @@ func OfPods(g *Group, of Lookup) (*v1beta2.Workload, error) {
 	}
 	w.OwnerReferences = Owners(g.IsAlone, g.Pods)
 	gate(w, first.Annotations)
+	if !g.IsAlone {
+		metav1.SetMetaDataAnnotation(&w.ObjectMeta, v1beta2.GroupWorkloadAnnotation, "true")
+	}
 	return w, prioritize(w, first.Labels[v1beta2.PriorityClassLabel], of)
 }
 
@@ -97,17 +100,34 @@ func IsGated(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate })
 }
 
-// Owners are the pods of a group as owners of their Workload: it goes with the last of them.
+// Keep has a pod that is queued by itself be kept when it is deleted, until it need not be counted any more. One that a controller has made
+// is not: that may wait until it is gone, and make another of its name.
+func Keep(pod *metav1.ObjectMeta) {
+	if metav1.GetControllerOfNoCopy(pod) == nil && pod.DeletionTimestamp == nil && !IsKept(pod) {
+		pod.Finalizers = append(pod.Finalizers, v1beta2.PodFinalizer)
+	}
+}
+
+// IsKept reports whether a pod has the finalizer of those that are queued by themselves.
+func IsKept(pod metav1.Object) bool {
+	return slices.Contains(pod.GetFinalizers(), v1beta2.PodFinalizer)
+}
+
+// Owners are the pods of a group, and what controls them, as owners of their Workload: it goes with the last of them.
 func Owners(isAlone bool, pods []*corev1.Pod) []metav1.OwnerReference {
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
-	var references []metav1.OwnerReference
+	var references, controllers []metav1.OwnerReference
 	for _, pod := range pods {
 		if isAlone {
 			return []metav1.OwnerReference{*metav1.NewControllerRef(pod, kind)}
 		}
 		references = append(references, metav1.OwnerReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: pod.Name, UID: pod.UID})
+		of := metav1.GetControllerOfNoCopy(pod)
+		if of != nil && !slices.ContainsFunc(controllers, func(o metav1.OwnerReference) bool { return o.UID == of.UID }) {
+			controllers = append(controllers, metav1.OwnerReference{APIVersion: of.APIVersion, Kind: of.Kind, Name: of.Name, UID: of.UID})
+		}
 	}
-	return references
+	return slices.Concat(references, controllers)
 }
 
 // prioritize gives a Workload the priority of its class: the WorkloadPriorityClass that the job names, else the PriorityClass of its

@@ -70,11 +70,17 @@ func Advance(w *v1beta2.Workload, in Surroundings) Outcome {
 	switch {
 	case !conditions.Is(w, v1beta2.QuotaReserved):
 		requeue(w, &o, in)
+		if conditions.Is(w, v1beta2.WaitingForReplacementPods) {
+			conditions.Pend(w, v1beta2.ReasonAdmissionGated, awaitsPods, in.Now)
+		}
 	case !conditions.Is(w, v1beta2.Evicted): // an evicted one waits for its job to stop
 		reserved(w, &o, in)
 	}
 	return o
 }
+
+// awaitsPods is said of a group of which pods are missing: no quota is held for pods that may never come.
+const awaitsPods = "The group has fewer pods than it says: others have to replace those that are gone or have failed"
 
 // orphanInterval is how often is looked whether the pods of an orphan are gone.
 const orphanInterval = 2 * time.Second

@@ -241,7 +241,7 @@ func (r *Reader) wait(e *Entry, w *settings.Workload, c *kinds.Cluster) {
 // controllers do.
 func (r *base) queueOf(e *Entry, w *settings.Workload, now time.Time) (c *kinds.Cluster, why condition, waits bool) {
 	switch {
-	case e.Object.DeletionTimestamp != nil, !w.IsActive, w.GatedBy != "":
+	case e.Object.DeletionTimestamp != nil, !w.IsActive, w.GatedBy != "", conditions.Is(e.Object, v1beta2.WaitingForReplacementPods):
 		return nil, condition{}, false
 	case slices.ContainsFunc(e.Object.Status.AdmissionChecks, func(s v1beta2.AdmissionCheckState) bool {
 		return s.State == v1beta2.CheckRetry || s.State == v1beta2.CheckRejected

@@ -60,6 +60,9 @@ const (
 	SliceSizeAnnotation             = "kueue.x-k8s.io/podset-slice-size"
 	PodSetGroupNameAnnotation       = "kueue.x-k8s.io/podset-group-name"
 
+	// GroupWorkloadAnnotation of a Workload, "true", says that it is one of a group of pods.
+	GroupWorkloadAnnotation = "kueue.x-k8s.io/is-group-workload"
+
 	// RoleHashAnnotation of a pod names its podset.
 	RoleHashAnnotation = "kueue.x-k8s.io/role-hash"
 
@@ -89,6 +92,9 @@ const (
 
 	// TopologyGate is the scheduling gate of pods of another scheduler that wait for the name of their node.
 	TopologyGate = "kueue.x-k8s.io/topology"
+
+	// PodFinalizer keeps a pod that is queued by itself as long as it has to be counted.
+	PodFinalizer = "kueue.x-k8s.io/managed"
 
 	// ResourceInUseFinalizer keeps an object that others use.
 	ResourceInUseFinalizer = "kueue.x-k8s.io/resource-in-use"

@@ -205,7 +205,12 @@ func cancel(s *framework.Session, p *cluster.Plan, why string) {
 		s.Cluster.Plans().Cancel(p, why)
 		return // its nodes are sought again when its victims have left
 	}
-	s.Cluster.Plans().Interrupt(p, why)
+	// A plan that this cycle has made for the job of another that has ended is not made again and again.
+	if wereSent := p.Evictions > len(p.Unsent()); wereSent || p.Since.Before(s.Now) {
+		s.Cluster.Plans().Interrupt(p, why)
+	} else {
+		s.Cluster.Plans().Cancel(p, why)
+	}
 	s.Cluster.SetVerdict(j, nil)
 	s.Rejoin(j)
 }

@@ -67,6 +67,7 @@ func (l *run) live() {
 			}
 			l.story = append(l.story, fmt.Sprintf("%d:   pod %s restarts with %s", l.cycles, p.Name, victim.Name))
 			l.led.Terminate(p)
+			l.vain.ForgetJob(group)
 		}
 	}
 	l.cordon.come(l)
@@ -106,7 +107,7 @@ func (c *cordon) come(l *run) {
 	}
 	set := func(cordoned bool) {
 		l.story = append(l.story, fmt.Sprintf("%d: node %s of a plan: cordoned %t", l.cycles, c.node, cordoned))
-		l.vain.forget()
+		l.vain.Forget()
 		edit(l, &corev1.Node{}, c.node, func(n *corev1.Node) { n.Spec.Unschedulable = cordoned })
 	}
 	switch {
@@ -138,53 +139,6 @@ func (m *maker) close() change {
 	return change{"queue " + name + " begins to close", func(l *run) {
 		edit(l, &schedulingv1beta1.Queue{}, name, func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosing })
 	}}
-}
-
-// vain finds pods that get the room of a plan that has ended, and are evicted for the same job right after, though nothing has happened
-// in between.
-type vain struct {
-	nodes map[string][]string // of the plans of jobs, by the names of the jobs
-	ended map[string]int      // when plans of jobs ended
-	bound map[string]int      // when pods were bound
-}
-
-// soon is within how many cycles.
-const soon = 3
-
-func (v *vain) forget() { v.ended, v.bound = map[string]int{}, map[string]int{} }
-
-func (v *vain) observe(cycle int, d *decision.Decisions) string {
-	if v.nodes == nil {
-		v.nodes = map[string][]string{}
-	}
-	for _, e := range d.Ended {
-		switch e.Why {
-		case "the pod could not be bound": // the job pauses, and others may use the room meanwhile
-		case "the job is gone": // one that comes back under its name is new, and has no plan
-		default:
-			v.ended[e.Job.Name] = cycle
-		}
-	}
-	for _, p := range d.Plans {
-		at, hadPlan := v.ended[p.Job.Name]
-		var nodes []string
-		for _, e := range p.Evictions {
-			bound, isNew := v.bound[e.Pod.Name]
-			if hadPlan && isNew && bound >= at && cycle-bound <= soon && slices.Contains(v.nodes[p.Job.Name], e.Node) {
-				return fmt.Sprintf("pod %s was bound in cycle %d after a plan of job %s had ended in cycle %d, and is evicted for it in cycle %d",
-					e.Pod.Name, bound, p.Job.Name, at, cycle)
-			}
-			nodes = append(nodes, e.Node)
-		}
-		for _, n := range p.Nominations {
-			nodes = append(nodes, n.Node)
-		}
-		v.nodes[p.Job.Name] = nodes
-	}
-	for _, b := range d.Binds {
-		v.bound[b.Pod.Name] = cycle
-	}
-	return ""
 }
 
 // When a job restarts whole, its pods of low rank come back first, and pods of high rank evict them. That ends once it is known, also for a

@@ -15,6 +15,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 // The bounds of a rest: so many cycles in a row decide nothing, and it comes after at most so many.
@@ -41,7 +42,7 @@ type run struct {
 	evicted []*corev1.Pod
 	made    int
 	cordon  cordon
-	vain    vain
+	vain    harness.Vain
 	cycles  int
 	binds   int
 	plans   int
@@ -64,7 +65,6 @@ func options(observe func(*decision.Decisions)) simulator.Options {
 // begin begins a run of a scenario.
 func begin(w *scenario) *run {
 	l := &run{scenario: w, configuration: w.configuration, refusals: map[string]int{}, overdue: map[string]time.Duration{}}
-	l.vain.forget()
 	input, err := manifests.New(w.objects...)
 	if err != nil {
 		panic(err)
@@ -88,7 +88,7 @@ func (l *run) refuse(pod string) string {
 		return ""
 	}
 	l.refusals[pod]--
-	l.vain.forget()
+	l.vain.Forget()
 	l.story = append(l.story, fmt.Sprintf("%d:   the API server refuses what is to become of %s", l.cycles, pod))
 	return "somebody forbids it"
 }
@@ -114,7 +114,7 @@ func lead(w *scenario) *run {
 		}
 		l.story = append(l.story, fmt.Sprintf("%d: %s", l.cycles, c.name))
 		l.happened = append(l.happened, happening{before: l.cycles + 1})
-		l.vain.forget()
+		l.vain.Forget()
 		c.apply(l)
 	}
 	l.rest()
@@ -138,7 +138,7 @@ func (l *run) calm() {
 		}
 		before := l.binds + l.plans
 		l.pass(l.untilNextLeaves())
-		l.vain.forget()
+		l.vain.Forget()
 		l.rest()
 		if quiet++; l.binds+l.plans > before {
 			quiet = 0
@@ -183,7 +183,7 @@ func (l *run) observe(d *decision.Decisions) {
 		}
 	}
 	l.cordon.observe(d)
-	if pod := l.vain.observe(l.cycles, d); pod != "" {
+	if pod := l.vain.Observe(l.cycles, d); pod != "" {
 		l.fail("in vain", "%s", pod)
 	}
 }

@@ -47,12 +47,15 @@ type testCluster struct {
 
 	// willing is set if nothing is refused and every pod dies that is told to; calm, if moreover everything is done at once.
 	willing, calm bool
-	hasTerms      bool // pods have terms about each other; see bindTerms
+	hasTerms      bool   // pods have terms about each other; see bindTerms
+	wide          *wider // nil in most clusters
 	// immortal are pods that do not die though they are told to.
 	immortal map[types.UID]bool
 
 	turns []turn
 	wake  time.Time
+	// isTried says that the last cycle tried to place pods and found no node for some.
+	isTried bool
 }
 
 // turn is all that one cycle hears and decides.
@@ -140,7 +143,7 @@ func (w *testCluster) cycle() *decision.Decisions {
 	w.events = nil
 	at := take(w.setting, &w.objects, w.judge.memory, w.now)
 	result := w.scheduler.Cycle(t.now, t.events)
-	w.wake = result.Wake
+	w.wake, w.isTried = result.Wake, result.Unplaced > 0
 	d := &result.Decisions
 	t.decided, t.story = text(d), d
 	w.turns = append(w.turns, t)
@@ -151,6 +154,10 @@ func (w *testCluster) cycle() *decision.Decisions {
 		w.judge.breach("S5", "audit: %s", problem)
 	}
 	w.judge.cycle(d, at)
+	w.watch(d)
+	if most := 2*len(w.groups) + 10; len(d.Ended) > most {
+		w.judge.breach("S2", "one cycle ends %d plans, of %d jobs", len(d.Ended), len(w.groups))
+	}
 	w.heed(d)
 	return d
 }
@@ -224,6 +231,7 @@ func (w *testCluster) goOn() {
 		}
 		if !w.willing && w.choose.once(12) {
 			w.events = append(w.events, cache.BindFailed{Pod: b.Pod, UID: b.UID, At: w.now, Reason: "somebody said no"})
+			w.forget()
 			delete(w.judge.memory.bound, b.UID)
 			return true
 		}
@@ -236,6 +244,7 @@ func (w *testCluster) goOn() {
 		}
 	}
 	w.letters = slices.DeleteFunc(w.letters, func(l *letter) bool { return l.finished })
+	w.cordon()
 	w.die()
 	w.recount()
 	w.judge.memory.remember(&w.objects)
@@ -251,6 +260,7 @@ func (w *testCluster) land(b decision.Bind) {
 	})
 	if !landed {
 		w.events = append(w.events, cache.BindFailed{Pod: b.Pod, UID: b.UID, At: w.now, Reason: "it is gone"})
+		w.forget()
 		delete(w.judge.memory.bound, b.UID)
 	}
 }
@@ -279,6 +289,7 @@ func (w *testCluster) carryOn(l *letter) {
 		l.unsent = l.unsent[1:]
 		if !w.evict(e) {
 			l.finished = true
+			w.forget()
 			w.events = append(w.events, cache.PlanFailed{Job: l.plan.Job, Plan: l.plan.ID, At: w.now, Reason: "an eviction was refused"})
 		}
 		return
@@ -303,6 +314,7 @@ func (w *testCluster) evict(e decision.Eviction) bool {
 		}
 	}
 	w.end(p)
+	w.restart(p, e)
 	w.recount()
 	return true
 }
@@ -378,6 +390,7 @@ func (w *testCluster) crash() {
 		}
 	}
 	w.binds, w.letters = nil, nil
+	w.forget()
 	w.scheduler = w.setting.start()
 	w.judge.memory = w.written()
 	w.events = w.all()
@@ -426,7 +439,7 @@ func (w *testCluster) acts() bool {
 			return true
 		}
 	}
-	return len(w.binds)+len(w.letters) > 0
+	return len(w.binds)+len(w.letters) > 0 || w.isCordoning()
 }
 
 // hearsOnlyStatuses reports whether all that the scheduler has not heard yet is what it wrote about jobs itself.

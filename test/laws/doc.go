@@ -7,6 +7,9 @@
 // was told of, and its decisions since. A [judge] goes through the decisions of a cycle on the picture and records every
 // violation. The oracle tries all sets of victims in a cluster that is small enough.
 //
+// Some clusters have more around the scheduler: shares guaranteed beside capacity, queues that give back with a delay, policies that restart
+// jobs of which a pod is evicted, roles that need device claims which never come, and nodes of plans that are cordoned while victims leave.
+//
 // Invariants:
 //
 //  1. The judge sees objects and decisions only. Nothing of the model, of a session or of a plugin is asked.

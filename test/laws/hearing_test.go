@@ -58,6 +58,10 @@ type hearing struct {
 }
 
 func (h *hearing) hear() {
+	if h.plan.action == "shuffle" {
+		h.cuts()
+		return
+	}
 	h.preemptor = h.before.jobs[h.plan.preemptor]
 	if h.preemptor == nil || h.preemptor.queue == nil {
 		h.breach("J3", "plan %s is of job %q, which cannot start", h.plan.id, h.plan.preemptor)
@@ -78,7 +82,7 @@ func (h *hearing) hear() {
 	}) {
 		h.promises++
 	}
-	if len(h.breaches) == 0 && !h.hasTerms { // what cannot come true need not be minimal
+	if len(h.breaches) == 0 && !h.hasTerms && !h.setting.beside { // what cannot come true need not be minimal
 		h.minimal()
 	}
 }
@@ -156,9 +160,9 @@ func (p *picture) protects(action string, preemptor *job, v *pod) (law, why stri
 		return "A1", "action " + action + " does not act between their jobs"
 	case v.state != placed:
 		return "P4", "it is " + string(v.state)
-	case p.setting.guarantees() && l == anywhere:
+	case l == anywhere && p.isGuaranteed(preemptor.queue, v.job.queue):
 		return "A3", "a lone pod takes from other queues what its own is guaranteed, by reclaim"
-	case p.setting.guarantees() && l == betweenQueues:
+	case l == betweenQueues && p.isGuaranteed(preemptor.queue, v.job.queue):
 		return p.spares(preemptor, v)
 	case mark(v) != "true":
 		return "P2", "it is marked " + mark(v)
@@ -166,7 +170,7 @@ func (p *picture) protects(action string, preemptor *job, v *pod) (law, why stri
 		return "P5", "it is critical"
 	case (l == betweenJobs || l == anywhere) && v.job.priority >= preemptor.priority:
 		return "J1", "the priority of its job is not lower"
-	case v.job.queue.object.Spec.Priority > preemptor.queue.object.Spec.Priority:
+	case !p.setting.beside && v.job.queue.object.Spec.Priority > preemptor.queue.object.Spec.Priority: // a subtree stands where its top stands
 		return "A2", "the priority of its queue is higher"
 	case v.job.queue != preemptor.queue && !v.job.queue.reclaimable():
 		return "Q3", "its queue is not reclaimable"
@@ -271,6 +275,16 @@ func (h *hearing) queues() {
 	if why := exceeds(h.queueAfter(), h.asked()); why != "" && h.setting.sharer != "" {
 		h.breach("Q4", "plan %s: %s", h.plan.id, why)
 	}
+	h.floors()
+	if len(h.comers) > 0 && !slices.ContainsFunc(h.comers, func(t *pod) bool { return !t.bestEffort() }) &&
+		slices.ContainsFunc(h.victims, func(v *pod) bool { return !v.bestEffort() }) {
+		h.breach("P3", "plan %s evicts what has requests for pods that have none: %s", h.plan.id, h.describe())
+	}
+	h.shares()
+}
+
+// floors judges Q2.
+func (h *hearing) floors() {
 	held := map[string]amounts{}
 	for _, v := range h.victims {
 		for _, q := range v.job.queue.upwards() {
@@ -288,12 +302,15 @@ func (h *hearing) queues() {
 			}
 		}
 	}
-	if len(h.comers) > 0 && !slices.ContainsFunc(h.comers, func(t *pod) bool { return !t.bestEffort() }) &&
-		slices.ContainsFunc(h.victims, func(v *pod) bool { return !v.bestEffort() }) {
-		h.breach("P3", "plan %s evicts what has requests for pods that have none: %s", h.plan.id, h.describe())
-	}
+}
+
+// shares judges Q1, and Q4 as far as it is about shares.
+func (h *hearing) shares() {
 	if h.setting.guarantees() {
 		h.entitled()
+		return
+	}
+	if h.setting.beside {
 		return
 	}
 	if !h.takesFromEquals() {

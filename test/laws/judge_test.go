@@ -83,7 +83,7 @@ func (j *judge) cycle(d *decision.Decisions, at *picture) {
 			serve(j.allocates(binds, at))
 		case "backfill":
 			serve(len(binds))
-		case "preempt", "reclaim":
+		case "preempt", "reclaim", "shuffle":
 			for len(plans) > 0 && (len(plans[0].Evictions) == 0 || plans[0].Evictions[0].Action == action) {
 				serve(j.before(plans[0], d, binds, at, divided))
 				j.plan(plans[0], at, divided)

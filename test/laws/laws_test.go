@@ -163,7 +163,7 @@ const (
 // rest leaves the cluster alone and judges that it comes to rest, and stays at rest (S2).
 func (w *testCluster) rest() {
 	w.calm, w.willing = true, true
-	for quiet, cycles := 0, 0; quiet < 6; cycles++ {
+	for quiet, cycles := 0, 0; quiet < w.quietEnough(); cycles++ {
 		if cycles >= maxCycles {
 			w.judge.breach("S2", "after %d cycles in which nothing happened there is no rest", cycles)
 			return
@@ -189,15 +189,28 @@ func (w *testCluster) rest() {
 			w.now = w.wake.Add(-time.Second)
 		}
 	}
+	tries := 0
 	for i := range quietCycles {
 		w.now = w.now.Add(time.Duration(i*i) * time.Second)
 		w.goOn()
-		if d := w.cycle(); decidesAnything(d) {
+		isDue := !w.wake.IsZero() && !w.wake.After(w.now.Add(time.Second))
+		d := w.cycle()
+		if isDue && w.restsAgain(d) {
+			w.rest()
+			return
+		}
+		if decidesAnything(d) {
 			w.judge.breach("S2", "at rest, in cycle %d without any event, it decides something", i)
 			return
 		} else if !d.IsEmpty() {
 			w.judge.rewrites++
 		}
+		if w.isTried && !isDue {
+			tries++
+		}
+	}
+	if tries >= quietCycles-1 {
+		w.judge.breach("S2", "at rest, without any event and before it is due, pods are tried again in %d of %d cycles", tries, quietCycles)
 	}
 }
 

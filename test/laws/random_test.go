@@ -71,7 +71,7 @@ func (w *testCluster) makeQueue(name string, number int) {
 		q.Spec.Weight = int32(1 + w.choose(2))
 		q.Spec.Deserved = fixture.List(w.choose.oneOf("cpu=1", "", "cpu=2", "cpu=1", "cpu=3", "cpu=1 memory=1", "cpu=2 gpu=1"))
 		q.Spec.Guarantee.Resource = fixture.List(w.choose.oneOf("", "", "", "cpu=1", "cpu=2"))
-		if w.setting.guarantees() {
+		if w.setting.guarantees() || w.setting.beside {
 			q.Spec.Guarantee.Resource = fixture.List(w.choose.oneOf("cpu=1", "cpu=2", "", "cpu=3", "cpu=1 memory=1", "gpu=1"))
 		}
 		q.Spec.Capability = fixture.List(w.choose.oneOf("", "", "", "cpu=2", "cpu=3", "cpu=4 gpu=1"))
@@ -85,6 +85,7 @@ func (w *testCluster) makeQueue(name string, number int) {
 		if w.setting.tree && number > 0 {
 			q.Spec.Parent = w.choose.oneOf("", "above")
 		}
+		w.widenQueue(q)
 	})
 	w.identify(q)
 	if w.setting.tree && number == 0 {
@@ -168,6 +169,7 @@ func (w *testCluster) makeJob(name string, queues int, runs bool) {
 		pods = append(pods, p)
 	}
 	w.bindTerms(g, pods)
+	w.widenJob(g, pods, runs)
 	w.set(g)
 	for _, p := range pods {
 		if runs && !choose.once(6) {
@@ -246,6 +248,7 @@ func (w *testCluster) makeStranger() {
 // disturb makes something happen that the scheduler did not decide.
 func (w *testCluster) disturb() {
 	choose := w.choose
+	w.forget()
 	switch choose(11) {
 	case 0, 1:
 		w.makeJob(fmt.Sprintf("k%d", w.births), len(w.queues)-w.treeQueues(), false)

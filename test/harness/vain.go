@@ -1,0 +1,97 @@
+package harness
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/pkg/cluster/decision"
+)
+
+// Vain finds pods that get the room of a plan that has ended, and are evicted for the same job right after, though nothing has happened
+// in between. It is no such thing if the pod was promised the room before the plan ended, if a pod of the job was gone and another has come
+// in its place, or if pods were evicted for another job since, which may have made more room than that needs.
+type Vain struct {
+	nodes    map[string][]string    // of the plans of jobs, by the names of the jobs
+	placed   map[string][]types.UID // the pods of these plans
+	ended    map[string]planEnd     // the last plans of jobs that ended
+	bound    map[string]int         // when pods were bound
+	promised map[string]int         // since when pods are promised nodes
+	evicted  []evictedFor
+}
+
+// evictedFor says for which job pods were evicted in a cycle.
+type evictedFor struct {
+	cycle int
+	job   string
+}
+
+// planEnd is when a plan ended, and whether it was because pods that it placed were gone.
+type planEnd struct {
+	cycle    int
+	lostPods bool
+}
+
+// soon is within how many cycles.
+const soon = 3
+
+// Forget says that something has happened.
+func (v *Vain) Forget() { v.ended, v.bound = map[string]planEnd{}, map[string]int{} }
+
+// ForgetJob says that something has happened to a job.
+func (v *Vain) ForgetJob(name string) { delete(v.ended, name) }
+
+// Observe looks at the decisions of a cycle, and says which pod was evicted in vain, "" if none was.
+func (v *Vain) Observe(cycle int, d *decision.Decisions) string {
+	if v.nodes == nil {
+		v.nodes, v.placed, v.promised = map[string][]string{}, map[string][]types.UID{}, map[string]int{}
+	}
+	if v.ended == nil {
+		v.Forget()
+	}
+	for _, e := range d.Ended {
+		switch e.Why {
+		case "the pod could not be bound": // the job pauses, and others may use the room meanwhile
+		case "the job is gone": // one that comes back under its name is new, and has no plan
+		default:
+			v.ended[e.Job.Name] = planEnd{cycle, e.Why == "pods that room was made for are gone"}
+		}
+	}
+	for _, p := range d.Plans {
+		end, hadPlan := v.ended[p.Job.Name]
+		isNewPod := func(n decision.Nomination) bool { return !slices.Contains(v.placed[p.Job.Name], n.UID) }
+		isOther := func(e evictedFor) bool { return e.job != p.Job.Name && e.cycle > end.cycle && e.cycle < cycle }
+		if hadPlan && (end.lostPods && slices.ContainsFunc(p.Nominations, isNewPod) || slices.ContainsFunc(v.evicted, isOther)) {
+			hadPlan = false
+		}
+		var nodes []string
+		var placed []types.UID
+		for _, e := range p.Evictions {
+			bound, isNew := v.bound[e.Pod.Name]
+			if hadPlan && isNew && bound >= end.cycle && cycle-bound <= soon && !v.wasPromised(e.Pod.Name, end.cycle) && slices.Contains(v.nodes[p.Job.Name], e.Node) {
+				return fmt.Sprintf("pod %s was bound in cycle %d after a plan of job %s had ended in cycle %d, and is evicted for it in cycle %d",
+					e.Pod.Name, bound, p.Job.Name, end.cycle, cycle)
+			}
+			nodes = append(nodes, e.Node)
+		}
+		for _, n := range p.Nominations {
+			nodes, placed = append(nodes, n.Node), append(placed, n.UID)
+			v.promised[n.Pod.Name] = cycle
+		}
+		v.nodes[p.Job.Name], v.placed[p.Job.Name] = nodes, placed
+		if len(p.Evictions) > 0 {
+			v.evicted = append(v.evicted, evictedFor{cycle, p.Job.Name})
+		}
+	}
+	for _, b := range d.Binds {
+		v.bound[b.Pod.Name] = cycle
+	}
+	return ""
+}
+
+// wasPromised reports whether a pod was promised a node before a cycle.
+func (v *Vain) wasPromised(pod string, cycle int) bool {
+	since, ok := v.promised[pod]
+	return ok && since < cycle
+}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/controllers"
 	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -291,4 +292,40 @@ func TestAPodWithTheGateIsQueuedWhenItNamesAQueue(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+func TestControllersThatAreKilledAtEveryWriteKeepNoPodForEver(t *testing.T) {
+	namespace := namespaceFor(t, "groupkilled")
+	quotaFor(t, namespace)
+	stop := keepDying(t, namespace, controllers.Options{WorkloadWorkers: 1, SchedulerConfigMap: client.ObjectKey{Namespace: system, Name: "volcano-scheduler-configmap"}})
+	first, w := startedGroup(t, namespace, "gang", 2)
+	evictWorkload(t, awaitNamedWorkload(t, namespace, "gang", exists))
+	awaitNamedWorkload(t, namespace, "gang", saying(v1beta2.Requeued, metav1.ConditionTrue, v1beta2.ReasonPreempted, "Preempted to accommodate a workload"))
+	again := []*corev1.Pod{queuedPod(namespace, "again-0", "gang", "2", "1"), queuedPod(namespace, "again-1", "gang", "2", "1"), queuedPod(namespace, "excess", "gang", "2", "1")}
+	for _, pod := range again {
+		create(t, pod)
+	}
+	for _, pod := range append(first, again[2]) {
+		gone(t, pod)
+	}
+	now := awaitNamedWorkload(t, namespace, "gang", saying(v1beta2.WaitingForReplacementPods, metav1.ConditionFalse, "PodsReady", "No pods need replacement"))
+	if now.UID != w.UID {
+		t.Error("it is another Workload")
+	}
+	admitAll(t, now)
+	for _, pod := range again[:2] {
+		awaitPod(t, pod, func() bool { return len(pod.Spec.SchedulingGates) == 0 })
+	}
+	finish(t, corev1.PodSucceeded, again[:2]...)
+	for _, pod := range again[:2] {
+		awaitPod(t, pod, func() bool { return !isKept(pod) })
+		discard(t, pod)
+	}
+	gone(t, now)
+	writes := stop()
+	for _, write := range []string{"POST workloads 201", "PATCH pods/gang-0 200", "DELETE pods/gang-1 200", "DELETE pods/excess 200", "PATCH pods/again-0 200"} {
+		if !slices.ContainsFunc(writes, func(w string) bool { return strings.HasPrefix(w, write) }) {
+			t.Errorf("none died of %s, of\n%s", write, strings.Join(writes, "\n"))
+		}
+	}
 }

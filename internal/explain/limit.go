@@ -13,7 +13,7 @@ import (
 )
 
 // MaxSteps is how many steps the work for one answer may take. A step is a question of the placement engine, such as whether a
-// pod fits on a node, or a pod that is supposed.
+// pod fits on a node, or a pod that is supposed. A question that looks at many nodes, pods or terms takes a step for some microseconds of work.
 const MaxSteps = 2_000_000
 
 // ErrTooLarge is the error of an answer that would take the loop too long.
@@ -54,15 +54,25 @@ func (m *Model) Attempt(part func()) (err error) {
 // small is of how many short steps one asks whether the work must end.
 const small = 16
 
-// step counts a step of the work, and ends the work if it must.
+// step counts a question of the placement engine. A long one counts as many steps, so that one asks at each whether the work must end.
 func (m *Model) step(isShort bool) {
+	if isShort {
+		m.works(1)
+	} else {
+		m.works(small)
+	}
+}
+
+// works counts steps of the work, also within a question, and ends the work if it must.
+func (m *Model) works(steps int) {
 	if m.mustEnd == nil {
 		return
 	}
-	if m.steps++; m.steps > MaxSteps {
+	before := m.steps / small
+	if m.steps += steps; m.steps > MaxSteps {
 		panic(Abandoned{ErrTooLarge})
 	}
-	if isShort && m.steps%small != 0 {
+	if m.steps/small == before {
 		return
 	}
 	if err := m.mustEnd(); err != nil {

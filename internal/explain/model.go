@@ -60,8 +60,13 @@ func New(c *cache.Cache, policy *framework.Policy) (*Model, error) {
 		return nil, err
 	}
 	later, err := placer.NewOutlook(c.Cluster, twin)
+	if err != nil {
+		return nil, err
+	}
+	now.Meter(m.works)
+	later.Meter(m.works)
 	m.placer, m.outlook = &metered{now, m}, &metered{later, m}
-	return m, err
+	return m, nil
 }
 
 // NotFound is the error if the model does not hold the object in question.
@@ -81,6 +86,7 @@ func (m *Model) Session(now time.Time, look func(s *framework.Session)) { m.try(
 
 // open returns a session of its own in the open trial, in which the model may have been changed.
 func (m *Model) open(now time.Time) *framework.Session {
+	m.step(false)
 	known(m).session = nil // the plugins see another model now
 	s := framework.NewTrial(m.cluster, m.policy, m.placer, m.outlook, now)
 	s.OpenPlugins()

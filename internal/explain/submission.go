@@ -168,6 +168,7 @@ func (t *trial) place() *Order {
 	queues := map[*cluster.Queue]bool{j.Queue: true}
 	var next *cluster.Job
 	for _, other := range s.Cluster.Waiting() {
+		t.model.step(true)
 		if other == j || !order.Waits(other) {
 			continue
 		}

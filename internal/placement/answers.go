@@ -144,11 +144,15 @@ func (a *answers) unrank() {
 		vacancies: a.vacancies}
 }
 
+// nodesInStep is how many nodes are looked at in a step. Filters and scorers that look at nodes one by one take a step for each.
+const nodesInStep = 16
+
 // lookAtAll works out all answers and builds the heap.
 func (a *answers) lookAtAll(e *Engine) {
 	e.view.Follow()
 	nodes := e.cluster.BySlot()
 	for first := 0; first < len(nodes); first += view.BlockSize {
+		e.does(view.BlockSize / nodesInStep)
 		slots := e.slots[:0]
 		for slot := first; slot < min(first+view.BlockSize, len(nodes)); slot++ {
 			n := nodes[slot]
@@ -257,6 +261,9 @@ func (a *answers) judgePods(e *Engine, n *cluster.Node) reason.Reason {
 
 // judgeRest is judgePods of a node that has the room.
 func (a *answers) judgeRest(e *Engine, n *cluster.Node) reason.Reason {
+	if len(e.filters) > 0 {
+		e.does(1)
+	}
 	for _, filter := range e.filters {
 		if text := filter.RefuseNode(a.class, e.view.Node(n)); text != "" {
 			return e.reasons.Of(verdict.NodePlugin.Refuses(text))

@@ -51,6 +51,8 @@ type Engine struct {
 	opened    [16]int32 // slots of nodes that could hold a task if they were empty, the last first
 
 	suppliedBytes int // what is stored for those that need volumes or devices
+
+	work func(steps int) // nil if the work is not counted
 }
 
 // New returns an engine for a model and the filters, vetoers and scores of a configuration. It answers for the model as it
@@ -94,6 +96,22 @@ func create(c *model.Cluster, configuration Configuration, ahead bool) (*Engine,
 	e.vacancies = vacancies.New(c, &e.view)
 	e.objects = objects.New(c, e.kube, e.reasons, e.point)
 	return e, nil
+}
+
+// Meter has a function told of the work for answers, in steps of some microseconds, while it is done: no step takes long. The function may panic
+// to end the work. Then the engine must not be asked any more.
+func (e *Engine) Meter(work func(steps int)) {
+	e.work = work
+	e.kube.Meter(work)
+	if e.later != nil {
+		e.later.Meter(work)
+	}
+}
+
+func (e *Engine) does(steps int) {
+	if e.work != nil {
+		e.work(steps)
+	}
 }
 
 // appendInvalidator adds a plugin if it is an invalidator. A plugin that filters and scores is called twice, the second

@@ -1,7 +1,9 @@
 package placement_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"hekla.sh/hekla/internal/placement/kube/domains"
 	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/resources"
@@ -88,4 +91,53 @@ func TestWhatFitsIsWhatIsBestForPodsWithVolumes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A claim may ask for more devices than a node has in a way that takes the search through all ways to choose some of them. It ends after a
+// number of steps, and other pods get their devices.
+func TestASearchForDevicesEndsAfterItsSteps(t *testing.T) {
+	const devices, nodes = 24, 12
+	w := newSetup(t).set(fixture.Devices("gpu"), fixture.Group("g", "default", 1))
+	for i := range nodes {
+		w.set(fixture.Node(fmt.Sprint("n", i), "cpu=8"), fixture.Slice(fmt.Sprint("n", i), devices))
+	}
+	claim := fixture.DeviceClaim("hostile", "gpu", devices/2)
+	more := claim.Spec.Devices.Requests[0]
+	more.Name, more.Exactly = "more", &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", Count: devices/2 + 1, AllocationMode: resourcev1.DeviceAllocationModeExactCount}
+	claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, more)
+	w.set(claim, fixture.DeviceClaim("usual", "gpu", devices), fixture.Pod("hostile", fixture.In("g"), fixture.Using("hostile")), fixture.Pod("usual", fixture.In("g"), fixture.Using("usual")))
+	w.open()
+	steps := 0
+	w.Engine.Meter(func(n int) { steps += n })
+	if n := w.Engine.Best(w.TaskNamed("hostile")); n != nil {
+		t.Errorf("it gets %s", n.Name)
+	}
+	if steps < 4<<13 || steps > 5<<13 {
+		t.Errorf("the search on %d nodes took %d steps", nodes, steps)
+	}
+	if w.Engine.Best(w.TaskNamed("usual")) == nil {
+		t.Error("another pod gets no devices")
+	}
+}
+
+func TestAPodOfTooManyTopologyKeysIsRefused(t *testing.T) {
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8"), fixture.Group("g", "default", 1))
+	for name, keys := range map[string]int{"few": domains.MaxKeys, "many": domains.MaxKeys + 1} {
+		pod := fixture.Pod(name, fixture.In("g"))
+		for i := range keys {
+			pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{MaxSkew: 1,
+				TopologyKey: fmt.Sprint("key-", i), WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: &metav1.LabelSelector{}})
+		}
+		w.set(pod)
+	}
+	w.open()
+	if w.Engine.Best(w.TaskNamed("few")) == nil {
+		t.Error("one with as many as it may have gets no node")
+	}
+	if n := w.Engine.Best(w.TaskNamed("many")); n != nil {
+		t.Errorf("one with more gets %s", n.Name)
+	}
+	if reasons, _ := w.Engine.Explain(w.TaskNamed("many")); len(reasons) != 1 || !strings.Contains(reasons[0].Reason, "65 topology keys") {
+		t.Errorf("it waits because of %v", reasons)
+	}
 }

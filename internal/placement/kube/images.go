@@ -150,8 +150,8 @@ func (p *Plugins) rateImages(pod *corev1.Pod) []ImagePoints {
 	}
 	all, common := make([]int64, len(slots)), make([]int64, len(slots))
 	for _, s := range p.scorers[looksAtImages] {
-		p.score(s, framework.NewCycleState(), pod, p.infos, all)
-		p.score(s, framework.NewCycleState(), p.withCommonImages(pod), p.infos, common)
+		p.score(s, framework.NewCycleState(), pod, p.infos, all, 1)
+		p.score(s, framework.NewCycleState(), p.withCommonImages(pod), p.infos, common, 1)
 	}
 	var points []ImagePoints
 	for i, slot := range slots {

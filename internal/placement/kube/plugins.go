@@ -119,7 +119,7 @@ func supported(a *Arguments) []plugin {
 		{name: dynamicresources.Name, reach: looksAtSupplies, filters: verdict.NodeDevice, scores: true,
 			mayDiffer: (*mirror).hasAlternatives,
 			create: func(ctx context.Context, h fwk.Handle, features feature.Features) (fwk.Plugin, error) {
-				arguments := &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{Duration: a.DeviceTimeout}}
+				arguments := &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{}} // see search
 				if features.EnableDRADeviceBindingConditions {
 					arguments.BindingTimeout = &metav1.Duration{Duration: never}
 				}
@@ -156,6 +156,10 @@ type Plugins struct {
 	kinds   map[string]verdict.NodeKind // what the plugins that filter look at, by name
 	filters map[reach][]fwk.FilterPlugin
 	scorers map[reach][]scorer
+
+	deviceTimeout time.Duration // for the search for devices on one node, 0 sets no limit
+
+	work func(steps int) // nil if the work is not counted
 
 	aroundPolicy domains.Policy // of the plugins that look at pods elsewhere
 
@@ -206,6 +210,7 @@ func create(m *mirror, filters []string, scores []Weighted, arguments *Arguments
 		filters: map[reach][]fwk.FilterPlugin{},
 		scorers: map[reach][]scorer{}, imagePoints: map[string]*imagePoints{},
 	}
+	p.deviceTimeout = arguments.DeviceTimeout
 	over, cancel := context.WithCancel(p.quiet)
 	cancel()
 	p.over = over
@@ -213,6 +218,20 @@ func create(m *mirror, filters []string, scores []Weighted, arguments *Arguments
 		return nil, err
 	}
 	return p, nil
+}
+
+// Meter has a function told of the work for answers, in steps of some microseconds, while it is done. It may panic to end the work: then
+// the plugins must not be asked any more.
+func (p *Plugins) Meter(work func(steps int)) {
+	p.work = work
+	p.mirror.topology.Meter(work)
+}
+
+// does tells of the work to ask some plugins about a node.
+func (p *Plugins) does(steps int) {
+	if p.work != nil {
+		p.work(steps)
+	}
 }
 
 // check reports names that cannot be used.

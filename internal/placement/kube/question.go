@@ -2,6 +2,7 @@ package kube
 
 import (
 	"cmp"
+	"context"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,7 @@ type Question struct {
 	ports   []fwk.FilterPlugin     // filters by the host ports on the node that apply to the pod
 	scorers []scorer               // scorers by the node object that apply to the pod
 
+	cost     int      // the steps that it takes to read the node affinity of the pod
 	byLabels byLabels // the nodes that may match, if few do
 	around   around   // what pods elsewhere say
 }
@@ -50,7 +52,7 @@ func (p *Plugins) AskObjects(k *cluster.Class) *Question { return p.ask(k.Pod, l
 
 // ask returns a question with scorers of some kinds.
 func (p *Plugins) ask(pod *corev1.Pod, scores ...reach) *Question {
-	q := &Question{plugins: p, pod: pod, state: framework.NewCycleState()}
+	q := &Question{plugins: p, pod: pod, state: framework.NewCycleState(), cost: 1 + termsOf(pod)/termsInStep}
 	for _, filter := range p.filters[looksAtObject] {
 		say := &q.filters
 		if filter.Name() == nodeaffinity.Name {
@@ -116,7 +118,37 @@ func (q *Question) refusalByLabels(r *reflection) verdict.NodeRefusal {
 			return verdict.NodeLabels.Refuses(nodeaffinity.ErrReasonPod)
 		}
 	}
+	if len(q.labels) > 0 {
+		q.plugins.does(q.cost)
+	}
 	return q.plugins.filter(q.labels, q.state, q.pod, r.info)
+}
+
+// termsInStep is how many terms of node affinity, with their values, are read in a step.
+const termsInStep = 16
+
+// termsOf is how many these are.
+func termsOf(pod *corev1.Pod) (n int) {
+	a := pod.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil {
+		return 0
+	}
+	add := func(t *corev1.NodeSelectorTerm) {
+		for _, of := range [][]corev1.NodeSelectorRequirement{t.MatchExpressions, t.MatchFields} {
+			for i := range of {
+				n += 1 + len(of[i].Values)
+			}
+		}
+	}
+	if required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
+		for i := range required.NodeSelectorTerms {
+			add(&required.NodeSelectorTerms[i])
+		}
+	}
+	for i := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		add(&a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i].Preference)
+	}
+	return n
 }
 
 // refusalByTaints is Refusal by the plugins that look at nothing of a node but its taints and whether it is cordoned, and at its name if
@@ -149,7 +181,7 @@ func (q *Question) Preferences(nodes []*cluster.Node) []int64 {
 	}
 	totals := make([]int64, len(nodes))
 	for _, s := range q.scorers {
-		p.score(s, q.state, q.pod, p.infos, totals)
+		p.score(s, q.state, q.pod, p.infos, totals, q.cost)
 	}
 	return totals
 }
@@ -214,8 +246,12 @@ func (p *Plugins) preScore(s scorer, state fwk.CycleState, pod *corev1.Pod, node
 
 // filter returns the refusal of the first filter that refuses a node.
 func (p *Plugins) filter(filters []fwk.FilterPlugin, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) verdict.NodeRefusal {
+	return p.filterIn(p.quiet, filters, state, pod, node)
+}
+
+func (p *Plugins) filterIn(ctx context.Context, filters []fwk.FilterPlugin, state fwk.CycleState, pod *corev1.Pod, node fwk.NodeInfo) verdict.NodeRefusal {
 	for _, filter := range filters {
-		if status := filter.Filter(p.quiet, state, pod, node); !status.IsSuccess() {
+		if status := filter.Filter(ctx, state, pod, node); !status.IsSuccess() {
 			return p.refusalOf(filter, status)
 		}
 	}
@@ -223,9 +259,10 @@ func (p *Plugins) filter(filters []fwk.FilterPlugin, state fwk.CycleState, pod *
 }
 
 // score adds the normalised scores of a plugin, times its weight, to the totals of the nodes.
-func (p *Plugins) score(s scorer, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo, totals []int64) {
+func (p *Plugins) score(s scorer, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo, totals []int64, cost int) {
 	p.scores = p.scores[:0]
 	for _, node := range nodes {
+		p.does(cost)
 		score, status := s.Score(p.quiet, state, pod, node)
 		if !status.IsSuccess() {
 			panic("invariant: a pod that was read cannot be scored: " + words(s, status))

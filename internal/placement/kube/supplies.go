@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,6 +38,8 @@ type Supplies struct {
 	usersAt   uint64
 	podsAt    uint64 // how far Cluster.Changes had been followed then
 
+	cut int // how many searches for devices were cut off since volumes or devices have changed
+
 	nodes int // about how many nodes the plugins keep answers
 }
 
@@ -71,6 +74,7 @@ func (s *Supplies) hear(r reach) hearing {
 // follow updates the volumes and devices of the plugins.
 func (s *Supplies) follow() {
 	if at := s.plugins.mirror.shelf.Follow() + 1; s.lastingAt != at {
+		s.cut = 0
 		s.lasting, s.lastingAt = s.hear(looksAtSupplies), at
 	}
 }
@@ -88,7 +92,27 @@ func (s *Supplies) Lasting(n *cluster.Node) verdict.NodeRefusal {
 	}
 	s.nodes = min(s.nodes+1, len(s.plugins.mirror.bySlot))
 	s.plugins.mirror.shelf.Ask(s.pod)
-	return s.plugins.filter(s.lasting.filters, s.lasting.state, s.pod, r.info)
+	s.plugins.does(1)
+	return s.look(s.lasting.filters, s.lasting.state, r.info)
+}
+
+// look asks the plugins about a node, within the steps that looking for devices may take.
+func (s *Supplies) look(filters []fwk.FilterPlugin, state fwk.CycleState, node fwk.NodeInfo) verdict.NodeRefusal {
+	p := s.plugins
+	in := &search{Context: p.quiet, plugins: p, most: maxDeviceSteps}
+	if s.cut >= maxCut {
+		in.most = fewDeviceSteps
+	}
+	if p.deviceTimeout > 0 {
+		within, cancel := context.WithTimeout(p.quiet, p.deviceTimeout)
+		defer cancel()
+		in.Context = within
+	}
+	why := p.filterIn(in, filters, state, s.pod, node)
+	if in.isCut() {
+		s.cut++
+	}
+	return why
 }
 
 // Refusal returns why the class cannot run on a node, by Lasting, and by VolumeRestrictions and NodeVolumeLimits, which
@@ -134,7 +158,7 @@ func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
 	}
 	totals := make([]int64, len(nodes))
 	for _, scorer := range say {
-		p.score(scorer, s.lasting.state, s.pod, p.infos, totals)
+		p.score(scorer, s.lasting.state, s.pod, p.infos, totals, 1)
 	}
 	return totals
 }
@@ -170,7 +194,8 @@ func (s *Supplies) Reserve(n *cluster.Node) (*supplies.Reservation, string) {
 		if len(say) == 0 {
 			continue
 		}
-		if why := p.filter(say, state, s.pod, info); !why.IsNone() {
+		// What was found once is found again in as many steps.
+		if why := p.filterIn(&search{Context: p.quiet, plugins: p, most: maxDeviceSteps}, say, state, s.pod, info); !why.IsNone() {
 			return nil, why.Text
 		}
 		if status := reserves.Reserve(p.quiet, state, s.pod, n.Name); !status.IsSuccess() {

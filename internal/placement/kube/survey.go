@@ -2,6 +2,7 @@ package kube
 
 import (
 	"cmp"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -147,6 +148,11 @@ func (q *Question) lookAround() {
 func (q *Question) countAll() {
 	m, a := q.plugins.mirror, &q.around
 	*a = around{seen: m.population.End(), spaces: m.spacesAre, generation: a.generation + 1}
+	if keys := domains.Keys(q.pod); keys > domains.MaxKeys {
+		a.refusal = fmt.Sprintf("pod has %d topology keys in its affinity and spread constraints, and may have %d", keys, domains.MaxKeys)
+		a.topology, a.isCounted = m.topology.Generation, true
+		return
+	}
 	policy := q.plugins.aroundPolicy
 	a.counts = domains.New(q.pod, policy, &m.topology, m.cluster.Namespaces())
 	if a.counts == nil {

@@ -13,6 +13,7 @@ import (
 
 // Refusal returns why the filters refuse the node in a slot, "" if they do not.
 func (c *Counts) Refusal(slot int32) string {
+	c.topology.does(len(c.keys) + len(c.spreads))
 	if why := c.skewed(slot); why != "" {
 		return why
 	}
@@ -80,6 +81,7 @@ func (c *Counts) skewed(slot int32) string {
 // Group appends to a key what tells the node in a slot from nodes of other groups. That is the domains that it shares with other nodes,
 // and what is counted in those that it has for itself.
 func (c *Counts) Group(slot int32, key []byte) []byte {
+	c.topology.does(len(c.keys) + len(c.spreads) + len(c.softSpreads))
 	for _, k := range c.keys {
 		domain, isAlone := int32(0), false
 		if key, domain, isAlone = k.group(slot, key); isAlone {
@@ -137,6 +139,7 @@ func (c *Counts) Rate(fronts []Front) {
 	}
 	for i := range fronts {
 		f := &fronts[i]
+		c.topology.does(2*len(c.keys) + len(c.spreads) + 3*len(c.softSpreads))
 		f.Score, f.IsRefused = 0, c.skewed(f.Slot) != "" || c.refusalByAffinity(f.Slot, c.refusing) != ""
 	}
 	c.rateAffinity(fronts)

@@ -41,6 +41,10 @@ type Counts struct {
 	nearPods       int                        // pods that match all required affinity terms, times these terms
 
 	spreads, softSpreads []*spreadCount // that must hold, and that have a say in the scores
+	size                 int            // about how much is looked at for one node or pod: terms, constraints, and the node affinity
+
+	last  *corev1.Node // the last node that was asked whether the class may be on it
+	suits bool         // and what it said
 }
 
 // keyCounts are the pods that matter to affinity, by the domains of one topology key.
@@ -92,6 +96,7 @@ func New(pod *corev1.Pod, policy Policy, topology *Topology, namespaces []*corev
 	if !c.readSpreads() {
 		return nil
 	}
+	c.size = len(c.affinity) + len(c.anti) + len(c.near) + len(c.apart) + len(c.spreads) + len(c.softSpreads)
 	return c
 }
 
@@ -163,6 +168,7 @@ func (c *Counts) key(name string) *keyCounts {
 
 // Count counts a pod on a node in or out, by a change of +1 or -1. It reports whether the pod matters to the class.
 func (c *Counts) Count(node *corev1.Node, slot int32, pod fwk.PodInfo, change int32) (matters bool) {
+	c.topology.does(c.size)
 	add := func(to func(*keyCounts) *tally, key string, change int32) {
 		matters = true
 		if _, ok := node.Labels[key]; ok {

@@ -113,6 +113,7 @@ func (c *Counts) CountNodes() {
 		return
 	}
 	for slot, node := range c.topology.nodes {
+		c.topology.does(2 * len(c.spreads))
 		isIn := node != nil
 		for _, s := range c.spreads {
 			isIn = isIn && s.at(int32(slot)) >= 0
@@ -134,12 +135,19 @@ func hasAll(spreads []*spreadCount, node *corev1.Node) bool {
 	return true
 }
 
+// maySuit reports whether the class may be on a node by its labels. All constraints ask it of one node after the other.
+func (c *Counts) maySuit(node *corev1.Node) bool {
+	if c.last != node {
+		c.last = node
+		c.suits, _ = c.require.Match(node) // what cannot be read matches nothing, as in the plugin
+	}
+	return c.suits
+}
+
 // includes reports whether the pods on a node count, which has all topology keys.
 func (c *Counts) includes(s *spreadCount, node *corev1.Node) bool {
-	if s.honorAffinity && !c.isAnywhere {
-		if matches, _ := c.require.Match(node); !matches { // what cannot be read matches nothing, as in the plugin
-			return false
-		}
+	if s.honorAffinity && !c.isAnywhere && !c.maySuit(node) {
+		return false
 	}
 	if !s.honorTaints || len(node.Spec.Taints) == 0 {
 		return true
@@ -191,8 +199,15 @@ func (c *Counts) countSpread(node *corev1.Node, slot int32, pod *corev1.Pod, cha
 	if pod.DeletionTimestamp != nil || pod.Namespace != c.pod.Namespace {
 		return false
 	}
+	isIn, isKnown := false, false // once for all constraints
+	has := func(spreads []*spreadCount) bool {
+		if !isKnown {
+			isIn, isKnown = hasAll(spreads, node), true
+		}
+		return isIn
+	}
 	for _, s := range c.spreads {
-		if s.selects(pod) && hasAll(c.spreads, node) && c.includes(s, node) {
+		if s.selects(pod) && has(c.spreads) && c.includes(s, node) {
 			matters = true
 			domain := s.domainOf(node)
 			before := s.pods.at(domain)
@@ -200,6 +215,7 @@ func (c *Counts) countSpread(node *corev1.Node, slot int32, pod *corev1.Pod, cha
 			s.move(before, before+change)
 		}
 	}
+	isKnown = false
 	for _, s := range c.softSpreads {
 		switch {
 		case !s.selects(pod):
@@ -209,7 +225,7 @@ func (c *Counts) countSpread(node *corev1.Node, slot int32, pod *corev1.Pod, cha
 				s.own = append(s.own, make([]int32, int(slot)+1-len(s.own))...)
 			}
 			s.own[slot] += change
-		case hasAll(c.softSpreads, node) && c.includes(s, node):
+		case has(c.softSpreads) && c.includes(s, node):
 			matters = true
 			s.pods.add(s.Key, s.domainOf(node), change)
 		}

@@ -9,6 +9,21 @@ type Topology struct {
 	keys  map[string]*Key
 	// Generation grows when keys are read anew. Counts that were made before are of no use then.
 	Generation uint64
+
+	work func(steps int) // nil if the work is not counted
+}
+
+// Meter has a function told of the work for answers, see [Counts].
+func (t *Topology) Meter(work func(steps int)) { t.work = work }
+
+// stepsIn is how many nodes, terms or constraints are looked at in a step.
+const stepsIn = 16
+
+// does tells of the work that looks at so many things.
+func (t *Topology) does(looks int) {
+	if t.work != nil {
+		t.work(1 + looks/stepsIn)
+	}
 }
 
 // Key is a topology key, with the domains that its values make.
@@ -21,6 +36,52 @@ type Key struct {
 
 // maxKeys bounds the topology keys that are kept. A cluster has a few, but a pod may name any.
 const maxKeys = 1 << 10
+
+// MaxKeys is how many topology keys a pod may have: of one with more none is looked at. A few such pods would have all keys read anew again
+// and again, of every node.
+const MaxKeys = 64
+
+// Keys is how many topology keys the affinity and the spread constraints of a pod have.
+func Keys(pod *corev1.Pod) int {
+	if !hasMany(pod) {
+		return 0
+	}
+	keys := map[string]bool{}
+	for i := range pod.Spec.TopologySpreadConstraints {
+		keys[pod.Spec.TopologySpreadConstraints[i].TopologyKey] = true
+	}
+	add := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
+		for i := range required {
+			keys[required[i].TopologyKey] = true
+		}
+		for i := range preferred {
+			keys[preferred[i].PodAffinityTerm.TopologyKey] = true
+		}
+	}
+	if a := pod.Spec.Affinity; a != nil {
+		if of := a.PodAffinity; of != nil {
+			add(of.RequiredDuringSchedulingIgnoredDuringExecution, of.PreferredDuringSchedulingIgnoredDuringExecution)
+		}
+		if of := a.PodAntiAffinity; of != nil {
+			add(of.RequiredDuringSchedulingIgnoredDuringExecution, of.PreferredDuringSchedulingIgnoredDuringExecution)
+		}
+	}
+	return len(keys)
+}
+
+// hasMany reports whether a pod has so many terms and constraints that they may have too many keys.
+func hasMany(pod *corev1.Pod) bool {
+	n := len(pod.Spec.TopologySpreadConstraints)
+	if a := pod.Spec.Affinity; a != nil {
+		if of := a.PodAffinity; of != nil {
+			n += len(of.RequiredDuringSchedulingIgnoredDuringExecution) + len(of.PreferredDuringSchedulingIgnoredDuringExecution)
+		}
+		if of := a.PodAntiAffinity; of != nil {
+			n += len(of.RequiredDuringSchedulingIgnoredDuringExecution) + len(of.PreferredDuringSchedulingIgnoredDuringExecution)
+		}
+	}
+	return n > MaxKeys
+}
 
 // Show puts a node into a slot, nil if there is none any more.
 func (t *Topology) Show(slot int, node *corev1.Node) {
@@ -53,6 +114,7 @@ func (t *Topology) Key(name string) *Key {
 		t.forget()
 	}
 	k = &Key{name: name, ids: map[string]int32{}}
+	t.does(len(t.nodes))
 	for slot, node := range t.nodes {
 		k.show(slot, node)
 	}

@@ -1,6 +1,8 @@
 package cohorts
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,4 +60,20 @@ func TestPodsWaitForTheClaimsThatAreMadeForThem(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A Workload may ask for any number of pods that request nothing. No stand-ins are made of more than all nodes may have.
+func TestAWorkloadOfMorePodsThanNodesMayHaveWaits(t *testing.T) {
+	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4 pods=10")
+	w.Apply("{kind: ResourceFlavor, metadata: {name: any}}")
+	w.Apply("{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu], flavors: [{name: any, resources: [{name: cpu, nominalQuota: 4}]}]}]}}")
+	w.Apply("{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}")
+	for name, count := range map[string]int{"large": 2147483647, "small": 10} {
+		w.Apply(fmt.Sprintf("{kind: Workload, metadata: {name: %s}, spec: {queueName: q, podSets: [{name: main, count: %d, template: {spec: {containers: [{name: c, image: i}]}}}]}}", name, count))
+	}
+	w.Rest(30)
+	if said := w.Says("large"); !strings.Contains(said, "all nodes together may have 10 pods") {
+		t.Errorf("the large one says %q", said)
+	}
+	w.Expect("small", "admitted")
 }

@@ -12,6 +12,9 @@ import (
 // CouldPlace reports whether all pods of the parts would find nodes if no pod stood there but their own. Pods that attract or
 // repel each other count as if they did not. A queue above that could never hold what they request stands in the way.
 func (p *Places) CouldPlace(w *workload.Workload, parts []workload.Part) bool {
+	if p.exceedsNodes(parts) {
+		return false
+	}
 	q := p.try(w, parts)
 	if !couldHold(&p.scratch, q.tasks) {
 		return false
@@ -42,7 +45,7 @@ type kind struct {
 
 func kindsOf(tasks []*cluster.Task) (kinds []kind) {
 	for _, t := range tasks {
-		i := slices.IndexFunc(kinds, func(k kind) bool { return k.task.Class == t.Class })
+		i := slices.IndexFunc(kinds, func(k kind) bool { return isAlike(k.task, t) })
 		if i < 0 {
 			i = len(kinds)
 			kinds = append(kinds, kind{task: t})
@@ -50,6 +53,11 @@ func kindsOf(tasks []*cluster.Task) (kinds []kind) {
 		kinds[i].count++
 	}
 	return kinds
+}
+
+// isAlike reports whether two stand-ins of a question ask for the same. Each has a class of its own if they need volumes or devices.
+func isAlike(t, u *cluster.Task) bool {
+	return t.Class == u.Class || t.Role == u.Role && t.Class.NeedsSupplies() && t.Class.Plain == u.Class.Plain
 }
 
 // empty is the nodes as if there were no pods but those that were put there.

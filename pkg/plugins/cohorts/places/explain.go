@@ -22,6 +22,10 @@ func (p *Places) Explain(n *workload.Nomination) {
 				continue
 			}
 			asked := append(parts[:i:i], *r.Part)
+			if p.exceedsNodes(asked) {
+				r.Left, r.Nodes = r.Part.Count, fmt.Sprintf("all nodes together may have %d pods", p.most)
+				continue
+			}
 			if tasks := p.try(n.Workload, asked).tasks; p.overCapability(&p.scratch, tasks) != nil {
 				r.Code, r.Text = p.capability(tasks)
 				continue

@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/resources"
 )
 
 // Places are the nodes of a session.
@@ -23,6 +24,7 @@ type Places struct {
 	// promised is the job that Promise has placed, until that is kept.
 	promised *cluster.Job
 	scratch  cluster.Job // of stand-ins that are tried
+	most     int64       // pods that all nodes together may have, -1 before it is asked for
 }
 
 // trial is the stand-ins of the last question. They wait in the model until another question is asked.
@@ -35,7 +37,23 @@ type trial struct {
 
 // New returns the nodes of a session.
 func New(s *framework.Session, forms *Forms) *Places {
-	return &Places{session: s, forms: forms, away: map[*workload.Workload][]*cluster.Task{}}
+	return &Places{session: s, forms: forms, away: map[*workload.Workload][]*cluster.Task{}, most: -1}
+}
+
+// exceedsNodes reports whether parts have more pods than all nodes together may have. No stand-ins are made for these: a Workload may ask for
+// any number of pods, also without requests.
+func (p *Places) exceedsNodes(parts []workload.Part) bool {
+	if p.most < 0 {
+		p.most = 0
+		for _, n := range p.session.Cluster.Nodes() {
+			p.most += n.Allocatable.At(resources.Pods)
+		}
+	}
+	left := p.most
+	for i := range parts {
+		left -= int64(parts[i].Count)
+	}
+	return left < 0
 }
 
 // begin opens the transaction of all that is tried.
@@ -111,6 +129,9 @@ func (p *Places) drop() {
 // CanPlace reports whether all pods of the parts find nodes together, beside all that hold or are promised nodes. What they request must be
 // within the capability of the queue that the Workload's tree hangs below.
 func (p *Places) CanPlace(w *workload.Workload, parts []workload.Part) bool {
+	if p.exceedsNodes(parts) {
+		return false
+	}
 	tasks := p.try(w, parts).tasks
 	if p.overCapability(&p.scratch, tasks) != nil {
 		return false
@@ -130,7 +151,7 @@ func (p *Places) jobOf(w *workload.Workload) *cluster.Job {
 // capability that they lack.
 func (p *Places) Opens(victim, w *workload.Workload, parts []workload.Part) bool {
 	j := p.jobOf(victim)
-	if j == nil {
+	if j == nil || p.exceedsNodes(parts) {
 		return false
 	}
 	q := p.try(w, parts)
@@ -195,6 +216,9 @@ func (p *Places) Return(victim *workload.Workload) {
 
 // Promise places the parts as CanPlace would, and keeps the nodes for them until Keep or Plan is called.
 func (p *Places) Promise(w *workload.Workload, parts []workload.Part) bool {
+	if p.exceedsNodes(parts) {
+		return false
+	}
 	p.drop()
 	p.begin()
 	j := p.jobOf(w)

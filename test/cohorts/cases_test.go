@@ -3,6 +3,7 @@ package cohorts
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -121,8 +122,39 @@ func cases(t *testing.T, file string, run func(t *testing.T, c *theCase)) {
 	for _, c := range all {
 		t.Run(c.ID, func(t *testing.T) {
 			t.Logf("%s (%s) %s", c.Title, c.Source, c.Note)
+			if wrong := c.wrong(); wrong != "" {
+				t.Fatal(wrong)
+			}
 			run(t, c)
 		})
+	}
+}
+
+// wrong says which pod set of a case has no name of its own, by which its pods are known, "" if all have.
+func (c *theCase) wrong() string {
+	for i := range c.Pending {
+		p, named := &c.Pending[i], map[string]bool{"": true}
+		for j := range p.PodSets {
+			name := p.PodSets[j].Name
+			if named[name] {
+				return fmt.Sprintf("case %s: pending workload %s: podSets[%d]: the name %q is missing or that of another", c.ID, p.Name, j, name)
+			}
+			named[name] = true
+		}
+	}
+	return ""
+}
+
+func TestACaseNamesAPodSetWithoutANameOfItsOwn(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"id": "C", "pending": [{"name": "w", "podSets": [{"name": "a"}, {"name": "b"}]}]}`: "",
+		`{"id": "C", "pending": [{"name": "w", "podSets": [{}]}]}`:                           `case C: pending workload w: podSets[0]: the name "" is missing or that of another`,
+		`{"id": "C", "pending": [{"name": "w", "podSets": [{"name": "a"}, {"name": "a"}]}]}`: `case C: pending workload w: podSets[1]: the name "a" is missing or that of another`,
+	} {
+		c := &theCase{}
+		if decode(t, []byte(text), c); c.wrong() != want {
+			t.Errorf("said is %q, want %q", c.wrong(), want)
+		}
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// Clusters with more around the scheduler: shares are guaranteed beside capacity, queues give back what is beyond their capability, policies
-// restart jobs of which a pod is evicted, roles need device claims that never come, and nodes of plans are cordoned while victims leave.
+// Clusters with more around the scheduler. Shares are guaranteed beside capacity, and queues give back what is beyond their capability.
+// Policies restart jobs of which a pod is evicted. Roles need device claims that never come. Nodes of plans are cordoned while victims leave.
 
 // wider is what a cluster has beside what others have.
 type wider struct {

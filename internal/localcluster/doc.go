@@ -8,7 +8,8 @@
 //
 // A pod runs as soon as it is bound and until it is deleted. Two annotations make it end by itself. hekla.sh/run-for is a
 // duration such as 10s, for a restartPolicy of Never or OnFailure. hekla.sh/exit-code is a code other than 0, with which it
-// then fails if its restartPolicy is Never. One that a finalizer holds fails when it is deleted. The files in the folder stages configure kwok for this.
+// then fails if its restartPolicy is Never. One that the finalizer kueue.x-k8s.io/managed holds fails
+// when it is deleted. The files in the folder stages configure kwok for this.
 //
 // Invariants:
 //

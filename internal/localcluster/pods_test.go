@@ -110,11 +110,11 @@ func TestAPodEndsAfterTheTimeItAsksFor(t *testing.T) {
 	awaitPhase(t, client, "restarted", corev1.PodRunning)
 }
 
-// A kubelet says that a pod has ended also if a finalizer holds it, and who holds it lets go then.
-func TestAPodThatAFinalizerHoldsEndsWhenItIsDeleted(t *testing.T) {
+// A kubelet says that a pod has ended also if a finalizer holds it. The controllers, who hold it, let go then.
+func TestAPodThatItsQueueHoldsEndsWhenItIsDeleted(t *testing.T) {
 	client := clientOf(t, shared)
 	held := newPod("held", nil)
-	held.Finalizers = []string{"example.com/holds"}
+	held.Finalizers = []string{"kueue.x-k8s.io/managed"}
 	createBound(t, client, held, "node-1")
 	awaitPhase(t, client, "held", corev1.PodRunning)
 	if err := client.CoreV1().Pods("default").Delete(testContext(t), "held", metav1.DeleteOptions{}); err != nil {

@@ -1,7 +1,6 @@
 package cohort
 
 import (
-	"cmp"
 	"math"
 	"math/big"
 	"math/bits"
@@ -26,13 +25,6 @@ func (a wide) sub(b wide) wide {
 	low, borrow := bits.Sub64(a.low, b.low, 0)
 	high, _ := bits.Sub64(uint64(a.high), uint64(b.high), borrow)
 	return wide{int64(high), low}
-}
-
-func (a wide) compare(b wide) int {
-	if a.high != b.high {
-		return cmp.Compare(a.high, b.high)
-	}
-	return cmp.Compare(a.low, b.low)
 }
 
 func (a wide) isAbove(b wide) bool { return a.high > b.high || a.high == b.high && a.low > b.low }

@@ -33,8 +33,7 @@ var suppliedKinds = map[string]supplied{
 		spec: "resourceClaims: [{name: gpu, resourceClaimTemplateName: one-gpu}]",
 		asks: "claims: [{name: gpu}]",
 		add: func(w *world.World) {
-			w.Set(fixture.Devices("gpu"), fixture.Slice("n1", 2), &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: "one-gpu", UID: "t"},
-				Spec: resourcev1.ResourceClaimTemplateSpec{Spec: fixture.DeviceClaim("c", "gpu", 1).Spec}})
+			w.Set(fixture.Devices("gpu"), fixture.Slice("n1", 2), oneGPU())
 		},
 		claim: func(w *world.World, name string) {
 			pod := w.Task(types.NamespacedName{Namespace: world.Namespace, Name: name}).Pod.Object()
@@ -63,6 +62,11 @@ var suppliedKinds = map[string]supplied{
 	},
 }
 
+func oneGPU() *resourcev1.ResourceClaimTemplate {
+	return &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: "one-gpu", UID: "t"},
+		Spec: resourcev1.ResourceClaimTemplateSpec{Spec: fixture.DeviceClaim("c", "gpu", 1).Spec}}
+}
+
 func deviceClaimOf(pod string) *resourcev1.ResourceClaim {
 	claim := fixture.DeviceClaim(pod+"-gpu", "gpu", 1)
 	claim.Namespace = world.Namespace
@@ -73,9 +77,7 @@ func deviceClaimOf(pod string) *resourcev1.ResourceClaim {
 func suppliedWorld(t *testing.T, kind *supplied) *world.World {
 	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=9")
 	kind.add(w)
-	w.Apply("{kind: ResourceFlavor, metadata: {name: any}}")
-	w.Apply("{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu, " + gpu + "], flavors: [{name: any, resources: [{name: cpu, nominalQuota: 9}, {name: " + gpu + ", nominalQuota: 9}]}]}]}}")
-	w.Apply("{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}")
+	addQueue(w)
 	w.Apply(kind.workload("a", 2))
 	passSeconds(w, 3)
 	w.Apply(kind.workload("b", 1))
@@ -87,6 +89,12 @@ func suppliedWorld(t *testing.T, kind *supplied) *world.World {
 		t.Fatal("the second is admitted, and the first holds all there is")
 	}
 	return w
+}
+
+func addQueue(w *world.World) {
+	w.Apply("{kind: ResourceFlavor, metadata: {name: any}}")
+	w.Apply("{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu, " + gpu + "], flavors: [{name: any, resources: [{name: cpu, nominalQuota: 9}, {name: " + gpu + ", nominalQuota: 9}]}]}]}}")
+	w.Apply("{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}")
 }
 
 func (k *supplied) workload(name string, pods int) string {
@@ -141,5 +149,23 @@ func TestWhatStandInsHeldIsFreeWithoutThem(t *testing.T) {
 				t.Errorf("the second says %+v", w.Workload("b").Status.Conditions)
 			}
 		})
+	}
+}
+
+// A Workload waits for the template of its claims, and starts when that comes.
+func TestAWorkloadStartsWhenTheTemplateOfItsClaimsComes(t *testing.T) {
+	kind := suppliedKinds["devices"]
+	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=9")
+	w.Set(fixture.Devices("gpu"), fixture.Slice("n1", 2))
+	addQueue(w)
+	w.Apply(kind.workload("a", 2))
+	passSeconds(w, 10)
+	if o := w.Workload("a"); conditions.Is(o, v1beta2.QuotaReserved) {
+		t.Fatalf("without the template it says %+v", o.Status.Conditions)
+	}
+	w.Set(oneGPU())
+	passSeconds(w, 3)
+	if o := w.Workload("a"); !conditions.Is(o, v1beta2.Admitted) || len(w.Pods("a")) != 2 {
+		t.Errorf("with the template it has pods %v, and says %+v", w.Pods("a"), o.Status.Conditions)
 	}
 }

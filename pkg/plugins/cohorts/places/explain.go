@@ -23,7 +23,9 @@ func (p *Places) Explain(n *workload.Nomination) {
 			}
 			asked := append(parts[:i:i], *r.Part)
 			if p.exceedsNodes(asked) {
-				r.Left, r.Nodes = r.Part.Count, fmt.Sprintf("all nodes together may have %d pods", p.most)
+				if r.Left, r.Nodes = r.Part.Count, noNodes; len(p.session.Cluster.Nodes()) > 0 {
+					r.Nodes = fmt.Sprintf("all nodes together may have %d pods", p.most)
+				}
 				continue
 			}
 			if tasks := p.try(n.Workload, asked).tasks; p.overCapability(&p.scratch, tasks) != nil {
@@ -34,6 +36,8 @@ func (p *Places) Explain(n *workload.Nomination) {
 		}
 	}
 }
+
+const noNodes = "there are no nodes"
 
 // capability says that a queue above has no capability left for tasks, or will never have as much.
 func (p *Places) capability(tasks []*cluster.Task) (code workload.Code, text string) {
@@ -75,7 +79,7 @@ func (p *Places) Left(w *workload.Workload, parts []workload.Part) (count int32,
 // counted is how many nodes give each reason, the most frequent first.
 func counted(reasons []verdict.NodeReason) string {
 	if len(reasons) == 0 {
-		return "there are no nodes"
+		return noNodes
 	}
 	reasons = slices.SortedFunc(slices.Values(reasons), func(a, b verdict.NodeReason) int {
 		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), cmp.Compare(a.Reason, b.Reason))

@@ -186,20 +186,7 @@ func TestNoPodIsKeptWhileNoWorkloadsAreServed(t *testing.T) {
 	namespace := namespaceFor(t, "unservedpods")
 	quotaFor(t, namespace)
 	pods, _ := startedGroup(t, namespace, "gang", 2)
-	configuration := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "volcano-scheduler-configmap"}}
-	const key = "volcano-scheduler.conf"
-	var before string
-	change(t, configuration, func(c *corev1.ConfigMap) {
-		before = c.Data[key]
-		c.Data[key] = strings.Replace(before, "admit, ", "", 1)
-	})
-	defer func() { // before the context of the test ends
-		change(t, configuration, func(c *corev1.ConfigMap) { c.Data[key] = before })
-		other := namespaceFor(t, "served-again")
-		again := queuedJob(other, "train", 1)
-		create(t, again)
-		awaitWorkload(t, again, exists)
-	}()
+	defer serveNoWorkloads(t)()
 	for _, pod := range pods {
 		awaitPod(t, pod, func() bool { return !isKept(pod) })
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -33,17 +32,7 @@ func watchKinds(mgr manager.Manager, options *Options, holder *workload.Holder) 
 			wanted = append(wanted, workload.GroupVersion.WithResource(name))
 		}
 	}
-	log := mgr.GetLogger()
-	kinds := definitions.NewPresence(api, wanted, func(missing, before []string) {
-		if len(missing) > 0 {
-			log.Error(errors.New("the API server does not have them: apply Hekla's definitions (installer/crds)"), "Kinds are not served", "kinds", missing)
-		} else {
-			log.Info("All kinds are served again")
-		}
-		if slices.ContainsFunc(before, func(name string) bool { return !slices.Contains(missing, name) }) {
-			back()
-		}
-	})
+	kinds := definitions.NewPresence(api, wanted, mgr.GetLogger(), back)
 	return errors.Join(mgr.Add(onEachReplica{kinds}), mgr.AddReadyzCheck("kinds", kinds.CheckRequest))
 }
 

@@ -80,6 +80,18 @@ func TestNothingIsKeptWhileNoWorkloadsAreServed(t *testing.T) {
 	deleteProtected(t, flavor)
 	deleteProtected(t, queue)
 
+	defer serveNoWorkloads(t)()
+	awaitGone(t, queue, flavor)
+	if err := api.Delete(apitest.Context(t), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, w)
+}
+
+// serveNoWorkloads takes the action admit out of the scheduler's configuration. What it returns puts it back, and waits until Workloads are
+// made again; it must be called before the context of the test ends.
+func serveNoWorkloads(t *testing.T) (serve func()) {
+	t.Helper()
 	configuration := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "volcano-scheduler-configmap"}}
 	const key = "volcano-scheduler.conf"
 	var before string
@@ -87,16 +99,12 @@ func TestNothingIsKeptWhileNoWorkloadsAreServed(t *testing.T) {
 		before = c.Data[key]
 		c.Data[key] = strings.Replace(before, "admit, ", "", 1)
 	})
-	defer func() { // before the context of the test ends
+	return func() {
+		t.Helper()
 		change(t, configuration, func(c *corev1.ConfigMap) { c.Data[key] = before })
 		other := namespaceFor(t, "served-again")
 		again := queuedJob(other, "train", 1)
 		create(t, again)
 		awaitWorkload(t, again, exists)
-	}()
-	awaitGone(t, queue, flavor)
-	if err := api.Delete(apitest.Context(t), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-		t.Fatal(err)
 	}
-	awaitGone(t, w)
 }

@@ -56,6 +56,21 @@ func (t *tally) add(w *testCluster) {
 	t.rewrites += w.judge.rewrites
 }
 
+// holds leads so many clusters under one of some settings each, and fails if a rule is broken, or if there is hardly a plan.
+func holds(t *testing.T, clusters int, all []setting, build func(setting, chooser) *testCluster) {
+	t.Helper()
+	sum := &tally{}
+	check(t, clusters, func(choose chooser) outcome {
+		w := leadCluster(build(all[choose(len(all))], choose), choose)
+		sum.add(w)
+		return w.outcome()
+	})
+	t.Log(sum)
+	if sum.plans < sum.clusters/10 {
+		t.Errorf("only %d plans in %d clusters: the test shows nothing", sum.plans, sum.clusters)
+	}
+}
+
 // Whatever the cluster is like and whatever happens in it, the rules hold. More of it: HEKLA_LAWS_WORLDS=100000
 // HEKLA_LAWS_SEED=0 go test ./test/laws.
 func TestTheRulesHoldInRandomClusters(t *testing.T) {

@@ -128,16 +128,7 @@ func (j *judge) overruled(ended []decision.PlanEnd, at *picture) {
 func TestTheRulesHoldAmongPodsWithTerms(t *testing.T) {
 	// Guaranteed shares say nothing of where pods may be.
 	all := slices.DeleteFunc(settings(), func(s setting) bool { return !s.gang || s.guarantees() })
-	sum := &tally{}
-	check(t, clustersOf(t, plainTermClusters), func(choose chooser) outcome {
-		w := leadCluster(termCluster(all[choose(len(all))], choose), choose)
-		sum.add(w)
-		return w.outcome()
-	})
-	t.Log(sum)
-	if sum.plans < sum.clusters/10 {
-		t.Errorf("only %d plans in %d clusters: the test shows nothing", sum.plans, sum.clusters)
-	}
+	holds(t, clustersOf(t, plainTermClusters), all, termCluster)
 }
 
 // plainTermClusters is how many of these clusters are led without clustersEnv.

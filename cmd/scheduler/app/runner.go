@@ -98,7 +98,7 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 			OpensQueueGates: o.featureGates[process.QueueAdmissionGates]},
 		Observe: r.observe, Begin: begin, BeginAnswer: func() (func() bool, func()) { return process.Spend(answerBudget) },
 	})
-	r.kinds = definitions.NewPresence(clients.Core.Discovery(), needed, r.kindsChanged)
+	r.kinds = definitions.NewPresence(clients.Core.Discovery(), needed, logger, func() {}) // what is back is watched again
 	r.meter = load.New(clients.API(), r.inbox.Measure, logger.WithName("load"))
 	p.offer, p.show = r.offer, func(n decision.Notice) { r.outbox.Show(n) }
 	m.Watch(r.inbox.Stats, r.outbox.Stats)
@@ -220,15 +220,6 @@ var needed = []schema.GroupVersionResource{
 	scheduling.GroupVersion.WithResource("podgroups"), scheduling.GroupVersion.WithResource("queues"), topology.GroupVersion.WithResource("hypernodes"),
 }
 
-// kindsChanged tells which kinds are missing now. Nothing has to be done when they are back, because they are watched again.
-func (r *runner) kindsChanged(missing, _ []string) {
-	if len(missing) > 0 {
-		r.logger.Error(errors.New("the API server does not have them: apply Hekla's definitions (installer/crds)"), "Kinds are not served", "kinds", missing)
-	} else {
-		r.logger.Info("All kinds are served again")
-	}
-}
-
 // lacksStatus tells that statuses of a kind cannot be written as they should be.
 func (r *runner) lacksStatus(resource schema.GroupVersionResource) {
 	message := definitions.Message(resource)
@@ -273,13 +264,13 @@ func (r *runner) isReady() error {
 	if r.isOpening.Load() {
 		return errors.New("the addresses for questions are not open yet")
 	}
-	if r.isLeading.Load() && !r.isSynced.Load() {
+	if !r.isLeading.Load() {
+		return nil
+	}
+	if !r.isSynced.Load() {
 		return errors.Join(errors.New("the caches are not complete yet"), r.inbox.Missing())
 	}
-	if r.isLeading.Load() {
-		return r.kinds.Check()
-	}
-	return nil
+	return r.kinds.Check()
 }
 
 // eventSource is the inbox as the loop sees it.

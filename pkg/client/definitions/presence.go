@@ -2,6 +2,7 @@ package definitions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,14 +24,15 @@ const PresencePeriod = 5 * time.Second
 type Presence struct {
 	api     discovery.DiscoveryInterface
 	wanted  []schema.GroupVersionResource
-	changed func(missing, before []string)
+	logger  logr.Logger
+	back    func()
 	missing atomic.Pointer[[]string]
 }
 
-// NewPresence returns a Presence of some resources, of which none is missing before [Presence.Run] has looked. Changed is called when others
-// are missing than before, each named as its definition is.
-func NewPresence(api discovery.DiscoveryInterface, wanted []schema.GroupVersionResource, changed func(missing, before []string)) *Presence {
-	return &Presence{api: api, wanted: wanted, changed: changed}
+// NewPresence returns a Presence of some resources, of which none is missing before [Presence.Run] has looked. The log says when others are
+// missing than before. Back is called when some are there again.
+func NewPresence(api discovery.DiscoveryInterface, wanted []schema.GroupVersionResource, logger logr.Logger, back func()) *Presence {
+	return &Presence{api: api, wanted: wanted, logger: logger, back: back}
 }
 
 // Run looks at once and then after each period, until the context ends.
@@ -69,8 +72,16 @@ func (p *Presence) look() {
 	if known := p.missing.Swap(&missing); known != nil {
 		before = *known
 	}
-	if !slices.Equal(before, missing) {
-		p.changed(missing, before)
+	if slices.Equal(before, missing) {
+		return
+	}
+	if len(missing) > 0 {
+		p.logger.Error(errors.New("the API server does not have them: apply Hekla's definitions (installer/crds)"), "Kinds are not served", "kinds", missing)
+	} else {
+		p.logger.Info("All kinds are served again")
+	}
+	if slices.ContainsFunc(before, func(name string) bool { return !slices.Contains(missing, name) }) {
+		p.back()
 	}
 }
 

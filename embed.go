@@ -25,6 +25,11 @@ var Installer embed.FS
 //go:embed installer/configuration.yaml
 var Configuration embed.FS
 
+// SSHRights holds installer/ssh.yaml: the right to Secrets that the job plugin ssh needs, which the installer does not give.
+//
+//go:embed installer/ssh.yaml
+var SSHRights embed.FS
+
 // Examples holds the folder example: what the demo submits.
 //
 //go:embed example/*.yaml

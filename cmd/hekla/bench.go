@@ -224,7 +224,7 @@ func whatIsMeasured(ctx context.Context, name string) (*testbed.Component, error
 	if err != nil {
 		return nil, fmt.Errorf("ask %s for its version: %w", path, err)
 	}
-	manifests, err := installer()
+	manifests, err := installer(false)
 	if err != nil {
 		return nil, err
 	}

@@ -189,8 +189,9 @@ func componentNames() []string {
 	return names
 }
 
-// installer returns what the installer puts onto a cluster, except what would run Hekla there a second time.
-func installer() ([]*unstructured.Unstructured, error) {
+// installer returns what the installer puts onto a cluster, except what would run Hekla there a second time. A local cluster has no Secrets of
+// others, and so the job plugin ssh works there at once; on a foreign one it is for the administrator to allow.
+func installer(isForeign bool) ([]*unstructured.Unstructured, error) {
 	objects, err := localcluster.ReadManifests(hekla.Installer)
 	if err != nil {
 		return nil, fmt.Errorf("the embedded installer: %w", err)
@@ -199,5 +200,13 @@ func installer() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the embedded configuration: %w", err)
 	}
-	return localcluster.WithoutPods(append(objects, configuration...)), nil
+	objects = append(objects, configuration...)
+	if !isForeign {
+		forSSH, err := localcluster.ReadManifests(hekla.SSHRights)
+		if err != nil {
+			return nil, fmt.Errorf("the embedded rights of the job plugin ssh: %w", err)
+		}
+		objects = append(objects, forSSH...)
+	}
+	return localcluster.WithoutPods(objects), nil
 }

@@ -211,7 +211,7 @@ func (u *upCommand) validate() error {
 
 // start starts a cluster that does not run.
 func (u *upCommand) start(ctx context.Context, dir string) error {
-	manifests, err := installer()
+	manifests, err := installer(u.attach != "")
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func Install(ctx context.Context, cluster *localcluster.Cluster, root, folder st
 	if err := apitest.Build(ctx, folder, "hekla", "scheduler", "controllers"); err != nil {
 		return nil, err
 	}
-	for _, file := range []string{"installer/hekla.yaml", "installer/configuration.yaml"} {
+	for _, file := range []string{"installer/hekla.yaml", "installer/configuration.yaml", "installer/ssh.yaml"} {
 		if _, err := s.Kubectl(ctx, "apply", "-f", filepath.Join(root, file)); err != nil {
 			return nil, err
 		}

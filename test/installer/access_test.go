@@ -84,7 +84,7 @@ func TestNoRoleGivesMoreThanItsHolderNeeds(t *testing.T) {
 	}
 }
 
-// forSSH is the role for the Secrets of the job plugin ssh, which can be left out.
+// forSSH is the role for the Secrets of the job plugin ssh, which the installer binds nowhere.
 const forSSH = "volcano-controllers-ssh"
 
 // isForJobPlugins reports whether a rule is the one for these objects of job plugins, such as SSH keys and the list of hosts.
@@ -163,8 +163,8 @@ func TestBindingsStayWithinTheInstaller(t *testing.T) {
 	for _, b := range in.roleBindings {
 		check("RoleBinding "+b.Name, b.RoleRef, b.Subjects)
 	}
-	if len(in.clusterRoleBindings) != 5 || len(in.roleBindings) != 5 {
-		t.Errorf("%d ClusterRoleBindings and %d RoleBindings, want one per program, one for ssh, and one and two for answers", len(in.clusterRoleBindings), len(in.roleBindings))
+	if len(in.clusterRoleBindings) != 4 || len(in.roleBindings) != 5 {
+		t.Errorf("%d ClusterRoleBindings and %d RoleBindings, want one per program, and one and two for answers", len(in.clusterRoleBindings), len(in.roleBindings))
 	}
 }
 
@@ -183,8 +183,8 @@ func TestOnlyTheFeatureGateBringsTheRightToPatchPods(t *testing.T) {
 
 func TestTheRightToSecretsIsBoundWhereItIsWantedOnly(t *testing.T) {
 	for values, want := range map[string]string{
-		"":                            "everywhere",
-		"sshPlugin: {enabled: false}": "",
+		"":                                 "",
+		"sshPlugin: {allNamespaces: true}": "everywhere",
 		"sshPlugin: {namespaces: [team-a, team-b]}": "team-a team-b",
 	} {
 		in := sortByKind(t, render(t, values))
@@ -203,7 +203,7 @@ func TestTheRightToSecretsIsBoundWhereItIsWantedOnly(t *testing.T) {
 			t.Errorf("with %q the right to Secrets is bound in %q, want %q", values, got, want)
 		}
 		for _, role := range in.clusterRoles {
-			if (role.Name != forSSH || want == "") && slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "secrets") }) {
+			if role.Name != forSSH && slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "secrets") }) {
 				t.Errorf("with %q ClusterRole %s gives Secrets", values, role.Name)
 			}
 		}

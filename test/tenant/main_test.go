@@ -137,24 +137,30 @@ func tenantOf(t *testing.T, namespace string) client.Client {
 	apitest.Eventually(t, func(ctx context.Context) error {
 		return admin.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "default"}, &corev1.ServiceAccount{})
 	})
-	user := "tenant-of-" + namespace
-	binding := &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	}
-	if err := admin.Create(apitest.Context(t), binding); client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
-	}
-	tenant, err := clientFor(user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tenant := userOf(t, namespace, "tenant-of-"+namespace, "edit")
 	// The role gathers the rights of the installer's, and API servers learn of a binding, a moment later.
 	apitest.Eventually(t, func(ctx context.Context) error {
 		return tenant.Create(ctx, apitest.Object(t, namespace, gang("probe", "")), client.DryRunAll)
 	})
 	return tenant
+}
+
+// userOf returns a client for a user who has a ClusterRole in a namespace, and no other right.
+func userOf(t *testing.T, namespace, user, role string) client.Client {
+	t.Helper()
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	}
+	if err := admin.Create(apitest.Context(t), binding); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	as, err := clientFor(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return as
 }
 
 // create creates an object and removes it after the test.

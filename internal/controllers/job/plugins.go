@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,7 +50,7 @@ func (r *Reconciler) ensureResources(ctx context.Context, job *batch.Job) error 
 	}
 	for _, resource := range set.Resources() {
 		if err := r.ensureResource(ctx, job, resource); err != nil {
-			return r.naming(resource, err)
+			return r.naming(resource, withMissingRight(resource, err))
 		}
 	}
 	r.memory.equip(name, job.UID, job.Generation)
@@ -115,9 +116,12 @@ func (r *Reconciler) removeResources(ctx context.Context, job *batch.Job) error 
 	return nil
 }
 
-// removeResource deletes the object if it is the Job's.
+// removeResource deletes the object if it is the Job's. A Secret for which the right is missing stays until the Job is deleted.
 func (r *Reconciler) removeResource(ctx context.Context, job *batch.Job, object client.Object) error {
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(object), object)
+	if _, isSecret := object.(*corev1.Secret); isSecret && apierrors.IsForbidden(err) {
+		return nil
+	}
 	if err != nil || !metav1.IsControlledBy(object, job) {
 		return client.IgnoreNotFound(err)
 	}
@@ -127,6 +131,23 @@ func (r *Reconciler) removeResource(ctx context.Context, job *batch.Job, object 
 		return nil // it was replaced in the meantime, by another process
 	}
 	return client.IgnoreNotFound(err)
+}
+
+// secretsRight says what gives the right that the installer does not give by itself.
+const secretsRight = "the controllers have no right to Secrets here, which the job plugin ssh needs: kubectl apply -f installer/ssh.yaml, " +
+	"or set sshPlugin.namespaces in the values of the chart; a RoleBinding to the ClusterRole volcano-controllers-ssh gives it in one namespace"
+
+// withMissingRight adds [secretsRight] to the refusal of a Secret.
+func withMissingRight(resource jobplugins.Resource, err error) error {
+	if _, isSecret := resource.Object.(*corev1.Secret); isSecret && isRightMissing(err) {
+		return fmt.Errorf("%s (%w)", secretsRight, err)
+	}
+	return err
+}
+
+// isRightMissing tells the refusal of an authorizer from that of admission, such as a ResourceQuota's or that of a namespace that ends.
+func isRightMissing(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `resource "secrets"`)
 }
 
 // naming adds to an error which object it is about.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/explain/queued"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/apis/podspec"
 	"hekla.sh/hekla/pkg/cluster/workload"
@@ -66,8 +67,8 @@ func causeOf(m *Model, w *queued.Workload, of *workload.Workload) Cause {
 		}
 	case isWaiting && tooLarge(m, of, &c):
 	case isWaiting && w.Strict && len(w.Ahead) > 0:
-		c.Code = string(verdict.HeldUp)
-		c.Message = fmt.Sprintf("ClusterQueue %s serves its Workloads strictly in order, and %s comes first", w.ClusterQueue, w.Ahead[0].Workload)
+		c.Code = v1beta2.ReasonHeldUp
+		c.Message = conditions.HeldUp(w.ClusterQueue, w.Ahead[0].Workload, w.HeadReason)
 	case w.Reason == "":
 		c.Code = NotTriedYet
 	case len(w.Inactive) > 0 && w.Stopped == "":

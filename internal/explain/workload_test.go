@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func TestTheCauseOfAWorkloadIsWhatMustBeMendedFirst(t *testing.T) {
 		{"first", "Reserved", "ClusterQueue strict", "", false},
 		{"head", v1beta2.ReasonWaitingForQuota, "ClusterQueue strict", "2 more needed", false},
 		{"never", v1beta2.ReasonExceedsMaxQuota, "ClusterQueue strict", "needs 9 cpu of flavor f: 1 of at most 4", true},
-		{"behind", "HeldUp", "ClusterQueue strict", "head comes first", false},
+		{"behind", "HeldUp", "ClusterQueue strict", "head comes first, which waits: WaitingForQuota", false},
 		{"large", string(verdict.TooLargeForAnyNode), "ClusterQueue other", "cpu: needs 100, the largest node has 8", true},
 		{"in-stopped", v1beta2.ReasonSuspended, "ClusterQueue stopped", "ClusterQueue stopped is stopped", false},
 		{"in-noflavor", v1beta2.ReasonSuspended, "ClusterQueue noflavor", "missing ResourceFlavor(s): gone", false},
@@ -95,6 +96,40 @@ func TestTheCauseOfAWorkloadIsWhatMustBeMendedFirst(t *testing.T) {
 		}
 		if strings.Contains(c.Message, "quick") {
 			t.Errorf("a check that is ready is named: %s", c.Message)
+		}
+	}
+}
+
+func TestOnlyFlavorsThatThePodsCanUseAreShort(t *testing.T) {
+	flavor := func(name string) *v1beta2.ResourceFlavor {
+		return &v1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1beta2.ResourceFlavorSpec{NodeLabels: map[string]string{"pool": name}}}
+	}
+	a := newAsker(t, "", fixture.Node("n", "cpu=8"), flavor("one"), flavor("two"))
+	q := &v1beta2.ClusterQueue{}
+	if err := yaml.UnmarshalStrict([]byte(`{metadata: {name: both, uid: both}, spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu], flavors: [
+  {name: one, resources: [{name: cpu, nominalQuota: 8}]}, {name: two, resources: [{name: cpu, nominalQuota: 2}]}]}]}}`), q); err != nil {
+		t.Fatal(err)
+	}
+	a.Set(q)
+	a.localQueue("both", "both", "")
+	w := a.workload("picky", "both", 4, "1")
+	w.Spec.PodSets[0].Template.Spec.NodeSelector = map[string]string{"pool": "two"}
+	a.workload("any", "both", 9, "1")
+	a.Cycle()
+	for name, want := range map[string][]string{"picky": {"two"}, "any": {"one", "two"}} {
+		why, err := explain.WhyWorkload(a.model(), fixture.Key(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var short []string
+		for _, s := range why.Queued.Short {
+			short = append(short, s.Flavor)
+		}
+		if !slices.Equal(short, want) {
+			t.Errorf("%s is short of flavors %v, want %v", name, short, want)
+		}
+		if why.Cause.Code != v1beta2.ReasonExceedsMaxQuota || !why.Cause.Never {
+			t.Errorf("%s waits for %+v", name, why.Cause)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package queued
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
+	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
 	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
@@ -52,11 +54,13 @@ type Workload struct {
 	Ahead []Neighbor `json:"ahead,omitempty"`
 	// Strict says that its ClusterQueue tries none before those ahead of it were admitted.
 	Strict bool `json:"strict,omitempty"`
+	// HeadReason is why the first of those ahead of it waits, if its ClusterQueue is strict.
+	HeadReason string `json:"headReason,omitempty"`
 	// Exceeds is a resource of which it requests more than any flavor of its ClusterQueue can ever give it, nil if there is none.
 	Exceeds *Shortage `json:"exceeds,omitempty"`
 	// Checks are those that are not ready while it holds quota, with their states.
 	Checks []string `json:"checks,omitempty"`
-	// Short are the quotas that are less than it requests, by pod set and flavor.
+	// Short are the quotas that are less than it requests, by pod set and flavor, of the flavors that its pods can use.
 	Short []Shortage `json:"short,omitempty"`
 	// Candidates are Workloads that hold such quota, and that the policies of its ClusterQueue allow it to evict. Whether they leave depends
 	// on the nodes, and on what the queues borrow then. Spared are those that rule C20 excepts: this one was evicted for them.
@@ -206,6 +210,9 @@ func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entr
 	slices.SortFunc(line, workload.Compare)
 	at := slices.Index(line, &e.Workload)
 	answer.Place, answer.Of, answer.Ahead, answer.Strict = at+1, len(line), neighbors(line[:max(at, 0)]), e.Queue.Strict
+	if at > 0 && e.Queue.Strict {
+		answer.HeadReason = reasonOf(reader, line[0])
+	}
 
 	claim := &workload.Claim{Workload: &e.Workload}
 	asked := map[resources.Dim]int64{} // of each flavor's resource, by the pod sets so far
@@ -216,20 +223,20 @@ func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entr
 			if group < 0 {
 				continue // the message says so
 			}
-			flavors := e.Queue.Groups[group].Flavors
+			can := usable(e.Queue.Groups[group].Flavors, set)
 			least, impossible := product(r.Value, int64(set.MinCount)), 0
-			for f := range flavors {
-				fr, value := flavors[f].FRs[position], product(r.Value, int64(set.Count))
+			for f := range can {
+				fr, value := can[f].FRs[position], product(r.Value, int64(set.Count))
 				available := e.Queue.Available(fr) - asked[fr] // below 0 if quotas were made smaller
 				if value <= available {
-					if len(flavors) == 1 {
+					if len(can) == 1 {
 						asked[fr] += value // the others may get another flavor
 					}
 					continue
 				}
 				name := index.Name(r.FR)
 				text := func(value int64) string { q := resources.Quantity(name, max(value, 0)); return q.String() }
-				answer.Short = append(answer.Short, Shortage{PodSet: set.Name, Flavor: flavors[f].Name, Resource: string(name), Requested: text(value),
+				answer.Short = append(answer.Short, Shortage{PodSet: set.Name, Flavor: can[f].Name, Resource: string(name), Requested: text(value),
 					Available: text(available), Missing: text(value - available), Most: text(e.Queue.Potential(fr)),
 					Nominal: text(e.Queue.Nominal(fr)), Used: text(e.Queue.Usage(fr))})
 				if least > e.Queue.Potential(fr) {
@@ -240,7 +247,7 @@ func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entr
 					claim.Usage = append(claim.Usage, cohort.Amount{FR: fr, Value: value})
 				}
 			}
-			if impossible == len(flavors) && impossible > 0 {
+			if impossible == len(can) && impossible > 0 {
 				answer.Exceeds = &answer.Short[len(answer.Short)-1]
 			}
 		}
@@ -251,6 +258,26 @@ func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entr
 	rules := preemption.Rules{Queues: reader.Queues()}
 	candidates, spared := rules.Candidates(claim)
 	answer.Candidates, answer.CandidateCount, answer.Spared = neighbors(candidates), len(candidates), neighbors(spared)
+}
+
+// reasonOf is why a Workload waits.
+func reasonOf(reader *workloads.Reader, w *workload.Workload) string {
+	e := reader.Of(w)
+	if e == nil {
+		return ""
+	}
+	reason, _ := e.Why()
+	return cmp.Or(reason, v1beta2.ReasonPendingEvaluation)
+}
+
+// usable are the flavors that the pods of a pod set can use. If they can use none, the message of the condition says why.
+func usable(all []workload.GroupFlavor, set *workload.PodSet) (can []workload.GroupFlavor) {
+	for _, f := range all {
+		if flavors.Unusable(f.Flavor, set.Template) == "" {
+			can = append(can, f)
+		}
+	}
+	return can
 }
 
 // requests are those of one pod of a pod set, with one pod if these are counted.

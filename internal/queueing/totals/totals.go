@@ -27,7 +27,7 @@ func (t *Totals) Add(w *v1beta2.Workload) {
 		return
 	case !isAdmitted && (w.Spec.Active == nil || *w.Spec.Active):
 		t.Pending++
-		if c := conditions.Of(w, v1beta2.QuotaReserved); c != nil && c.Status == metav1.ConditionFalse && c.Reason != v1beta2.ReasonPendingEvaluation {
+		if c := conditions.Of(w, v1beta2.QuotaReserved); c != nil && c.Status == metav1.ConditionFalse && conditions.IsTried(c.Reason) {
 			t.Inadmissible++
 		}
 	}

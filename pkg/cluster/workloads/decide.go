@@ -39,6 +39,7 @@ func (r *Reader) Decide(n *workload.Nomination, nodes [][]settings.NodeCount, no
 	case workload.RefusedNoFit, workload.RefusedNone:
 		r.refused(e, n)
 	}
+	r.holdUp(e)
 	r.changed(e)
 }
 

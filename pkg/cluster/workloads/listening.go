@@ -27,6 +27,7 @@ func (l *listening) again(entries map[*Entry]bool) {
 
 // Leave takes the Workloads of a ClusterQueue out of it.
 func (l *listening) Leave(c *kinds.Cluster, isDeleted bool) {
+	delete(l.first, c.Queue)
 	// Not all that wait in it need have one of its LocalQueues: these may have changed since.
 	for _, w := range c.Queue.Line() {
 		if e := l.Of(w); e != nil {

@@ -209,6 +209,9 @@ func (r *Reader) putOut(e *Entry, why condition) {
 // leave ends the waiting of a Workload.
 func (r *base) leave(e *Entry) {
 	if e.state == waits {
+		if r.first[e.Queue].head == e {
+			delete(r.first, e.Queue)
+		}
 		r.queues.Remove(&e.Workload)
 		e.state, e.Queue, e.Cursor = isOut, nil, nil
 	}
@@ -234,7 +237,11 @@ func (r *Reader) wait(e *Entry, w *settings.Workload, c *kinds.Cluster) {
 	}
 	e.state = waits
 	r.queues.Add(&e.Workload)
-	r.say(e, r.sharedRefusal(e))
+	if e.Queue.Strict {
+		r.say(e, r.heldUp(e))
+	} else {
+		r.say(e, r.sharedRefusal(e))
+	}
 }
 
 // queueOf is the ClusterQueue that a Workload waits in. Without one it reports false, and why. Nothing is said where the

@@ -50,6 +50,9 @@ type base struct {
 	named   map[*kinds.Local]map[*Entry]bool   // by their LocalQueue
 	inside  map[*kinds.Cluster]map[*Entry]bool // by the ClusterQueue that they hold quota of
 
+	// first are the refused heads of queues with StrictFIFO, and what is said to those behind them.
+	first map[*workload.Queue]behind
+
 	toPlace  []*Entry
 	backoffs map[*Entry]bool // those that wait for a time
 	planned  map[*Entry]bool // those with a plan
@@ -87,7 +90,7 @@ type Reader struct {
 func New(index *resources.Index) *Reader {
 	b := &base{
 		index: index, options: Defaults(), shapes: shapes.NewTable(index), entries: map[types.NamespacedName]*Entry{}, byUID: map[types.UID]*Entry{},
-		named: map[*kinds.Local]map[*Entry]bool{}, inside: map[*kinds.Cluster]map[*Entry]bool{},
+		named: map[*kinds.Local]map[*Entry]bool{}, inside: map[*kinds.Cluster]map[*Entry]bool{}, first: map[*workload.Queue]behind{},
 		backoffs: map[*Entry]bool{}, planned: map[*Entry]bool{}, drifting: map[*Entry]bool{},
 	}
 	b.kinds = kinds.New(index, &listening{b})

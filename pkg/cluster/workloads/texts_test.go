@@ -182,3 +182,38 @@ func TestWhoHoldsQuotaAndAwaitsChecksSaysSo(t *testing.T) {
 	w.run()
 	mustSay(awaits) // it holds quota again
 }
+
+func TestWhoStandsBehindTheHeadOfAStrictQueueSaysSo(t *testing.T) {
+	strict := strings.Replace(setup, "  namespaceSelector", "  queueingStrategy: StrictFIFO\n  namespaceSelector", 1)
+	w := newKueue(t, strict, pending("a", 3, 2))
+	w.run()
+	w.apply(pending("b", 2, 0))
+	w.apply(pending("c", 1, 0))
+	behind := func(first string) string {
+		return "HeldUp: ClusterQueue all serves its Workloads strictly in order, and " + first + " comes first, which waits: WaitingForQuota"
+	}
+	w.run()
+	w.expect("b", "WaitingForQuota: couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor default, 1 more needed")
+	w.expect("c", behind("team/b"))
+	w.apply(pending("d", 1, 0))
+	if writes := w.run(); writes != 1 {
+		t.Errorf("%d writes for one more behind the head", writes)
+	}
+	w.expect("d", behind("team/b"))
+
+	w.apply(pending("first", 4, 1))
+	if writes := w.run(); writes != 2 { // of the new and of the old one; what the others say is written again later
+		t.Errorf("%d writes for another head", writes)
+	}
+	for range 12 {
+		w.run()
+	}
+	w.expect("b", behind("team/first"))
+	w.expect("d", behind("team/first"))
+	w.delete(w.workload("first"))
+	w.delete(w.workload("a"))
+	w.run()
+	w.expect("b", "admitted in all")
+	w.expect("c", "admitted in all")
+	w.expect("d", "admitted in all")
+}

@@ -193,10 +193,11 @@ func shown(o *v1beta2.Workload) condition {
 	return condition{}
 }
 
-// isRefresh reports whether a message differs from what the object shows in numbers only.
+// isRefresh reports whether a message differs from what the object shows in numbers only, or in which Workload comes first.
 func (r *writing) isRefresh(e *Entry, w wanted) bool {
 	before := shown(e.Object)
-	return w.pend.reason == before.reason && withoutNumbers(w.pend.message) == withoutNumbers(before.message)
+	return w.pend.reason == before.reason &&
+		(w.pend.reason == v1beta2.ReasonHeldUp || withoutNumbers(w.pend.message) == withoutNumbers(before.message))
 }
 
 func withoutNumbers(message string) string {
@@ -234,7 +235,7 @@ func (r *writing) events(e *Entry, w *wanted, now time.Time) (events []decision.
 			tell(corev1.EventTypeNormal, "PreemptedWorkload", "Preempted workload %s/%s in ClusterQueue %s: %s", e.Namespace, e.Name, e.Held.ClusterQueue, v.preempted)
 		}
 	}
-	if w.pend.reason != "" && w.pend.reason != shown(e.Object).reason && w.pend.reason != e.write.wanted.pend.reason {
+	if conditions.IsTried(w.pend.reason) && w.pend.reason != "" && w.pend.reason != shown(e.Object).reason && w.pend.reason != e.write.wanted.pend.reason {
 		tell(corev1.EventTypeWarning, w.pend.reason, "%s", w.pend.message)
 	}
 	return events

@@ -123,6 +123,16 @@ func Release(w *v1beta2.Workload, now time.Time) (changed bool) {
 	return true
 }
 
+// HeldUp is the message of a workload in a ClusterQueue with StrictFIFO while another workload comes first, and why that one waits.
+func HeldUp(queue, first, reason string) string {
+	return "ClusterQueue " + queue + " serves its Workloads strictly in order, and " + first + " comes first, which waits: " + reason
+}
+
+// IsTried reports whether the scheduler has tried to admit a pending workload, by the reason of its condition QuotaReserved.
+func IsTried(reason string) bool {
+	return reason != v1beta2.ReasonPendingEvaluation && reason != v1beta2.ReasonHeldUp
+}
+
 // PendingEvaluation is the message of a workload that the scheduler has not looked at yet.
 const PendingEvaluation = "Workload is pending evaluation in the scheduling queue"
 

@@ -49,6 +49,9 @@ const (
 
 // Reasons of QuotaReserved and Admitted.
 const (
+	// ReasonHeldUp is that of a Workload in a ClusterQueue with StrictFIFO while another comes first. Kueue says PendingEvaluation there.
+	ReasonHeldUp = "HeldUp"
+
 	ReasonQuotaReserved                = "QuotaReserved"
 	ReasonNoMatchingFlavor             = "NoMatchingFlavor"
 	ReasonExceedsMaxQuota              = "ExceedsMaxQuota"

@@ -76,7 +76,7 @@ func (p *podSet) worsen(c *choice, mode workload.Mode, level int) {
 func (p *podSet) try(g, i int) *choice {
 	flavor := &p.queue.Groups[g].Flavors[i]
 	c := &choice{flavor: flavor.Flavor, position: i, nodes: workload.Fit, mode: workload.Fit}
-	if text := unusable(flavor.Flavor, p.template()); text != "" {
+	if text := Unusable(flavor.Flavor, p.template()); text != "" {
 		c.mode = workload.NoFit
 		p.assigned.Reasons = append(p.assigned.Reasons, workload.Reason{Code: workload.NoMatchingFlavor, Flavor: flavor.Name, Group: g, Text: text})
 		return c

@@ -12,9 +12,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workload"
 )
 
-// unusable says why pods of a template cannot use a flavor, "" if they can. Of selectors and required node affinity only the
+// Unusable says why pods of a template cannot use a flavor, "" if they can. Of selectors and required node affinity only the
 // keys count that the flavor defines. A term that has no other keys holds.
-func unusable(f *workload.Flavor, template *corev1.PodTemplateSpec) string {
+func Unusable(f *workload.Flavor, template *corev1.PodTemplateSpec) string {
 	if f.Missing {
 		return fmt.Sprintf("flavor %s not found", f.Name)
 	}

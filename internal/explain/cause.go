@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"hekla.sh/hekla/internal/explain/order"
+	"hekla.sh/hekla/pkg/apis/termination"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
@@ -87,6 +89,9 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 		c.impossible(i)
 		return c
 	}
+	if code == verdict.NotEnoughTasks || code == verdict.NotEnoughPodsOfTask {
+		overdue(j, s.Now, &c)
+	}
 	if len(pending) == 0 || v.Code.Precedes(verdict.TooLargeForQueue) {
 		return c // the queue or the pods come first
 	}
@@ -95,6 +100,23 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 		m.refine(s, j, pending[0], state, &c)
 	}
 	return c
+}
+
+// overdue names a pod of a job that lacks pods because it does not end, so that its successor cannot be made.
+func overdue(j *cluster.Job, now time.Time, c *Cause) {
+	first := ""
+	for _, t := range j.Tasks() {
+		if t.Pod == nil {
+			continue
+		}
+		why, _ := termination.Overdue(&t.Pod.ObjectMeta, t.Pod.NodeName, now)
+		if key := t.Key().String(); why != "" && (c.Pod == "" || key < c.Pod) {
+			c.Pod, c.Where, first = key, "pod "+key, why
+		}
+	}
+	if first != "" {
+		c.Message += "; " + first
+	}
 }
 
 // current returns a verdict without what a change of the nodes has put right since the last cycle.

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -294,5 +297,25 @@ func TestAJobLargerThanAllNodesTogetherNeverStarts(t *testing.T) {
 	}
 	if fits.Never || !fits.Waits || fits.Code != string(verdict.OverCluster) {
 		t.Errorf("the cause of the one that fits is %+v", fits)
+	}
+}
+
+// A pod keeps its name until it is gone, so its successor cannot be made.
+func TestAJobThatLacksPodsNamesTheOneThatDoesNotEnd(t *testing.T) {
+	a := newAsker(t, evicting, fixture.Node("n1", "cpu=4"))
+	group, pods := gang("stuck", "default", 2, "cpu=1", fixture.On("n1"))
+	a.Set(group, pods[0], pods[1])
+	a.Rest()
+	leaving := pods[0].DeepCopy()
+	leaving.Finalizers = []string{"example.com/hold"}
+	leaving.DeletionTimestamp, leaving.DeletionGracePeriodSeconds = &metav1.Time{Time: a.Now}, ptr.To[int64](0)
+	a.Set(leaving)
+	a.Remove(pods[1])
+	a.Now = a.Now.Add(5 * time.Second)
+	a.Rest()
+	c := a.model().Cause(a.Now, fixture.Key("stuck"))
+	name := fixture.Key(leaving.Name).String()
+	if c.Code != string(verdict.NotEnoughTasks) || c.Pod != name || !strings.HasSuffix(c.Message, "; pod "+name+" is being deleted and has the finalizer example.com/hold") {
+		t.Errorf("the cause is %+v", c)
 	}
 }

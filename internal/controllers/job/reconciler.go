@@ -134,7 +134,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		result.RequeueAfter = atOnce
 	default:
 		// Events of created pods wake the Job, but it does not wait for them for ever.
-		result.RequeueAfter = sooner(sooner(unseenWait, lifecycle.PauseLeft(status, now)), sooner(sooner(wait, refused.Wait), lifecycle.EstimateLeft(job, status, now)))
+		for _, left := range []time.Duration{unseenWait, wait, refused.Wait, lifecycle.PauseLeft(status, now), lifecycle.EstimateLeft(job, status, now),
+			lifecycle.OverdueLeft(status, outcome.pods, now)} {
+			result.RequeueAfter = sooner(result.RequeueAfter, left)
+		}
 	}
 	return result, err
 }

@@ -44,6 +44,9 @@ const (
 	// ReasonRunningEstimateExceeded: the Job runs for longer than spec.runningEstimate says.
 	ReasonRunningEstimateExceeded = "RunningEstimateExceeded"
 
+	// ReasonPodsTerminating: the Job cannot go on before a pod has ended that does not end; the message names it and what keeps it.
+	ReasonPodsTerminating = "PodsTerminating"
+
 	// ReasonDependencyFailed: tasks wait for others that have ended without what they wait for.
 	ReasonDependencyFailed = "DependencyFailed"
 	// ReasonMaxRetryReached: the Job was restarted as often as it may be.

@@ -11,6 +11,7 @@ import (
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/apis/termination"
 )
 
 // maxConditions limits the history of phases in a status. It shows several restarts, and a Job that restarts for days does
@@ -88,6 +89,10 @@ func Observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 	status.State.Reason, status.State.Message = verdict.reason, verdict.message
 	switch {
 	case IsFinal(verdict.phase):
+	case !MakesPods(verdict.phase) && overdue(pods, now) != "":
+		status.State.Reason, status.State.Message = ReasonPodsTerminating, overdue(pods, now)
+	case !MakesPods(verdict.phase) && status.State.Reason == ReasonPodsTerminating:
+		status.State.Reason, status.State.Message = "", "" // it has ended
 	case trouble.Reason != "":
 		status.State.Reason, status.State.Message = trouble.Reason, trouble.Message
 	case verdict.phase == batch.Pending:
@@ -104,6 +109,36 @@ func Observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 func OnlySaysItWaits(stored, status *batch.JobStatus) bool {
 	return stored.State.Phase == "" && status.State.Phase == batch.Pending && status.State.Reason == batch.PodGroupPendingReason &&
 		status.TaskStatusCount == nil && status.Terminating == 0
+}
+
+// overdue names the first pod that should have ended and has not, with what keeps it and how many more there are; "" if there is none.
+func overdue(pods []*corev1.Pod, now time.Time) string {
+	var all []string
+	for _, pod := range pods {
+		if why, _ := termination.Overdue(&pod.ObjectMeta, pod.Spec.NodeName, now); why != "" {
+			all = append(all, why)
+		}
+	}
+	switch len(all) {
+	case 0:
+		return ""
+	case 1:
+		return all[0]
+	}
+	return fmt.Sprintf("%s; %d more do not end", slices.Min(all), len(all)-1)
+}
+
+// OverdueLeft is how long it takes until a pod that is being deleted should have ended, 0 if none is or the Job does not wait for it.
+func OverdueLeft(status *batch.JobStatus, pods []*corev1.Pod, now time.Time) (least time.Duration) {
+	if MakesPods(status.State.Phase) || IsFinal(status.State.Phase) {
+		return 0
+	}
+	for _, pod := range pods {
+		if _, left := termination.Overdue(&pod.ObjectMeta, pod.Spec.NodeName, now); left > 0 && (least == 0 || left < least) {
+			least = left
+		}
+	}
+	return least
 }
 
 // EstimateLeft is how long the Job may run on without exceeding the estimate of its user, 0 if there is none.

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -189,4 +190,31 @@ func TestTheStatusOfAJob(t *testing.T) {
 			t.Errorf("%d conditions are kept, want %d", got, maxConditions)
 		}
 	})
+}
+
+func TestAJobThatWaitsForPodsToEndNamesTheOneThatDoesNot(t *testing.T) {
+	job := jobOf(task("w", 2, ""))
+	job.Spec.MinAvailable = 2
+	pods := podsOf(job, 0, running, running)
+	pods[0].Finalizers, pods[0].DeletionTimestamp, pods[0].DeletionGracePeriodSeconds = []string{"example.com/hold"}, pointer(metav1.NewTime(noon)), pointer(int64(0))
+	pods[1].Spec.NodeName, pods[1].DeletionTimestamp = "n1", pointer(metav1.NewTime(noon.Add(30*time.Second)))
+	for _, phase := range []batch.JobPhase{batch.Restarting, batch.Aborting, batch.Completing, batch.Terminating} {
+		job.Status = batch.JobStatus{State: batch.JobState{Phase: phase, Reason: "PodFailed", Message: "pod x failed"}, Version: 1}
+		job.Spec.MaxRetry = 3
+		status := Observe(job, pods, nil, Trouble{}, noon.Add(6*time.Second))
+		if s := status.State; s.Phase != phase || s.Reason != ReasonPodsTerminating || s.Message != "pod "+pods[0].Namespace+"/"+pods[0].Name+" is being deleted and has the finalizer example.com/hold" {
+			t.Errorf("while it is %s the state is %+v", phase, s)
+		}
+		if left := OverdueLeft(status, pods, noon.Add(6*time.Second)); left != 29*time.Second {
+			t.Errorf("while it is %s it is looked at again after %s", phase, left)
+		}
+		job.Status = *status
+		job.Status = *Observe(job, pods, nil, Trouble{}, noon.Add(time.Minute))
+		if !strings.HasSuffix(job.Status.State.Message, "; 1 more do not end") {
+			t.Errorf("while it is %s and both hang the state is %+v", phase, job.Status.State)
+		}
+		if s := Observe(job, nil, nil, Trouble{}, noon.Add(time.Minute)).State; s.Reason == ReasonPodsTerminating {
+			t.Errorf("without pods the state is %+v", s)
+		}
+	}
 }

@@ -64,14 +64,8 @@ func isDecoder(name string) bool {
 // decodes lists where files of one package call a decoder, or take one as a value, by file. A constant needs no gate.
 func decodes(t *testing.T, from types.Importer, files []*source) map[string][]string {
 	t.Helper()
-	var parsed []*ast.File
-	for _, s := range files {
-		parsed = append(parsed, s.file)
-	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}}
-	if _, err := (&types.Config{Importer: from}).Check(module+"/"+files[0].room, files[0].set, parsed, info); err != nil {
-		t.Fatal(err)
-	}
+	typed(t, from, files, info)
 	found := map[string][]string{}
 	for _, s := range files {
 		ofConstant := map[*ast.Ident]bool{}

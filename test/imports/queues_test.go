@@ -41,17 +41,25 @@ func exported(t *testing.T, room string) types.Importer {
 	})
 }
 
-// readsOfQueues says where files of one package read a field of a queue.
-func readsOfQueues(t *testing.T, from types.Importer, files []*source) []string {
+// typed checks the types of the files of one package. The info, if there is one, is filled in.
+func typed(t *testing.T, from types.Importer, files []*source, info *types.Info) *types.Package {
 	t.Helper()
 	var parsed []*ast.File
 	for _, s := range files {
 		parsed = append(parsed, s.file)
 	}
-	info := &types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}}
-	if _, err := (&types.Config{Importer: from}).Check(files[0].room, files[0].set, parsed, info); err != nil {
+	p, err := (&types.Config{Importer: from}).Check(module+"/"+files[0].room, files[0].set, parsed, info)
+	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// readsOfQueues says where files of one package read a field of a queue.
+func readsOfQueues(t *testing.T, from types.Importer, files []*source) []string {
+	t.Helper()
+	info := &types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}}
+	typed(t, from, files, info)
 	var found []string
 	for _, s := range files {
 		ast.Inspect(s.file, func(n ast.Node) bool {

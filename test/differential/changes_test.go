@@ -301,6 +301,7 @@ func (m *maker) changePod() change {
 		grace := int64(m.oneOfInts(0, 30, 600))
 		return change{fmt.Sprintf("pod %s: is deleted, with grace %d", name, grace), func(l *run) {
 			edit(l, &corev1.Pod{}, name, func(p *corev1.Pod) {
+				grace := grace // a scenario is led more than once
 				if p.Spec.NodeName == "" {
 					grace = 0
 				}

@@ -27,6 +27,7 @@ type attempt struct {
 	evictsAll      bool // all pods that may be evicted are, before any is placed
 	displaces      bool // plans of other jobs are withdrawn
 	evictsNone     bool // only room that is free or on its way counts
+	finds          bool // there may be victims
 }
 
 // evictsFor reports whether pods may be evicted for a pod.
@@ -67,9 +68,10 @@ func (a *attempt) planIn(domains []*cluster.Domain, lower []*cluster.Plan, pods 
 func (a *attempt) plan(lower []*cluster.Plan, pods []*cluster.Task) bool {
 	s := a.search.session
 	x := s.Begin()
+	a.rules.TakesNothing = !a.finds
 	d := a.runByTiers(x, pods)
 	if d == nil && len(lower) > 0 {
-		a.displaces = true
+		a.displaces, a.rules.TakesNothing = true, false
 		d = a.displace(x, lower, pods)
 	}
 	if d != nil && plans.KeepPromises(s, d.moved(), nil) {

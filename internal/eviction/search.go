@@ -208,6 +208,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 			finds = finds && a.candidates.MayOpenAny(pods)
 			why.never = why.never && !finds
 		}
+		a.finds = finds
 		if (len(lower) > 0 || finds || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
 			f.looks += a.candidates.Tried()
 			return

@@ -33,6 +33,10 @@ type Rules struct {
 	// Guarantees are the same rules, if those of guaranteed shares hold between any queues; otherwise nil.
 	Guarantees *Guaranteed
 
+	// TakesNothing says that no pods are evicted for the preemptor, and no plans end for it. Then its queue stays within its share (rule Q4),
+	// as it does for free room.
+	TakesNothing bool
+
 	markedByDefault bool // a pod without the mark volcano.sh/preemptable may be evicted
 	poll            framework.Poll
 	isEntitled      func() bool // the method value of HasRight, made once because every victim asks for it
@@ -199,7 +203,7 @@ func (r *Rules) MayPlace(t *cluster.Task) bool {
 	if v == nil {
 		return true
 	}
-	return v.Code == verdict.OverShare && r.Queues.MayExceed(t.Request())
+	return v.Code == verdict.OverShare && !r.TakesNothing && r.Queues.MayExceed(t.Request())
 }
 
 // Fits reports whether a task of the preemptor fits on a node of the outlook, and its queue may hold it.

@@ -144,6 +144,6 @@ func TestAPromiseDoesNotComeBackThatKeepsThePreemptorAway(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=1", "n1"), tainted, job("low", "default", "low", 1, "n1"), job("mid", "default", "mid", 1, "-", x))
 	w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1").Terminate("low-0")
 	w.Set(job("high", "default", "high", 1, "-", x, each(spread), asking("")))
-	w.Expect("high-0 is bound to n1; the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits")
-	w.Expect("mid-0 is nominated to n1").Expect("").RemovePods("low-0").Expect("mid-0 is bound to n1")
+	w.Expect("high-0 is bound to n1; the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; mid-0 is nominated to n1")
+	w.Expect("").RemovePods("low-0").Expect("mid-0 is bound to n1")
 }

@@ -49,8 +49,9 @@ func (a *attempt) cancelDisplaced(d *draft) {
 		return // they are in force again when the trial ends
 	}
 	for _, lower := range d.displaced {
-		s.Cluster.Plans().Cancel(lower, "job "+a.rules.Preemptor.Name()+" of higher priority takes the room that was promised")
+		s.Cluster.Plans().Interrupt(lower, "job "+a.rules.Preemptor.Name()+" of higher priority takes the room that was promised")
 		s.AddVerdict(lower.Job, nil)
+		s.Rejoin(lower.Job)
 	}
 }
 

@@ -215,24 +215,31 @@ func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	s.Rejoin(j)
 }
 
-// resume looks for room for jobs whose plan has ended after pods were told to leave for it, before any other job is served. It takes nodes
-// that are free or becoming free, or other victims. Otherwise pods that replace the victims would get the room, and would be evicted in
-// turn (rules S1, S2).
+// resume serves the jobs whose plans have ended before any other job.
 func resume(s *framework.Session) {
-	for _, p := range s.Cluster.Plans().TakeInterrupted() {
-		s.LookAt(p.Job, func() {
-			for _, a := range s.Policy.Actions {
-				switch action := a.(type) {
-				case framework.AllocatingAction:
-					if rules.MayPreempt(s, p.Job) {
-						action.PlaceFirst(s, p.Job, len(p.Unpromised))
-					}
-				case framework.EvictingAction:
-					if rules.MayPreempt(s, p.Job) && !rules.Pauses(s, p.Job) {
-						action.MakeRoom(s, p.Job)
-					}
+	for ended := s.Cluster.Plans().TakeInterrupted(); len(ended) > 0; ended = s.Cluster.Plans().TakeInterrupted() {
+		for _, p := range ended { // for such a job, plans of jobs below it may end
+			Resume(s, p)
+		}
+	}
+}
+
+// Resume looks for room for a job whose plan has ended: nodes that are free or becoming free, or other victims. All actions do so, in their
+// order. Otherwise pods that replace the victims would get the room, and would be evicted in turn (rules S1, S2, S6).
+func Resume(s *framework.Session, ended *cluster.Plan) {
+	j := ended.Job
+	s.LookAt(j, func() {
+		for _, a := range s.Policy.Actions {
+			switch action := a.(type) {
+			case framework.AllocatingAction:
+				if rules.MayPreempt(s, j) {
+					action.PlaceFirst(s, j, len(ended.Unpromised))
+				}
+			case framework.EvictingAction:
+				if rules.MayPreempt(s, j) && !rules.Pauses(s, j) {
+					action.MakeRoom(s, j)
 				}
 			}
-		})
-	}
+		}
+	})
 }

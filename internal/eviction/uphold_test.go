@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -199,6 +200,18 @@ func TestNothingIsEvictedForAJobWhoseRoomIsTakenRepeatedly(t *testing.T) {
 		w.Now = w.Now.Add(2 * time.Second)
 		w.Expect("victim-2 leaves n3 for preemptor by J1; preemptor-0 is nominated to n3")
 		w.Terminate("victim-2").RemovePods("victim-2").Expect("preemptor-0 is bound to n3")
+	})
+	t.Run("but a refused eviction is no such loss", func(t *testing.T) {
+		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2", "n3"), job("victim", "default", "low", 0, "n1 n2 n3"), job("preemptor", "default", "high", 1, "-"))
+		plan := w.Cycle().Plans[0]
+		refused := cache.Refused{Pod: plan.Evictions[0].Pod, UID: plan.Evictions[0].UID, Reason: "no"}
+		w.Scheduler.Cycle(w.Now, []cache.Event{cache.PlanFailed{Job: plan.Job, Plan: plan.ID, At: w.Now, Reason: "no", Refused: []cache.Refused{refused}}})
+		if got := loop.Describe(w.CycleAfter(10 * time.Second)); got != "victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2" {
+			t.Fatal(got)
+		}
+		thief := fixture.Pod("thief", fixture.On("n2"))
+		thief.Spec.SchedulerName = "other"
+		w.Terminate("victim-1").Set(thief).RemovePods("victim-1").Expect(lost + "; victim-2 leaves n3 for preemptor by J1; preemptor-0 is nominated to n3")
 	})
 	t.Run("and it is placed on a free node meanwhile", func(t *testing.T) {
 		w := robbed(t)

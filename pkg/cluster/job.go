@@ -114,6 +114,7 @@ type JobInternals struct {
 	LookedAt  time.Time          // when ShouldRetry last returned true
 	Postponed decision.Scopes    // the scopes in which this cycle has no time
 	Failures  int                // number in a row of bindings refused and plans that failed
+	Losses    int                // how often in a row room that victims had left was lost
 	Restarts  int                // number in a row of plans within the job after which other pods of it were deleted
 	Belonging podclass.Belonging // of its tasks, without their roles
 
@@ -414,24 +415,24 @@ const (
 )
 
 // Pause keeps a job waiting after a failure.
-func Pause(j *Job, at time.Time) { j.NotBefore = at.Add(backOff(j)) }
+func Pause(j *Job, at time.Time) { j.NotBefore = at.Add(backOff(&j.Internal.Failures)) }
 
 // backOff counts a failure, and returns how long to wait after it.
-func backOff(j *Job) time.Duration {
+func backOff(failures *int) time.Duration {
 	pause := lastBackOff
-	if j.Internal.Failures < 6 {
-		pause = firstBackOff << j.Internal.Failures
+	if *failures < 6 {
+		pause = firstBackOff << *failures
 	}
-	j.Internal.Failures++
+	*failures++
 	return min(pause, lastBackOff)
 }
 
 // LoseRoom notes that room which victims had left for a job went to pods of other schedulers. After the first time nothing follows.
 // Others may take the room again and again, and each time more pods would be evicted in vain. So from the second time in a row on, no
-// pods are evicted for the job until a back-off ends.
+// pods are evicted for the job until a back-off ends. Evictions and bindings that were refused are no such loss.
 func LoseRoom(j *Job, at time.Time) {
-	isFirst := j.Internal.Failures == 0
-	if pause := backOff(j); !isFirst {
+	isFirst := j.Internal.Losses == 0
+	if pause := backOff(&j.Internal.Losses); !isFirst {
 		j.EvictsFrom = at.Add(pause)
 	}
 }
@@ -453,7 +454,8 @@ func (j *Job) RestartsWhenEvicted() bool {
 
 // Forgive ends the back-offs of a job and forgets its failures.
 func (j *Job) Forgive() {
-	j.NotBefore, j.EvictsFrom, j.BarredUntil, j.Internal.Failures, j.Internal.Restarts = time.Time{}, time.Time{}, time.Time{}, 0, 0
+	j.NotBefore, j.EvictsFrom, j.BarredUntil = time.Time{}, time.Time{}, time.Time{}
+	j.Internal.Failures, j.Internal.Losses, j.Internal.Restarts = 0, 0, 0
 }
 
 // Nodes returns the node of each task that is placed or pipelined; with a subgroup that is not nil, only of its tasks.

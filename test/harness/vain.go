@@ -11,13 +11,16 @@ import (
 
 // Vain finds pods that get the room of a plan that has ended, and are evicted for the same job right after, though nothing has happened
 // in between. It is no such thing if the pod was promised the room before the plan ended, or if a pod of the job was gone and another has
-// come in its place. Nor is it if pods were evicted for another job since: these may have left more room than that job needs.
+// come in its place. Nor is it if pods were evicted for another job since: these may have left more room than that job needs. A job that
+// loses its room to pods of other schedulers twice in a row pauses, and others may use the room meanwhile.
 type Vain struct {
 	nodes    map[string][]string    // of the plans of jobs, by the names of the jobs
 	placed   map[string][]types.UID // the pods of these plans
 	ended    map[string]planEnd     // the last plans of jobs that ended
 	bound    map[string]int         // when pods were bound
 	promised map[string]int         // since when pods are promised nodes
+	evicts   map[string]bool        // whether the plans of jobs evict pods
+	losses   map[string]int         // how often in a row jobs lost the room of such plans
 	evicted  []evictedFor
 }
 
@@ -46,6 +49,7 @@ func (v *Vain) ForgetJob(name string) { delete(v.ended, name) }
 func (v *Vain) Observe(cycle int, d *decision.Decisions) string {
 	if v.nodes == nil {
 		v.nodes, v.placed, v.promised = map[string][]string{}, map[string][]types.UID{}, map[string]int{}
+		v.evicts, v.losses = map[string]bool{}, map[string]int{}
 	}
 	if v.ended == nil {
 		v.Forget()
@@ -53,10 +57,19 @@ func (v *Vain) Observe(cycle int, d *decision.Decisions) string {
 	for _, e := range d.Ended {
 		switch e.Why {
 		case "the pod could not be bound": // the job pauses, and others may use the room meanwhile
+			continue
 		case "the job is gone": // one that comes back under its name is new, and has no plan
-		default:
-			v.ended[e.Job.Name] = planEnd{cycle, e.Why == "pods that room was made for are gone"}
+			continue
+		case "the room that was promised is not there any more":
+			if v.evicts[e.Job.Name] {
+				v.losses[e.Job.Name]++
+			}
+			if v.losses[e.Job.Name] > 1 { // the job pauses
+				delete(v.ended, e.Job.Name)
+				continue
+			}
 		}
+		v.ended[e.Job.Name] = planEnd{cycle, e.Why == "pods that room was made for are gone"}
 	}
 	for _, p := range d.Plans {
 		end, hadPlan := v.ended[p.Job.Name]
@@ -79,13 +92,14 @@ func (v *Vain) Observe(cycle int, d *decision.Decisions) string {
 			nodes, placed = append(nodes, n.Node), append(placed, n.UID)
 			v.promised[n.Pod.Name] = cycle
 		}
-		v.nodes[p.Job.Name], v.placed[p.Job.Name] = nodes, placed
+		v.nodes[p.Job.Name], v.placed[p.Job.Name], v.evicts[p.Job.Name] = nodes, placed, len(p.Evictions) > 0
 		if len(p.Evictions) > 0 {
 			v.evicted = append(v.evicted, evictedFor{cycle, p.Job.Name})
 		}
 	}
 	for _, b := range d.Binds {
 		v.bound[b.Pod.Name] = cycle
+		v.losses[b.Job.Name] = 0
 	}
 	return ""
 }

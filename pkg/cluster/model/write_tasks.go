@@ -57,7 +57,7 @@ func (w *TaskWriter) Show(t *cluster.Task, s TaskState, join func()) {
 	if j := t.Job; j != nil {
 		c.renew(j)
 		if before.status.Assumed() && (s.Status == cluster.Bound || s.Status == cluster.Running) {
-			j.Internal.Failures = 0
+			j.Internal.Failures, j.Internal.Losses = 0, 0
 		}
 		c.settleJob(j)
 	}
@@ -83,7 +83,7 @@ func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
 	if j := t.Job; j != nil {
 		c.renew(j)
 		if assumed {
-			j.Internal.Failures = 0
+			j.Internal.Failures, j.Internal.Losses = 0, 0
 		}
 	}
 }

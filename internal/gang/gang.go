@@ -31,7 +31,7 @@ func Place(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict
 
 // placeHere is Place in the current domain.
 func placeHere(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
-	v := inSomeOrder(s, j, tasks)
+	v := inSomeOrder(s, tasks, j.Lacks(), func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Class) { return tryGang(s, j, order) })
 	if v != nil && v.Code == verdict.NotEnoughResources && (anchored(s, j, tasks) || withLessWanted(s, j, tasks)) {
 		return nil
 	}
@@ -45,13 +45,16 @@ const (
 	maxRefused = 32
 )
 
-// inSomeOrder tries the tasks in the given order, then those that did not fit first, then by size.
-func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
-	v, refused := tryGang(s, j, tasks)
+// try places tasks in an order, as many as are needed. If it fails, it returns why, and which classes did not fit, and has changed nothing.
+type try func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Class)
+
+// inSomeOrder tries the tasks in the given order, then those that did not fit first, then by size. lacks is how many are needed.
+func inSomeOrder(s *framework.Session, tasks []*cluster.Task, lacks int, try try) *verdict.Verdict {
+	v, refused := try(tasks)
 	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare {
 		return v
 	}
-	w, ok := refusedFirst(s, j, tasks, refused)
+	w, ok := refusedFirst(s, tasks, refused, try)
 	if ok {
 		return nil
 	}
@@ -60,11 +63,11 @@ func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *v
 		return v
 	}
 	bySize := cluster.LargestFirst(tasks, s.Cluster.Total)
-	w, _ = tryGang(s, j, bySize)
-	if w != nil && len(tasks) > j.Lacks() {
+	w, _ = try(bySize)
+	if w != nil && len(tasks) > lacks {
 		slices.Reverse(bySize)
 		v = v.With(w)
-		w, _ = tryGang(s, j, bySize)
+		w, _ = try(bySize)
 	}
 	if w == nil {
 		return nil
@@ -74,9 +77,9 @@ func inSomeOrder(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *v
 
 // refusedFirst tries the tasks that did not fit first, because others that fit elsewhere may have taken their nodes. A
 // class that then does not fit is moved behind the last of them. A class of theirs that does not fit is moved before
-// all. It reports whether the job is ready. If not, nothing has changed. The verdict says why it did not fit in these
+// all. It reports whether that was successful. If not, nothing has changed. The verdict says why it did not fit in these
 // orders, nil if there was none to try.
-func refusedFirst(s *framework.Session, j *cluster.Job, tasks []*cluster.Task, refused []*cluster.Class) (*verdict.Verdict, bool) {
+func refusedFirst(s *framework.Session, tasks []*cluster.Task, refused []*cluster.Class, try try) (*verdict.Verdict, bool) {
 	var first []*cluster.Class
 	var why *verdict.Verdict
 	for range maxOrders {
@@ -97,7 +100,7 @@ func refusedFirst(s *framework.Session, j *cluster.Job, tasks []*cluster.Task, r
 			return why, false // they come first already, or no node is possible for them
 		}
 		var v *verdict.Verdict
-		if v, refused = tryGang(s, j, order); v == nil {
+		if v, refused = try(order); v == nil {
 			return nil, true
 		}
 		if why = why.With(v); v.Code != verdict.NotEnoughResources {

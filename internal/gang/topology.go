@@ -173,14 +173,18 @@ func complete(s *framework.Session, j *cluster.Job, g *cluster.Subgroup, members
 	return c.try(s, least, func() *verdict.Verdict { return fill(s, g, members) })
 }
 
-// fill places the tasks that a subgroup lacks, or none.
+// fill places the tasks that a subgroup lacks, or none. It tries them in several orders, as [Place] does.
 func fill(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) *verdict.Verdict {
+	return inSomeOrder(s, members, g.Lacks(), func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Class) { return fillInOrder(s, g, order) })
+}
+
+func fillInOrder(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) (*verdict.Verdict, []*cluster.Class) {
 	x := s.Begin()
 	var why *verdict.Verdict
 	var failed []*cluster.Task
 	for _, t := range members {
 		if g.Lacks() == 0 {
-			return nil
+			return nil, nil
 		}
 		if t.Status != cluster.Pending || HasFailedAlike(s, failed, t) {
 			continue
@@ -190,7 +194,7 @@ func fill(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) *v
 		}
 	}
 	if g.Lacks() == 0 {
-		return nil
+		return nil, nil
 	}
 	refusal := verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
 	if why != nil {
@@ -198,7 +202,7 @@ func fill(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) *v
 	}
 	refusal.Placed, refusal.Wanted, refusal.Subject = g.Ready(), g.Policy.Size, "subgroup "+g.Name()
 	x.Undo()
-	return &refusal
+	return &refusal, classesOf(failed)
 }
 
 // PlaceNext places a task of a job that has started, close to the others if the job has a topology. If its subgroup is

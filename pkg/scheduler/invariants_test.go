@@ -304,8 +304,7 @@ func (l *randomCluster) settle(j judge) {
 		}
 		l.underway = nil
 		// What time alone decides while the rest is looked at is no unrest.
-		due := l.scheduler.Cache().NextDeadline(l.now)
-		isLong := due.IsZero() || due.After(l.now.Add((furtherCycles+1)*time.Second))
+		isLong := l.wake.IsZero() || l.wake.After(l.now.Add((furtherCycles+1)*time.Second))
 		if quiet++; len(l.events) > 0 || before == 0 || !isLong || l.turns[before].decided != text(&decision.Decisions{}) {
 			quiet = 0
 		}
@@ -352,7 +351,10 @@ func (l *randomCluster) checkRestart(j judge) {
 	}
 	// It may word a refusal anew, with another of several reasons or with newer numbers, but nothing is in another phase.
 	for _, d := range result.Decisions.Groups {
-		if was := l.groups[d.Job.Name].Status; d.Status.Phase != was.Phase {
+		// A job whose pods are all gone is kept nothing for (rule J4), and may stay admitted. Nothing says so to a scheduler that starts, which
+		// lets it wait for admission again when its pods have not come for long enough.
+		isEmptied := !l.scheduler.Cluster().Job(d.Job).ExpectsPods() && s.Cluster().Job(d.Job).BarredUntil.After(l.now)
+		if was := l.groups[d.Job.Name].Status; d.Status.Phase != was.Phase && !isEmptied {
 			l.fail(j, "a scheduler started now takes job %s for %+v, it was %+v", d.Job.Name, d.Status, was)
 		}
 	}

@@ -47,6 +47,7 @@ type randomCluster struct {
 	underway []decision.Bind // bindings that were decided and whose outcome is open
 	events   []cache.Event   // what the scheduler has not heard yet
 	turns    []turn
+	wake     time.Time // when the scheduler wants its next cycle, if nothing happens
 }
 
 // turn is all that one cycle hears and decides.
@@ -392,7 +393,7 @@ func (l *randomCluster) cycle() scheduler.Result {
 	t := turn{now: l.now, configuration: l.configuration, events: l.events}
 	l.events = nil
 	result := t.run(l.scheduler, l.turns)
-	t.decided = text(&result.Decisions)
+	t.decided, l.wake = text(&result.Decisions), result.Wake
 	l.turns = append(l.turns, t)
 	l.underway = append(l.underway, result.Decisions.Binds...)
 	for _, d := range result.Decisions.Groups {

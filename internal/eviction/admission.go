@@ -276,7 +276,7 @@ func (m *admission) neverFits(request *admissionRequest) string {
 	// The controller adds up the pods that must start together, so the largest of them requests at least the average.
 	for i, all := range j.MinResources {
 		d := resources.Dim(i)
-		if one := (all + int64(j.MinMember) - 1) / int64(j.MinMember); one > m.search.capacity.LargestNode().At(d) {
+		if one := (all + int64(j.MinMember) - 1) / int64(j.MinMember); one > m.search.capacity.largestNode().At(d) {
 			return fmt.Sprintf("evictions would not help: no node has as much %s as one of the %d pods requests at the least, %s",
 				names.Name(d), j.MinMember, resources.Format(names.Name(d), one))
 		}
@@ -288,11 +288,11 @@ func (m *admission) neverFits(request *admissionRequest) string {
 func (m *admission) neverFitAll(j *cluster.Job, pods []*cluster.Task) string {
 	capacity := &m.search.capacity
 	lacks := min(max(j.LacksPromises(), 1), len(pods))
-	if capacity.CouldHold(pods, lacks) {
+	if capacity.couldHold(pods, lacks) {
 		return ""
 	}
 	for _, t := range cluster.OnePerClass(pods) {
-		if capacity.Places(t, 1) == 0 {
+		if capacity.places(t, 1) == 0 {
 			return fmt.Sprintf("evictions would not help: no node could hold pod %s if it were empty", t.Pod.Name)
 		}
 	}

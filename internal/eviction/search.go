@@ -4,7 +4,6 @@ import (
 	"iter"
 	"slices"
 
-	"hekla.sh/hekla/internal/eviction/capacity"
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/internal/eviction/spared"
@@ -22,7 +21,7 @@ type Search struct {
 	session *framework.Session
 	rules   *rules.Action
 
-	capacity  capacity.Capacity
+	capacity  capacity
 	admission admission
 
 	looks     int // nodes looked at so far
@@ -42,7 +41,7 @@ type Search struct {
 
 // NewSearch returns a search by the rules of an action.
 func NewSearch(s *framework.Session, action framework.EvictingAction) *Search {
-	f := &Search{session: s, rules: rules.Of(s, action), capacity: capacity.Of(s)}
+	f := &Search{session: s, rules: rules.Of(s, action), capacity: capacityOf(s)}
 	f.admission.search = f
 	f.forget()
 	return f
@@ -197,7 +196,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	why := searchFailure{lacks: j.Lacks()}
 	why.never = len(lower) == 0
 	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
-	if f.capacity.CouldHold(pods, max(j.LacksPromises(), 1)) {
+	if f.capacity.couldHold(pods, max(j.LacksPromises(), 1)) {
 		finds := f.mayFindVictims(scope, j)
 		if right := f.rightOf(a); finds && !right.MayTake {
 			finds, why.never = false, false // which pods might leave does not matter then

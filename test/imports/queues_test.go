@@ -19,8 +19,7 @@ import (
 var ofQueues = []string{module + "/pkg/cluster.Queue", module + "/pkg/quota.Node", module + "/pkg/quota.Terms"}
 
 // engine is the rooms that read nothing of them.
-var engine = []string{"internal/eviction", "internal/eviction/rules", "internal/eviction/victims", "internal/eviction/plans", "internal/eviction/candidates", "internal/eviction/capacity", "internal/eviction/spared",
-	"internal/eviction/ordered", "internal/eviction/shortage"}
+var engine = []string{"internal/eviction", "internal/eviction/rules", "internal/eviction/victims", "internal/eviction/plans", "internal/eviction/candidates", "internal/eviction/spared"}
 
 // exported finds what the compiler has written down of the packages that a room imports.
 func exported(t *testing.T, room string) types.Importer {

@@ -3,7 +3,6 @@ package victims
 import (
 	"cmp"
 
-	"hekla.sh/hekla/internal/eviction/shortage"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -82,7 +81,7 @@ func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, spared []bool, reque
 		bounds[k].offer = noBound
 	}
 	offers, indexes, total := o.without(spared)
-	short, ok := shortage.Of(request, o.future, total)
+	short, ok := shortagesOf(request, o.future, total)
 	if !ok {
 		return false
 	}
@@ -105,16 +104,16 @@ func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, spared []bool, reque
 		enough := true
 		for i := range short {
 			for k := first; k < next; k++ {
-				short[i].Add(offers[k].size)
+				short[i].add(offers[k].size)
 			}
-			enough = short[i].IsCovered() && enough
+			enough = short[i].isCovered() && enough
 		}
 		for i := first; enough && i < next; i++ {
 			k := offers[i].entry
 			if done[k] {
 				continue
 			}
-			b := bound{of: o, offer: int32(i), more: shortage.MoreBeside(offers[i].size, short)}
+			b := bound{of: o, offer: int32(i), more: moreBeside(offers[i].size, short)}
 			if indexes != nil {
 				b.offer = indexes[i]
 			}
@@ -151,9 +150,9 @@ func (o *nodeOffers) without(spared []bool) (offers []offer, indexes []int32, to
 
 // include takes in the offers of a node, for atLeast.
 func (f *Floors) include(o *nodeOffers) {
-	f.extremes.Include(o.future)
+	f.extremes.include(o.future)
 	for i := range o.offers {
-		f.extremes.Include(nil, o.offers[i].size)
+		f.extremes.include(nil, o.offers[i].size)
 	}
 	for k, sum := range o.least {
 		if len(o.offers) > 0 && sum < f.least[k] {
@@ -164,7 +163,7 @@ func (f *Floors) include(o *nodeOffers) {
 
 // atLeast returns the least cost of a node without room for a request if the most important victim is an offer of this cost.
 func (f *Floors) atLeast(c Cost, request resources.Vector) Cost {
-	more := f.extremes.MoreBesideAny(request)
+	more := f.extremes.moreBesideAny(request)
 	c.victims += int(more)
 	for k := range c.sum {
 		c.sum[k] += more * f.least[k]

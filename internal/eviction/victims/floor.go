@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/rules"
-	"hekla.sh/hekla/internal/eviction/shortage"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
@@ -38,7 +37,7 @@ type Floors struct {
 	outdated   []int32
 	isOutdated []bool // by slot
 	mixed      int    // number of nodes with offers of several queues
-	extremes   shortage.Extremes
+	extremes   extremes
 	least      [3]int64 // the smallest sum of priorities of an offer, in each part
 	kinds      map[rankingKey]*Ranking
 	bounds     int // in these rankings, about

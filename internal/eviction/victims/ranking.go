@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"hekla.sh/hekla/internal/eviction/ordered"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
@@ -16,10 +15,10 @@ import (
 // the first node is asked for.
 type order struct {
 	queue   *quota.Node
-	nodes   [maxDepth + 1]*ordered.Set[entry] // by depth, nil if no ranking has it
-	at      int                               // index in [Floors.orders]
-	offers  int                               // of the queue on all nodes
-	waiting int                               // on how many nodes a gang of the queue cannot be evicted until another plan has sent its evictions
+	nodes   [maxDepth + 1]*orderedSet[entry] // by depth, nil if no ranking has it
+	at      int                              // index in [Floors.orders]
+	offers  int                              // of the queue on all nodes
+	waiting int                              // on how many nodes a gang of the queue cannot be evicted until another plan has sent its evictions
 }
 
 // entry is a node in the order of a queue.
@@ -51,7 +50,7 @@ func (f *Floors) entriesAt(s *Selector, o *nodeOffers, depth int) []entry {
 
 // depthOf returns the depth of the orders that say most about a request, which have all nodes that may be opened for it.
 func (f *Floors) depthOf(request resources.Vector) int {
-	return int(min(f.extremes.MoreBesideAny(request), maxDepth))
+	return int(min(f.extremes.moreBesideAny(request), maxDepth))
 }
 
 // enterAt makes the orders of a depth, unless they are made.
@@ -74,7 +73,7 @@ func (f *Floors) enterAt(s *Selector, depth int) {
 
 func (o *order) make(depth int, s *Selector) {
 	action := s.rules.EvictionRules
-	o.nodes[depth] = ordered.New(func(a, b entry) int { return a.compare(b, &action) })
+	o.nodes[depth] = newOrderedSet(func(a, b entry) int { return a.compare(b, &action) })
 }
 
 // orderOf returns the order of a queue.

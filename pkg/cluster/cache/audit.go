@@ -8,7 +8,6 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/backlog"
-	"hekla.sh/hekla/pkg/cluster/cache/check"
 	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/internal/taints"
@@ -26,11 +25,11 @@ func (k *Cache) Audit() []string {
 	a.jobs()
 	a.queues()
 	a.owners()
-	a.found = append(a.found, check.Plans(k.Cluster, a.allTasks, a.allJobs, k.writer.IsInTransaction())...)
-	a.found = append(a.found, check.Reservations(k.Cluster, a.allTasks)...)
+	a.found = append(a.found, checkPlans(k.Cluster, a.allTasks, a.allJobs, k.writer.IsInTransaction())...)
+	a.found = append(a.found, checkReservations(k.Cluster, a.allTasks)...)
 	a.hyperNodes()
 	a.found = append(a.found, k.Workloads.Audit()...)
-	a.found = append(a.found, k.Called.Audit(a.allJobs)...)
+	a.found = append(a.found, k.Called.audit(a.allJobs)...)
 	if wrong := k.writer.Classes().Audit(); wrong != "" {
 		a.found = append(a.found, wrong)
 	}

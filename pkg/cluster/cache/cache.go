@@ -8,9 +8,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/apis/yunikorn"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/cluster/cache/called"
 	"hekla.sh/hekla/pkg/cluster/cache/held"
-	"hekla.sh/hekla/pkg/cluster/cache/revealed"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/pods"
@@ -96,7 +94,7 @@ type Cache struct {
 	// Workloads are the Workloads, and which of them have other pods.
 	Workloads *held.Workloads
 	// Called finds jobs by the names of the objects for which their PodGroups were made.
-	Called called.Index
+	Called Names
 
 	// Marks are the marks of pods and classes that cannot be read.
 	Marks cluster.Marks
@@ -117,7 +115,7 @@ func New(options Options) *Cache {
 // Settle updates what depends on many objects: the schedulers of jobs, ranks, the queue tree, HyperNodes, classes. It must
 // be called after events and before decisions.
 func (k *Cache) Settle() {
-	revealed.Settle(k.Cluster, k.writer, k.StandIns)
+	k.settleRevealed()
 	for _, j := range k.owners.questioned {
 		k.StandIns.Look(j)
 	}

@@ -28,7 +28,7 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 	case same.Group(j.Group, group):
 		j.Group = group
 		k.followEnd(j)
-		k.Called.Follow(j)
+		k.Called.follow(j)
 		k.owners.followPhase(j)
 		return
 	case j.Group.Generation != group.Generation:
@@ -43,7 +43,7 @@ func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
 	}
 	needed := j.MinResources
 	j.Read(k.Resources, group)
-	k.Called.Follow(j)
+	k.Called.follow(j)
 	j.Priority, j.NeverPreempts = k.ranks.rankOf(j, group.Spec.PriorityClassName)
 	k.ranks.ranked[j] = struct{}{}
 	k.owners.followPhase(j)
@@ -103,7 +103,7 @@ func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
 	k.account(j)
 	j.Phase, j.Priority, j.NeverPreempts, j.IsForeign, j.IsEnding = "", 0, false, false, false
 	k.ranks.forget(j)
-	k.Called.Follow(j)
+	k.Called.follow(j)
 	k.forget(j)
 	k.belong(j)
 	k.writer.Jobs.Settle(j)

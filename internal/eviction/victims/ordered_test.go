@@ -1,4 +1,4 @@
-package ordered
+package victims
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 // A set does the same as a sorted slice, whenever it is asked.
 func TestASetIsLikeASortedSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, want := New(cmp.Compare[int]), []int{}
+		s, want := newOrderedSet(cmp.Compare[int]), []int{}
 		collect := func(got *[]int) func(int) bool {
 			return func(item int) bool { *got = append(*got, item); return true }
 		}

@@ -1,4 +1,4 @@
-package called_test
+package cache
 
 import (
 	"testing"
@@ -8,7 +8,6 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/cluster/cache/called"
 )
 
 // made is a job for which a Volcano Job was made at some second.
@@ -21,7 +20,7 @@ func made(uid string, second int64) *cluster.Job {
 }
 
 func TestAJobIsFoundByTheNameOfItsOwner(t *testing.T) {
-	var x called.Index
+	var x Names
 	name := types.NamespacedName{Namespace: "work", Name: "train"}
 	old, young := made("1", 100), made("2", 200)
 	found := func(want *cluster.Job, when string) {
@@ -31,15 +30,15 @@ func TestAJobIsFoundByTheNameOfItsOwner(t *testing.T) {
 		}
 	}
 	found(nil, "at first")
-	x.Follow(young)
-	x.Follow(old)
-	x.Follow(young)
+	x.follow(young)
+	x.follow(old)
+	x.follow(young)
 	found(young, "of two")
 	young.Group = nil
-	x.Follow(young)
+	x.follow(young)
 	found(old, "once the PodGroup of the youngest is gone,")
 	old.Group.OwnerReferences = nil // it has the name of its PodGroup now
-	x.Follow(old)
+	x.follow(old)
 	found(nil, "without an owner")
 	if own := x.Youngest(types.NamespacedName{Namespace: "work", Name: old.ID.Name}); own != nil {
 		t.Errorf("a job with the name of its PodGroup is found: %v", own)

@@ -1,4 +1,4 @@
-package called
+package cache
 
 import (
 	"slices"
@@ -9,8 +9,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Index has jobs by name. The zero value is empty, and ready for use.
-type Index struct {
+// Names finds jobs by the names that users call them. Users call a job by the object for which a controller made its PodGroup, such as a Volcano
+// Job, whose PodGroup has another name. It holds the jobs whose name differs from that of their PodGroup, and no others. The zero value is empty.
+type Names struct {
 	jobs  map[types.NamespacedName][]*cluster.Job
 	names map[*cluster.Job]types.NamespacedName
 }
@@ -25,8 +26,8 @@ func nameOf(j *cluster.Job) (name types.NamespacedName) {
 	return name
 }
 
-// Follow reads the name of a job again.
-func (x *Index) Follow(j *cluster.Job) {
+// follow reads the name of a job again.
+func (x *Names) follow(j *cluster.Job) {
 	name := nameOf(j)
 	old, isHeld := x.names[j]
 	if old == name {
@@ -50,7 +51,7 @@ func (x *Index) Follow(j *cluster.Job) {
 }
 
 // Youngest returns the youngest job of a name, nil if there is none.
-func (x *Index) Youngest(name types.NamespacedName) *cluster.Job {
+func (x *Names) Youngest(name types.NamespacedName) *cluster.Job {
 	jobs := x.jobs[name]
 	if len(jobs) == 0 {
 		return nil
@@ -58,8 +59,8 @@ func (x *Index) Youngest(name types.NamespacedName) *cluster.Job {
 	return slices.MaxFunc(jobs, cluster.CompareJobs)
 }
 
-// Audit compares the index with all jobs, and returns what is wrong, one sentence each.
-func (x *Index) Audit(jobs []*cluster.Job) (found []string) {
+// audit compares the index with all jobs, and returns what is wrong, one sentence each.
+func (x *Names) audit(jobs []*cluster.Job) (found []string) {
 	named := 0
 	for _, j := range jobs {
 		name := nameOf(j)

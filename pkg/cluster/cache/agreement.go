@@ -1,4 +1,4 @@
-package check
+package cache
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ func compare(found []string, what string, have, want int) []string {
 	return found
 }
 
-// Plans checks that the plans in force, their jobs and their victims know of each other, and what evictions take of disruption budgets.
-func Plans(k *model.Cluster, tasks []*cluster.Task, jobs []*cluster.Job, isInTransaction bool) (found []string) {
+// checkPlans checks that the plans in force, their jobs and their victims know of each other, and what evictions take of disruption budgets.
+func checkPlans(k *model.Cluster, tasks []*cluster.Task, jobs []*cluster.Job, isInTransaction bool) (found []string) {
 	for _, p := range k.Plans().All() {
 		id := p.ID
 		if k.Plans().Get(id) != p || p.Job != nil && (k.Job(p.Job.ID) != p.Job || p.Job.Plan != p) {
@@ -68,8 +68,8 @@ func Plans(k *model.Cluster, tasks []*cluster.Task, jobs []*cluster.Job, isInTra
 	return found
 }
 
-// Reservations compares the reservations of volumes and devices with those of the tasks.
-func Reservations(k *model.Cluster, tasks []*cluster.Task) (found []string) {
+// checkReservations compares the reservations of volumes and devices with those of the tasks.
+func checkReservations(k *model.Cluster, tasks []*cluster.Task) (found []string) {
 	reserved := map[supplies.Key]int{}
 	for _, t := range tasks {
 		if t.Reservation == nil {

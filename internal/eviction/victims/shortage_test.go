@@ -1,4 +1,4 @@
-package shortage_test
+package victims
 
 import (
 	"math/bits"
@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"hekla.sh/hekla/internal/eviction/shortage"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -27,14 +26,14 @@ func TestBoundsHoldForEverySetOfOffers(t *testing.T) {
 		for _, o := range offers {
 			total.Add(o)
 		}
-		short, isPossible := shortage.Of(request, future, total)
+		short, isPossible := shortagesOf(request, future, total)
 		for _, o := range offers {
 			for i := range short {
-				short[i].Add(o)
+				short[i].add(o)
 			}
 		}
-		var x shortage.Extremes
-		x.Include(future, offers...)
+		var x extremes
+		x.include(future, offers...)
 		for set := range 1 << len(offers) {
 			room := future.Clone()
 			for i, o := range offers {
@@ -49,17 +48,17 @@ func TestBoundsHoldForEverySetOfOffers(t *testing.T) {
 				t.Fatalf("the offers %b are enough, and all together are said not to be", set)
 			}
 			for i, o := range offers {
-				if set>>i&1 == 1 && int(shortage.MoreBeside(o, short)) > bits.OnesCount(uint(set))-1 {
-					t.Fatalf("the offers %b are enough, and beside number %d at least %d are said to be needed", set, i, shortage.MoreBeside(o, short))
+				if set>>i&1 == 1 && int(moreBeside(o, short)) > bits.OnesCount(uint(set))-1 {
+					t.Fatalf("the offers %b are enough, and beside number %d at least %d are said to be needed", set, i, moreBeside(o, short))
 				}
 			}
-			if count := bits.OnesCount(uint(set)); len(short) > 0 && int(x.MoreBesideAny(request)) > count-1 {
-				t.Fatalf("the offers %b are enough, and at least %d are said to be needed beside the first", set, x.MoreBesideAny(request))
+			if count := bits.OnesCount(uint(set)); len(short) > 0 && int(x.moreBesideAny(request)) > count-1 {
+				t.Fatalf("the offers %b are enough, and at least %d are said to be needed beside the first", set, x.moreBesideAny(request))
 			}
 		}
 		for i := range short {
-			if isPossible != short[i].IsCovered() {
-				t.Fatalf("possible is %t, and resource %d is covered: %t", isPossible, short[i].Dim, short[i].IsCovered())
+			if isPossible != short[i].isCovered() {
+				t.Fatalf("possible is %t, and resource %d is covered: %t", isPossible, short[i].dim, short[i].isCovered())
 			}
 		}
 	})

@@ -1,16 +1,16 @@
-package shortage
+package victims
 
 import "hekla.sh/hekla/pkg/resources"
 
-// Shortage is how much of one resource must leave a node.
-type Shortage struct {
-	Dim    resources.Dim
-	Amount int64
+// shortage is how much of one resource must leave a node.
+type shortage struct {
+	dim    resources.Dim
+	amount int64
 	sizes  []int64 // of the offers that may be evicted, the largest first
 }
 
-// Of returns what must leave a node for a request. ok is false if the total of what may be evicted is too small.
-func Of(request, future, total resources.Vector) (short []Shortage, ok bool) {
+// shortagesOf returns what must leave a node for a request. ok is false if the total of what may be evicted is too small.
+func shortagesOf(request, future, total resources.Vector) (short []shortage, ok bool) {
 	for i, amount := range request {
 		d := resources.Dim(i)
 		lacks := amount - future.At(d)
@@ -20,14 +20,14 @@ func Of(request, future, total resources.Vector) (short []Shortage, ok bool) {
 		if lacks > total.At(d) {
 			return nil, false
 		}
-		short = append(short, Shortage{Dim: d, Amount: lacks})
+		short = append(short, shortage{dim: d, amount: lacks})
 	}
 	return short, true
 }
 
-// Add adds an offer to those that may be evicted.
-func (s *Shortage) Add(offer resources.Vector) {
-	size := offer.At(s.Dim)
+// add adds an offer to those that may be evicted.
+func (s *shortage) add(offer resources.Vector) {
+	size := offer.At(s.dim)
 	at := len(s.sizes)
 	s.sizes = append(s.sizes, size)
 	for ; at > 0 && s.sizes[at-1] < size; at-- {
@@ -36,24 +36,24 @@ func (s *Shortage) Add(offer resources.Vector) {
 	s.sizes[at] = size
 }
 
-// IsCovered reports whether all offers that may be evicted are enough.
-func (s *Shortage) IsCovered() bool {
+// isCovered reports whether all offers that may be evicted are enough.
+func (s *shortage) isCovered() bool {
 	sum := int64(0)
 	for _, size := range s.sizes {
-		if sum += size; sum >= s.Amount {
+		if sum += size; sum >= s.amount {
 			return true
 		}
 	}
 	return false
 }
 
-// MoreBeside returns how many offers have to be evicted beside one of them, at least.
-func MoreBeside(offer resources.Vector, short []Shortage) int32 {
+// moreBeside returns how many offers have to be evicted beside one of them, at least.
+func moreBeside(offer resources.Vector, short []shortage) int32 {
 	most := int32(0)
 	for i := range short {
 		s := &short[i]
-		own := offer.At(s.Dim)
-		lacks, count, isLeftOut := s.Amount-own, int32(0), false
+		own := offer.At(s.dim)
+		lacks, count, isLeftOut := s.amount-own, int32(0), false
 		for _, size := range s.sizes {
 			if lacks <= 0 {
 				break
@@ -70,14 +70,14 @@ func MoreBeside(offer resources.Vector, short []Shortage) int32 {
 	return most
 }
 
-// Extremes are of all nodes and offers so far.
-type Extremes struct {
+// extremes are of all nodes and offers so far.
+type extremes struct {
 	largest  resources.Vector // what leaves with an offer, the most of each resource
 	roomiest resources.Vector // what a node has room for, the most of each resource
 }
 
-// Include takes in a node, by the room that it has and the sizes of its offers.
-func (x *Extremes) Include(future resources.Vector, offers ...resources.Vector) {
+// include takes in a node, by the room that it has and the sizes of its offers.
+func (x *extremes) include(future resources.Vector, offers ...resources.Vector) {
 	raise(&x.roomiest, future)
 	for _, size := range offers {
 		raise(&x.largest, size)
@@ -92,8 +92,8 @@ func raise(most *resources.Vector, v resources.Vector) {
 	}
 }
 
-// MoreBesideAny returns how many offers have to be evicted beside the first on any node without room for a request, at least.
-func (x *Extremes) MoreBesideAny(request resources.Vector) (more int64) {
+// moreBesideAny returns how many offers have to be evicted beside the first on any node without room for a request, at least.
+func (x *extremes) moreBesideAny(request resources.Vector) (more int64) {
 	for i, amount := range request {
 		d := resources.Dim(i)
 		if lacks, most := amount-x.roomiest.At(d), x.largest.At(d); amount > 0 && lacks > 0 && most > 0 {

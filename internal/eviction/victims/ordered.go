@@ -1,4 +1,4 @@
-package ordered
+package victims
 
 import (
 	"slices"
@@ -6,19 +6,23 @@ import (
 	"github.com/google/btree"
 )
 
-// Set is a set of items. A function compares them.
-type Set[T any] struct {
+// orderedSet keeps items in an order that is worked out when it is first needed: as long as items are only added and the least is asked for, nothing
+// is sorted. Then the items are in a balanced tree. What it returns does not depend on when it was sorted. A function compares the items, no two of
+// which are equal.
+type orderedSet[T any] struct {
 	compare  func(a, b T) int
 	unsorted []T // until tree is made
 	least    T   // of them
 	tree     *btree.BTreeG[T]
 }
 
-// New returns an empty set.
-func New[T any](compare func(a, b T) int) *Set[T] { return &Set[T]{compare: compare} }
+// newOrderedSet returns an empty set.
+func newOrderedSet[T any](compare func(a, b T) int) *orderedSet[T] {
+	return &orderedSet[T]{compare: compare}
+}
 
 // Add adds an item that is not in the set.
-func (s *Set[T]) Add(item T) {
+func (s *orderedSet[T]) Add(item T) {
 	if s.tree != nil {
 		s.tree.ReplaceOrInsert(item)
 		return
@@ -30,10 +34,10 @@ func (s *Set[T]) Add(item T) {
 }
 
 // Remove removes an item.
-func (s *Set[T]) Remove(item T) { s.sorted().Delete(item) }
+func (s *orderedSet[T]) Remove(item T) { s.sorted().Delete(item) }
 
 // Min returns the least item. ok is false if there is none.
-func (s *Set[T]) Min() (least T, ok bool) {
+func (s *orderedSet[T]) Min() (least T, ok bool) {
 	if s.tree != nil {
 		return s.tree.Min()
 	}
@@ -41,15 +45,17 @@ func (s *Set[T]) Min() (least T, ok bool) {
 }
 
 // All visits the items in their order until visit returns false.
-func (s *Set[T]) All(visit func(T) bool) { s.sorted().Ascend(visit) }
+func (s *orderedSet[T]) All(visit func(T) bool) { s.sorted().Ascend(visit) }
 
 // From is All from one item on.
-func (s *Set[T]) From(first T, visit func(T) bool) { s.sorted().AscendGreaterOrEqual(first, visit) }
+func (s *orderedSet[T]) From(first T, visit func(T) bool) {
+	s.sorted().AscendGreaterOrEqual(first, visit)
+}
 
 // branching is the number of children of a node of the tree. Items are small.
 const branching = 32
 
-func (s *Set[T]) sorted() *btree.BTreeG[T] {
+func (s *orderedSet[T]) sorted() *btree.BTreeG[T] {
 	if s.tree == nil {
 		s.tree = btree.NewG(branching, func(a, b T) bool { return s.compare(a, b) < 0 })
 		slices.SortFunc(s.unsorted, s.compare)

@@ -1,4 +1,4 @@
-package revealed_test
+package cache_test
 
 import (
 	"fmt"

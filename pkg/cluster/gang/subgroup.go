@@ -2,6 +2,7 @@ package gang
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -80,13 +81,12 @@ func (x *Gang) lacksOfSubgroups(promised bool) int {
 				lacks = append(lacks, max(p.Size-have, 0))
 			}
 		}
-		for len(lacks) < p.Minimum {
-			lacks = append(lacks, p.Size)
-		}
 		slices.Sort(lacks)
-		for _, n := range lacks[:p.Minimum] {
+		for _, n := range lacks[:min(len(lacks), p.Minimum)] {
 			total += n
 		}
+		// What no task is in lacks all. Both numbers are the user's, and 2³¹−1 at most: they are multiplied and not counted up.
+		total = min(total+max(p.Minimum-len(lacks), 0)*p.Size, math.MaxInt32)
 	}
 	return total
 }

@@ -105,7 +105,7 @@ func TestAPartOfAnAnswerCanBeLeftOut(t *testing.T) {
 // TestAStepLooksAtFewThings counts how often one asks, within the question about a single pod, whether the work must end. A pod may have many
 // terms, and a cluster many nodes and pods: one asks at the latest after it has looked at some thousand of them.
 func TestAStepLooksAtFewThings(t *testing.T) {
-	const nodes, pods, terms, looks = 128, 512, 300, 1 << 10
+	const nodes, pods, terms, looks = 128, 512, 80, 1 << 10
 	objects := []runtime.Object{fixture.Group("run", "default", 1)}
 	for i := range nodes {
 		objects = append(objects, fixture.Node(fmt.Sprintf("n%03d", i), "cpu=8"))

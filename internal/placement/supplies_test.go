@@ -141,3 +141,44 @@ func TestAPodOfTooManyTopologyKeysIsRefused(t *testing.T) {
 		t.Errorf("it waits because of %v", reasons)
 	}
 }
+
+func TestAPodOfTooManyTermsIsRefusedAndMatchedWithNoPod(t *testing.T) {
+	w := newSetup(t).set(fixture.Node("n0", "cpu=8000"), fixture.Group("g", "default", 1))
+	for i := range 100 {
+		w.set(fixture.Pod(fmt.Sprint("run-", i), fixture.In("g"), fixture.On("n0")))
+	}
+	terms := func(n int, values ...string) *corev1.Affinity {
+		anti := &corev1.PodAntiAffinity{}
+		for i := range n {
+			anti.PreferredDuringSchedulingIgnoredDuringExecution = append(anti.PreferredDuringSchedulingIgnoredDuringExecution, corev1.WeightedPodAffinityTerm{Weight: 1,
+				PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: fmt.Sprint("label-", i), Operator: metav1.LabelSelectorOpNotIn, Values: append([]string{"a"}, values...)}}}}})
+		}
+		return &corev1.Affinity{PodAntiAffinity: anti}
+	}
+	pods := map[string]*corev1.Affinity{"few": terms(domains.MaxTerms / 3), "many": terms(domains.MaxTerms/3 + 1), "values": terms(1, make([]string, domains.MaxTerms)...)}
+	for name, affinity := range pods {
+		pod := fixture.Pod(name, fixture.In("g"))
+		pod.Spec.Affinity = affinity
+		w.set(pod)
+	}
+	w.open()
+	steps := 0
+	w.Engine.Meter(func(n int) { steps += n })
+	for name, want := range map[string]string{"few": "", "many": "pod has 258 terms, namespaces, expressions and values in its affinity and spread constraints, and may have 256", "values": "pod has 259 terms"} {
+		steps = 0
+		if n := w.Engine.Best(w.TaskNamed(name)); (n != nil) != (want == "") {
+			t.Errorf("%s gets %v", name, n)
+		}
+		t.Logf("%s: %d steps", name, steps)
+		if want == "" {
+			continue
+		}
+		if reasons, _ := w.Engine.Explain(w.TaskNamed(name)); len(reasons) != 1 || !strings.Contains(reasons[0].Reason, want) {
+			t.Errorf("%s waits because of %v", name, reasons)
+		}
+		if steps > 20 {
+			t.Errorf("%s takes %d steps, and is matched with no pod", name, steps)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"cmp"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -66,7 +65,10 @@ func (q *Question) Around(n *cluster.Node) (refusal string) {
 // MayHoldOnNewNode reports whether the class could fit on a node that is added, as far as its affinity to other pods goes.
 func (q *Question) MayHoldOnNewNode() bool {
 	q.lookAround()
-	return q.around.counts == nil || q.around.counts.MayHoldOnNewNode()
+	if a := &q.around; a.counts == nil {
+		return a.refusal == "" || a.atLast
+	}
+	return q.around.counts.MayHoldOnNewNode()
 }
 
 // refuse returns why the class does not fit on a node because of pods elsewhere.
@@ -148,8 +150,7 @@ func (q *Question) lookAround() {
 func (q *Question) countAll() {
 	m, a := q.plugins.mirror, &q.around
 	*a = around{seen: m.population.End(), spaces: m.spacesAre, generation: a.generation + 1}
-	if keys := domains.Keys(q.pod); keys > domains.MaxKeys {
-		a.refusal = fmt.Sprintf("pod has %d topology keys in its affinity and spread constraints, and may have %d", keys, domains.MaxKeys)
+	if a.refusal = domains.TooMuch(q.pod); a.refusal != "" {
 		a.topology, a.isCounted = m.topology.Generation, true
 		return
 	}

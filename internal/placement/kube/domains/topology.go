@@ -37,52 +37,6 @@ type Key struct {
 // maxKeys bounds the topology keys that are kept. A cluster has a few, but a pod may name any.
 const maxKeys = 1 << 10
 
-// MaxKeys is how many topology keys a pod may have: of one with more none is looked at. A few such pods would have all keys read anew again
-// and again, of every node.
-const MaxKeys = 64
-
-// Keys is how many topology keys the affinity and the spread constraints of a pod have.
-func Keys(pod *corev1.Pod) int {
-	if !hasMany(pod) {
-		return 0
-	}
-	keys := map[string]bool{}
-	for i := range pod.Spec.TopologySpreadConstraints {
-		keys[pod.Spec.TopologySpreadConstraints[i].TopologyKey] = true
-	}
-	add := func(required []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) {
-		for i := range required {
-			keys[required[i].TopologyKey] = true
-		}
-		for i := range preferred {
-			keys[preferred[i].PodAffinityTerm.TopologyKey] = true
-		}
-	}
-	if a := pod.Spec.Affinity; a != nil {
-		if of := a.PodAffinity; of != nil {
-			add(of.RequiredDuringSchedulingIgnoredDuringExecution, of.PreferredDuringSchedulingIgnoredDuringExecution)
-		}
-		if of := a.PodAntiAffinity; of != nil {
-			add(of.RequiredDuringSchedulingIgnoredDuringExecution, of.PreferredDuringSchedulingIgnoredDuringExecution)
-		}
-	}
-	return len(keys)
-}
-
-// hasMany reports whether a pod has so many terms and constraints that they may have too many keys.
-func hasMany(pod *corev1.Pod) bool {
-	n := len(pod.Spec.TopologySpreadConstraints)
-	if a := pod.Spec.Affinity; a != nil {
-		if of := a.PodAffinity; of != nil {
-			n += len(of.RequiredDuringSchedulingIgnoredDuringExecution) + len(of.PreferredDuringSchedulingIgnoredDuringExecution)
-		}
-		if of := a.PodAntiAffinity; of != nil {
-			n += len(of.RequiredDuringSchedulingIgnoredDuringExecution) + len(of.PreferredDuringSchedulingIgnoredDuringExecution)
-		}
-	}
-	return n > MaxKeys
-}
-
 // Show puts a node into a slot, nil if there is none any more.
 func (t *Topology) Show(slot int, node *corev1.Node) {
 	for len(t.nodes) <= slot {

@@ -371,3 +371,32 @@ func TestAQuotaCountsThePodsOfItsScopes(t *testing.T) {
 		}
 	}
 }
+
+func TestABoundPodSaysWhichQueueIsChargedForIt(t *testing.T) {
+	free := strings.Replace(contested, "schedulingGates: [{name: wait}], ", "", 1) + `
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: other}
+spec: {weight: 1}
+`
+	s := started(t, free, Options{})
+	for range 5 {
+		if _, err := s.cycle(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pod := s.pod("x"); pod.Spec.NodeName != "n1" || pod.Annotations[decision.AccountAnnotation] != "default/preemptor" {
+		t.Fatalf("it is on %q, charged to %q", pod.Spec.NodeName, pod.Annotations[decision.AccountAnnotation])
+	}
+	// So the queue that was charged stays charged, whatever the PodGroup says later.
+	group := s.groups[preemptor].DeepCopy()
+	group.Spec.Queue = "other"
+	s.groups[preemptor] = group
+	s.set(group)
+	if _, err := s.cycle(); err != nil {
+		t.Fatal(err)
+	}
+	if j := s.scheduler.Cache().Job(preemptor); j == nil || j.QueueName != "default" {
+		t.Errorf("the job is now %v", j)
+	}
+}

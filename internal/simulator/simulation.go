@@ -391,6 +391,9 @@ func (s *simulation) bind(b decision.Bind) {
 	pod := s.pods[b.Pod].DeepCopy()
 	now := metav1.NewTime(s.now)
 	pod.Spec.NodeName = b.Node
+	if b.Account != "" { // as the Binding has it
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, decision.AccountAnnotation, b.Account)
+	}
 	pod.Status.Phase, pod.Status.StartTime, pod.Status.NominatedNodeName = corev1.PodRunning, &now, ""
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now}}
 	s.setPod(pod)

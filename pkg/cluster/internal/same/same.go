@@ -21,16 +21,18 @@ func Pod(a, b *pods.Pod) bool {
 		sameAnnotations(a.Annotations, b.Annotations) && len(a.Status.ResourceClaimStatuses()) == len(b.Status.ResourceClaimStatuses())
 }
 
-// sameAnnotations reports whether two states of a pod have the same annotations, apart from the records of plans.
+// sameAnnotations reports whether two states of a pod have the same annotations, apart from the records of plans and that of which queue is
+// charged, which comes with each binding.
 func sameAnnotations(a, b map[string]string) bool {
+	isOurs := func(key string) bool { return decision.IsRecord(key) || key == decision.AccountAnnotation }
 	count := len(b)
 	for key := range b {
-		if decision.IsRecord(key) {
+		if isOurs(key) {
 			count--
 		}
 	}
 	for key, value := range a {
-		if decision.IsRecord(key) {
+		if isOurs(key) {
 			continue
 		}
 		if other, ok := b[key]; !ok || other != value {

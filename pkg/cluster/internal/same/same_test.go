@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/internal/same"
 	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/cluster/pods"
@@ -18,6 +19,7 @@ func TestOnlyWhatADecisionRestsOnTellsTwoStatesOfAPodApart(t *testing.T) {
 	}{
 		"a condition":                       {func(p *corev1.Pod) { p.Status.Message = "x" }, true, true},
 		"the record of a plan":              {func(p *corev1.Pod) { p.Annotations[schedulingv1beta1.EvictionRecordKey] = "{}" }, true, true},
+		"which queue is charged for it":     {func(p *corev1.Pod) { p.Annotations[decision.AccountAnnotation] = "q/j" }, true, true},
 		"an annotation of somebody else":    {func(p *corev1.Pod) { p.Annotations["example.com/a"] = "b" }, false, true},
 		"an annotation that a plugin reads": {func(p *corev1.Pod) { p.Annotations["example.com/read"] = "b" }, false, false},
 		"whether it may be evicted":         {func(p *corev1.Pod) { p.Annotations[schedulingv1beta1.PreemptableKey] = "true" }, false, false},

@@ -161,3 +161,33 @@ func TestAPodWhoseClaimDoesNotExistIsTriedWhenItDoes(t *testing.T) {
 		t.Errorf("it waits for %s", w.JobNamed("g").Verdict.Sentence())
 	}
 }
+
+func TestAPlanWakesWhomItCouldHelp(t *testing.T) {
+	// A preemptable pod runs on each node, beside others that stay.
+	victims := func(t *testing.T, options ...any) *loop.Loop {
+		w := full(t)
+		for i := range 3 {
+			w.RemovePods(fmt.Sprint("runs-", i, "-0"))
+			late := fixture.Pod(fmt.Sprint("late-", i), fixture.In("late"), fixture.Asks("cpu=1"), fixture.On(fmt.Sprintf("n%d", i)))
+			late.Annotations[schedulingv1beta1.PreemptableKey] = "true"
+			w.Set(fixture.Group("late", "default", 0), late)
+		}
+		w.Set(options...)
+		w.Cycle()
+		return w
+	}
+	important := func(name string) []any {
+		group := fixture.Group(name, "default", 1)
+		group.Spec.PriorityClassName = "high"
+		return []any{group, fixture.Pod(name+"-0", fixture.In(name), fixture.Asks("cpu=1"))}
+	}
+	w := victims(t, fixture.Gang("waits", "default", 2, 2))
+	before := tried(w, "waits")
+	w.Set(important("vip")...)
+	if plans := w.Cycle().Plans; len(plans) != 1 {
+		t.Fatalf("%d plans, want one", len(plans))
+	}
+	if w.Cycle(); tried(w, "waits") != before {
+		t.Errorf("a gang that lacks room is tried %d times more after a plan of another job", tried(w, "waits")-before)
+	}
+}

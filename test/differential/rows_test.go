@@ -375,7 +375,7 @@ func eventsOfJobs() map[string]event {
 				panic(err)
 			}
 		}},
-		"a plan is adopted, which frees quota": {causes: causes(wake.PlanAdopted, wake.UsageFreed), situations: []situation{full}, sharer: "capacity",
+		"a plan is adopted, which frees quota": {causes: causes(wake.PlanAdopted, wake.UsageFreed, wake.PodCommitted, wake.VictimPlaced), situations: []situation{full}, sharer: "capacity",
 			objects: append(vip(), fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Spec.Capability = fixture.List("cpu=1") }),
 				gangOf("preemptor", "low", 1)),
 			happens: come(gangOf("vip", "high", 1, inQueue("vip")), fixture.Pod("vip-0", fixture.In("vip"), fixture.Selecting(corev1.LabelHostname, "n1"), important))},

@@ -13,6 +13,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
+	"hekla.sh/hekla/test/fixture"
 )
 
 var running = phase(corev1.PodRunning)
@@ -357,5 +358,40 @@ func TestWhoWasRefusedInTheCycleInWhichAPlanEndedIsLookedAtOnceMore(t *testing.T
 	}
 	if len(c.Plans().TakeCancelled()) != 1 || !c.ShouldRetry(other, birth) {
 		t.Error("a job that was refused by the state before a plan ended is not looked at again")
+	}
+}
+
+func TestAPlanHelpsWhoseQueueHoldsLessAndWhoMayTakeItsRoom(t *testing.T) {
+	for _, test := range []struct {
+		name, queue, class string
+		help               verdict.Help
+		want               bool
+	}{
+		{"the queue of the victims holds less", "victims", "", verdict.HelpOwnQueue, true},
+		{"another holds as much", "third", "", verdict.HelpOwnQueue, false},
+		{"some queue holds less", "third", "", verdict.HelpQueue, true},
+		{"victims may free more than is needed", "third", "", verdict.HelpNode, true},
+		{"what is missing is counted", "third", "", verdict.HelpStock | verdict.HelpRoom, false},
+		{"affinity counts its pods", "third", "", verdict.HelpPod, true},
+		{"its room may be taken from another queue", "third", "", verdict.HelpVictims, true},
+		{"its room may be taken in its queue", "q", "high", verdict.HelpOwnVictims, true},
+		{"its room may not be taken by its equals", "q", "", verdict.HelpVictims | verdict.HelpOwnVictims, false},
+		{"its room may not be taken in another queue", "third", "high", verdict.HelpOwnVictims, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCluster(Set{queue("q", "")}, Set{queue("victims", "")}, Set{queue("third", "")}, Set{node("n", "cpu=1 pods=9")}, Set{fixture.PriorityClass("high", 10)},
+				Set{group("giver", "victims")}, Set{pod("v", in("giver"), on("n"), running)}, Set{group("preemptor", "q")}, Set{pod("p", in("preemptor"))})
+			waits := group("waits", test.queue)
+			waits.Spec.PriorityClassName = test.class
+			c.Apply(Set{waits})
+			c.Apply(Set{pod("w", in("waits"))})
+			c.Settle()
+			j := c.Job(key("waits"))
+			c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: test.help})
+			c.promise("p", "n", "v")
+			if have := c.IsHelped(j); have != test.want {
+				t.Errorf("the job is helped: %t", have)
+			}
+		})
 	}
 }

@@ -35,7 +35,7 @@ func TestWhatHappensBetweenTwoRefusalsHelpsTheFirst(t *testing.T) {
 	for _, test := range []struct {
 		between wake.Cause
 		want    bool
-	}{{wake.PlanAdopted, true}, {wake.PodPlaced, false}, {wake.SupplyShown, false}} {
+	}{{wake.UsageFreed, true}, {wake.PodPlaced, false}, {wake.SupplyShown, false}} {
 		c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverCapability, Help: verdict.HelpQueue})
 		c.Note(test.between)
 		c.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpPod | verdict.HelpSupply})

@@ -9,6 +9,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/wake"
+	"hekla.sh/hekla/pkg/quota"
 )
 
 // Plans are the plans of a model, with the operations on whole plans: a plan comes into force, and is fulfilled or
@@ -86,7 +87,7 @@ func (s *Plans) Adopt(p *cluster.Plan) {
 	if p.Internal.HasTerms {
 		s.withTerms = append(s.withTerms, p)
 	}
-	s.model.world.Note(wake.PlanAdopted)
+	s.noteAdopted(p)
 	s.watch(p)
 	for _, t := range p.Victims {
 		invariant(t.Evicts == nil, "task %s is to leave for plan %s and leaves for another", t.Key(), p.ID)
@@ -94,6 +95,24 @@ func (s *Plans) Adopt(p *cluster.Plan) {
 		if t.Job != nil {
 			s.model.TouchJob(t.Job)
 		}
+	}
+}
+
+// noteAdopted notes what a plan could help other jobs with. The queues of its victims hold less, as if the pods had left. Its tasks count as if
+// they were placed. Jobs that come before theirs may take what is promised to them. Their queue holds more, so jobs of other queues may
+// evict pods of it.
+func (s *Plans) noteAdopted(p *cluster.Plan) {
+	world := &s.model.world
+	world.Note(wake.PlanAdopted)
+	var freed *quota.Node
+	for _, t := range p.Victims {
+		if q := cluster.AccountOf(t.Job); q != freed {
+			world.NoteFreed(q)
+			freed = q
+		}
+	}
+	if len(p.Internal.Nominated) > 0 {
+		s.model.backlog.NotePlaced(world, p.Job)
 	}
 }
 

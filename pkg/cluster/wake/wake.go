@@ -39,7 +39,7 @@ const (
 	NamespaceShown              // a namespace has other labels, which selectors of namespaces read
 	SupplyShown                 // a volume, a device or a claim is added, changed or removed
 	SupplyFreed                 // a reservation of a volume or device is released
-	PlanAdopted                 // a plan comes into force: its victims no longer count for their queues, and may free more than it needs
+	PlanAdopted                 // a plan comes into force: its victims may free more than it needs, and its pods matter for affinity
 	PlanEnded                   // a plan is cancelled
 	NumCauses                   // the number of causes
 )
@@ -71,7 +71,7 @@ var Helps = [NumCauses]verdict.Help{
 	NamespaceShown: verdict.HelpPod | anyVictims,
 	SupplyShown:    verdict.HelpSupply,
 	SupplyFreed:    verdict.HelpSupply,
-	PlanAdopted:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | verdict.HelpStock | anyQueue | anyVictims,
+	PlanAdopted:    verdict.HelpNode | verdict.HelpPod, // and HelpRoom, if it is enough; what its pods are to queues and victims is noted by itself
 	PlanEnded:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | verdict.HelpStock | anyQueue | anyVictims,
 }
 

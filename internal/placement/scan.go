@@ -148,7 +148,7 @@ func (a *answers) rateOne(e *Engine, slot int32) int64 {
 
 // make looks at all nodes, but for the blocks that have no room.
 func (l *list) make(e *Engine, a *answers) {
-	_, now, _ := e.cluster.Changes(0)
+	now := e.cluster.Position()
 	*l = list{made: now, seen: now, version: a.objects.Version(), isMade: true, entries: l.entries[:0], floor: entry{slot: -1}}
 	length := listed
 	if a.kinds <= 1 {

@@ -96,7 +96,7 @@ type counted struct {
 // has counted until a node changes.
 func (r *rooms) onNodes(k *cluster.Class) (pods int64, version uint64) {
 	s := r.session
-	_, position, _ := s.Cluster.Changes(0)
+	position := s.Cluster.Position()
 	if known, ok := r.counted[k]; ok && known.position == position {
 		return known.pods, known.version
 	}

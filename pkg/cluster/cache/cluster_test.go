@@ -215,8 +215,8 @@ func TestChangesForgetsTheOldestAndSaysSo(t *testing.T) {
 		c.writer.Nodes.Renew(c.Node("n"))
 	}
 	slots, next, ok := c.Changes(middle)
-	if !ok || len(slots) != 10 || next != middle+10 || middle != first+maxChanges {
-		t.Errorf("of the ten changes after %d, %d are remembered, next %d", middle, len(slots), next)
+	if !ok || len(slots) != 1 || next != middle+10 || middle != first+maxChanges {
+		t.Errorf("of the ten changes of one node after %d, %d are told, next %d", middle, len(slots), next)
 	}
 	if slots, _, ok = c.Changes(next); !ok || len(slots) != 0 {
 		t.Error("nothing has changed, and something is told")

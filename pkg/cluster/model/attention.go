@@ -22,9 +22,9 @@ type attention struct {
 
 	world      wake.World
 	generation uint64
-	changes    changelog.Log[int32] // slots of nodes
-	trial      *trial               // nil outside a trial
-	isTrying   bool                 // the change that is made may be undone: see list
+	changes    changelog.Slots // of nodes
+	trial      *trial          // nil outside a trial
+	isTrying   bool            // the change that is made may be undone: see list
 }
 
 // maxChanges limits the list of changes: twice a hundred thousand placements in a cycle, one megabyte.
@@ -104,9 +104,12 @@ func (a *attention) changed(n *cluster.Node) {
 	a.changes.Add(int32(n.Slot))
 }
 
-// Changes returns the slots of the nodes that have changed since a position, the oldest first, and the position for the
-// next call. ok is false if that position is too old, so that any node may have changed. The slots are valid until the next
-// operation.
+// Position is that of the next change of a node, for Changes.
+func (a *attention) Position() uint64 { return a.changes.End() }
+
+// Changes returns the slots of the nodes that have changed since a position, and the position for the next call. A slot may be named more than
+// once, but there are no more names than slots. ok is false if that position is too old, so that any node may have changed. The slots
+// are valid until the next operation.
 func (a *attention) Changes(since uint64) (slots []int32, next uint64, ok bool) {
 	return a.changes.Since(since)
 }
@@ -196,8 +199,7 @@ func (a *attention) Retry(now time.Time, room cluster.RoomCounter) (helped []*cl
 		room = func(*cluster.Class) (int64, uint64) { return 0, 0 }
 	}
 	a.backlog.OverlooksStocks = a.world.Overlook != nil && a.world.Overlook(wake.StockCounted)
-	_, position, _ := a.changes.Since(0)
-	return a.backlog.Retry(now, &a.world.Counts, position, room, a.ShouldRetry)
+	return a.backlog.Retry(now, &a.world.Counts, a.Position(), room, a.ShouldRetry)
 }
 
 // Look must be called when a roomed job of Retry is looked at.

@@ -41,7 +41,7 @@ func New(overlook func(wake.Cause) bool) (*Cluster, *Writer) {
 	c.plans = Plans{model: c, inForce: map[string]*cluster.Plan{}}
 	c.world.Overlook = overlook
 	c.backlog = backlog.New()
-	c.changes = changelog.New[int32](maxChanges)
+	c.changes = changelog.NewSlots(maxChanges)
 	c.leaving = map[types.NamespacedName]*cluster.Task{}
 	c.queues[schedulingv1beta1.RootQueue] = &cluster.Queue{Node: quota.Node{
 		Name: schedulingv1beta1.RootQueue, Terms: quota.Terms{Weight: 1, Reclaimable: true}}}

@@ -57,7 +57,7 @@ func (w *Writer) SetHyperNodes(all []*topology.HyperNode) {
 	for _, n := range c.nodes {
 		retally(n)
 	}
-	_, c.talliedAt, _ = c.Changes(0)
+	c.talliedAt = c.Position()
 	c.world.Note(wake.HyperNodeShown)
 	for _, j := range c.jobs {
 		if j.Group != nil && j.IsPlaced() {

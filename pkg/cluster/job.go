@@ -127,7 +127,8 @@ type JobInternals struct {
 
 	IsWaiting, IsTouched bool // membership in the model's lists
 	Backlog              BacklogPlace
-	Room                 RoomWait // if the verdict lists HelpRoom
+	Room                 RoomWait         // if the verdict lists HelpRoom
+	Refused              *verdict.Verdict // by nodes, when they were last asked, if the job waits until they have more room; it may be outdated
 }
 
 // JobRank is what the order of jobs goes by.

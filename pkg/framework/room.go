@@ -152,6 +152,27 @@ func (r eitherRoom) Left() int64 {
 	return left
 }
 
+// NoteRefused keeps why nodes refuse a job, for [Session.StillRefused].
+func (s *Session) NoteRefused(j *cluster.Job, v *verdict.Verdict) {
+	if lack := v.Lacks[0]; lack.Stock != nil && lack.Stock.Source() == verdict.HelpNode && v.Lacks[1].Stock == nil && len(v.Fitting) == 0 && v.RetryAt.IsZero() {
+		s.Cluster.NoteRefused(j, v)
+	}
+}
+
+// StillRefused returns why nodes refused a job when they were asked last, if they must refuse it again for the same reason: nothing has happened
+// that the verdict lists, and they have no more room. Such a job is in the session because there is enough of something else, such
+// as what its queue may reclaim. Nil says that nodes have to be asked.
+func (s *Session) StillRefused(j *cluster.Job) *verdict.Verdict {
+	v := s.Cluster.Refused(j)
+	if _, isRoomed := s.rooms.roomed[j]; v == nil || !isRoomed || s.judged[j] || j.Verdict == nil {
+		return nil
+	}
+	if lack := v.Lacks[0]; lack.IsMet() || !slices.Contains(j.Verdict.Lacks[:], lack) {
+		return nil
+	}
+	return v
+}
+
 // LacksRoom reports whether a job is in the session only because there was enough for it, and other jobs have got it
 // since. What its verdict says still holds.
 func (s *Session) LacksRoom(j *cluster.Job) bool {

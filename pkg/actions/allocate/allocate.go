@@ -187,7 +187,12 @@ func (r *run) place(j *cluster.Job) bool {
 	}
 	x := s.Begin()
 	if !s.IsReady(j) {
+		if v := s.StillRefused(j); v != nil {
+			s.AddVerdict(j, v)
+			return false
+		}
 		if v := r.placeGang(j, tasks); v != nil {
+			s.NoteRefused(j, v)
 			s.AddVerdict(j, s.WaitForQuota(j, v))
 			return false
 		}

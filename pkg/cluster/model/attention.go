@@ -208,5 +208,11 @@ func (a *attention) Look(j *cluster.Job, now time.Time) { a.backlog.Look(j, now)
 // WaitForRoom says that a job cannot start before there is more room. Its verdict must list HelpRoom.
 func (a *attention) WaitForRoom(j *cluster.Job, w cluster.RoomWait) { j.Internal.Room = w }
 
+// NoteRefused notes that nodes refuse a job, which waits until they have as much room as its verdict lacks.
+func (a *attention) NoteRefused(j *cluster.Job, v *verdict.Verdict) { j.Internal.Refused = v }
+
+// Refused returns what was last said to NoteRefused about a job, nil if nothing was.
+func (a *attention) Refused(j *cluster.Job) *verdict.Verdict { return j.Internal.Refused }
+
 // RoomWait returns what was last said to WaitForRoom about a job.
 func (a *attention) RoomWait(j *cluster.Job) cluster.RoomWait { return j.Internal.Room }

@@ -3,6 +3,7 @@ package victims
 import (
 	"cmp"
 
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -38,7 +39,11 @@ func (s *Selector) compareBounds(a, b bound) int {
 		return c.Compare(&d, &s.rules.EvictionRules)
 	}
 	// as the costs compare, without making them
-	one, other, action := &a.of.offers[a.offer].cost, &b.of.offers[b.offer].cost, &s.rules.EvictionRules
+	return a.compareWith(&a.of.offers[a.offer].cost, &b, &b.of.offers[b.offer].cost, &s.rules.EvictionRules)
+}
+
+// compareWith compares bounds of which the costs of the most important victims are known.
+func (a *bound) compareWith(one *Cost, b *bound, other *Cost, action *framework.EvictionRules) int {
 	if a.more == 0 && b.more == 0 {
 		return one.Compare(other, action)
 	}
@@ -161,12 +166,12 @@ func (f *Floors) include(o *nodeOffers) {
 	}
 }
 
-// atLeast returns the least cost of a node without room for a request if the most important victim is an offer of this cost.
-func (f *Floors) atLeast(c Cost, request resources.Vector) Cost {
-	more := f.extremes.moreBesideAny(request)
+// atLeast returns the least cost of a node without room for a request if it does not come before an entry in the orders of a depth.
+func (f *Floors) atLeast(e entry, depth int, request resources.Vector) Cost {
+	c, more := e.offer.cost, f.extremes.moreBesideAny(request)
 	c.victims += int(more)
 	for k := range c.sum {
-		c.sum[k] += more * f.least[k]
+		c.sum[k] += int64(depth)*e.offer.of.least[k] + (more-int64(depth))*f.least[k]
 	}
 	return c
 }

@@ -71,6 +71,7 @@ type offer struct {
 	entry   int32            // index of the entry of the queue
 	size    resources.Vector // what leaves the node
 	cost    Cost             // without the share of the queue, which changes with each plan
+	of      *nodeOffers      // on its node
 	isAlone bool             // it may be evicted without others of its job
 	// endsJob says that its job would end if this offer and all before it leave.
 	endsJob bool
@@ -286,6 +287,7 @@ func (f *Floors) offersOf(s *Selector, n *cluster.Node) *nodeOffers {
 	o.entries = make([]entry, 0, min(len(o.offers), fewQueues))
 	for i := range o.offers {
 		o.total.Add(o.offers[i].size)
+		o.offers[i].of = o
 		for k, sum := range o.offers[i].cost.sum {
 			if i == 0 || sum < o.least[k] {
 				o.least[k] = sum

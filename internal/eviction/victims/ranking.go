@@ -29,7 +29,7 @@ type entry struct {
 
 // maxDepth limits the depth of orders. In an order of some depth the cheapest offer of a node is that of the offers which may be the most
 // important of so many victims and one more. So a ranking for a request that always needs several victims does not look at a node because
-// one of its offers is cheap.
+// one of its offers is cheap. The victims beside it count as the least important of the node.
 const maxDepth = 7
 
 // entriesAt returns the entries of a node in the orders of a depth. They are valid until the next call.
@@ -73,7 +73,7 @@ func (f *Floors) enterAt(s *Selector, depth int) {
 
 func (o *order) make(depth int, s *Selector) {
 	action := s.rules.EvictionRules
-	o.nodes[depth] = newOrderedSet(func(a, b entry) int { return a.compare(b, &action) })
+	o.nodes[depth] = newOrderedSet(func(a, b entry) int { return a.compare(b, depth, &action) })
 }
 
 // orderOf returns the order of a queue.
@@ -95,8 +95,11 @@ func (f *Floors) orderOf(s *Selector, queue *quota.Node) *order {
 	return o
 }
 
-func (e entry) compare(other entry, action *framework.EvictionRules) int {
-	return cmp.Or(e.offer.cost.Compare(&other.offer.cost, action), cmp.Compare(e.slot, other.slot))
+// compare compares entries of orders of a depth.
+func (e entry) compare(other entry, depth int, action *framework.EvictionRules) int {
+	more := int32(depth)
+	a, b := bound{of: e.offer.of, more: more}, bound{of: other.offer.of, more: more}
+	return cmp.Or(a.compareWith(&e.offer.cost, &b, &other.offer.cost, action), cmp.Compare(e.slot, other.slot))
 }
 
 // Ranking finds the nodes that evictions may open for pods of one class, by the lower bounds of their costs. Several
@@ -232,7 +235,7 @@ func (r *Ranking) follow(s *Selector) {
 			continue // it has changed again since
 		}
 		for _, e := range f.entriesAt(s, f.bySlot[n.Slot], r.depth) {
-			if q := r.of(e.offer.queue); !q.isSpared && q.last.offer != nil && e.compare(q.last, &s.rules.EvictionRules) <= 0 {
+			if q := r.of(e.offer.queue); !q.isSpared && q.last.offer != nil && e.compare(q.last, r.depth, &s.rules.EvictionRules) <= 0 {
 				r.add(s, q, e)
 			}
 		}
@@ -310,11 +313,11 @@ func (r *Ranking) sparedOf(o *nodeOffers) (spared []bool) {
 // least works out as many bounds of a queue as it takes to know the least. ok is false if there is none.
 func (r *Ranking) least(s *Selector, q *rankedQueue) (least bound, ok bool) {
 	look := func(e entry) bool {
-		if q.last.offer != nil && e.compare(q.last, &s.rules.EvictionRules) == 0 {
+		if q.last.offer != nil && e.compare(q.last, r.depth, &s.rules.EvictionRules) == 0 {
 			return true
 		}
 		if least, ok = r.top(q.heap); ok {
-			floor := r.floors.atLeast(e.offer.cost, r.class.Request)
+			floor := r.floors.atLeast(e, r.depth, r.class.Request)
 			if cost := least.cost(); cost.Compare(&floor, &s.rules.EvictionRules) <= 0 {
 				return false
 			}
@@ -354,7 +357,7 @@ func (r *Ranking) First(s *Selector) (slot int32, floor Cost, ok bool) {
 		if !hasOffers || q.isSpared || r.lackingRight != nil && r.floors.mixed == 0 && s.rules.Queues.NeedsRight(q.order.queue) {
 			continue // no node has pods of another queue that could leave first
 		}
-		if cheapest := countOrder(s.rules, r.floors.atLeast(e.offer.cost, r.class.Request), q.order.queue); ok && cheapest.Compare(&floor, &s.rules.EvictionRules) >= 0 {
+		if cheapest := countOrder(s.rules, r.floors.atLeast(e, r.depth, r.class.Request), q.order.queue); ok && cheapest.Compare(&floor, &s.rules.EvictionRules) >= 0 {
 			continue // all its bounds cost as much, and need not be worked out
 		}
 		b, any := r.least(s, q)

@@ -238,6 +238,7 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 	if s.renewed && !s.policy.AdmitsWorkloads() {
 		admit.Release(session)
 	}
+	s.holdAgain(session)
 	s.upholdPlans(session)
 	end()
 	for _, action := range s.policy.Actions {
@@ -249,6 +250,18 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 		end()
 	}
 	return session, ""
+}
+
+// holdAgain has stand-ins hold the nodes that an earlier process held for them, before others are placed there, as far as these have the
+// devices that they need.
+func (s *Scheduler) holdAgain(session *framework.Session) {
+	for _, u := range s.cache.StandIns.TakeUnheld() {
+		if s.cache.Node(u.Node.Name) == u.Node && session.Placer.Fits(u.Task, u.Node) {
+			x := session.Begin()
+			x.Place(u.Task, u.Node)
+			x.Commit()
+		}
+	}
 }
 
 // upholdPlans upholds the plans of earlier cycles, or recovers those of an earlier process in the first cycle.

@@ -385,3 +385,38 @@ func TestARecordOfOnesOwnHoldsNoNode(t *testing.T) {
 		t.Errorf("the gang has its nodes since %v, and it is %v", since, w.Now)
 	}
 }
+
+// What a stand-in has reserved of devices is in no record. So one that needs devices gets its node, and them, anew after a restart.
+func TestStandInsHaveTheirDevicesAfterARestart(t *testing.T) {
+	const gpu = "example.com/gpu"
+	objects := func(w *loop.Loop) *loop.Loop {
+		return w.Set(fixture.DevicesOf("gpu", gpu), fixture.Slice("n1", 1), fixture.Slice("n2", 1))
+	}
+	needy := application("app", "q", 2, "")
+	needy.Annotations[yunikorn.TaskGroupsKey] = `[{"name": "driver", "minMember": 1, "minResource": {"cpu": "1"}}, {"name": "executor", "minMember": 2, "minResource": {"cpu": "1", "` + gpu + `": "1"}}]`
+	rival := func(w *loop.Loop) *loop.Loop {
+		return w.Set(fixture.Group("rival", "other", 1), fixture.Pod("rival", fixture.In("rival"), fixture.Asks("cpu=1 "+gpu+"=1")))
+	}
+	w := objects(twoNodes(t, 8))
+	w.Set(needy, member("driver", "app", "driver", w.Now))
+	w.Bind()
+	if held := heldNodes(w.JobNamed("app")); len(strings.Fields(held)) != 2 {
+		t.Fatalf("held are %q", held)
+	}
+	if bound := rival(w).Bind(); bound["rival"] != "" {
+		t.Fatalf("before the restart the devices of the stand-ins go to another: %v", bound)
+	}
+
+	again := objects(twoNodes(t, 8))
+	recorded := needy.DeepCopy()
+	recorded.Status.Phase = schedulingv1beta1.PodGroupInqueue
+	recorded.Annotations[schedulingv1beta1.StandInsKey] = `{"since":"` + again.Now.UTC().Format(time.RFC3339) + `","nodes":{"executor":["n1","n2"]}}`
+	again.Set(recorded, member("driver", "app", "driver", again.Now, fixture.On("n1")))
+	if bound := rival(again).Bind(); bound["rival"] != "" {
+		t.Errorf("after the restart they go to another: %v", bound)
+	}
+	again.Cycle()
+	if held := heldNodes(again.JobNamed("app")); len(strings.Fields(held)) != 2 {
+		t.Errorf("after the restart held are %q", held)
+	}
+}

@@ -26,6 +26,7 @@ type StandIns struct {
 	due      map[*cluster.Job]time.Time // when jobs that lack nodes or pods will have waited too long
 	changed  map[*cluster.Job]bool      // to settle
 	recorded map[*cluster.Job]decision.StandInRecord
+	unheld   []Unheld
 	longest  time.Duration // that nodes are held
 
 	byNamespace map[string]map[*cluster.Job]bool // jobs that expect pods
@@ -299,7 +300,8 @@ func (k *StandIns) complete(j *cluster.Job, c *census) {
 	}
 }
 
-// restore makes the stand-ins that an earlier process has recorded, as far as their nodes still have room.
+// restore makes the stand-ins that an earlier process has recorded, as far as their nodes still have room. Those that need devices get
+// theirs in the next session, see [StandIns.TakeUnheld]: which they had is not recorded.
 func (k *StandIns) restore(j *cluster.Job) {
 	record, ok := k.recorded[j]
 	if !ok {
@@ -311,13 +313,30 @@ func (k *StandIns) restore(j *cluster.Job) {
 		nodes := record.Nodes[of.Name]
 		for index, name := range nodes[:min(len(nodes), of.Count)] {
 			t := k.AddStandIn(j, of, index)
-			if n := k.Node(name); n != nil && n.Object != nil && n.Room(t.Request()) {
+			switch n := k.Node(name); {
+			case n == nil || n.Object == nil || !n.Room(t.Request()):
+			case t.Class.NeedsSupplies():
+				k.unheld = append(k.unheld, Unheld{t, n})
+			default:
 				k.Place(t, n)
 				k.Commit(t)
 			}
 			k.Keep()
 		}
 	}
+}
+
+// Unheld is a stand-in that an earlier process held a node for, and that needs devices there.
+type Unheld struct {
+	Task *cluster.Task
+	Node *cluster.Node
+}
+
+// TakeUnheld returns those that nothing holds their nodes for yet, once.
+func (k *StandIns) TakeUnheld() []Unheld {
+	left := slices.DeleteFunc(k.unheld, func(u Unheld) bool { return k.Task(u.Task.Key()) != u.Task || u.Task.Status != cluster.Pending })
+	k.unheld = nil
+	return left
 }
 
 // Lost takes the stand-ins off a node that is deleted or cordoned.

@@ -9,6 +9,7 @@ import (
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -237,4 +238,21 @@ func TestTheRoomOfAVictimThatStaysIsNotCountedOnAnyNode(t *testing.T) {
 	w.Terminate("victim-1").RemovePods("victim-1").Expect("preemptor-0 is bound to n2")
 	w.StartBound().Expect("")
 	w.RemovePods("victim-0").Expect("behind-0 is bound to n1")
+}
+
+// The preemptor is bound to another node, and the victim is still leaving the one that was promised: others may be promised that now.
+func TestAPlanThatIsFulfilledElsewhereWakesThoseBehindIt(t *testing.T) {
+	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 0, "n1"), job("fixed", "default", "high", 0, "n2"), job("preemptor", "default", "high", 1, "-"))
+	w.Set(job("behind", "default", "low", 1, "-"))
+	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Terminate("victim-0").Expect("")
+	// Nothing else that happens here helps a job that waits for more of a stock.
+	c, behind := w.Scheduler.Cluster(), w.Job(fixture.Key("behind"))
+	c.SetVerdict(behind, &verdict.Verdict{Code: verdict.OverCapability, Help: verdict.HelpStock})
+	if c.ShouldRetry(behind, w.Now) {
+		t.Fatal("the job behind is to be tried though nothing has happened")
+	}
+	w.RemovePods("fixed-0").Expect("preemptor-0 is bound to n2")
+	if !c.ShouldRetry(behind, w.Now) {
+		t.Error("the job behind is not tried again")
+	}
 }

@@ -140,7 +140,7 @@ func forbidsVictimsNow(s *framework.Session, p *cluster.Plan) string {
 // Fulfil ends a plan whose job has its tasks placed, on any nodes. Victims whose evictions are not sent stay. Other
 // plans that relied on their room are cancelled in the same cycle.
 func Fulfil(s *framework.Session, p *cluster.Plan) {
-	s.Cluster.Plans().Fulfil(p)
+	s.Cluster.Plans().FulfilElsewhere(p)
 	for again := len(p.Spared) > 0; again; {
 		again = cancelRefuted(s, upheld(s), true)
 	}

@@ -128,6 +128,12 @@ func (s *Plans) Fulfil(p *cluster.Plan) {
 	s.end(p)
 }
 
+// FulfilElsewhere is Fulfil of a plan whose tasks are on other nodes than those that they were promised. These are free for others, or will be.
+func (s *Plans) FulfilElsewhere(p *cluster.Plan) {
+	s.Fulfil(p)
+	s.model.world.Note(wake.PlanEnded)
+}
+
 // Cancel ends a plan: its tasks lose their nominated nodes, and victims that the API does not show as terminating yet stay.
 func (s *Plans) Cancel(p *cluster.Plan, why string) {
 	invariant(len(s.model.log) == 0, "plan %s is cancelled inside a transaction", p.ID)

@@ -40,7 +40,7 @@ const (
 	SupplyShown                 // a volume, a device or a claim is added, changed or removed
 	SupplyFreed                 // a reservation of a volume or device is released
 	PlanAdopted                 // a plan comes into force: its victims may free more than it needs, and its pods matter for affinity
-	PlanEnded                   // a plan is cancelled
+	PlanEnded                   // a plan is cancelled, or fulfilled on other nodes
 	NumCauses                   // the number of causes
 )
 

@@ -30,12 +30,12 @@ func SetDefaults(job *Job) {
 	setDefault(&spec.Queue, schedulingv1beta1.DefaultQueue)
 	setDefault(&spec.MaxRetry, DefaultMaxRetry)
 
-	var sum int32
+	var total int32
 	for i := range spec.Tasks {
 		setTaskDefaults(&spec.Tasks[i], i)
-		sum += *spec.Tasks[i].MinAvailable
+		total = sum(total, *spec.Tasks[i].MinAvailable)
 	}
-	setDefault(&spec.MinAvailable, sum)
+	setDefault(&spec.MinAvailable, total)
 	addRequiredPlugins(spec)
 }
 

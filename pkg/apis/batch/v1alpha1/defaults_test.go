@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -111,3 +112,12 @@ func TestDefaultsFillWhatTheUserLeftOpen(t *testing.T) {
 }
 
 func number(value int32) *int32 { return &value }
+
+func TestSumsOfManyPodsDoNotOverflow(t *testing.T) {
+	most := int32(math.MaxInt32)
+	job := &Job{Spec: JobSpec{Tasks: []TaskSpec{{Name: "a", Replicas: most}, {Name: "b", Replicas: most}}}}
+	SetDefaults(job)
+	if job.Spec.MinAvailable != most || job.TotalReplicas() != most || job.TotalMinAvailable() != most {
+		t.Errorf("minAvailable is %d, the pods are %d, their minimums %d", job.Spec.MinAvailable, job.TotalReplicas(), job.TotalMinAvailable())
+	}
+}

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"math"
 	"time"
 
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
@@ -10,7 +11,7 @@ import (
 func (j *Job) TotalReplicas() int32 {
 	var total int32
 	for i := range j.Spec.Tasks {
-		total += j.Spec.Tasks[i].Replicas
+		total = sum(total, j.Spec.Tasks[i].Replicas)
 	}
 	return total
 }
@@ -19,7 +20,7 @@ func (j *Job) TotalReplicas() int32 {
 func (j *Job) TotalMinAvailable() int32 {
 	var total int32
 	for i := range j.Spec.Tasks {
-		total += *j.Spec.Tasks[i].MinAvailable
+		total = sum(total, *j.Spec.Tasks[i].MinAvailable)
 	}
 	return total
 }
@@ -56,4 +57,9 @@ func (p *LifecyclePolicy) Delay() time.Duration {
 		return 0
 	}
 	return p.Timeout.Duration
+}
+
+// sum adds two numbers of pods. It is the largest number where theirs is larger.
+func sum(a, b int32) int32 {
+	return int32(max(min(int64(a)+int64(b), math.MaxInt32), math.MinInt32))
 }

@@ -58,7 +58,7 @@ func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 func (f *Search) concerned(r *rules.Rules, most int) (jobs []*cluster.Job, count int, areMore bool) {
 	visit := func(of []*cluster.Job) {
 		for _, j := range of {
-			if yielding := cluster.Yielding(j); yielding > 0 && rules.ConcernsJob(r, j) {
+			if yielding := j.Yielding(); yielding > 0 && r.ConcernsJob(j) {
 				jobs, count = append(jobs, j), count+yielding
 			}
 			if areMore = count > most; areMore && !r.Preemptor.NeverPreempts {

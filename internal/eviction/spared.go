@@ -26,7 +26,7 @@ func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
 	}
 	j := a.rules.Preemptor
 	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority, application: rules.ApplicationOf(f.session, a.rules.Scope, j)}, a.rules.Wanted().Dimensions()}
-	isShared := sharesCounts(a, a.rules.Pod())
+	isShared := a.sharesCounts(a.rules.Pod())
 	if known, ok := f.protected[key]; ok && isShared {
 		return known
 	}
@@ -54,7 +54,7 @@ func (f *Search) count(a *attempt, isShared bool) (found []verdict.Spared, arePr
 }
 
 // sharesCounts reports whether rules protect the same pods from a preemptor as from others of its queue and priority.
-func sharesCounts(a *attempt, pod *cluster.Task) bool {
+func (a *attempt) sharesCounts(pod *cluster.Task) bool {
 	return a.floors != nil && !pod.BestEffort() && a.rules.Preemptor.Evictable() == 0 && a.rules.Variant() == 0
 }
 
@@ -69,7 +69,7 @@ func (a *attempt) areNoneFirst(pods ...*cluster.Task) (help verdict.Help, are bo
 	isOpen := false
 	for _, t := range cluster.OnePerClass(pods) {
 		a.rules.SetPod(t)
-		if !sharesCounts(a, t) {
+		if !a.sharesCounts(t) {
 			return 0, false
 		}
 		of, is := a.search.counted.NoneFirst(a.rules)

@@ -73,7 +73,7 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 	v = m.current(pending, v)
 	code, sentence := v.Reason(), v.Sentence
 	if v == j.Verdict {
-		code, sentence = cluster.Reason(j)
+		code, sentence = j.Reason()
 	}
 	c := Cause{Code: string(code), Message: sentence(), Waits: true, Where: v.Subject, Short: shortages(v.Shortages), Nodes: nodeReasons(v.Nodes),
 		Protected: protected(v.Spared), Never: v.IsNever()}
@@ -95,7 +95,7 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 	if len(pending) == 0 || v.Code.Precedes(verdict.TooLargeForQueue) {
 		return c // the queue or the pods come first
 	}
-	c.Suitable = suitable(m, pending[0])
+	c.Suitable = m.countSuitable(pending[0])
 	if v.Code.LacksRoom() {
 		m.refine(s, j, pending[0], state, &c)
 	}
@@ -121,7 +121,7 @@ func overdue(j *cluster.Job, now time.Time, c *Cause) {
 
 // current returns a verdict without what a change of the nodes has put right since the last cycle.
 func (m *Model) current(pending []*cluster.Task, v *verdict.Verdict) *verdict.Verdict {
-	if v.Impossible == nil || slices.ContainsFunc(cluster.OnePerClass(pending), func(t *cluster.Task) bool { return suitable(m, t) == 0 }) {
+	if v.Impossible == nil || slices.ContainsFunc(cluster.OnePerClass(pending), func(t *cluster.Task) bool { return m.countSuitable(t) == 0 }) {
 		return v
 	}
 	other := *v

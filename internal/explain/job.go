@@ -48,7 +48,7 @@ func (m *Model) explore(s *framework.Session, j *cluster.Job, answer *Job) (befo
 		return nil
 	}
 	answer.Bounds = m.bounds(s, j)
-	answer.Order, before = place(m, s, j)
+	answer.Order, before = m.place(s, j)
 	if pending := s.Pending(j); len(pending) > 0 && j.Plan == nil {
 		answer.Refusals = m.refusals(s, pending)
 		answer.Candidates = m.candidates(s, j)

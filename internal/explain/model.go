@@ -87,14 +87,14 @@ func (m *Model) Session(now time.Time, look func(s *framework.Session)) { m.try(
 // open returns a session of its own in the open trial, in which the model may have been changed.
 func (m *Model) open(now time.Time) *framework.Session {
 	m.step(false)
-	known(m).session = nil // the plugins see another model now
+	m.known().session = nil // the plugins see another model now
 	s := framework.NewTrial(m.cluster, m.policy, m.placer, m.outlook, now)
 	s.OpenPlugins()
 	return s
 }
 
 // Trial runs a function that may change the model in sessions that it opens, at times that it chooses. The model is left unchanged.
-func Trial(m *Model, run func(open func(at time.Time) *framework.Session)) {
+func (m *Model) Trial(run func(open func(at time.Time) *framework.Session)) {
 	m.cache.Try(func() { run(m.open) })
 }
 

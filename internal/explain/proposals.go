@@ -26,12 +26,12 @@ const maxProposed = 4096
 // proposals looks for changes with which a job would start, or says why it does not look. Users who follow a job ask again and again: while
 // the model stays as it is, nothing is tried twice.
 func (m *Model) proposals(now time.Time, j *cluster.Job, c *Cause) ([]propose.Proposal, string) {
-	kept := known(m).proposed
+	kept := m.known().proposed
 	if p, ok := kept[j.ID]; ok && isFresh(p.at, now) {
 		return slices.Clone(p.proposals), p.why
 	}
 	p := proposed{at: now}
-	if err := m.Attempt(func() { p.proposals, p.why = lookForProposals(m, now, j, c) }); err != nil {
+	if err := m.Attempt(func() { p.proposals, p.why = m.lookForProposals(now, j, c) }); err != nil {
 		p.proposals, p.why = nil, err.Error()
 	}
 	if len(kept) >= maxProposed {
@@ -41,7 +41,7 @@ func (m *Model) proposals(now time.Time, j *cluster.Job, c *Cause) ([]propose.Pr
 	return slices.Clone(p.proposals), p.why
 }
 
-func lookForProposals(m *Model, now time.Time, j *cluster.Job, c *Cause) ([]propose.Proposal, string) {
+func (m *Model) lookForProposals(now time.Time, j *cluster.Job, c *Cause) ([]propose.Proposal, string) {
 	of := propose.Job{Job: j, Cluster: m.cluster, Engine: m.outlook, Code: c.Code, Pod: c.Pod, IsRefused: len(c.Nodes) > 0, IsImpossible: c.Never,
 		IsTooLarge: c.Code == string(verdict.TooLargeForAnyNode)}
 	for _, s := range c.Short {

@@ -24,7 +24,7 @@ type shared struct {
 const sessionLife = time.Second
 
 // known returns what is shared about the model as it is.
-func known(m *Model) *shared {
+func (m *Model) known() *shared {
 	if version := m.cache.Version(); m.shared == nil || m.shared.version != version {
 		m.shared = &shared{version: version, suitable: map[*cluster.Class]int{}, proposed: map[cluster.JobID]proposed{}}
 	}
@@ -36,7 +36,7 @@ func isFresh(at, now time.Time) bool { return !now.Before(at) && now.Sub(at) < s
 
 // session returns a session about the model as it is, in the open trial.
 func (m *Model) session(now time.Time) *framework.Session {
-	k := known(m)
+	k := m.known()
 	if s := k.session; s != nil && isFresh(s.Now, now) {
 		return s
 	}
@@ -45,12 +45,12 @@ func (m *Model) session(now time.Time) *framework.Session {
 	return s
 }
 
-// suitable counts the nodes that could hold a task if they were empty.
-func suitable(m *Model, t *cluster.Task) int {
+// countSuitable counts the nodes that could hold a task if they were empty.
+func (m *Model) countSuitable(t *cluster.Task) int {
 	if isLocal := !m.cluster.DependsOnPods(t.Class) && !t.Class.NeedsSupplies() && len(m.policy.Filters) == 0; isLocal {
-		return suitableOf(m, t)
+		return m.suitableOf(t)
 	}
-	counts := known(m).suitable
+	counts := m.known().suitable
 	count, ok := counts[t.Class]
 	if !ok {
 		for _, n := range m.cluster.Nodes() {
@@ -110,7 +110,7 @@ type suitability struct {
 // maxSuitableBytes limits the memory for which it is kept, a byte for each node and class.
 const maxSuitableBytes = 32 << 20
 
-func suitableOf(m *Model, t *cluster.Task) int {
+func (m *Model) suitableOf(t *cluster.Task) int {
 	known := m.suitable[t.Class]
 	nodes := m.cluster.BySlot()
 	if known == nil {
@@ -144,7 +144,7 @@ func suitableOf(m *Model, t *cluster.Task) int {
 }
 
 // place finds the place of a job among the waiting jobs, and the first of those before it, in order.
-func place(m *Model, s *framework.Session, j *cluster.Job) (*Order, []*cluster.Job) {
+func (m *Model) place(s *framework.Session, j *cluster.Job) (*Order, []*cluster.Job) {
 	line, queues := m.backlog.Around(j, s, m.cache.Version())
 	at := max(slices.Index(line, j), 0)
 	answer := &Order{Place: at + 1, Of: max(len(line), 1), QueuePlace: 1, Queues: len(queues)}

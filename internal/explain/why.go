@@ -108,7 +108,7 @@ func ahead(j *cluster.Job, before []*cluster.Job) []Ahead {
 	for _, other := range before {
 		a := Ahead{Job: other.Name(), Priority: other.Priority, Because: whyAhead(other, j)}
 		if other.Verdict != nil {
-			code, _ := cluster.Reason(other)
+			code, _ := other.Reason()
 			a.Reason = string(code)
 		}
 		all = append(all, a)

@@ -18,7 +18,7 @@ import (
 )
 
 // Workloads explains all Workloads of kueue.x-k8s.io, by name.
-func Workloads(m *Model) []queued.Workload {
+func (m *Model) Workloads() []queued.Workload {
 	all := []queued.Workload{}
 	for _, e := range m.cache.Workloads.All() {
 		all = append(all, queued.Of(m.cluster.Resources, m.cache.Workloads.Reader, e))
@@ -27,18 +27,18 @@ func Workloads(m *Model) []queued.Workload {
 }
 
 // ClusterQueues surveys those of kueue.x-k8s.io, by name.
-func ClusterQueues(m *Model) []queued.ClusterQueue {
+func (m *Model) ClusterQueues() []queued.ClusterQueue {
 	return queued.Queues(m.cluster.Resources, m.cache.Workloads.Reader)
 }
 
 // WhyWorkload says why a Workload waits, in the form of the answer about a job.
-func WhyWorkload(m *Model, key types.NamespacedName) (Why, error) {
+func (m *Model) WhyWorkload(key types.NamespacedName) (Why, error) {
 	e := m.cache.Workloads.Find(key)
 	if e == nil {
 		return Why{}, NotFound{"Workload", key.String()}
 	}
 	w := queued.Of(m.cluster.Resources, m.cache.Workloads.Reader, e)
-	return Why{Queued: &w, Cause: causeOf(m, &w, &e.Workload), Job: Job{Job: w.Workload, Workload: w.Workload, Queue: w.ClusterQueue, Phase: w.State,
+	return Why{Queued: &w, Cause: m.causeOf(&w, &e.Workload), Job: Job{Job: w.Workload, Workload: w.Workload, Queue: w.ClusterQueue, Phase: w.State,
 		Admitted: w.State == queued.Admitted, Priority: w.Priority}}, nil
 }
 
@@ -46,7 +46,7 @@ func WhyWorkload(m *Model, key types.NamespacedName) (Why, error) {
 var neverAdmitted = []string{v1beta2.ReasonMisconfigured, v1beta2.ReasonExceedsMaxQuota, v1beta2.ReasonNoMatchingFlavor}
 
 // causeOf finds the dominant reason of a Workload: that of its condition, or a more precise one.
-func causeOf(m *Model, w *queued.Workload, of *workload.Workload) Cause {
+func (m *Model) causeOf(w *queued.Workload, of *workload.Workload) Cause {
 	c := Cause{Code: w.Reason, Message: w.Message, Waits: true, Where: where(w)}
 	isWaiting := w.State == queued.Waiting
 	switch {
@@ -65,7 +65,7 @@ func causeOf(m *Model, w *queued.Workload, of *workload.Workload) Cause {
 		if c.Code != v1beta2.ReasonExceedsMaxQuota {
 			c.Code, c.Message = v1beta2.ReasonExceedsMaxQuota, w.Exceeds.Sentence()
 		}
-	case isWaiting && tooLarge(m, of, &c):
+	case isWaiting && m.tooLarge(of, &c):
 	case isWaiting && w.Strict && len(w.Ahead) > 0:
 		c.Code = v1beta2.ReasonHeldUp
 		c.Message = conditions.HeldUp(w.ClusterQueue, w.Ahead[0].Workload, w.HeadReason)
@@ -81,8 +81,8 @@ func causeOf(m *Model, w *queued.Workload, of *workload.Workload) Cause {
 }
 
 // tooLarge reports whether a pod of a Workload requests more than any node has, and says so.
-func tooLarge(m *Model, of *workload.Workload, c *Cause) bool {
-	most := largestNode(m)
+func (m *Model) tooLarge(of *workload.Workload, c *Cause) bool {
+	most := m.largestNode()
 	for i := range of.PodSets {
 		set := &of.PodSets[i]
 		if set.Template == nil {
@@ -110,8 +110,8 @@ func tooLarge(m *Model, of *workload.Workload, c *Cause) bool {
 }
 
 // largestNode returns the most that a node has of each known resource.
-func largestNode(m *Model) []int64 {
-	k := known(m)
+func (m *Model) largestNode() []int64 {
+	k := m.known()
 	if k.largest == nil {
 		k.largest = make([]int64, m.cluster.Resources.Len())
 		copy(k.largest, framework.LargestNode(m.cluster.Nodes()))

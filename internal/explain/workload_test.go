@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
@@ -86,7 +85,7 @@ func TestTheCauseOfAWorkloadIsWhatMustBeMendedFirst(t *testing.T) {
 		{"in-nolocal", v1beta2.ReasonMisconfigured, "LocalQueue nolocal", "doesn't exist", true},
 		{"checked", "Reserved", "ClusterQueue other", "slow is Pending (in an hour)", false},
 	} {
-		why, err := explain.WhyWorkload(a.model(), fixture.Key(test.workload))
+		why, err := a.model().WhyWorkload(fixture.Key(test.workload))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +116,7 @@ func TestOnlyFlavorsThatThePodsCanUseAreShort(t *testing.T) {
 	a.workload("any", "both", 9, "1")
 	a.Cycle()
 	for name, want := range map[string][]string{"picky": {"two"}, "any": {"one", "two"}} {
-		why, err := explain.WhyWorkload(a.model(), fixture.Key(name))
+		why, err := a.model().WhyWorkload(fixture.Key(name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -275,7 +275,7 @@ func refusal(s *framework.Session, t *cluster.Task) *verdict.Verdict {
 	if supplier, ok := s.Placer.(framework.Supplier); ok && t.Class.NeedsSupplies() {
 		v.Help |= verdict.HelpSupply
 		v.Detail = supplier.Lacking(t)
-		if lack := framework.MissingClaim(s, t); lack.Stock != nil {
+		if lack := s.MissingClaim(t); lack.Stock != nil {
 			return v.Await(lack, 0)
 		}
 	}

@@ -186,7 +186,7 @@ func (e *Engine) survey(x *kind, candidates []*cluster.Node) (refusals []string,
 // rank brings answers up to date with the model, and ranks them if they are not yet.
 func (e *Engine) rank(a *answers) {
 	if !a.ranked {
-		makeSpace(e)
+		e.makeSpace()
 		e.ranked++
 	}
 	a.asked = e.asked

@@ -33,7 +33,7 @@ func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.
 	k := t.Class.Plain
 	// The answers of vetoers are for one pod.
 	if !e.cluster.DependsOnPods(k) && len(e.vetoers) == 0 && e.domain == nil {
-		return explainUnranked(e, k)
+		return e.explainUnranked(k)
 	}
 	x, a := e.current(k)
 	around := e.refusalsAround(x, a)
@@ -43,7 +43,7 @@ func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.
 
 // explainUnranked explains a class without a ranking of the nodes. Many classes are asked about once in a while: to keep a ranking of each up
 // to date would cost more.
-func explainUnranked(e *Engine, k *cluster.Class) ([]verdict.NodeReason, []verdict.Shortage) {
+func (e *Engine) explainUnranked(k *cluster.Class) ([]verdict.NodeReason, []verdict.Shortage) {
 	x := e.of(k)
 	invalidate(e.invalidators)
 	x.follow(e)

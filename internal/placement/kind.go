@@ -58,7 +58,7 @@ func (e *Engine) of(k *cluster.Class) *kind {
 	if x == nil || x.class != k {
 		if x = e.kinds[k]; x == nil {
 			if len(e.kinds) >= max(e.sweepAt, firstSweep) {
-				sweep(e)
+				e.sweep()
 			}
 			x = &kind{class: k, amounts: amountsOf(k)}
 			x.follow(e)
@@ -157,7 +157,7 @@ func (e *Engine) current(k *cluster.Class) (*kind, *answers) {
 // ask returns the question of the class.
 func (x *kind) ask(e *Engine) *kube.Question {
 	if x.question == nil {
-		makeSpaceForQuestions(e)
+		e.makeSpaceForQuestions()
 		x.question = e.kube.Ask(x.class)
 	}
 	return x.question

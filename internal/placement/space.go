@@ -11,26 +11,26 @@ const (
 )
 
 // sweep makes space for one more class. A class that no pod has any more is of no use: if it comes again, it is another one.
-func sweep(e *Engine) {
-	forgetUnused(e)
+func (e *Engine) sweep() {
+	e.forgetUnused()
 	if len(e.kinds) >= maxClasses {
 		limit.DropOldest(e.kinds, func(x *kind) uint64 { return x.asked })
 	}
-	forgetProfiles(e)
+	e.forgetProfiles()
 	e.sweepAt = min(2*len(e.kinds), maxClasses)
 }
 
 // most is how many entries are kept that take so many bytes for each node.
-func most(e *Engine, bytes int) int { return limit.Entries(len(e.cluster.BySlot()), bytes) }
+func (e *Engine) most(bytes int) int { return limit.Entries(len(e.cluster.BySlot()), bytes) }
 
 // makeSpace drops the answers for classes that are no longer in use and, if that is not enough, the ranked answers of the half that
 // was not asked for longest.
-func makeSpace(e *Engine) {
-	if e.ranked < most(e, answersBytes) {
+func (e *Engine) makeSpace() {
+	if e.ranked < e.most(answersBytes) {
 		return
 	}
-	forgetUnused(e)
-	forgetProfiles(e)
+	e.forgetUnused()
+	e.forgetProfiles()
 	var ranked []*answers
 	for _, a := range e.shared {
 		if a.ranked {
@@ -42,7 +42,7 @@ func makeSpace(e *Engine) {
 			ranked = append(ranked, x.own)
 		}
 	}
-	if e.ranked = len(ranked); e.ranked < most(e, answersBytes) {
+	if e.ranked = len(ranked); e.ranked < e.most(answersBytes) {
 		return
 	}
 	for _, a := range limit.OlderHalf(ranked, func(a *answers) uint64 { return a.asked }) {
@@ -53,18 +53,18 @@ func makeSpace(e *Engine) {
 
 // makeSpaceForQuestions makes space for one more class with a question. Questions, and the groups that are made with them, may count
 // pods by topology domain.
-func makeSpaceForQuestions(e *Engine) {
-	if e.questions++; e.questions <= most(e, groupsBytes) {
+func (e *Engine) makeSpaceForQuestions() {
+	if e.questions++; e.questions <= e.most(groupsBytes) {
 		return
 	}
-	forgetUnused(e)
+	e.forgetUnused()
 	var asking []*kind
 	for _, x := range e.kinds {
 		if x.question != nil && x != e.last {
 			asking = append(asking, x)
 		}
 	}
-	if e.questions = len(asking) + 1; e.questions <= most(e, groupsBytes) {
+	if e.questions = len(asking) + 1; e.questions <= e.most(groupsBytes) {
 		return
 	}
 	for _, x := range limit.OlderHalf(asking, func(x *kind) uint64 { return x.asked }) {
@@ -74,7 +74,7 @@ func makeSpaceForQuestions(e *Engine) {
 }
 
 // forgetUnused drops what is stored for classes that are no longer in use.
-func forgetUnused(e *Engine) {
+func (e *Engine) forgetUnused() {
 	for k, x := range e.kinds {
 		if !k.InUse() && x != e.last {
 			delete(e.kinds, k)
@@ -83,7 +83,7 @@ func forgetUnused(e *Engine) {
 }
 
 // forgetProfiles drops the shared answers that no class uses any more.
-func forgetProfiles(e *Engine) {
+func (e *Engine) forgetProfiles() {
 	used := map[*answers]bool{}
 	for _, x := range e.kinds {
 		used[x.answers] = true

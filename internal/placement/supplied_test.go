@@ -14,7 +14,7 @@ func TestStoredVolumesAreBoundedByTheirSize(t *testing.T) {
 	add := func() {
 		k := &cluster.Class{}
 		s := &supplied{class: k, question: &kube.Supplies{}}
-		makeSpaceForSupplied(e)
+		e.makeSpaceForSupplied()
 		e.supplied[k] = s
 		s.count(e)
 	}

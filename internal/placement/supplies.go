@@ -30,7 +30,7 @@ const (
 func (e *Engine) suppliedOf(k *cluster.Class) *supplied {
 	s := e.supplied[k]
 	if s == nil {
-		makeSpaceForSupplied(e)
+		e.makeSpaceForSupplied()
 		s = &supplied{class: k, question: e.kube.AskSupplies(k)}
 		e.supplied[k] = s
 		s.count(e)
@@ -53,7 +53,7 @@ func (s *supplied) count(e *Engine) {
 
 // makeSpaceForSupplied drops what is stored for classes that are no longer in use and, if that is not enough, for the half that was not
 // asked for longest.
-func makeSpaceForSupplied(e *Engine) {
+func (e *Engine) makeSpaceForSupplied() {
 	if e.suppliedBytes < limit.Bytes {
 		return
 	}

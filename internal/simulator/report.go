@@ -38,7 +38,7 @@ func (s teller) finish() {
 		}
 		row := Job{Job: s.names[j.ID], Queue: j.QueueName, Phase: string(j.Phase), Ready: j.Ready(), MinAvailable: j.MinMember}
 		if v := j.Verdict; v != nil && !j.Over() && (j.IsPendingAdmission() || j.Lacks() > 0 || j.Count(cluster.Pending) > 0) {
-			code, sentence := cluster.Reason(j)
+			code, sentence := j.Reason()
 			row.Reason, row.Message = string(code), sentence()
 		}
 		r.Jobs = append(r.Jobs, row)
@@ -100,7 +100,7 @@ func (s teller) explain() error {
 		}
 		all.Nodes = append(all.Nodes, answer)
 	}
-	all.Workloads = explain.Workloads(m)
+	all.Workloads = m.Workloads()
 	s.report.Explanations, s.report.Journal = all, s.scheduler.Journal().All(journal.DefaultLimits.Entries)
 	return nil
 }
@@ -113,7 +113,7 @@ func (s teller) explainAsked() error {
 	}
 	s.report.Explanations = &Explanations{Jobs: []explain.Job{}, Queues: []explain.Queue{}, Nodes: []explain.Node{}}
 	for _, name := range s.options.Asked {
-		if why, err := explain.WhyWorkload(m, name); err == nil { // one that is gone has its row all the same
+		if why, err := m.WhyWorkload(name); err == nil { // one that is gone has its row all the same
 			s.report.Explanations.Workloads = append(s.report.Explanations.Workloads, *why.Queued)
 		}
 	}

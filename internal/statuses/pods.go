@@ -135,7 +135,7 @@ func forPods(j *cluster.Job) (reason, message, note string) {
 	case j.Verdict == nil:
 		return "", "", ""
 	}
-	code, sentence := cluster.Reason(j)
+	code, sentence := j.Reason()
 	reason = string(code)
 	if j.Verdict.IsHelpedByNodes() {
 		reason = corev1.PodReasonUnschedulable

@@ -256,7 +256,7 @@ func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1
 		}
 		conditions = append(conditions, c)
 	}
-	reason, sentence := cluster.Reason(j)
+	reason, sentence := j.Reason()
 	transition := strconv.FormatUint(r.cycle, 10)
 	switch {
 	case blocked(j) && arriving:

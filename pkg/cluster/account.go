@@ -4,7 +4,7 @@ import "hekla.sh/hekla/pkg/quota"
 
 // AccountOf is where what a job holds counts: in its queue, or in that below which the quotas of its Workload stand (rule C22). It is nil
 // if there is neither.
-func AccountOf(j *Job) *quota.Node {
+func (j *Job) AccountOf() *quota.Node {
 	switch {
 	case j == nil:
 	case j.Queue != nil:

@@ -327,7 +327,7 @@ func (j *Job) Over() bool {
 }
 
 // Yielding is the number of tasks of a job that may leave their nodes for other jobs, see [gang.Status.Yields].
-func Yielding(j *Job) int { return j.Evictable() + j.Count(Awaited) }
+func (j *Job) Yielding() int { return j.Evictable() + j.Count(Awaited) }
 
 // CompareJobs compares jobs where no plugin decides: the older first, then by UID and name.
 func CompareJobs(a, b *Job) int {
@@ -416,7 +416,7 @@ const (
 )
 
 // Pause keeps a job waiting after a failure.
-func Pause(j *Job, at time.Time) { j.NotBefore = at.Add(backOff(&j.Internal.Failures)) }
+func (j *Job) Pause(at time.Time) { j.NotBefore = at.Add(backOff(&j.Internal.Failures)) }
 
 // backOff counts a failure, and returns how long to wait after it.
 func backOff(failures *int) time.Duration {
@@ -431,7 +431,7 @@ func backOff(failures *int) time.Duration {
 // LoseRoom notes that room which victims had left for a job went to pods of other schedulers. After the first time nothing follows.
 // Others may take the room again and again, and each time more pods would be evicted in vain. So from the second time in a row on, no
 // pods are evicted for the job until a back-off ends. Evictions and bindings that were refused are no such loss.
-func LoseRoom(j *Job, at time.Time) {
+func (j *Job) LoseRoom(at time.Time) {
 	isFirst := j.Internal.Losses == 0
 	if pause := backOff(&j.Internal.Losses); !isFirst {
 		j.EvictsFrom = at.Add(pause)
@@ -442,7 +442,7 @@ func LoseRoom(j *Job, at time.Time) {
 const maxRestarts = 2
 
 // NoteRestart notes that other pods of a job were deleted after one was evicted for another pod of the same job.
-func NoteRestart(j *Job) { j.Internal.Restarts++ }
+func (j *Job) NoteRestart() { j.Internal.Restarts++ }
 
 // RestartsWhenEvicted reports whether other pods of the job leave when one is evicted, as a policy of its controller may say. Then a pod that
 // another makes room for within the job is deleted, too, or comes back to what it was before. It is known from what has happened, and

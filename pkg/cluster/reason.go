@@ -9,12 +9,12 @@ import (
 
 // Reason returns the code of the reason for which a job waits, and the sentence about it, "" without a verdict. All that users read says this:
 // statuses, answers, the page and the metrics.
-func Reason(j *Job) (code verdict.Code, sentence func() string) {
+func (j *Job) Reason() (code verdict.Code, sentence func() string) {
 	v := j.Verdict
 	if v == nil {
 		return "", func() string { return "" }
 	}
-	if refused := podsRefused(j); refused != "" {
+	if refused := j.podsRefused(); refused != "" {
 		return verdict.FailedCreate, func() string { return refused }
 	}
 	return v.Reason(), v.Sentence
@@ -22,7 +22,7 @@ func Reason(j *Job) (code verdict.Code, sentence func() string) {
 
 // podsRefused returns why the API server refuses the pods that a job lacks, "" if it does not, or the job waits for something else. The
 // controllers have written so to the PodGroup.
-func podsRefused(j *Job) string {
+func (j *Job) podsRefused() string {
 	if j.Group == nil || !slices.Contains(lacksPods, j.Verdict.Code) {
 		return ""
 	}

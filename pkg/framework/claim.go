@@ -48,7 +48,7 @@ func (s *Session) Pending(j *cluster.Job) []*cluster.Task {
 
 // MissingClaim returns a claim that a task names and that does not exist, if the filter looks at claims. Without it no node takes the
 // pod, and no evictions help.
-func MissingClaim(s *Session, t *cluster.Task) verdict.Lack {
+func (s *Session) MissingClaim(t *cluster.Task) verdict.Lack {
 	if !slices.Contains(s.Policy.KubeFilters, "VolumeBinding") {
 		return verdict.Lack{}
 	}

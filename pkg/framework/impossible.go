@@ -77,7 +77,7 @@ func (s *Session) withNewNodes(j *cluster.Job, v *verdict.Verdict) *verdict.Verd
 // impossible says why no node could hold a task even if it were empty.
 func (s *Session) impossible(t *cluster.Task) *verdict.Impossible {
 	nodes, _ := s.Placer.Explain(t)
-	i := &verdict.Impossible{Pod: t.Key().String(), Nodes: nodes, NoClaim: MissingClaim(s, t).Stock != nil}
+	i := &verdict.Impossible{Pod: t.Key().String(), Nodes: nodes, NoClaim: s.MissingClaim(t).Stock != nil}
 	largest := Keep(s, "largest node", func() resources.Vector { return LargestNode(s.Cluster.Nodes()) })
 	for d, need := range t.Request() {
 		if have := largest.At(resources.Dim(d)); need > have {

@@ -38,7 +38,7 @@ func (s *Scheduler) eta(m *explain.Model, now time.Time, id cluster.JobID, c *ex
 		return forecast.Unknown(forecast.Awaits(c.Code))
 	}
 	f := s.forecaster(now)
-	explain.Trial(m, func(open func(at time.Time) *framework.Session) { answer = f.Job(j, open) })
+	m.Trial(func(open func(at time.Time) *framework.Session) { answer = f.Job(j, open) })
 	return answer
 }
 

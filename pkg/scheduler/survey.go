@@ -25,7 +25,7 @@ const maxEvictions = 20
 // Survey describes the whole cluster, and says how many of some gangs could start now.
 func (q *Questions) Survey(ctx context.Context, gangs []survey.Gang) (SurveyStory, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (SurveyStory, error) {
-		answer := SurveyStory{Evictions: s.journal.Evictions(maxEvictions), ClusterQueues: explain.ClusterQueues(m)}
+		answer := SurveyStory{Evictions: s.journal.Evictions(maxEvictions), ClusterQueues: m.ClusterQueues()}
 		m.Session(now, func(session *framework.Session) { answer.Survey = survey.Of(session, gangs) })
 		return answer, nil
 	})

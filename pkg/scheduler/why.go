@@ -49,7 +49,7 @@ func (q *Questions) Why(ctx context.Context, namespace, name string, wantsTrials
 // WhyWorkload explains a Workload of Kueue's API.
 func (q *Questions) WhyWorkload(ctx context.Context, namespace, name string) (JobStory, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (JobStory, error) {
-		why, err := explain.WhyWorkload(m, types.NamespacedName{Namespace: namespace, Name: name})
+		why, err := m.WhyWorkload(types.NamespacedName{Namespace: namespace, Name: name})
 		return JobStory{Why: why, ETA: s.workloadETA(now, why.Queued, &why.Cause), Story: s.journal.OfJob(cluster.WorkloadID(namespace, name), maxStory)}, err
 	})
 }

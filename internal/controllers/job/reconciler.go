@@ -109,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if len(asked) > 0 {
 		return r.obey(ctx, stored, job, pods, command, asked, now)
 	}
-	pods, refused, isPart, err := replaceRefused(ctx, r, job, pods, now)
+	pods, refused, isPart, err := r.replaceRefused(ctx, job, pods, now)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -41,8 +41,8 @@ func noteRefusal(ctx context.Context, c client.Client, group *scheduling.PodGrou
 
 // replaceRefused deletes the pods that their kubelets have refused and that are due, so that others are made. It returns the pods as they
 // count from now on. isPart says that there was no time for all.
-func replaceRefused(
-	ctx context.Context, r *Reconciler, job *batch.Job, pods []*corev1.Pod, now time.Time,
+func (r *Reconciler) replaceRefused(
+	ctx context.Context, job *batch.Job, pods []*corev1.Pod, now time.Time,
 ) (counted []*corev1.Pod, refused lifecycle.Refused, isPart bool, err error) {
 	if !lifecycle.MakesPods(job.Status.State.Phase) {
 		return pods, refused, false, nil

@@ -56,7 +56,7 @@ type decision struct {
 }
 
 // decide says which Jobs to make, and what the other flows wait for.
-func decide(v *view) decision {
+func (v *view) decide() decision {
 	var d decision
 	if isFinal(v.flow.Status.State.Phase) {
 		return d

@@ -39,7 +39,7 @@ func TestTheJobsToMakeFollowFromThoseThatAreCompleted(t *testing.T) {
 			for flow, phase := range test.jobs {
 				w.add(flow, phase)
 			}
-			d := decide(&w.view)
+			d := w.view.decide()
 			if d.names() != test.want || len(d.troubles) > 0 || !strings.Contains(sentences(d.waiting), test.waiting) ||
 				test.waiting == "" && test.want != "" && len(d.waiting) > 0 {
 				t.Errorf("make %q, wait %q, troubles %v", d.names(), d.waiting, d.troubles)
@@ -54,7 +54,7 @@ func TestAMistakeInOneFlowStopsThatFlowOnly(t *testing.T) {
 	flows[2].Patch.JobSpec.Raw = []byte(`{"nonsense": 1}`)
 	w := newSurroundings(jobFlowOf(flows...))
 	delete(w.templates, "b")
-	d := decide(&w.view)
+	d := w.view.decide()
 	want := []trouble{
 		{flowapi.JobTemplateNotFoundReason, "flow b: there is no JobTemplate b in namespace lab"},
 		{flowapi.PatchErrorReason, `flow c: patch.jobSpec: unknown field "nonsense"`},
@@ -64,7 +64,7 @@ func TestAMistakeInOneFlowStopsThatFlowOnly(t *testing.T) {
 	}
 	// An error in the spec itself stops the whole JobFlow.
 	w.flow.Spec.Flows[3].DependsOn.Targets[0] = "x"
-	if d := decide(&w.view); d.names() != "" || len(d.troubles) != 1 {
+	if d := w.view.decide(); d.names() != "" || len(d.troubles) != 1 {
 		t.Errorf("make %q, troubles %v", d.names(), d.troubles)
 	}
 }
@@ -76,24 +76,24 @@ func TestAJobThatWasCompletedCountsThoughItIsGone(t *testing.T) {
 	if IsRecorded(w.flow, job) {
 		t.Error("it is on record before anything was written")
 	}
-	w.flow.Status = *observe(&w.view, &decision{})
+	w.flow.Status = *w.view.observe(&decision{})
 	if !IsRecorded(w.flow, job) {
 		t.Error("it is not on record")
 	}
 	delete(w.jobs, "f-a")
-	if d := decide(&w.view); d.names() != "f-b" {
+	if d := w.view.decide(); d.names() != "f-b" {
 		t.Errorf("make %q", d.names())
 	}
-	status := observe(&w.view, &decision{})
+	status := w.view.observe(&decision{})
 	if !slices.Equal(status.CompletedJobs, []string{"f-a"}) || len(status.JobStatusList) != 1 ||
 		status.Conditions["f-a"].TaskStatusCount["main"].Phase[corev1.PodSucceeded] != 1 {
 		t.Errorf("the status is %+v", status)
 	}
 	w = newSurroundings(jobFlowOf(flowsOf("a, b: a")...))
 	w.add("a", batch.Running)
-	w.flow.Status = *observe(&w.view, &decision{})
+	w.flow.Status = *w.view.observe(&decision{})
 	delete(w.jobs, "f-a")
-	if d := decide(&w.view); d.names() != "f-a" {
+	if d := w.view.decide(); d.names() != "f-a" {
 		t.Errorf("of a Job that somebody deleted while it ran: make %q", d.names())
 	}
 }
@@ -120,20 +120,20 @@ func TestAProbeTakesThePlaceOfCompletion(t *testing.T) {
 			flows := flowsOf("a, b: a")
 			flows[1] = probed(flows[1], probe)
 			w := newSurroundings(jobFlowOf(flows...))
-			if d := decide(&w.view); d.names() != "f-a" || len(d.questions) > 0 {
+			if d := w.view.decide(); d.names() != "f-a" || len(d.questions) > 0 {
 				t.Errorf("with no Job to ask: make %q, ask %v", d.names(), d.questions)
 			}
 			job := w.add("a", batch.Running)
-			if d := decide(&w.view); d.names() != "" || !strings.Contains(sentences(d.waiting), "flow b waits for a: 0 of 1 pods of task main") {
+			if d := w.view.decide(); d.names() != "" || !strings.Contains(sentences(d.waiting), "flow b waits for a: 0 of 1 pods of task main") {
 				t.Errorf("with nothing true yet: make %q, wait %q", d.names(), d.waiting)
 			}
 			satisfy(w, job)
-			if d := decide(&w.view); d.names() != "f-b" {
+			if d := w.view.decide(); d.names() != "f-b" {
 				t.Errorf("make %q, wait %q", d.names(), d.waiting)
 			}
 			w.ownPods, job.Status.TaskStatusCount = nil, nil
 			job.Status.State.Phase = batch.Completed
-			if d := decide(&w.view); d.names() != "f-b" || len(d.questions) > 0 {
+			if d := w.view.decide(); d.names() != "f-b" || len(d.questions) > 0 {
 				t.Errorf("once it is Completed: make %q, ask %v", d.names(), d.questions)
 			}
 		})
@@ -149,7 +149,7 @@ func TestEveryPodOfATaskMustAnswer(t *testing.T) {
 	w.addPod(job, "main", 0)
 	ask := func(pod *corev1.Pod) question { return question{pod: pod.UID, address: pod.Status.PodIP, port: 80} }
 	w.answers[ask(first)], w.answers[ask(second)] = answer{isYes: true}, answer{failure: "refused"}
-	d := decide(&w.view)
+	d := w.view.decide()
 	if want := "flow b waits for a: 1 of 2 pods of task side accept connections to port 80 (f-a-side-1: refused)"; sentences(d.waiting) != want {
 		t.Errorf("it says %q", d.waiting)
 	}
@@ -166,12 +166,12 @@ func TestEveryPodOfATaskMustAnswer(t *testing.T) {
 	} {
 		w.ownPods["f-a"][1] = second.DeepCopy()
 		change(w.ownPods["f-a"][1])
-		if d := decide(&w.view); d.names() != "" || len(d.questions) != 1 {
+		if d := w.view.decide(); d.names() != "" || len(d.questions) != 1 {
 			t.Errorf("of a pod that %s it asks %v", name, d.questions)
 		}
 	}
 	w.ownPods["f-a"][1] = second
-	if d := decide(&w.view); d.names() != "f-b" {
+	if d := w.view.decide(); d.names() != "f-b" {
 		t.Errorf("make %q, wait %q", d.names(), d.waiting)
 	}
 }
@@ -185,11 +185,11 @@ func TestAProbeWithoutATaskIsAboutAllOfThem(t *testing.T) {
 	}
 	count(w.jobs["f-a"], "side", corev1.PodSucceeded, 2)
 	count(w.jobs["f-b"], "side", corev1.PodSucceeded, 1)
-	if d := decide(&w.view); sentences(d.waiting) != "flow c waits for b: 1 of 2 pods of task side are Succeeded" {
+	if d := w.view.decide(); sentences(d.waiting) != "flow c waits for b: 1 of 2 pods of task side are Succeeded" {
 		t.Errorf("it says %q", d.waiting)
 	}
 	count(w.jobs["f-b"], "side", corev1.PodSucceeded, 2)
-	if d := decide(&w.view); d.names() != "f-c" {
+	if d := w.view.decide(); d.names() != "f-c" {
 		t.Errorf("make %q, wait %q", d.names(), d.waiting)
 	}
 }
@@ -201,11 +201,11 @@ func TestATargetOfWhichAProbeSaysNothingMustBeCompleted(t *testing.T) {
 	w.templates["a"] = templateOf("a", batch.TaskSpec{Name: "only", Replicas: 1})
 	count(w.add("a", batch.Running), "only", corev1.PodRunning, 1)
 	w.add("b", batch.Running)
-	if d := decide(&w.view); sentences(d.waiting) != "flow c waits for b, which is Running" {
+	if d := w.view.decide(); sentences(d.waiting) != "flow c waits for b, which is Running" {
 		t.Errorf("it says %q", d.waiting)
 	}
 	w.jobs["f-b"].Status.State.Phase = batch.Completed
-	if d := decide(&w.view); d.names() != "f-c" {
+	if d := w.view.decide(); d.names() != "f-c" {
 		t.Errorf("make %q, wait %q", d.names(), d.waiting)
 	}
 }
@@ -214,7 +214,7 @@ func TestAProbeOfATaskThatNoTargetHasIsAMistake(t *testing.T) {
 	flows := flowsOf("a, b: a")
 	flows[1] = probed(flows[1], flowapi.Probe{HttpGetList: []flowapi.HttpGet{{Port: 1, TaskName: "sidee"}}})
 	w := newSurroundings(jobFlowOf(flows...))
-	d := decide(&w.view)
+	d := w.view.decide()
 	want := trouble{flowapi.InvalidSpecReason,
 		`spec.flows[1].dependsOn.probe.httpGetList[0].taskName: Not found: "sidee": the targets have a/main, a/side`}
 	if len(d.troubles) != 1 || d.troubles[0] != want || d.names() != "f-a" {
@@ -222,13 +222,13 @@ func TestAProbeOfATaskThatNoTargetHasIsAMistake(t *testing.T) {
 	}
 	// As long as the template does not exist, it is unknown.
 	delete(w.templates, "a")
-	if d := decide(&w.view); len(d.troubles) != 1 || d.troubles[0].reason != flowapi.JobTemplateNotFoundReason {
+	if d := w.view.decide(); len(d.troubles) != 1 || d.troubles[0].reason != flowapi.JobTemplateNotFoundReason {
 		t.Errorf("troubles %v", d.troubles)
 	}
 	// A task without a name goes by its default one, and a patch may add one.
 	w.templates["a"] = templateOf("a", batch.TaskSpec{Replicas: 1})
 	w.flow.Spec.Flows[1].DependsOn.Probe.HttpGetList[0].TaskName = "default0"
-	if d := decide(&w.view); len(d.troubles) > 0 {
+	if d := w.view.decide(); len(d.troubles) > 0 {
 		t.Errorf("troubles %v", d.troubles)
 	}
 }
@@ -239,19 +239,19 @@ func TestWhatCanNeverBecomeTrueFailsTheFlow(t *testing.T) {
 	w := newSurroundings(jobFlowOf(flows...))
 	job := w.add("a", batch.Running)
 	count(job, "main", corev1.PodFailed, 1)
-	if d := decide(&w.view); d.names() != "f-cleanup f-c" {
+	if d := w.view.decide(); d.names() != "f-cleanup f-c" {
 		t.Errorf("make %q, wait %q", d.names(), d.waiting)
 	}
 	count(job, "main", corev1.PodSucceeded, 1)
 	job.Status.State.Phase = batch.Completed
 	for _, where := range []string{"there", "gone"} {
-		d := decide(&w.view)
-		state := nextState(&w.view, &d)
+		d := w.view.decide()
+		state := w.view.nextState(&d)
 		if d.names() != "" || state.Phase != flowapi.Failed || state.Reason != flowapi.DependencyUnreachableReason ||
 			state.Message != "Job f-a is Completed, and 0 of 1 pods of task main are Failed" {
 			t.Errorf("%s: make %q, state %+v", where, d.names(), state)
 		}
-		w.flow.Status = *observe(&w.view, &decision{})
+		w.flow.Status = *w.view.observe(&decision{})
 		delete(w.jobs, "f-a")
 	}
 }
@@ -263,8 +263,8 @@ func TestALongMessageSaysHowMuchItLeavesOut(t *testing.T) {
 	}
 	w := newSurroundings(jobFlowOf(flows...))
 	w.add("a", batch.Running)
-	d := decide(&w.view)
-	message := nextState(&w.view, &d).Message
+	d := w.view.decide()
+	message := w.view.nextState(&d).Message
 	if !strings.HasPrefix(message, "flow b0 waits for a, which is Running; ") || !strings.HasSuffix(message, "; and 4 more") {
 		t.Errorf("it says %q", message)
 	}
@@ -285,7 +285,7 @@ func TestEachJobStandsInTheListOfItsPhase(t *testing.T) {
 	} {
 		w := newSurroundings(jobFlowOf(flowsOf("a")...))
 		w.add("a", phase)
-		for name, list := range lists(observe(&w.view, &decision{})) {
+		for name, list := range lists(w.view.observe(&decision{})) {
 			if slices.Equal(list, []string{"f-a"}) != (name == want) || len(list) > 1 {
 				t.Errorf("a Job that is %q stands among the %s: %v", phase, name, list)
 			}

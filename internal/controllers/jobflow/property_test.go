@@ -49,7 +49,7 @@ func drawFlow(t *rapid.T) *machine {
 // reconcile takes one step. If it crashes, what was created is there and the status is lost.
 func (m *machine) reconcile(t *rapid.T, crash bool) {
 	before := m.flow.Status.DeepCopy()
-	d := decide(&m.view)
+	d := m.view.decide()
 	for _, job := range d.create {
 		flow := job.Name[len("f-"):]
 		if isFinal(before.State.Phase) {
@@ -64,7 +64,7 @@ func (m *machine) reconcile(t *rapid.T, crash bool) {
 	if crash {
 		return
 	}
-	m.flow.Status = *observe(&m.view, &d)
+	m.flow.Status = *m.view.observe(&d)
 	m.check(t, before)
 }
 

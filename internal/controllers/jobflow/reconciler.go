@@ -64,7 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.prober.want(request.NamespacedName, nil)
 		return r.record(ctx, v, &decision{}, nil)
 	}
-	d := decide(v)
+	d := v.decide()
 	if len(d.create) > 0 {
 		// What the cache does not show yet may be that a Job was made, ended and went.
 		live := &flowapi.JobFlow{}
@@ -77,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if v, err = r.look(ctx, live); err != nil {
 			return reconcile.Result{}, err
 		}
-		d = decide(v)
+		d = v.decide()
 	}
 	r.prober.want(request.NamespacedName, d.questions)
 	err = r.create(ctx, v, &d)
@@ -214,7 +214,7 @@ func (r *Reconciler) deleteJobs(ctx context.Context, v *view) error {
 // record writes the status if it differs, and tells in Events what is new in it. It passes on the error that came before, so
 // that the JobFlow is tried again.
 func (r *Reconciler) record(ctx context.Context, v *view, d *decision, cause error) (reconcile.Result, error) {
-	status := observe(v, d)
+	status := v.observe(d)
 	stored := v.flow
 	if apiequality.Semantic.DeepEqual(&stored.Status, status) {
 		return reconcile.Result{}, cause

@@ -12,7 +12,7 @@ import (
 )
 
 // observe puts what is true of a JobFlow into a status. The view holds the Jobs that were just made, too.
-func observe(v *view, d *decision) *flowapi.JobFlowStatus {
+func (v *view) observe(d *decision) *flowapi.JobFlowStatus {
 	status := &flowapi.JobFlowStatus{}
 	for _, name := range slices.Sorted(maps.Keys(v.jobs)) {
 		job := v.jobs[name]
@@ -32,7 +32,7 @@ func observe(v *view, d *decision) *flowapi.JobFlowStatus {
 		slices.Sort(*list)
 	}
 	slices.SortFunc(status.JobStatusList, func(x, y flowapi.JobStatus) int { return strings.Compare(x.Name, y.Name) })
-	status.State = nextState(v, d)
+	status.State = v.nextState(d)
 	return status
 }
 
@@ -90,7 +90,7 @@ func timeOf(at *metav1.Time) metav1.Time {
 }
 
 // nextState says in which phase a JobFlow is, and why it does not go on.
-func nextState(v *view, d *decision) flowapi.State {
+func (v *view) nextState(d *decision) flowapi.State {
 	before := v.flow.Status.State
 	if v.flow.DeletionTimestamp != nil {
 		return flowapi.State{Phase: flowapi.Terminating}

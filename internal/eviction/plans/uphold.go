@@ -162,7 +162,7 @@ const roomIsLost = "the room that was promised is not there any more"
 // which knows of no plans. If that happens repeatedly, no pods are evicted for the job for a while.
 func lose(s *framework.Session, p *cluster.Plan) {
 	if wereSent := p.Evictions > len(p.Unsent()); wereSent && p.Job.Workload == nil {
-		cluster.LoseRoom(p.Job, s.Now)
+		p.Job.LoseRoom(s.Now)
 	}
 	cancel(s, p, roomIsLost)
 }

@@ -140,7 +140,7 @@ func (r *Rules) IsForDaemon() bool {
 
 // StandsElsewhere reports whether room is taken for pods of a DaemonSet, and a pod is on none of their nodes. It may only leave because its
 // gang cannot do without those that are (rules G10 and J2).
-func StandsElsewhere(r *Rules, v *cluster.Task) bool {
+func (r *Rules) StandsElsewhere(v *cluster.Task) bool {
 	return r.IsForDaemon() && !slices.ContainsFunc(r.Preemptor.Tasks(), func(t *cluster.Task) bool {
 		return (t.Status == cluster.Pending || t.Status == cluster.Pipelined) && nodeOf(t) == v.NodeName()
 	})

@@ -36,6 +36,6 @@ func Part(wanted, amounts resources.Vector) resources.Ratio {
 }
 
 // Ends reports whether it counts that a job would have no pods left if so many of them are evicted. By rule G8 it does not.
-func Ends(r *Rules, j *cluster.Job, leaving int) bool {
+func (r *Rules) Ends(j *cluster.Job, leaving int) bool {
 	return !r.RanksJobs() && j.Staying() <= leaving
 }

@@ -58,7 +58,7 @@ func (r *Rules) Right(queues iter.Seq[*quota.Node]) Right {
 const ofShares = verdict.HelpQueue | verdict.HelpNode | verdict.HelpOwnQueue
 
 // OnlySharesRefuse reports whether only shares refuse the preemptor the right to reclaim for its pod.
-func OnlySharesRefuse(r *Rules) bool {
+func (r *Rules) OnlySharesRefuse() bool {
 	v := r.Session.MayReclaim(r.pod)
 	return v != nil && v.Help&^ofShares == 0
 }

@@ -71,11 +71,11 @@ func (r *Rules) KindOf(t *cluster.Task) Kind {
 // Concerns reports whether a pod is in the scope: it holds a node, is not being deleted (rule P4), and its job is one
 // that the scope includes.
 func (r *Rules) Concerns(t *cluster.Task) bool {
-	return t.Status.Yields() && t.Job != nil && ConcernsJob(r, t.Job)
+	return t.Status.Yields() && t.Job != nil && r.ConcernsJob(t.Job)
 }
 
 // ConcernsJob reports whether the scope of some rules includes a job.
-func ConcernsJob(r *Rules, j *cluster.Job) bool {
+func (r *Rules) ConcernsJob(j *cluster.Job) bool {
 	if j.Group == nil || j.Queue == nil {
 		return false
 	}

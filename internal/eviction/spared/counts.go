@@ -113,7 +113,7 @@ func (c *Counts) NoneFirst(r *rules.Rules) (help verdict.Help, is bool) {
 			}
 			if why == quota.HasItsShare && help&verdict.HelpOwnQueue == 0 {
 				help |= verdict.HelpOwnQueue
-				isOpen = isOpen || !rules.OnlySharesRefuse(r)
+				isOpen = isOpen || !r.OnlySharesRefuse()
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func (c *Counts) queuesWithJobs(r *rules.Rules) iter.Seq[*quota.Node] {
 	if c.jobs == nil {
 		c.jobs, c.byQueue = map[*quota.Node][]*cluster.Job{}, map[countsKey]*queueCounts{}
 		r.Session.Cluster.EachJob(func(j *cluster.Job) {
-			if q := j.QuotaNode(); q != nil && cluster.Yielding(j) > 0 {
+			if q := j.QuotaNode(); q != nil && j.Yielding() > 0 {
 				c.jobs[q] = append(c.jobs[q], j)
 			}
 		})

@@ -248,7 +248,7 @@ func (r *round) head(h *jobGroup) (u Unit, ok bool) {
 		}
 		if !t.IsStandIn && h.job.KeepsMinimum(t, cluster.Leaving{}) {
 			u = Unit{Job: h.job, Tasks: h.tasks[h.at : h.at+1 : h.at+1], top: h.tops[h.at]}
-			u.top.endsJob = rules.Ends(r.rules, h.job, 1)
+			u.top.endsJob = r.rules.Ends(h.job, 1)
 			return u, true
 		}
 		keeps, h.keeps = true, true

@@ -329,7 +329,7 @@ func (s *Selector) offer(o *nodeOffers, t *cluster.Task, rank int) {
 		made.cost.add(&i)
 		made.class = i.class
 		rankOffer(s.rules, &made)
-		made.cost.endedJobs = btoi(rules.Ends(s.rules, t.Job, 1))
+		made.cost.endedJobs = btoi(s.rules.Ends(t.Job, 1))
 		made.cost.violations = btoi(s.rules.Budgets && rules.IsAnySpent(s.rules.Session.Cluster.Budgets(t)))
 		o.offers = append(o.offers, made)
 		return
@@ -359,7 +359,7 @@ func (s *Selector) offer(o *nodeOffers, t *cluster.Task, rank int) {
 func (o *nodeOffers) addWhole(r *rules.Rules, made *offer, class rules.Class, leaving int) {
 	made.class = class
 	rankOffer(r, made)
-	made.cost.endedJobs = btoi(rules.Ends(r, made.task.Job, leaving))
+	made.cost.endedJobs = btoi(r.Ends(made.task.Job, leaving))
 	o.offers = append(o.offers, *made)
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
@@ -52,7 +51,7 @@ func (s *Selector) GiveBack(x framework.Transaction, gone []Unit, local *cluster
 	}
 	for i := range kept {
 		u := &kept[i]
-		if !u.Whole || len(singles[u.Job]) == 0 && (local != nil || !hasSurplus(u)) {
+		if !u.Whole || len(singles[u.Job]) == 0 && (local != nil || !u.hasSurplus()) {
 			continue // a gang that stays incomplete is of no use
 		}
 		if needed, ok := s.shrink(x, u, singles[u.Job], stillFits); ok {
@@ -89,7 +88,7 @@ func (s *Selector) shrink(
 		})
 		y := s.rules.Session.Begin()
 		needed = s.mustLeave(x, leaving, stillFits)
-		isElsewhere := slices.ContainsFunc(needed, func(u Unit) bool { return rules.StandsElsewhere(s.rules, u.Tasks[0]) })
+		isElsewhere := slices.ContainsFunc(needed, func(u Unit) bool { return s.rules.StandsElsewhere(u.Tasks[0]) })
 		if j.Lacks() == 0 && len(needed) > 0 && !isElsewhere && j.KeptSubgroups(TasksOf(needed)) && s.mayLeaveAlone(x, needed) {
 			slices.Reverse(needed)
 			return needed, true
@@ -128,7 +127,7 @@ func (s *Selector) mayLeaveAlone(x framework.Transaction, units []Unit) bool {
 
 // hasSurplus reports whether a gang that is evicted as a whole could do without one of its pods: it has a role with
 // more pods than the role's minimum.
-func hasSurplus(u *Unit) bool {
+func (u *Unit) hasSurplus() bool {
 	j := u.Job
 	if j.Ready()+len(u.Tasks) <= j.MinMember {
 		return false

@@ -160,7 +160,7 @@ func (s *Selector) WholeGang(j *cluster.Job) (u Unit, ok bool) {
 		}
 	}
 	u = Unit{Job: j, Tasks: tasks, Whole: true, held: held, top: g.top, unbudgeted: g.unbudgeted}
-	u.top.endsJob = rules.Ends(s.rules, j, len(tasks))
+	u.top.endsJob = s.rules.Ends(j, len(tasks))
 	return u, true
 }
 
@@ -215,7 +215,7 @@ func (s *Selector) Sort(units []Unit) {
 // SortAfresh is Sort for all units of a plan. It forgets which unit ends its job, since that depends on the order.
 func (s *Selector) SortAfresh(units []Unit) {
 	for i := range units {
-		units[i].top.endsJob = rules.Ends(s.rules, units[i].Job, 0)
+		units[i].top.endsJob = s.rules.Ends(units[i].Job, 0)
 	}
 	s.Sort(units)
 }

@@ -132,7 +132,7 @@ func Of(index *resources.Index, reader *workloads.Reader, e *workloads.Entry) Wo
 	case Waiting:
 		waiting(index, reader, e, &answer)
 	case NotQueued:
-		answer.Inactive, answer.Stopped = workloads.Inactive(reader, e), workloads.Stopped(reader, e)
+		answer.Inactive, answer.Stopped = reader.Inactive(e), reader.Stopped(e)
 	}
 	if e.Held != nil {
 		answer.PodSets = podSets(e.Held)

@@ -152,7 +152,7 @@ func (e *jobEntry) read() {
 		Pods: e.shape.pods, Created: j.Created(), Requests: e.requests}
 	if v := j.Verdict; v != nil && e.row.State != StateFinished {
 		e.row.Subject = v.Subject
-		code, sentence := cluster.Reason(j)
+		code, sentence := j.Reason()
 		e.row.Reason, e.row.Message = string(code), cut(sentence())
 	}
 }

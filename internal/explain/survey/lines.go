@@ -56,7 +56,7 @@ func reasonOf(j *cluster.Job) string {
 	if j.Verdict == nil {
 		return NotTried
 	}
-	code, _ := cluster.Reason(j)
+	code, _ := j.Reason()
 	return string(code)
 }
 
@@ -83,7 +83,7 @@ type Waiting struct {
 
 func waiting(j *cluster.Job) *Waiting {
 	w := &Waiting{Job: j.Name(), Since: j.Created(), Reason: reasonOf(j)}
-	_, sentence := cluster.Reason(j)
+	_, sentence := j.Reason()
 	w.Message = sentence()
 	return w
 }

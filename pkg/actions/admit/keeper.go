@@ -118,7 +118,7 @@ func (k *keeper) checkPlans() {
 		if p.Job == nil || p.Job.Workload == nil {
 			continue
 		}
-		isLost := p.Lost != "" || isAbove(cluster.AccountOf(p.Job), p.Job.Usage.Allocated, false)
+		isLost := p.Lost != "" || isAbove(p.Job.AccountOf(), p.Job.Usage.Allocated, false)
 		for _, t := range p.Promised() {
 			isLost = isLost || !k.Outlook.CanOpen(t, t.Node)
 		}
@@ -186,7 +186,7 @@ func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
 // checkStart takes an admission back that is not written yet, if queues above do not hold it any more. That of a plan whose victims have left
 // may be so: capabilities were lowered, or the queues are others.
 func (k *keeper) checkStart(e *workloads.Entry, j *cluster.Job) {
-	if e.IsStarting() && isAbove(cluster.AccountOf(j), j.Usage.Allocated, true) {
+	if e.IsStarting() && isAbove(j.AccountOf(), j.Usage.Allocated, true) {
 		k.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, "")
 		k.release(j)
 	}

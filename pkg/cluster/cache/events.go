@@ -162,7 +162,7 @@ func (e BindFailed) apply(k *Cache) {
 	k.writer.Jobs.Renew(j)
 	// The bindings of a gang are sent together. A refusal while the job backs off already is the same failure.
 	if !e.At.Before(j.NotBefore) {
-		cluster.Pause(j, e.At)
+		j.Pause(e.At)
 		k.SetVerdict(j, &verdict.Verdict{Code: verdict.BackingOff, Subject: e.Pod.Name, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
 	}
 }
@@ -222,7 +222,7 @@ func (k *Cache) fail(p *cluster.Plan, e PlanFailed) {
 	if j == nil {
 		return
 	}
-	cluster.Pause(j, e.At)
+	j.Pause(e.At)
 	if len(e.Refused) > 0 {
 		// Its next plan will be another, since these victims are not chosen again.
 		j.NotBefore = e.At.Add(min(j.NotBefore.Sub(e.At), longestSearch))

@@ -151,7 +151,7 @@ func TestWhoseVictimsHaveLeftInPartLooksForOthersAtOnce(t *testing.T) {
 	}
 	c, p := contested()
 	for range 9 {
-		cluster.Pause(p.Job, birth)
+		p.Job.Pause(birth)
 	}
 	c.Apply(PlanFailed{Job: key("preemptor"), Plan: p.ID, At: birth, Reason: "no", Refused: []Refused{{Pod: p.Victims[0].Key(), UID: p.Victims[0].UID()}}})
 	if pause := p.Job.NotBefore.Sub(birth); pause != longestSearch {

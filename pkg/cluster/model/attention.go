@@ -118,7 +118,7 @@ func (a *attention) Changes(since uint64) (slots []int32, next uint64, ok bool) 
 func (a *attention) Note(cause wake.Cause) { a.world.Note(cause) }
 
 // NoteFreed counts that a job holds, requests or claims less of its queue.
-func (a *attention) NoteFreed(j *cluster.Job) { a.world.NoteFreed(cluster.AccountOf(j)) }
+func (a *attention) NoteFreed(j *cluster.Job) { a.world.NoteFreed(j.AccountOf()) }
 
 // Postpone makes the next cycle try a job again, whatever its verdict, because this cycle has no time to search for it in a scope.
 func (a *attention) Postpone(j *cluster.Job, scope decision.Scope) {

@@ -175,7 +175,7 @@ func (l *ledger) noteWeight(t *cluster.Task, was weight) {
 	if now.Holds() && was.status.Holds() && !request.LessEqual(was.request) {
 		l.world.Note(wake.PodGrown)
 	}
-	if t.Job != nil && was.status.Counts() && !was.status.Yields() && !now.Counts() && cluster.Yielding(t.Job) > 0 {
+	if t.Job != nil && was.status.Counts() && !was.status.Yields() && !now.Counts() && t.Job.Yielding() > 0 {
 		l.world.Note(wake.VictimsChanged) // its gang may leave as a whole without it
 	}
 	if was.node != nil && (shrank || t.Node != was.node || now.Leaves() && !was.status.Leaves()) {
@@ -209,7 +209,7 @@ func (l *ledger) setPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase,
 // book changes one part of the usage of a job, its queue and all queues above.
 func (l *ledger) book(j *cluster.Job, p quota.Part, v resources.Vector, sign int64) {
 	j.Usage.Part(p).AddScaled(v, sign)
-	if n := cluster.AccountOf(j); n != nil {
+	if n := j.AccountOf(); n != nil {
 		l.quota.Book(n, p, v, sign)
 	}
 }
@@ -220,7 +220,7 @@ func (l *ledger) bookOne(j *cluster.Job, p quota.Part, d resources.Dim, delta in
 	}
 	v := j.Usage.Part(p)
 	v.Set(d, v.At(d)+delta)
-	if n := cluster.AccountOf(j); n != nil {
+	if n := j.AccountOf(); n != nil {
 		l.quota.BookOne(n, p, d, delta)
 	}
 }

@@ -106,7 +106,7 @@ func (s *Plans) noteAdopted(p *cluster.Plan) {
 	world.Note(wake.PlanAdopted)
 	var freed *quota.Node
 	for _, t := range p.Victims {
-		if q := cluster.AccountOf(t.Job); q != freed {
+		if q := t.Job.AccountOf(); q != freed {
 			world.NoteFreed(q)
 			freed = q
 		}

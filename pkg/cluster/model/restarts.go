@@ -37,7 +37,7 @@ func (s *Plans) NoteRestarts(now time.Time) {
 		case s.model.jobs[j.ID] != j:
 			return true
 		case slices.ContainsFunc(p.Internal.Staying, s.hasLeft):
-			cluster.NoteRestart(j)
+			j.NoteRestart()
 			s.model.renew(j)
 			s.model.TouchJob(j)
 			return true

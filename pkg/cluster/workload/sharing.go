@@ -13,7 +13,7 @@ func (w *Workload) Sharing() []*Workload {
 
 // RefusedWith returns the Workload that was asked when a waiting one was refused: itself, or an equal one whose refusal it
 // shares. It is nil if the Workload was not refused.
-func RefusedWith(w *Workload) *Workload {
+func (w *Workload) RefusedWith() *Workload {
 	if w.refusal == nil {
 		return nil
 	}

@@ -112,10 +112,10 @@ func preemption(victim, by *Entry, why workload.Why) *eviction {
 	jobUID = cmp.Or(jobUID, "UNKNOWN")
 	return &eviction{reason: v1beta2.ReasonPreempted, preempted: string(why), by: by, message: fmt.Sprintf(
 		"Preempted to accommodate a workload (UID: %s, JobUID: %s) due to %s; preemptor path: %s; preemptee path: %s",
-		by.UID, jobUID, phrases[why], path(by), path(victim))}
+		by.UID, jobUID, phrases[why], by.path(), victim.path())}
 }
 
-func path(e *Entry) string {
+func (e *Entry) path() string {
 	if e.Queue == nil {
 		return "UNKNOWN"
 	}

@@ -133,7 +133,7 @@ func (e *Entry) Wants() string {
 
 // Inactive says why the ClusterQueue that a Workload wants, or its LocalQueue, admits nothing, as clauses without a subject.
 // It is empty if nothing is wrong, or if a user has stopped them.
-func Inactive(r *Reader, e *Entry) (causes []string) {
+func (r *Reader) Inactive(e *Entry) (causes []string) {
 	if e.Wants() == "" {
 		return nil
 	}
@@ -149,7 +149,7 @@ func Inactive(r *Reader, e *Entry) (causes []string) {
 }
 
 // Stopped is the ClusterQueue or LocalQueue of a Workload that a user has stopped, by kind and name, "" if neither is.
-func Stopped(r *Reader, e *Entry) string {
+func (r *Reader) Stopped(e *Entry) string {
 	if e.Wants() == "" {
 		return ""
 	}

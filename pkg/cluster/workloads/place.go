@@ -12,7 +12,6 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
-	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
 )
 
@@ -338,7 +337,7 @@ func (r *Reader) recall(e *Entry) {
 
 // sharedRefusal is what was said to the Workload whose refusal this one shares, nothing if it shares none.
 func (r *Reader) sharedRefusal(e *Entry) condition {
-	if first := workload.RefusedWith(&e.Workload); first != nil {
+	if first := e.Workload.RefusedWith(); first != nil {
 		if of := r.Of(first); of != nil {
 			return of.why
 		}

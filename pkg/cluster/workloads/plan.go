@@ -81,7 +81,7 @@ func (r *planning) begin(e *Entry, n *workload.Nomination, now time.Time) {
 		if victim := r.Of(w); victim != nil {
 			p.waitsFor = append(p.waitsFor, victim)
 			record.WaitsFor = append(record.WaitsFor, planVictim{victim.Namespace, victim.Name, victim.Object.UID})
-			p.until = maxTime(p.until, now.Add(grace(victim)+departure))
+			p.until = maxTime(p.until, now.Add(victim.grace()+departure))
 		}
 	}
 	for _, v := range n.Victims {
@@ -143,7 +143,7 @@ func maxTime(a, b time.Time) time.Time {
 }
 
 // grace is the longest time that pods of a Workload may take to end.
-func grace(e *Entry) time.Duration {
+func (e *Entry) grace() time.Duration {
 	longest := time.Duration(0)
 	for i := range e.Object.Spec.PodSets {
 		period := defaultGrace

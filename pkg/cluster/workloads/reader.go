@@ -108,11 +108,11 @@ func (r *Reader) Use(options Options) {
 		return
 	}
 	r.options = options
-	readAll(r)
+	r.readAll()
 }
 
 // readAll reads all Workloads again.
-func readAll(r *Reader) {
+func (r *Reader) readAll() {
 	r.revealed = r.index.Revealed()
 	r.shapes.Count(r.options.Counted)
 	for _, e := range r.entries {
@@ -209,7 +209,7 @@ func (r *Reader) Settle(now time.Time) {
 	r.isCut = false
 	r.kinds.Settle()
 	if r.revealed != r.index.Revealed() {
-		readAll(r) // they may ask for resources that were not known
+		r.readAll() // they may ask for resources that were not known
 	}
 	r.expire(now)
 	r.placeLater(now)

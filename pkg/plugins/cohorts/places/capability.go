@@ -21,7 +21,7 @@ func Account(c *model.Cluster, j *cluster.Job, w *workload.Workload) {
 // overCapability says which queue above a job tasks that wait would bring above its capability, nil if none. Pods of Workloads that leave count
 // until they are gone, as their quota does, but for those that have left for this question.
 func (p *Places) overCapability(j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
-	if n := cluster.AccountOf(j); n != nil {
+	if n := j.AccountOf(); n != nil {
 		return quota.OverCapability(p.session.Cluster.Resources, n, quota.ToStart(sum(tasks), p.gone))
 	}
 	return nil
@@ -29,7 +29,7 @@ func (p *Places) overCapability(j *cluster.Job, tasks []*cluster.Task) *verdict.
 
 // count has the pods of a Workload that leave not count in the queues above it, or count again with -1.
 func (p *Places) count(victim *cluster.Job, sign int64) {
-	for n := cluster.AccountOf(victim); n != nil; n = n.Above() {
+	for n := victim.AccountOf(); n != nil; n = n.Above() {
 		if p.gone == nil {
 			p.gone = quota.Held{}
 		}
@@ -41,7 +41,7 @@ func (p *Places) count(victim *cluster.Job, sign int64) {
 
 // couldHold reports whether the capabilities of all queues above a job would hold tasks if they held nothing else.
 func couldHold(j *cluster.Job, tasks []*cluster.Task) bool {
-	n := cluster.AccountOf(j)
+	n := j.AccountOf()
 	if n == nil {
 		return true
 	}
@@ -70,7 +70,7 @@ func (p *Places) sharesCapability(victim *cluster.Job, tasks []*cluster.Task) bo
 	if over == nil {
 		return false
 	}
-	for n := cluster.AccountOf(victim); n != nil; n = n.Above() {
+	for n := victim.AccountOf(); n != nil; n = n.Above() {
 		if n.Name == over.Subject {
 			return true
 		}

@@ -38,6 +38,10 @@ test: build ## Run every test. The first run builds a control plane, which takes
 	go test -timeout 20m ./...
 	cd hack/release && go test ./...
 
+.PHONY: check
+check: ## Check all that needs no API server, and say how long each step took. Some minutes after a change of the core, else seconds.
+	hack/check.sh
+
 .PHONY: race
 race: ## Run the tests of the core packages under the race detector.
 	CGO_ENABLED=1 go test -race -short -timeout 20m $(CORE)

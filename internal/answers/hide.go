@@ -16,15 +16,15 @@ import (
 // hidden stands for a name of a namespace that the client may not see.
 const hidden = "(another namespace)"
 
-// veil hides names of namespaces that the client may not see.
-type veil struct {
+// redactor hides names of namespaces that the client may not see.
+type redactor struct {
 	sees  func(namespace string) bool
 	known map[string]bool // the namespaces by which names are found in sentences
 	found map[string]bool // those of names that were hidden, which count as known
 }
 
 // name hides the name of a job or pod, NAMESPACE/NAME.
-func (v *veil) name(name *string) {
+func (v *redactor) name(name *string) {
 	namespace, _, ok := strings.Cut(*name, "/")
 	if !ok || v.sees(namespace) {
 		return
@@ -37,7 +37,7 @@ func (v *veil) name(name *string) {
 }
 
 // names leaves out of a list what is hidden. The total stands beside it.
-func (v *veil) names(list []string) []string {
+func (v *redactor) names(list []string) []string {
 	var seen []string
 	for _, name := range list {
 		if v.name(&name); name != hidden {
@@ -53,7 +53,7 @@ var mention = regexp.MustCompile(`(^|[^A-Za-z0-9._/-])([a-z0-9](?:[-a-z0-9]*[a-z
 
 // text takes hidden names out of a sentence. It has them in the form that users know, which may not be that of a field: a job has another
 // name than its PodGroup.
-func (v *veil) text(sentence *string) {
+func (v *redactor) text(sentence *string) {
 	if !strings.Contains(*sentence, "/") {
 		return
 	}
@@ -67,9 +67,9 @@ func (v *veil) text(sentence *string) {
 }
 
 // texts takes hidden names out of all strings of an answer.
-func (v *veil) texts(answer any) { v.walk(reflect.ValueOf(answer)) }
+func (v *redactor) texts(answer any) { v.walk(reflect.ValueOf(answer)) }
 
-func (v *veil) walk(at reflect.Value) {
+func (v *redactor) walk(at reflect.Value) {
 	switch at.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !at.IsNil() {
@@ -93,7 +93,7 @@ func (v *veil) walk(at reflect.Value) {
 	}
 }
 
-func (v *veil) placements(list []explain.Placement) []explain.Placement {
+func (v *redactor) placements(list []explain.Placement) []explain.Placement {
 	var seen []explain.Placement
 	for _, p := range list {
 		if v.name(&p.Pod); p.Pod != hidden {
@@ -103,7 +103,7 @@ func (v *veil) placements(list []explain.Placement) []explain.Placement {
 	return seen
 }
 
-func (v *veil) reasons(list []explain.NodeReason) []explain.NodeReason {
+func (v *redactor) reasons(list []explain.NodeReason) []explain.NodeReason {
 	var seen []explain.NodeReason
 	for _, r := range list {
 		if name, ok := strings.CutPrefix(r.Reason, "promised to "); ok {
@@ -115,7 +115,7 @@ func (v *veil) reasons(list []explain.NodeReason) []explain.NodeReason {
 	return seen
 }
 
-func (v *veil) story(entries []journal.Entry) {
+func (v *redactor) story(entries []journal.Entry) {
 	for i := range entries {
 		e := &entries[i]
 		v.name(&e.Job)
@@ -125,20 +125,20 @@ func (v *veil) story(entries []journal.Entry) {
 	}
 }
 
-func hideVerdict(answer *explain.Verdict, v *veil) {
+func hideVerdict(answer *explain.Verdict, v *redactor) {
 	if answer != nil {
 		v.name(&answer.Subject)
 	}
 }
 
-func hideCause(answer *explain.Cause, v *veil) {
+func hideCause(answer *explain.Cause, v *redactor) {
 	if answer != nil {
 		v.name(&answer.Where)
 		answer.Promised = v.reasons(answer.Promised)
 	}
 }
 
-func hideJob(answer *api.Job, v *veil) {
+func hideJob(answer *api.Job, v *redactor) {
 	defer v.texts(answer)
 	j := &answer.Job
 	for i := range answer.Ahead {
@@ -169,7 +169,7 @@ func hideJob(answer *api.Job, v *veil) {
 	v.story(answer.Story)
 }
 
-func hidePod(answer *api.Pod, v *veil) {
+func hidePod(answer *api.Pod, v *redactor) {
 	defer v.texts(answer)
 	v.name(&answer.LeavesFor)
 	hideVerdict(answer.Verdict, v)
@@ -177,13 +177,13 @@ func hidePod(answer *api.Pod, v *veil) {
 	v.story(answer.Story)
 }
 
-func hideQueue(answer *api.Queue, v *veil) {
+func hideQueue(answer *api.Queue, v *redactor) {
 	defer v.texts(answer)
 	answer.Jobs.Waiting = v.names(answer.Jobs.Waiting)
 	v.story(answer.Story)
 }
 
-func hideNode(answer *explain.Node, v *veil) {
+func hideNode(answer *explain.Node, v *redactor) {
 	defer v.texts(answer)
 	var seen []explain.NodePod
 	for _, p := range answer.Pods {
@@ -194,7 +194,7 @@ func hideNode(answer *explain.Node, v *veil) {
 	answer.Pods = seen
 }
 
-func hideSubmission(answer *explain.Submission, v *veil) {
+func hideSubmission(answer *explain.Submission, v *redactor) {
 	defer v.texts(answer)
 	for i := range answer.Victims {
 		victim := &answer.Victims[i]
@@ -207,7 +207,7 @@ func hideSubmission(answer *explain.Submission, v *veil) {
 	hideVerdict(answer.Verdict, v)
 }
 
-func hideDiagnosis(answer *diagnosis.Diagnosis, v *veil) {
+func hideDiagnosis(answer *diagnosis.Diagnosis, v *redactor) {
 	defer v.texts(answer)
 	for i := range answer.Queues {
 		for _, w := range []*survey.Waiting{answer.Queues[i].Oldest, answer.Queues[i].Head} {

@@ -12,8 +12,8 @@ import (
 )
 
 // seesMine sees one namespace of three.
-func seesMine() *veil {
-	return &veil{sees: func(namespace string) bool { return namespace == "mine" }, known: map[string]bool{"mine": true, "theirs": true, "affinity": false}}
+func seesMine() *redactor {
+	return &redactor{sees: func(namespace string) bool { return namespace == "mine" }, known: map[string]bool{"mine": true, "theirs": true, "affinity": false}}
 }
 
 func TestSentencesNameNoJobOfAnotherNamespace(t *testing.T) {

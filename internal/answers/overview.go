@@ -95,29 +95,29 @@ func (o *overview) namespaces(ctx context.Context) (map[string]bool, error) {
 }
 
 // parts are what an overview consists of: each is read alone. since is the token of the list that the client has.
-var parts = map[string]func(o *board.Store, v *board.View, since string, veil *veil) any{
-	"summary": func(o *board.Store, v *board.View, _ string, _ *veil) any { return o.Summary(v) },
-	"queues":  func(o *board.Store, v *board.View, since string, _ *veil) any { return o.Queues(v, since) },
-	"nodes":   func(o *board.Store, v *board.View, since string, _ *veil) any { return o.Nodes(v, since) },
-	"jobs": func(o *board.Store, v *board.View, since string, veil *veil) any {
+var parts = map[string]func(o *board.Store, v *board.View, since string, redactor *redactor) any{
+	"summary": func(o *board.Store, v *board.View, _ string, _ *redactor) any { return o.Summary(v) },
+	"queues":  func(o *board.Store, v *board.View, since string, _ *redactor) any { return o.Queues(v, since) },
+	"nodes":   func(o *board.Store, v *board.View, since string, _ *redactor) any { return o.Nodes(v, since) },
+	"jobs": func(o *board.Store, v *board.View, since string, redactor *redactor) any {
 		answer := o.Jobs(v, since)
 		for i := range answer.Rows {
-			veil.name(&answer.Rows[i].Subject)
-			veil.text(&answer.Rows[i].Message)
+			redactor.name(&answer.Rows[i].Subject)
+			redactor.text(&answer.Rows[i].Message)
 		}
 		return answer
 	},
-	"evictions": func(o *board.Store, v *board.View, _ string, veil *veil) any {
+	"evictions": func(o *board.Store, v *board.View, _ string, redactor *redactor) any {
 		answer := o.Evictions(v)
-		veil.story(answer.Rows)
-		veil.texts(answer.Rows)
+		redactor.story(answer.Rows)
+		redactor.texts(answer.Rows)
 		return answer
 	},
-	"cycles": func(o *board.Store, v *board.View, _ string, veil *veil) any {
+	"cycles": func(o *board.Store, v *board.View, _ string, redactor *redactor) any {
 		answer := o.Cycles(v)
 		for i := range answer.Rows {
-			veil.story(answer.Rows[i].Decisions)
-			veil.texts(answer.Rows[i].Decisions)
+			redactor.story(answer.Rows[i].Decisions)
+			redactor.texts(answer.Rows[i].Decisions)
 		}
 		return answer
 	},
@@ -143,7 +143,7 @@ func (s *Server) getOverview(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := api.Reply[any]{Metadata: api.Metadata{Name: q.name},
-		Answer: part(s.overview.store, view, r.URL.Query().Get("since"), &veil{sees: view.Sees, known: known})}
+		Answer: part(s.overview.store, view, r.URL.Query().Get("since"), &redactor{sees: view.Sees, known: known})}
 	answer.APIVersion, answer.Kind = api.GroupVersion.String(), api.Overviews.Kind
 	writePacked(w, r, answer)
 }

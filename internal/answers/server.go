@@ -129,7 +129,7 @@ type question struct {
 	writer          http.ResponseWriter
 	who             user.Info
 	namespace, name string
-	veil            *veil
+	redactor            *redactor
 }
 
 // guarded answers a question of those who may ask it.
@@ -151,7 +151,7 @@ func (s *Server) guarded(resource api.Resource, answer func(*question) (any, err
 			write(w, nil, s.statusOf(err, resource, q))
 			return
 		}
-		q.veil = &veil{sees: s.visibility(q), known: known}
+		q.redactor = &redactor{sees: s.visibility(q), known: known}
 		found, err := answer(q)
 		if err != nil {
 			write(w, nil, s.statusOf(err, resource, q))
@@ -227,34 +227,34 @@ const maxNamespaces = 32
 func (s *Server) job(q *question) (any, error) {
 	found, err := s.questions.Why(q.ctx, q.namespace, q.name, s.shares.of(q.who).trials.Allow() && s.trials.Allow())
 	answer := api.Job{Why: found.Why, ETA: found.ETA, Story: found.Story}
-	hideJob(&answer, q.veil)
+	hideJob(&answer, q.redactor)
 	return answer, err
 }
 
 func (s *Server) workload(q *question) (any, error) {
 	found, err := s.questions.WhyWorkload(q.ctx, q.namespace, q.name)
 	answer := api.Job{Why: found.Why, ETA: found.ETA, Story: found.Story}
-	hideJob(&answer, q.veil)
+	hideJob(&answer, q.redactor)
 	return answer, err
 }
 
 func (s *Server) pod(q *question) (any, error) {
 	found, err := s.questions.WhyPod(q.ctx, types.NamespacedName{Namespace: q.namespace, Name: q.name})
 	answer := api.Pod{Pod: found.Pod, Cause: found.Cause, Story: found.Story}
-	hidePod(&answer, q.veil)
+	hidePod(&answer, q.redactor)
 	return answer, err
 }
 
 func (s *Server) queue(q *question) (any, error) {
 	found, err := s.questions.WhyQueue(q.ctx, q.name)
 	answer := api.Queue{Queue: found.Queue, Story: found.Story}
-	hideQueue(&answer, q.veil)
+	hideQueue(&answer, q.redactor)
 	return answer, err
 }
 
 func (s *Server) node(q *question) (any, error) {
 	found, err := s.questions.Node(q.ctx, q.name)
-	hideNode(&found, q.veil)
+	hideNode(&found, q.redactor)
 	return found, err
 }
 
@@ -274,7 +274,7 @@ func (s *Server) diagnosis(q *question) (any, error) {
 		return nil, err
 	}
 	found, err := s.diagnose(q.ctx, gangs)
-	hideDiagnosis(&found, q.veil)
+	hideDiagnosis(&found, q.redactor)
 	return found, err
 }
 
@@ -314,7 +314,7 @@ func (s *Server) submission(q *question) (any, error) {
 	}
 	q.name = wanted.PodGroup.Name
 	found, err := s.questions.Submit(q.ctx, wanted.PodGroup, wanted.Pods)
-	hideSubmission(&found, q.veil)
+	hideSubmission(&found, q.redactor)
 	return found, err
 }
 

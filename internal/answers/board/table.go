@@ -22,7 +22,7 @@ type List[T any] struct {
 type table[T any] struct {
 	name func(*T) string
 	rows []row[T]
-	gone []grave
+	gone []removedRow
 	// floor is the oldest version of which all changes are known.
 	floor uint64
 }
@@ -32,8 +32,8 @@ type row[T any] struct {
 	changed uint64 // version
 }
 
-// grave is a row that was removed.
-type grave struct {
+// removedRow is a row that was removed.
+type removedRow struct {
 	name string
 	at   uint64
 }
@@ -47,13 +47,13 @@ func newTable[T any](name func(*T) string) table[T] { return table[T]{name: name
 // are not compared.
 func (t *table[T]) update(version uint64, values []*T) (changed bool) {
 	next, old := make([]row[T], 0, len(values)), t.rows
-	bury := func() {
-		t.gone, changed = append(t.gone, grave{t.name(old[0].value), version}), true
+	noteRemoved := func() {
+		t.gone, changed = append(t.gone, removedRow{t.name(old[0].value), version}), true
 		old = old[1:]
 	}
 	for _, value := range values {
 		for len(old) > 0 && old[0].value != value && t.name(old[0].value) < t.name(value) {
-			bury()
+			noteRemoved()
 		}
 		known := row[T]{value: value, changed: version}
 		if len(old) > 0 && t.isSame(old[0].value, value) {
@@ -66,7 +66,7 @@ func (t *table[T]) update(version uint64, values []*T) (changed bool) {
 		next = append(next, known)
 	}
 	for len(old) > 0 {
-		bury()
+		noteRemoved()
 	}
 	if surplus := len(t.gone) - maxGraves; surplus > 0 {
 		t.floor = t.gone[surplus-1].at

@@ -151,8 +151,8 @@ func (m *memory) refused(name types.NamespacedName, uid types.UID, pod string) {
 	delete(m.of(name, uid).creating, pod)
 }
 
-// turnedAway notes that a kubelet has refused a pod. It returns how often pods of the name were refused in a row.
-func (m *memory) turnedAway(name types.NamespacedName, uid types.UID, pod string, refused types.UID, now time.Time) int {
+// countRefusal notes that a kubelet has refused a pod. It returns how often pods of the name were refused in a row.
+func (m *memory) countRefusal(name types.NamespacedName, uid types.UID, pod string, refused types.UID, now time.Time) int {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	known := m.of(name, uid).refusals

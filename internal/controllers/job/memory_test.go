@@ -183,7 +183,7 @@ func TestRefusalsInARowAreCountedByPod(t *testing.T) {
 		{"sim-a-0", "p1", 0, 1}, {"sim-a-0", "p1", time.Second, 1}, {"sim-a-1", "q1", time.Second, 1}, {"sim-a-0", "p2", time.Minute, 2},
 		{"sim-a-0", "p2", time.Minute + 2*lifecycle.RefusalsLast, 2}, {"sim-a-0", "p3", 2*time.Minute + 2*lifecycle.RefusalsLast, 1},
 	} {
-		if got := m.turnedAway(name, "u1", step.pod, step.uid, start.Add(step.at)); got != step.want {
+		if got := m.countRefusal(name, "u1", step.pod, step.uid, start.Add(step.at)); got != step.want {
 			t.Errorf("pod %s with UID %s after %s: refused %d times in a row, want %d", step.pod, step.uid, step.at, got, step.want)
 		}
 	}

@@ -107,7 +107,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	if len(asked) > 0 {
-		return r.obey(ctx, stored, job, pods, command, asked, now)
+		return r.executeDemands(ctx, stored, job, pods, command, asked, now)
 	}
 	pods, refused, isPart, err := r.replaceRefused(ctx, job, pods, now)
 	if err != nil {
@@ -196,10 +196,10 @@ func (r *Reconciler) lasting(job *batch.Job, pods []*corev1.Pod, found []lifecyc
 	return found
 }
 
-// obey carries out demands and records them, then deletes their Command, if any. Demands for the whole Job are only
+// executeDemands carries out demands and records them, then deletes their Command, if any. Demands for the whole Job are only
 // recorded: that makes its pods outdated, so that the next reconcile deletes them. The pods of parts of it are deleted
 // first, because the record could not tell later which they were.
-func (r *Reconciler) obey(ctx context.Context, stored, job *batch.Job, pods []*corev1.Pod, command *bus.Command, asked []lifecycle.Demand, now time.Time) (reconcile.Result, error) {
+func (r *Reconciler) executeDemands(ctx context.Context, stored, job *batch.Job, pods []*corev1.Pod, command *bus.Command, asked []lifecycle.Demand, now time.Time) (reconcile.Result, error) {
 	name := client.ObjectKeyFromObject(job)
 	if lifecycle.IsPartial(asked[0].Action) && job.Status.RetryCount+1 < job.Spec.MaxRetry {
 		r.memory.ask(name, job.UID, asked)

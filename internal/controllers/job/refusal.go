@@ -49,7 +49,7 @@ func (r *Reconciler) replaceRefused(
 	}
 	name := client.ObjectKeyFromObject(job)
 	counted, refused = lifecycle.SetRefusedAside(pods, func(pod *corev1.Pod) int {
-		return r.memory.turnedAway(name, job.UID, pod.Name, pod.UID, now)
+		return r.memory.countRefusal(name, job.UID, pod.Name, pod.UID, now)
 	}, now)
 	deleted, err := r.deletePods(ctx, refused.Due)
 	return replaced(counted, deleted), refused, len(deleted) < len(refused.Due), err

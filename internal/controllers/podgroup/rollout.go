@@ -27,8 +27,8 @@ func lowered(wanted, living, elsewhere int32) int32 {
 	return max(1, min(wanted-elsewhere, living))
 }
 
-// census counts the pods of a workload.
-type census struct {
+// siblingCounts counts the pods of a workload.
+type siblingCounts struct {
 	// living is the number of living pods of the PodGroup.
 	living int32
 
@@ -36,7 +36,7 @@ type census struct {
 	others, elsewhere int32
 }
 
-func (c *census) addOther(pod *corev1.Pod) {
+func (c *siblingCounts) addOther(pod *corev1.Pod) {
 	if !isAlive(pod) {
 		return
 	}
@@ -54,7 +54,7 @@ func (r *Reconciler) lower(ctx context.Context, group *scheduling.PodGroup, mode
 		return "", nil
 	}
 	group.Annotations[scheduling.GroupMinMemberAnnotationKey] = fmt.Sprint(wanted)
-	var count census
+	var count siblingCounts
 	for _, pod := range pods {
 		if isAlive(pod) {
 			count.living++
@@ -86,7 +86,7 @@ func (r *Reconciler) lower(ctx context.Context, group *scheduling.PodGroup, mode
 }
 
 // countSiblings counts the pods of the other ReplicaSets of the Deployment that controls this one.
-func (r *Reconciler) countSiblings(ctx context.Context, replicaSet *metav1.PartialObjectMetadata, count *census) error {
+func (r *Reconciler) countSiblings(ctx context.Context, replicaSet *metav1.PartialObjectMetadata, count *siblingCounts) error {
 	deployment := metav1.GetControllerOfNoCopy(replicaSet)
 	if deployment == nil || deployment.Kind != "Deployment" {
 		return nil

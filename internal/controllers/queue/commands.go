@@ -84,20 +84,20 @@ func byAge(a, b bus.Command) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), version, cmp.Compare(a.UID, b.UID))
 }
 
-// tale is the text of an Event about a Command; the empty value is none.
-type tale struct {
+// eventText is the text of an Event about a Command; the empty value is none.
+type eventText struct {
 	reason, message string
 }
 
 // orderOf returns the order of a Command, which may be nil, and the Event about it. unchecked says why it is not known that
 // the user of the Command may update the queue; it is "" if that is known.
-func orderOf(command *bus.Command, queue *scheduling.Queue, underClosed bool, unchecked string) (Order, tale) {
+func orderOf(command *bus.Command, queue *scheduling.Queue, underClosed bool, unchecked string) (Order, eventText) {
 	if command == nil {
-		return NoOrder, tale{}
+		return NoOrder, eventText{}
 	}
 	name, action := command.Namespace+"/"+command.Name, bus.Action(command.Action)
-	ignored := func(format string, arguments ...any) (Order, tale) {
-		return NoOrder, tale{ReasonCommandIgnored, "Command " + name + ": " + fmt.Sprintf(format, arguments...)}
+	ignored := func(format string, arguments ...any) (Order, eventText) {
+		return NoOrder, eventText{ReasonCommandIgnored, "Command " + name + ": " + fmt.Sprintf(format, arguments...)}
 	}
 	switch uid := command.TargetObject.UID; {
 	case command.Namespace != CommandNamespace:
@@ -109,14 +109,14 @@ func orderOf(command *bus.Command, queue *scheduling.Queue, underClosed bool, un
 	case unchecked != "":
 		return ignored("it was not checked that its author may update the queue: %s", unchecked)
 	case action == bus.OpenQueueAction && underClosed:
-		return OrderOpen, tale{ReasonOpensWithParent,
+		return OrderOpen, eventText{ReasonOpensWithParent,
 			fmt.Sprintf("queue %s opens when its parent %s does, which is closed; open that one", queue.Name, queue.Spec.Parent)}
 	case action == bus.OpenQueueAction:
-		return OrderOpen, tale{}
+		return OrderOpen, eventText{}
 	case action == bus.CloseQueueAction && queue.Name == scheduling.RootQueue:
 		return ignored("queue %s cannot be closed; close the queues below it", queue.Name)
 	case action == bus.CloseQueueAction:
-		return OrderClose, tale{}
+		return OrderClose, eventText{}
 	}
 	return ignored("%q is not an action of queues; those are %s and %s", command.Action, bus.OpenQueueAction, bus.CloseQueueAction)
 }

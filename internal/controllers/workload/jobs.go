@@ -154,7 +154,7 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 	case w == nil:
 		return 0, r.create(ctx, job)
 	case w.DeletionTimestamp != nil:
-		return 0, r.letGo(ctx, job, w)
+		return 0, r.releaseDeleted(ctx, job, w)
 	case isFinished:
 		return 0, r.finish(ctx, job, w, message, succeeded)
 	case conditions.Is(w, v1beta2.Finished) && !job.IsSuspended():
@@ -183,7 +183,7 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 				return 0, err
 			}
 		}
-		return r.greet(ctx, w)
+		return r.markPending(ctx, w)
 	case !job.IsSuspended() && !isStarted(job, w):
 		return 0, r.suspend(ctx, job, "it was resumed without what its workload was admitted with")
 	case !job.IsSuspended():
@@ -384,8 +384,8 @@ func heldIn(w *v1beta2.Workload) string {
 	return w.Status.Admission.ClusterQueue
 }
 
-// greet says of a Workload that the scheduler has not looked at it yet.
-func (r *writer) greet(ctx context.Context, w *v1beta2.Workload) (again time.Duration, err error) {
+// markPending says of a Workload that the scheduler has not looked at it yet.
+func (r *writer) markPending(ctx context.Context, w *v1beta2.Workload) (again time.Duration, err error) {
 	if conditions.Of(w, v1beta2.QuotaReserved) != nil {
 		return 0, nil
 	}

@@ -18,8 +18,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// letGo takes the finalizer from pods that have it.
-func (r *pods) letGo(ctx context.Context, pods []*corev1.Pod) (err error) {
+// removeFinalizer takes the finalizer from pods that have it.
+func (r *pods) removeFinalizer(ctx context.Context, pods []*corev1.Pod) (err error) {
 	for _, pod := range pods {
 		if !builder.IsKept(pod) {
 			continue
@@ -78,7 +78,7 @@ func (r *pods) standAlone(ctx context.Context, name types.NamespacedName, servin
 	if serving == protection.Served && builder.IsGated(pod) && pod.DeletionTimestamp == nil && pod.Labels[v1beta2.QueueNameLabel] == "" {
 		recorder.Once(r.events, pod, corev1.EventTypeWarning, reasonNotQueued, "Sync", "It has the scheduling gate %s and names no LocalQueue: it waits until its label %s names one", v1beta2.AdmissionGate, v1beta2.QueueNameLabel)
 	}
-	return r.letGo(ctx, []*corev1.Pod{pod})
+	return r.removeFinalizer(ctx, []*corev1.Pod{pod})
 }
 
 // soonest is the shorter of two times to wait, of which 0 is none.

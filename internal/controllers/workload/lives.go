@@ -106,7 +106,7 @@ func (r *lives) follow(ctx context.Context, w *v1beta2.Workload, owner *metav1.O
 
 func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcome, error) {
 	if w.DeletionTimestamp != nil {
-		return r.bury(ctx, w)
+		return r.finishDeletion(ctx, w)
 	}
 	if err := r.value(ctx, w); err != nil {
 		return lifecycle.Outcome{}, err
@@ -239,9 +239,9 @@ func (r *lives) keepOrphan(ctx context.Context, w *v1beta2.Workload) error {
 	return err
 }
 
-// bury lets a Workload go whose job and pods are gone. While the job is there, its controller does. No controller is there for a Workload
+// finishDeletion lets a Workload go whose job and pods are gone. While the job is there, its controller does. No controller is there for a Workload
 // without an owner, or of a kind that is not queued here.
-func (r *lives) bury(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcome, error) {
+func (r *lives) finishDeletion(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcome, error) {
 	for _, owner := range w.OwnerReferences {
 		if w.Annotations[v1beta2.GroupWorkloadAnnotation] == "true" && owner.Kind != "Pod" {
 			continue // the controller of its pods

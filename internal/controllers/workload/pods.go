@@ -107,17 +107,17 @@ func (r *pods) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	}
 	g, err := r.read(ctx, request.NamespacedName)
 	if err != nil || g.isAlone && g.first() == nil {
-		return reconcile.Result{}, errors.Join(err, r.letGo(ctx, g.strays))
+		return reconcile.Result{}, errors.Join(err, r.removeFinalizer(ctx, g.strays))
 	}
 	if serving != protection.Served {
-		return reconcile.Result{}, r.letGo(ctx, slices.Concat(g.strays, g.members()))
+		return reconcile.Result{}, r.removeFinalizer(ctx, slices.Concat(g.strays, g.members()))
 	}
 	w, err := r.workloadOf(ctx, g)
 	if err == nil {
 		g.isEnding, err = r.isEnding(ctx, g.namespace)
 	}
 	if g.first() == nil && (w == nil || len(w.OwnerReferences) == 0 || w.Annotations[v1beta2.GroupWorkloadAnnotation] != "true") {
-		return reconcile.Result{}, errors.Join(err, r.letGo(ctx, g.strays))
+		return reconcile.Result{}, errors.Join(err, r.removeFinalizer(ctx, g.strays))
 	}
 	var again time.Duration
 	if err == nil {
@@ -126,7 +126,7 @@ func (r *pods) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 			err = nil
 		}
 		over, soon := g.uncounted(w, r.state.now())
-		err = errors.Join(err, r.letGo(ctx, slices.Concat(g.strays, over)))
+		err = errors.Join(err, r.removeFinalizer(ctx, slices.Concat(g.strays, over)))
 		again = soonest(again, soon)
 	}
 	switch {
@@ -259,7 +259,7 @@ func (r *pods) step(ctx context.Context, g *group, w *v1beta2.Workload) (again t
 	if err := r.removeExcess(ctx, g.beyond()); err != nil {
 		return 0, err
 	}
-	return r.greet(ctx, w)
+	return r.markPending(ctx, w)
 }
 
 // create makes the Workload of a group whose pods are there and all wait.

@@ -68,8 +68,8 @@ func restore(job integration.Job, w *v1beta2.Workload) {
 	job.Restore(sets)
 }
 
-// letGo stops the job of a Workload that is being deleted, and then lets the Workload go. A job that waits and was changed stays as it is.
-func (r *jobs) letGo(ctx context.Context, job integration.Job, w *v1beta2.Workload) error {
+// releaseDeleted stops the job of a Workload that is being deleted, and then lets the Workload go. A job that waits and was changed stays as it is.
+func (r *jobs) releaseDeleted(ctx context.Context, job integration.Job, w *v1beta2.Workload) error {
 	if _, _, isFinished := job.Finished(); !isFinished {
 		if job.IsActive() && job.IsSuspended() {
 			return nil

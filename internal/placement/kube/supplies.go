@@ -32,9 +32,9 @@ type Supplies struct {
 	plugins *Plugins
 	pod     *corev1.Pod
 
-	lasting   hearing // of plugins that only look at volumes and devices
+	lasting   pluginStates // of plugins that only look at volumes and devices
 	lastingAt uint64  // the state of these for which it is valid, counted from 1
-	users     hearing // of plugins that also look at which pods use them
+	users     pluginStates // of plugins that also look at which pods use them
 	usersAt   uint64
 	podsAt    uint64 // how far Cluster.Changes had been followed then
 
@@ -46,8 +46,8 @@ type Supplies struct {
 // Nodes is about how many nodes the plugins keep answers, at most: that is what a question takes of memory.
 func (s *Supplies) Nodes() int { return s.nodes }
 
-// hearing is the state of some plugins for a pod.
-type hearing struct {
+// pluginStates are the states of some plugins for a pod.
+type pluginStates struct {
 	state   fwk.CycleState
 	refusal verdict.NodeRefusal // of a plugin that refuses every node
 	filters []fwk.FilterPlugin
@@ -56,9 +56,9 @@ type hearing struct {
 // AskSupplies returns the question about a class. It reads nothing before the first answer.
 func (p *Plugins) AskSupplies(k *cluster.Class) *Supplies { return &Supplies{plugins: p, pod: k.Pod} }
 
-// hear runs PreFilter of the plugins of a reach.
-func (s *Supplies) hear(r reach) hearing {
-	h := hearing{state: framework.NewCycleState()}
+// askPlugins runs PreFilter of the plugins of a reach.
+func (s *Supplies) askPlugins(r reach) pluginStates {
+	h := pluginStates{state: framework.NewCycleState()}
 	if r == looksAtSupplies {
 		s.nodes = 0
 	}
@@ -75,7 +75,7 @@ func (s *Supplies) hear(r reach) hearing {
 func (s *Supplies) follow() {
 	if at := s.plugins.mirror.shelf.Follow() + 1; s.lastingAt != at {
 		s.cut = 0
-		s.lasting, s.lastingAt = s.hear(looksAtSupplies), at
+		s.lasting, s.lastingAt = s.askPlugins(looksAtSupplies), at
 	}
 }
 
@@ -124,7 +124,7 @@ func (s *Supplies) Refusal(n *cluster.Node) verdict.NodeRefusal {
 	m := s.plugins.mirror
 	_, pods, _ := m.cluster.Changes(s.podsAt)
 	if s.usersAt != s.lastingAt || s.podsAt != pods {
-		s.users, s.usersAt, s.podsAt = s.hear(looksAtUsers), s.lastingAt, pods
+		s.users, s.usersAt, s.podsAt = s.askPlugins(looksAtUsers), s.lastingAt, pods
 	}
 	if !s.users.refusal.IsNone() {
 		return s.users.refusal

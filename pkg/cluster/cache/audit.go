@@ -367,7 +367,7 @@ func (a *audit) owners() {
 		}
 		counts[id][scheduler]++
 	}
-	for _, s := range k.owners.strangers {
+	for _, s := range k.owners.foreignPods {
 		count(s.job, s.scheduler)
 	}
 	for _, t := range a.allTasks {

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// stranger is a pod of another scheduler that has no node yet and names a PodGroup. It is no task, because it is not
+// foreignPod is a pod of another scheduler that has no node yet and names a PodGroup. It is no task, because it is not
 // scheduled here and uses no resources. It may decide the scheduler of the PodGroup.
-type stranger struct {
+type foreignPod struct {
 	uid       types.UID
 	job       cluster.JobID
 	scheduler string
@@ -20,12 +20,12 @@ type stranger struct {
 // owners works out the schedulers of jobs.
 type owners struct {
 	*base
-	strangers  map[types.NamespacedName]stranger
+	foreignPods  map[types.NamespacedName]foreignPod
 	questioned []*cluster.Job // jobs whose scheduler may have changed
 }
 
 func newOwners(b *base) owners {
-	return owners{base: b, strangers: map[types.NamespacedName]stranger{}}
+	return owners{base: b, foreignPods: map[types.NamespacedName]foreignPod{}}
 }
 
 // enlist counts a pod of a job by its scheduler, or with -1 removes it.
@@ -98,24 +98,24 @@ func (k *owners) handOver(j *cluster.Job, isForeign bool) {
 
 // setStranger applies a pod of another scheduler without a node.
 func (k *owners) setStranger(key types.NamespacedName, pod *cluster.Pod) {
-	now := stranger{uid: pod.UID, job: k.groupOf(pod), scheduler: pod.Spec.SchedulerName}
-	before, known := k.strangers[key]
+	now := foreignPod{uid: pod.UID, job: k.groupOf(pod), scheduler: pod.Spec.SchedulerName}
+	before, known := k.foreignPods[key]
 	if known && before == now {
 		return
 	}
 	k.dropStranger(key)
 	if now.job != (cluster.JobID{}) {
-		k.strangers[key] = now
+		k.foreignPods[key] = now
 		k.enlist(k.writer.Jobs.Named(now.job), now.scheduler, +1)
 	}
 }
 
 func (k *owners) dropStranger(key types.NamespacedName) {
-	s, known := k.strangers[key]
+	s, known := k.foreignPods[key]
 	if !known {
 		return
 	}
-	delete(k.strangers, key)
+	delete(k.foreignPods, key)
 	j := k.Job(s.job)
 	k.enlist(j, s.scheduler, -1)
 	k.dropIfEmpty(j)

@@ -253,7 +253,7 @@ func (k *Cache) deletePod(key types.NamespacedName, uid types.UID) {
 	if t := k.Task(key); t != nil && t.UID() == uid {
 		k.dropTask(t)
 	}
-	if k.owners.strangers[key].uid == uid {
+	if k.owners.foreignPods[key].uid == uid {
 		k.owners.dropStranger(key)
 	}
 }

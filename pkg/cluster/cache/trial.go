@@ -95,13 +95,13 @@ func (k *Cache) supposable(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod
 	for _, pod := range pods {
 		step()
 		key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-		_, isStranger := k.owners.strangers[key]
+		_, isForeignPod := k.owners.foreignPods[key]
 		switch {
 		case pod.Name == "":
 			return nil, errors.New("a pod has no name")
 		case pod.Namespace != group.Namespace:
 			return nil, fmt.Errorf("pod %s is not in the namespace of PodGroup %s", key, id)
-		case k.Task(key) != nil || isStranger:
+		case k.Task(key) != nil || isForeignPod:
 			return nil, fmt.Errorf("pod %s exists already", key)
 		case seen[pod.Name]:
 			return nil, fmt.Errorf("pod %s is there twice", key)

@@ -31,7 +31,7 @@ type ledger struct {
 // move is the only place where a task changes status or node. It keeps every total.
 func (l *ledger) move(t *cluster.Task, status gang.Status, n *cluster.Node) {
 	if t.Reservation != nil && !Reserves(t, status) {
-		l.letGo(t, status.Holds())
+		l.endReservation(t, status.Holds())
 	}
 	if t.Node == n && t.Status.Weighs(status) {
 		// Only the counts change. The commit of a large gang must not cost as much as its placement.
@@ -262,8 +262,8 @@ func (l *ledger) hold(t *cluster.Task, r *supplies.Reservation) {
 	}
 }
 
-// letGo ends a reservation after an event. If the pod is bound, the reservation was written before. Otherwise it is released.
-func (l *ledger) letGo(t *cluster.Task, isBound bool) {
+// endReservation ends a reservation after an event. If the pod is bound, the reservation was written before. Otherwise it is released.
+func (l *ledger) endReservation(t *cluster.Task, isBound bool) {
 	switch {
 	case t.Reservation == nil:
 	case isBound:

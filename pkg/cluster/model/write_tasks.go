@@ -48,7 +48,7 @@ func (w *TaskWriter) Show(t *cluster.Task, s TaskState, join func()) {
 	t.Status = s.Status
 	c.account(t, +1)
 	if !s.Status.Assumed() {
-		c.letGo(t, s.Pod.NodeName != "")
+		c.endReservation(t, s.Pod.NodeName != "")
 	}
 	if s.Status == cluster.Evicting {
 		c.spend(t, +1)

@@ -185,13 +185,13 @@ func (k *StandIns) Settle() {
 	}
 }
 
-// census is what there is of a job that expects pods.
-type census struct {
+// podSetCounts is what there is of a job that expects pods.
+type podSetCounts struct {
 	have     map[string]int // pods by role that exist and do not leave or fail
 	isLiving bool           // some pod has not ended
 }
 
-func (k *StandIns) count(j *cluster.Job) (c census) {
+func (k *StandIns) count(j *cluster.Job) (c podSetCounts) {
 	c.have = map[string]int{}
 	for _, t := range j.Internal.Tasks {
 		if t.IsStandIn || t.Status == cluster.Failed || t.Status.Leaves() || t.Status == cluster.Lingering {
@@ -264,7 +264,7 @@ func (k *StandIns) asTheyAre(j *cluster.Job) {
 
 // complete makes stand-ins for the pods of a gang that do not exist, and drops those that are not needed any more. If the quotas of the
 // namespace do not allow all of these pods, there are none.
-func (k *StandIns) complete(j *cluster.Job, c *census) {
+func (k *StandIns) complete(j *cluster.Job, c *podSetCounts) {
 	if j.Expected.Refusal = k.refusal(j, func(of *cluster.Podset) int { return max(of.Count-c.have[of.Name], 0) }); j.Expected.Refusal != nil {
 		k.refused[j] = true
 		k.drop(j, func(t *cluster.Task) bool { return t.Status != cluster.Pipelined })

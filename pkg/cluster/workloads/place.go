@@ -134,7 +134,7 @@ func (r *Reader) place(e *Entry, now time.Time) {
 	delete(r.backoffs, e)
 	defer func() { e.isKnown = true }()
 	if conditions.Is(e.Object, v1beta2.Finished) {
-		r.putOut(e, condition{})
+		r.withdraw(e, condition{})
 		e.Forget()
 		return
 	}
@@ -147,7 +147,7 @@ func (r *Reader) place(e *Entry, now time.Time) {
 	w := settings.OfWorkload(e.Object)
 	c, why, waiting := r.queueOf(e, &w, now)
 	if !waiting {
-		r.putOut(e, why)
+		r.withdraw(e, why)
 		if !w.IsActive {
 			e.Forget()
 		}
@@ -196,8 +196,8 @@ func (r *base) hasFlavors(held *Held) bool {
 	return true
 }
 
-// putOut has a Workload neither wait nor hold anything.
-func (r *Reader) putOut(e *Entry, why condition) {
+// withdraw has a Workload neither wait nor hold anything.
+func (r *Reader) withdraw(e *Entry, why condition) {
 	r.leave(e)
 	r.held.drop(e)
 	r.shapes.Release(e.shape)

@@ -62,15 +62,15 @@ func (*plugin) DeclareKeys() cluster.Keys {
 	}}
 }
 
-// OpenSession invalidates all nodes if the company of a class has changed.
+// OpenSession invalidates all nodes if the peers of a class have changed.
 func (p *plugin) OpenSession(s *framework.Session) {
 	p.model, p.sorted, p.ranks = s.Cluster, nil, nil
 	maps.DeleteFunc(p.wishes, func(k *cluster.Class, _ *wish) bool { return !k.InUse() })
 	haveChanged := false
 	for k, w := range p.wishes {
-		company := companyOf(p.model.Job(k.Job), k.Role, w.bonds)
-		haveChanged = haveChanged || !company.equal(w.company)
-		w.company = company
+		peers := peersOf(p.model.Job(k.Job), k.Role, w.bonds)
+		haveChanged = haveChanged || !peers.equal(w.peers)
+		w.peers = peers
 	}
 	if haveChanged {
 		for _, n := range p.model.Nodes() {
@@ -108,7 +108,7 @@ func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 	w := p.wishes[k]
 	if w == nil {
 		own := read(k.JobAnnotations[schedulingv1beta1.TaskTopologyAffinityKey], k.JobAnnotations[schedulingv1beta1.TaskTopologyAntiAffinityKey]).of(k.Role)
-		w = &wish{bonds: own, company: companyOf(p.model.Job(k.Job), k.Role, own)}
+		w = &wish{bonds: own, peers: peersOf(p.model.Job(k.Job), k.Role, own)}
 		p.wishes[k] = w
 	}
 	var mates int64
@@ -118,7 +118,7 @@ func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
 		}
 	}
 	score := 100 * framework.Point * mates / (max(mates, -mates) + 1)
-	return p.weight * (score + w.company.prospects(k, n))
+	return p.weight * (score + w.peers.scoreRoom(k, n))
 }
 
 // rank is the rank of a role in its job. The larger comes first.

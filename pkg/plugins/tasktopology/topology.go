@@ -13,7 +13,7 @@ type topology struct {
 // wish is what a class prefers of a node.
 type wish struct {
 	bonds   bonds
-	company company
+	peers peers
 }
 
 // bonds are the affinities of a role to roles, above zero for affinity, below for anti-affinity.

@@ -9,20 +9,20 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// company is the pods to place near a role, by role: those that have no node yet in the API. Placing them, or undoing
+// peers are the pods to place near a role, by role: those that have no node yet in the API. Placing them, or undoing
 // that, does not change it, so that it stays the same for a session.
-type company []guests
+type peers []rolePeers
 
-// guests are the pods of one role of a company.
-type guests struct {
+// rolePeers are the pods of one role among peers.
+type rolePeers struct {
 	role    string
 	count   int64
 	request resources.Vector // the largest request of each resource
 }
 
-// companyOf returns the company of a pending pod of a role, without the pod itself.
-func companyOf(j *cluster.Job, role string, own bonds) company {
-	var c company
+// peersOf returns the peers of a pending pod of a role, without the pod itself.
+func peersOf(j *cluster.Job, role string, own bonds) peers {
+	var c peers
 	if j == nil {
 		return c
 	}
@@ -30,9 +30,9 @@ func companyOf(j *cluster.Job, role string, own bonds) company {
 		if own[t.Role] <= 0 || t.Status != cluster.Pending && t.Status != cluster.Gated && !t.Status.Assumed() {
 			continue
 		}
-		i := slices.IndexFunc(c, func(g guests) bool { return g.role == t.Role })
+		i := slices.IndexFunc(c, func(g rolePeers) bool { return g.role == t.Role })
 		if i < 0 {
-			i, c = len(c), append(c, guests{role: t.Role})
+			i, c = len(c), append(c, rolePeers{role: t.Role})
 		}
 		c[i].count++
 		c[i].request.AtLeast(t.Request())
@@ -42,21 +42,21 @@ func companyOf(j *cluster.Job, role string, own bonds) company {
 			c[i].count-- // itself
 		}
 	}
-	slices.SortFunc(c, func(a, b guests) int { return cmp.Compare(a.role, b.role) })
+	slices.SortFunc(c, func(a, b rolePeers) int { return cmp.Compare(a.role, b.role) })
 	return c
 }
 
-func (c company) equal(d company) bool {
-	return slices.EqualFunc(c, d, func(a, b guests) bool { return a.role == b.role && a.count == b.count && a.request.Equal(b.request) })
+func (c peers) equal(d peers) bool {
+	return slices.EqualFunc(c, d, func(a, b rolePeers) bool { return a.role == b.role && a.count == b.count && a.request.Equal(b.request) })
 }
 
-// most is the score of a node with room for the whole company: half of what the first pod that is there adds. So room
+// most is the score of a node with room for all peers: half of what the first pod that is there adds. So room
 // never counts more than a pod.
 const most = 25 * framework.Point
 
-// prospects scores the part of a company that has room on a node beside a pod of a class. It looks at each role alone,
+// scoreRoom scores the part of the peers that have room on a node beside a pod of a class. It looks at each role alone,
 // not at all together.
-func (c company) prospects(k *cluster.Class, n *cluster.Node) int64 {
+func (c peers) scoreRoom(k *cluster.Class, n *cluster.Node) int64 {
 	var room, all int64
 	for i := range c {
 		g := &c[i]

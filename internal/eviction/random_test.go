@@ -237,7 +237,7 @@ func TestAPreemptorThatFailsLeavesNoTrace(t *testing.T) {
 	})
 }
 
-func TestAPlanMakesHopefulWhoHadNoHope(t *testing.T) {
+func TestAJobThatHadNoRoomTakesWhatAPlanLeavesOver(t *testing.T) {
 	byAge := with(everything, "- name: priority\n", "- name: priority\n    enableJobOrder: false\n", "- name: gang\n", "- name: gang\n    enableJobOrder: false\n")
 	w := start(t, byAge).Set(nodes("cpu=1", "n1", "n2", "n3"), job("victim", "default", "mid", 2, "n1 n2"), job("stays", "default", "low", 1, "n3", each(unmarked)),
 		job("a", "default", "mid", 1, "-"), job("b", "default", "high", 1, "-"), job("c", "default", "mid", 1, "-"))

@@ -23,7 +23,7 @@ func crowded() *Cache {
 		Set{pod("b", in("busy"), on("n"), asks("cpu=4"), phase(corev1.PodRunning))})
 }
 
-func TestAJudgedJobIsHopefulOnceSomethingOfTheRightKindHasHappened(t *testing.T) {
+func TestARefusedJobIsTriedAgainOnceWhatHelpsItHasHappened(t *testing.T) {
 	const never, node_, queue_, job, timePasses = verdict.Help(0), verdict.HelpNode, verdict.HelpQueue, verdict.HelpJob, verdict.HelpTime
 	set := func(events ...Event) func(*Cache) { return func(c *Cache) { c.Apply(events...) } }
 	for name, test := range map[string]struct {
@@ -65,7 +65,7 @@ func TestAJudgedJobIsHopefulOnceSomethingOfTheRightKindHasHappened(t *testing.T)
 				test.happens(c)
 				c.Settle()
 				if have, want := c.ShouldRetry(j, birth), test.helps&help != 0; have != want {
-					t.Errorf("hopeful when %d would help: %t, want %t", help, have, want)
+					t.Errorf("tried again when %d would help: %t, want %t", help, have, want)
 				}
 			}
 		})
@@ -76,15 +76,15 @@ func TestAJobWithoutAVerdictMayBeHelped(t *testing.T) {
 	c := crowded()
 	j := c.Job(key("g"))
 	if !c.ShouldRetry(j, birth) {
-		t.Error("a new job is not hopeful")
+		t.Error("a new job is not tried")
 	}
 	c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverShare})
 	if c.ShouldRetry(j, birth) {
-		t.Error("a job that nothing can help is hopeful")
+		t.Error("a job that nothing can help is tried again")
 	}
 	c.SetVerdict(j, nil)
 	if !c.ShouldRetry(j, birth) {
-		t.Error("a job that nothing stands in the way of is not hopeful")
+		t.Error("a job that nothing stands in the way of is not tried")
 	}
 }
 
@@ -119,7 +119,7 @@ func TestAJobBacksOffLongerWithEveryRefusalInARow(t *testing.T) {
 			t.Fatalf("backs off for %s, want %ds", have, want)
 		}
 		if c.ShouldRetry(j, j.NotBefore.Add(-1)) || !c.ShouldRetry(j, j.NotBefore) {
-			t.Fatal("a job is hopeful exactly from the end of its back-off")
+			t.Fatal("a job is tried again exactly from the end of its back-off")
 		}
 		if next := c.NextDeadline(now); !next.Equal(j.NotBefore) {
 			t.Fatalf("the next deadline is %s, want %s", next, j.NotBefore)

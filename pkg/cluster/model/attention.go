@@ -175,11 +175,11 @@ func (a *attention) ShouldRetry(j *cluster.Job, now time.Time) bool {
 	}
 	hasRested := !j.Internal.LookedAt.IsZero() && now.Sub(j.Internal.LookedAt) >= backlog.LongestRest
 	j.Postponed, j.Internal.Postponed = j.Internal.Postponed, 0
-	hopeful := hasRested || j.Postponed != 0 || a.IsHelped(j) || j.Verdict.IsDue(now)
-	if hopeful || j.Internal.LookedAt.IsZero() {
+	isDue := hasRested || j.Postponed != 0 || a.IsHelped(j) || j.Verdict.IsDue(now)
+	if isDue || j.Internal.LookedAt.IsZero() {
 		j.Internal.LookedAt = now
 	}
-	return hopeful
+	return isDue
 }
 
 // isHelpedSince reports whether a cycle has made decisions after a job's verdict that could help it. No event would start the next cycle for that.

@@ -27,7 +27,7 @@ const followPeriod = 2 * time.Second
 
 func newWhyCommand(s *session.Session) *cobra.Command {
 	group := &cobra.Command{
-		Use: "why", Short: "Say why a job, pod, queue, workload or node is as it is", Args: cobra.NoArgs, RunE: session.ShowHelp,
+		Use: "why", Short: "Explain the state of a job, pod, queue, workload or node", Args: cobra.NoArgs, RunE: session.ShowHelp,
 	}
 	for _, kind := range []struct {
 		use, short string

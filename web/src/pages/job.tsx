@@ -98,7 +98,7 @@ function Story({ answer, namespace }: { answer: JobAnswer; namespace: string }) 
       {j.plan.promised && j.plan.promised.length > 0 && <table><caption>Promised nodes</caption><thead><tr><th scope="col">Pod</th><th scope="col">Node</th></tr></thead>
         <tbody>{j.plan.promised.map((p) => <tr key={p.pod}><td>{p.pod}</td><td><a href={`#/nodes/${encodeURIComponent(p.node)}`}>{p.node}</a></td></tr>)}</tbody></table>}
     </Card>}
-    {j.candidates && j.candidates.length > 0 && <Card title="Whom it could displace">
+    {j.candidates && j.candidates.length > 0 && <Card title="What it could preempt">
       <table><thead><tr><th scope="col">Action</th><th scope="col">Looks</th><th scope="col">May leave</th><th scope="col">Protected</th></tr></thead>
         <tbody>{j.candidates.map((k) => <tr key={k.action}><th scope="row">{k.action}</th><td>{k.scope}</td><td>{k.notLookedAt ? "too many pods to look at" : plural(k.mayLeave, "pod")}</td>
           <td>{(k.protected ?? []).map((p) => <div key={p.rule}>{p.pods}: {p.rule}</div>)}</td></tr>)}</tbody></table>

@@ -60,20 +60,42 @@ func build(t *testing.T, source string) string {
 	return program
 }
 
-func TestThePluginOnItsPageWorks(t *testing.T) {
-	dir := t.TempDir()
-	source, configuration := filepath.Join(dir, "main.go"), filepath.Join(dir, "scheduler.conf")
-	for path, content := range map[string]string{
-		source:        blocks(t, "adding-a-plugin.md", "go")[0],
-		configuration: blocks(t, "adding-a-plugin.md", "text")[0],
-	} {
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+// A program with a plugin is built in a module of its own, by the commands of the page.
+func TestThePluginsOnTheirPageWorkInAModuleOfTheirOwn(t *testing.T) {
+	checkout, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
 	}
-	output, err := run(t, build(t, source), "--print-config", "--scheduler-conf="+configuration)
-	if err != nil || !strings.Contains(output, "name: newest") {
-		t.Errorf("%v\n%s", err, output)
+	programs := blocks(t, "adding-a-plugin.md", "go")
+	for name, test := range map[string]struct {
+		program             string
+		configuration, want string
+	}{
+		"newest": {programs[0], blocks(t, "adding-a-plugin.md", "text")[0], "name: newest"},
+		"zones":  {programs[1], "actions: allocate\ntiers:\n- plugins:\n  - name: zones\n    arguments: {zones.points: 7}\n", "zones.points: 7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, content := range map[string]string{"main.go": test.program, "scheduler.conf": test.configuration} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, command := range [][]string{
+				{"bash", "-euc", blocks(t, "adding-a-plugin.md", "sh")[0]},
+				{"./my-scheduler", "--print-config", "--scheduler-conf=scheduler.conf"},
+			} {
+				c := exec.CommandContext(t.Context(), command[0], command[1:]...)
+				c.Dir, c.Env = dir, append(os.Environ(), "HEKLA="+checkout, "GOFLAGS=")
+				output, err := c.CombinedOutput()
+				if err != nil {
+					t.Fatalf("%v: %v\n%s", command, err, output)
+				}
+				if command[0] != "bash" && !strings.Contains(string(output), test.want) {
+					t.Errorf("it prints\n%s\nwithout %q", output, test.want)
+				}
+			}
+		})
 	}
 }
 

@@ -193,3 +193,16 @@ func TestTheExecutableIsThereUnderItsOtherNames(t *testing.T) {
 		}
 	}
 }
+
+// The first screen shows what test/why compares with a real cluster.
+func TestTheReadmeShowsWhatThePagesShow(t *testing.T) {
+	shown := ""
+	for _, path := range []string{"why/why-is-it-pending.md", "why/what-would-help.md"} {
+		shown += strings.Join(blocks(t, path, "text"), "")
+	}
+	for line := range strings.Lines(blocks(t, "../README.md", "text")[0]) {
+		if !strings.HasPrefix(line, "$ ") && line != "GangShort\n" && !strings.Contains(shown, line) {
+			t.Errorf("the README shows %q, and no page does", line)
+		}
+	}
+}

@@ -129,7 +129,7 @@ type question struct {
 	writer          http.ResponseWriter
 	who             user.Info
 	namespace, name string
-	redactor            *redactor
+	redactor        *redactor
 }
 
 // guarded answers a question of those who may ask it.

@@ -49,7 +49,7 @@ func TestGuaranteesAreShownWithWhatIsLeftOfThem(t *testing.T) {
 	if got := shown(t, r.Metrics, "hekla_asks"); got[delayed] != "0" || got[planned] != "1" {
 		t.Errorf("after the delay: %v", got)
 	}
-	r.expect("hekla_evictions_by_law_total", map[string]string{`hekla_evictions_by_law_total{law="G4",queue="b"}`: "1"})
+	r.expect("hekla_evictions_by_rule_total", map[string]string{`hekla_evictions_by_rule_total{queue="b",rule="G4"}`: "1"})
 	if got := shown(t, r.Metrics, "hekla_queue_remaining")[`hekla_queue_remaining_guaranteed{queue="tenant",resource="cpu"}`]; got != "0.5" {
 		t.Errorf("%s CPUs of the guarantee are left, want 0.5", got)
 	}

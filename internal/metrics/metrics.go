@@ -43,7 +43,8 @@ type Metrics struct {
 	transactions, evictions      *prometheus.CounterVec
 	plansStarted, plansCancelled prometheus.Counter
 	evictionsByRule              *prometheus.CounterVec
-	victimQueues                 map[string]bool // that have series of these; touched by the owner of the model only
+	evictionsByRuleBefore        *prometheus.CounterVec // under the name of earlier builds
+	victimQueues                 map[string]bool        // that have series of these; touched by the owner of the model only
 	evictionToStart              prometheus.Observer
 	promises                     promises // touched by the owner of the model only
 
@@ -91,7 +92,9 @@ func New() *Metrics {
 	for _, result := range plans.EvictionResults {
 		m.evictions.WithLabelValues(string(result))
 	}
-	m.evictionsByRule = m.counter(hekla, "evictions_by_law_total", "Evictions that were decided, by the rule and the queue of the pod.",
+	m.evictionsByRule = m.counter(hekla, "evictions_by_rule_total", "Evictions that were decided, by the rule and the queue of the pod.",
+		"rule", "queue")
+	m.evictionsByRuleBefore = m.counter(hekla, "evictions_by_law_total", "Deprecated, gone with the next release: see hekla_evictions_by_rule_total.",
 		"law", "queue")
 	toStart := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: hekla, Name: "eviction_to_start_seconds",
 		Help: "Time from the plan that evicts pods for a job until its pods have nodes.", Buckets: prometheus.ExponentialBuckets(0.5, 2, 12)})
@@ -205,6 +208,7 @@ func (m *Metrics) Plans(c *model.Cluster, started []decision.PlanStart, ended []
 				queue = j.QueueName
 			}
 			m.evictionsByRule.WithLabelValues(p.Evictions[k].Rule, queue).Inc()
+			m.evictionsByRuleBefore.WithLabelValues(p.Evictions[k].Rule, queue).Inc()
 			m.victimQueues[queue] = true
 		}
 		if p.Job != (cluster.JobID{}) {
@@ -223,6 +227,7 @@ func (m *Metrics) forgetQueues(c *model.Cluster) {
 	for name := range m.victimQueues {
 		if name != "" && c.Queue(name) == nil {
 			m.evictionsByRule.DeletePartialMatch(prometheus.Labels{"queue": name})
+			m.evictionsByRuleBefore.DeletePartialMatch(prometheus.Labels{"queue": name})
 			delete(m.victimQueues, name)
 		}
 	}

@@ -81,12 +81,12 @@ func TestVictimsOfAQueueThatIsGoneHaveNoSeries(t *testing.T) {
 	victim := cluster.JobID{Namespace: "default", Name: "job"}
 	m.Plans(c.Cluster, []decision.PlanStart{{Evictions: []decision.Eviction{{VictimJob: victim, Rule: "J1"}, {VictimJob: cluster.JobID{Name: "gone"}, Rule: "J1"}}}}, nil)
 	m.Totals(c.Cluster, nil)
-	expect(t, m, "hekla_evictions_by_law_total", map[string]string{
-		`hekla_evictions_by_law_total{law="J1",queue="q"}`: "1", `hekla_evictions_by_law_total{law="J1",queue=""}`: "1"})
+	expect(t, m, "hekla_evictions_by_rule_total", map[string]string{
+		`hekla_evictions_by_rule_total{queue="q",rule="J1"}`: "1", `hekla_evictions_by_rule_total{queue="",rule="J1"}`: "1"})
 	c.Apply(cache.Delete{Object: c.Queue("q").Object})
 	c.Settle()
 	m.Totals(c.Cluster, nil)
-	expect(t, m, "hekla_evictions_by_law_total", map[string]string{`hekla_evictions_by_law_total{law="J1",queue=""}`: "1"})
+	expect(t, m, "hekla_evictions_by_rule_total", map[string]string{`hekla_evictions_by_rule_total{queue="",rule="J1"}`: "1"})
 }
 
 // TestAResourceThatARequestInventsMakesNoSeriesOfOtherQueues has a pod ask for a resource that no node and no queue names.

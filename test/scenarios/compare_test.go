@@ -28,29 +28,29 @@ var decided = &simulator.Report{
 
 func TestEveryExpectationCanBeMetAndCanFail(t *testing.T) {
 	for name, test := range map[string]struct{ met, failing, difference string }{
-		"evict":          {`{evict: [work/a, work/b]}`, `{evict: [work/a]}`, "evict: expected [work/a], evicted are [work/a work/b]"},
-		"evict nobody":   {`{evict: [work/b, work/a]}`, `{evict: []}`, "evict: expected [], evicted"},
-		"evictAnyOf":     {`{evictAnyOf: [[], [work/b, work/a]]}`, `{evictAnyOf: [[], [work/a]]}`, "evictAnyOf: expected one of"},
-		"evictCount":     {`{evictCount: 2}`, `{evictCount: 1}`, "evictCount: expected 1"},
-		"evictions":      {`{evictions: {work/b: {action: preempt, law: J1, for: work/x}}}`, `{evictions: {work/b: {law: Q1}}}`, "evictions work/b: expected law Q1, it is J1"},
-		"eviction of it": {`{evictions: {work/b: {}}}`, `{evictions: {work/c: {}}}`, "evictions: work/c is not evicted"},
-		"eviction's law": {`{evictions: {work/b: {}}}`, `{evictions: {work/a: {}}}`, "neither law nor message may be empty"},
-		"bind":           {`{bind: {work/x-0: n1, work/x-1: "*"}}`, `{bind: {work/x-0: n2}}`, "bind work/x-0: expected n2, it is [n1]"},
-		"bind at all":    {`{bind: {work/x-1: "*"}}`, `{bind: {work/z: "*"}}`, "bind work/z: expected *, it is []"},
-		"notBound":       {`{notBound: [work/z]}`, `{notBound: [work/x-0]}`, "notBound: work/x-0 is, to [n1]"},
-		"nominate":       {`{nominate: {work/x-0: n1}}`, `{nominate: {work/x-1: n2}}`, "nominate work/x-1: expected n2"},
-		"nominateCount":  {`{nominateCount: 1}`, `{nominateCount: 2}`, "nominateCount: expected 2, it is 1"},
-		"notNominated":   {`{notNominated: [work/x-1]}`, `{notNominated: [work/x-0]}`, "notNominated: work/x-0 is"},
-		"apart":          {`{apart: [[work/x-0, work/x-1]]}`, `{apart: [[work/x-1, work/x-2]]}`, "apart [work/x-1 work/x-2]: they are on [n2]"},
-		"jobs":           {`{jobs: {work/y: {phase: Pending, ready: 0}}}`, `{jobs: {work/y: {ready: 1}}}`, "jobs work/y: expected ready 1, it is 0"},
-		"a job":          {`{jobs: {work/y: {}}}`, `{jobs: {work/z: {}}}`, "jobs: there is no work/z"},
-		"a field":        {`{jobs: {work/y: {}}}`, `{jobs: {work/y: {colour: red}}}`, "there is no field colour"},
-		"reasonNot":      {`{jobs: {work/y: {reasonNot: ""}}}`, `{jobs: {work/y: {reasonNot: OverShare}}}`, "expected reasonNot OverShare"},
-		"says":           {`{says: {work/y: [rule J1]}}`, `{says: {work/y: [rule J2]}}`, `says: of work/y it is not said "rule J2"`},
-		"queues":         {`{queues: {q: {allocated: {cpu: 4000m}, share: 0.502}}}`, `{queues: {q: {deserved: {cpu: "7"}}}}`, "queues q deserved: expected cpu 7, it is 8"},
-		"share":          {`{queues: {q: {share: 0.5}}}`, `{queues: {q: {share: 0.6}}}`, "queues q share: expected 0.6"},
-		"a queue":        {`{queues: {q: {}}}`, `{queues: {r: {}}}`, "queues: there is no r"},
-		"stable":         {`{stable: true}`, `{stable: false}`, "stable: expected false"},
+		"evict":           {`{evict: [work/a, work/b]}`, `{evict: [work/a]}`, "evict: expected [work/a], evicted are [work/a work/b]"},
+		"evict nobody":    {`{evict: [work/b, work/a]}`, `{evict: []}`, "evict: expected [], evicted"},
+		"evictAnyOf":      {`{evictAnyOf: [[], [work/b, work/a]]}`, `{evictAnyOf: [[], [work/a]]}`, "evictAnyOf: expected one of"},
+		"evictCount":      {`{evictCount: 2}`, `{evictCount: 1}`, "evictCount: expected 1"},
+		"evictions":       {`{evictions: {work/b: {action: preempt, rule: J1, for: work/x}}}`, `{evictions: {work/b: {rule: Q1}}}`, "evictions work/b: expected rule Q1, it is J1"},
+		"eviction of it":  {`{evictions: {work/b: {}}}`, `{evictions: {work/c: {}}}`, "evictions: work/c is not evicted"},
+		"eviction's rule": {`{evictions: {work/b: {}}}`, `{evictions: {work/a: {}}}`, "neither rule nor message may be empty"},
+		"bind":            {`{bind: {work/x-0: n1, work/x-1: "*"}}`, `{bind: {work/x-0: n2}}`, "bind work/x-0: expected n2, it is [n1]"},
+		"bind at all":     {`{bind: {work/x-1: "*"}}`, `{bind: {work/z: "*"}}`, "bind work/z: expected *, it is []"},
+		"notBound":        {`{notBound: [work/z]}`, `{notBound: [work/x-0]}`, "notBound: work/x-0 is, to [n1]"},
+		"nominate":        {`{nominate: {work/x-0: n1}}`, `{nominate: {work/x-1: n2}}`, "nominate work/x-1: expected n2"},
+		"nominateCount":   {`{nominateCount: 1}`, `{nominateCount: 2}`, "nominateCount: expected 2, it is 1"},
+		"notNominated":    {`{notNominated: [work/x-1]}`, `{notNominated: [work/x-0]}`, "notNominated: work/x-0 is"},
+		"apart":           {`{apart: [[work/x-0, work/x-1]]}`, `{apart: [[work/x-1, work/x-2]]}`, "apart [work/x-1 work/x-2]: they are on [n2]"},
+		"jobs":            {`{jobs: {work/y: {phase: Pending, ready: 0}}}`, `{jobs: {work/y: {ready: 1}}}`, "jobs work/y: expected ready 1, it is 0"},
+		"a job":           {`{jobs: {work/y: {}}}`, `{jobs: {work/z: {}}}`, "jobs: there is no work/z"},
+		"a field":         {`{jobs: {work/y: {}}}`, `{jobs: {work/y: {colour: red}}}`, "there is no field colour"},
+		"reasonNot":       {`{jobs: {work/y: {reasonNot: ""}}}`, `{jobs: {work/y: {reasonNot: OverShare}}}`, "expected reasonNot OverShare"},
+		"says":            {`{says: {work/y: [rule J1]}}`, `{says: {work/y: [rule J2]}}`, `says: of work/y it is not said "rule J2"`},
+		"queues":          {`{queues: {q: {allocated: {cpu: 4000m}, share: 0.502}}}`, `{queues: {q: {deserved: {cpu: "7"}}}}`, "queues q deserved: expected cpu 7, it is 8"},
+		"share":           {`{queues: {q: {share: 0.5}}}`, `{queues: {q: {share: 0.6}}}`, "queues q share: expected 0.6"},
+		"a queue":         {`{queues: {q: {}}}`, `{queues: {r: {}}}`, "queues: there is no r"},
+		"stable":          {`{stable: true}`, `{stable: false}`, "stable: expected false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for text, want := range map[string]string{test.met: "", test.failing: test.difference} {
@@ -69,12 +69,12 @@ func TestEveryExpectationCanBeMetAndCanFail(t *testing.T) {
 
 func TestAnExpectationThatIsNotUnderstoodIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"source: s\nlaws: [S1]\ncycles: 1\nexpect: {evicts: []}":                   "field evicts not found",
-		"source: s\nlaws: [S1]\nexpect: {evict: []}":                               "either cycles or untilStable",
-		"source: s\nlaws: [S1]\ncycles: 1\nuntilStable: true\nexpect: {evict: []}": "either cycles or untilStable",
-		"source: s\ncycles: 1\nexpect: {evict: []}":                                "source and laws",
-		"laws: [S1]\ncycles: 1\nexpect: {evict: []}":                               "source and laws",
-		"source: s\nlaws: [S1]\ncycles: 1\nexpect: {}":                             "could not fail",
+		"source: s\nrules: [S1]\ncycles: 1\nexpect: {evicts: []}":                   "field evicts not found",
+		"source: s\nrules: [S1]\nexpect: {evict: []}":                               "either cycles or untilStable",
+		"source: s\nrules: [S1]\ncycles: 1\nuntilStable: true\nexpect: {evict: []}": "either cycles or untilStable",
+		"source: s\ncycles: 1\nexpect: {evict: []}":                                 "source and rules",
+		"rules: [S1]\ncycles: 1\nexpect: {evict: []}":                               "source and rules",
+		"source: s\nrules: [S1]\ncycles: 1\nexpect: {}":                             "could not fail",
 	} {
 		if _, err := parseScenario([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is read with %v, want %q", text, err, want)
@@ -87,10 +87,10 @@ func TestAnExpectationThatIsNotUnderstoodIsRefused(t *testing.T) {
 
 func TestADraftIsAScenarioThatLacksSourceAndRulesOnly(t *testing.T) {
 	draft := string(drafted(decided))
-	if _, err := parseScenario([]byte(draft)); err == nil || !strings.Contains(err.Error(), "source and laws") {
+	if _, err := parseScenario([]byte(draft)); err == nil || !strings.Contains(err.Error(), "source and rules") {
 		t.Errorf("a draft is accepted with %v", err)
 	}
-	complete := strings.NewReplacer(`source: ""`, "source: here", "laws: []", "laws: [S1]", `law: ""`, "law: J1").Replace(draft)
+	complete := strings.NewReplacer(`source: ""`, "source: here", "rules: []", "rules: [S1]", `rule: ""`, "rule: J1").Replace(draft)
 	s, err := parseScenario([]byte(complete))
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, complete)

@@ -14,11 +14,11 @@
 // prints them, with the scheduler's configuration in a ConfigMap. expect.yaml lists some of the decisions. `hekla simulate
 // -f FOLDER/cluster.yaml` runs it.
 //
-// expect.yaml says `source` (where the case comes from), `laws` (the numbers of the rules that it tests), perhaps a `note`,
+// expect.yaml says `source` (where the case comes from), `rules` (the numbers of the rules that it tests), perhaps a `note`,
 // either `cycles: N` or `untilStable: true`, `args` (further flags of hekla simulate), and under `expect` any of:
 //
 //	evict, evictAnyOf, evictCount  the exact set of pods evicted, one of several sets, how many
-//	evictions                      by pod: `action`, `law` or `for` of its eviction
+//	evictions                      by pod: `action`, `rule` or `for` of its eviction
 //	bind, nominate                 by pod: the node, "*" for any
 //	notBound, notNominated         pods that are not
 //	nominateCount                  how often a node is promised to a pod
@@ -43,7 +43,7 @@
 //
 //	go test ./test/scenarios -run TestScenarios/NAME -draft
 //
-// which writes an expect.yaml with all that is decided now. It fails until `source` and `laws` are filled in. Work out by
+// which writes an expect.yaml with all that is decided now. It fails until `source` and `rules` are filled in. Work out by
 // hand what the rules demand, correct what differs, and delete what the case does not test.
 //
 // known-differences.yaml names the scenarios that are not met, each with the reason. One that is met must not be in it.

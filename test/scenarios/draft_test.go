@@ -30,14 +30,14 @@ func writeDraft(folder string) error {
 	if err := os.WriteFile(file, drafted(report), 0o644); err != nil {
 		return err
 	}
-	return errors.New("a draft of " + file + " is written: work out by hand what is to be, and fill in source and laws")
+	return errors.New("a draft of " + file + " is written: work out by hand what is to be, and fill in source and rules")
 }
 
 func drafted(report *simulator.Report) []byte {
 	var b bytes.Buffer
 	var evicted []string
 	fmt.Fprintln(&b, "# What happens, and why it must.")
-	fmt.Fprintln(&b, "source: \"\"\nlaws: []\nuntilStable: true\nexpect:")
+	fmt.Fprintln(&b, "source: \"\"\nrules: []\nuntilStable: true\nexpect:")
 	for _, e := range report.Evictions {
 		evicted = append(evicted, fmt.Sprintf("%q", e.Pod))
 	}
@@ -50,9 +50,9 @@ func drafted(report *simulator.Report) []byte {
 		fmt.Fprintln(&b, shut)
 	}
 	list("evict", evicted, "[", "]")
-	var laws, nominated, bound, jobs []string
+	var evictions, nominated, bound, jobs []string
 	for _, e := range report.Evictions {
-		laws = append(laws, fmt.Sprintf("%q: {action: %q, law: %q, for: %q}", e.Pod, e.Action, e.Rule, e.For))
+		evictions = append(evictions, fmt.Sprintf("%q: {action: %q, rule: %q, for: %q}", e.Pod, e.Action, e.Rule, e.For))
 	}
 	for _, n := range report.Nominations {
 		nominated = append(nominated, fmt.Sprintf("%q: %q", n.Pod, n.Node))
@@ -63,7 +63,7 @@ func drafted(report *simulator.Report) []byte {
 	for _, j := range report.Jobs {
 		jobs = append(jobs, fmt.Sprintf("%q: {phase: %q, ready: %d, reason: %q}", j.Job, j.Phase, j.Ready, j.Reason))
 	}
-	list("evictions", laws, "{", "}")
+	list("evictions", evictions, "{", "}")
 	list("nominate", nominated, "{", "}")
 	list("bind", bound, "{", "}")
 	list("jobs", jobs, "{", "}")

@@ -114,7 +114,7 @@ func (c *comparison) compareEvictions(e *expectation) {
 		}
 		c.compareFields("evictions "+pod, e.Evictions[pod], row)
 		if row.Rule == "" || row.Message == "" {
-			c.differ("evictions: of %s neither law nor message may be empty: %+v", pod, row)
+			c.differ("evictions: of %s neither rule nor message may be empty: %+v", pod, row)
 		}
 	}
 }

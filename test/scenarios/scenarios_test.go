@@ -25,7 +25,7 @@ import (
 // scenario is an expect.yaml.
 type scenario struct {
 	Source      string          `yaml:"source"`
-	Laws        []string        `yaml:"laws"`
+	Rules       []string        `yaml:"rules"`
 	Note        string          `yaml:"note"`
 	Cycles      int             `yaml:"cycles"`
 	UntilStable bool            `yaml:"untilStable"`
@@ -112,8 +112,8 @@ func parseScenario(text []byte) (*scenario, error) {
 	if s.UntilStable == (s.Cycles > 0) {
 		return nil, errors.New("either cycles or untilStable must be given")
 	}
-	if s.Source == "" || len(s.Laws) == 0 {
-		return nil, errors.New("source and laws must be given")
+	if s.Source == "" || len(s.Rules) == 0 {
+		return nil, errors.New("source and rules must be given")
 	}
 	if s.Expect.isEmpty() {
 		return nil, errors.New("expect says nothing, so it could not fail")

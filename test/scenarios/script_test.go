@@ -27,7 +27,7 @@ func scripted(s *script.Script) (*scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &scenario{Source: s.Source, Laws: strings.Split(s.Rules, ", "), manifests: manifests, Fates: map[string]fate{},
+	made := &scenario{Source: s.Source, Rules: strings.Split(s.Rules, ", "), manifests: manifests, Fates: map[string]fate{},
 		Args: append([]string{"--now=" + script.Start.Format("2006-01-02T15:04:05Z")}, s.Args...)}
 	for pod, f := range s.Fates {
 		made.Fates[pod] = fate{Refused: f.Refused, Late: f.Late, Overdue: f.Overdue}

@@ -33,7 +33,7 @@ type Supplies struct {
 	pod     *corev1.Pod
 
 	lasting   pluginStates // of plugins that only look at volumes and devices
-	lastingAt uint64  // the state of these for which it is valid, counted from 1
+	lastingAt uint64       // the state of these for which it is valid, counted from 1
 	users     pluginStates // of plugins that also look at which pods use them
 	usersAt   uint64
 	podsAt    uint64 // how far Cluster.Changes had been followed then

@@ -62,7 +62,7 @@ type Eviction struct {
 	Pod     string `json:"pod"`
 	Node    string `json:"node"`
 	Action  string `json:"action"`
-	Rule    string `json:"law"`
+	Rule    string `json:"rule"`
 	For     string `json:"for"`
 	Message string `json:"message"`
 

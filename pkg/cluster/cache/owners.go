@@ -20,8 +20,8 @@ type foreignPod struct {
 // owners works out the schedulers of jobs.
 type owners struct {
 	*base
-	foreignPods  map[types.NamespacedName]foreignPod
-	questioned []*cluster.Job // jobs whose scheduler may have changed
+	foreignPods map[types.NamespacedName]foreignPod
+	questioned  []*cluster.Job // jobs whose scheduler may have changed
 }
 
 func newOwners(b *base) owners {

@@ -12,7 +12,7 @@ type topology struct {
 
 // wish is what a class prefers of a node.
 type wish struct {
-	bonds   bonds
+	bonds bonds
 	peers peers
 }
 

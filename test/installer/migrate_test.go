@@ -45,8 +45,8 @@ func stepsOfTheMove(t *testing.T) []string {
 	for _, match := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(section, -1) {
 		steps = append(steps, match[1])
 	}
-	if len(steps) != 5 {
-		t.Fatalf("the page has %d blocks of commands, want five", len(steps))
+	if len(steps) != 6 {
+		t.Fatalf("the page has %d blocks of commands, want six", len(steps))
 	}
 	return steps
 }
@@ -197,11 +197,11 @@ func TestFollowingThePageKeepsJobsAndConfiguration(t *testing.T) {
 				r.types(t, "kubectl create namespace volcano-system; helm template volcano "+volcanoChart(t)+" --namespace volcano-system > v.yaml")
 				r.types(t, "until kubectl apply -f v.yaml; do sleep 1; done")
 			},
-			[]string{steps[0], steps[1], "kubectl apply -f installer/hekla.yaml", "kubectl apply -f installer/hekla.yaml"},
+			[]string{steps[0], steps[1], "kubectl apply -f installer/hekla.yaml", "kubectl apply -f installer/hekla.yaml", steps[4]},
 		},
 		"both by Helm": {
 			func(r reader) { r.helm(t, "install", "volcano", volcanoChart(t), "--create-namespace") },
-			[]string{steps[0], steps[1], steps[2], steps[3], "helm upgrade hekla installer/helm/hekla --namespace volcano-system"},
+			[]string{steps[0], steps[1], steps[2], steps[3], steps[4], "helm upgrade hekla installer/helm/hekla --namespace volcano-system"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,8 +54,8 @@ type exception struct {
 
 // notYet are the files that still use retired words. The test refuses an entry without use.
 var notYet = map[string]exception{
-	"internal/metrics/metrics.go":         {[]string{"law"}, "a deprecated metric"},
-	"docs/metrics.md":                     {[]string{"law"}, "a deprecated metric"},
+	"internal/metrics/metrics.go": {[]string{"law"}, "a deprecated metric"},
+	"docs/metrics.md":             {[]string{"law"}, "a deprecated metric"},
 }
 
 // finding is a place that a rule of the language refuses.

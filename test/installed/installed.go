@@ -97,13 +97,18 @@ func (s *System) Program(ctx context.Context, deployment string, arguments ...st
 	}}, nil
 }
 
-// Run starts the program of a Deployment, with further arguments.
+// Run starts the program of a Deployment, with further arguments. Its ports are free when they are chosen; if another process takes one before the
+// program does, others are chosen.
 func (s *System) Run(ctx context.Context, deployment string, arguments ...string) (Program, error) {
-	program, err := s.Program(ctx, deployment, arguments...)
-	if err == nil {
-		_, err = s.Cluster.Run(ctx, program.Program)
+	for attempt := 1; ; attempt++ {
+		program, err := s.Program(ctx, deployment, arguments...)
+		if err == nil {
+			_, err = s.Cluster.Run(ctx, program.Program)
+		}
+		if err == nil || attempt == 3 || !strings.Contains(err.Error(), "address already in use") {
+			return program, err
+		}
 	}
-	return program, err
 }
 
 // Kubectl runs kubectl with all rights, and returns what it prints. An error has that in it.

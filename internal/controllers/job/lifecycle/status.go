@@ -87,10 +87,14 @@ func Observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 		enter(job, status, verdict, now)
 	}
 	status.State.Reason, status.State.Message = verdict.reason, verdict.message
+	stuck := ""
+	if !MakesPods(verdict.phase) {
+		stuck = overdue(pods, now)
+	}
 	switch {
 	case IsFinal(verdict.phase):
-	case !MakesPods(verdict.phase) && overdue(pods, now) != "":
-		status.State.Reason, status.State.Message = ReasonPodsTerminating, overdue(pods, now)
+	case stuck != "":
+		status.State.Reason, status.State.Message = ReasonPodsTerminating, stuck
 	case !MakesPods(verdict.phase) && status.State.Reason == ReasonPodsTerminating:
 		status.State.Reason, status.State.Message = "", "" // it has ended
 	case trouble.Reason != "":

@@ -6,25 +6,26 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"hekla.sh/hekla/internal/cohorts"
+	"hekla.sh/hekla/internal/cohorts/flavors"
+	"hekla.sh/hekla/internal/cohorts/victims"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
-	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
-	"hekla.sh/hekla/pkg/plugins/cohorts/rounds"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/test/cohorts/trees"
 )
 
 // wide is a model of 1,000 queues in 100 cohorts with so much quota of cpu each.
 func wide(nominal int64, fair bool) *model {
 	m := &model{index: resources.NewIndex(), byName: map[string]*workload.Queue{}, flavors: map[string]*workload.Flavor{}}
 	m.queues = workload.New(m.index)
-	var cohorts []*cohort.Node
+	var nodes []*cohort.Node
 	var queues []*workload.Queue
 	parents := map[*cohort.Node]*cohort.Node{}
 	cpu, fr := m.index.Dim(corev1.ResourceCPU), m.fr("default", "cpu")
 	for i := range 100 {
 		c := &cohort.Node{Name: fmt.Sprintf("c%03d", i), Terms: cohort.Terms{Weight: cohort.DefaultWeight}}
-		cohorts = append(cohorts, c)
+		nodes = append(nodes, c)
 		for j := range 10 {
 			q := &workload.Queue{}
 			q.Name, q.Weight = fmt.Sprintf("q%03d-%d", i, j), cohort.DefaultWeight
@@ -36,10 +37,10 @@ func wide(nominal int64, fair bool) *model {
 			parents[&q.Node] = c
 		}
 	}
-	m.queues.Grow(queues, cohorts, nil, func(n *cohort.Node) *cohort.Node { return parents[n] })
-	m.rules = &preemption.Rules{Queues: m.queues, FairSharing: fair, Strategies: []preemption.Strategy{preemption.LessThanOrEqualToFinalShare, preemption.LessThanInitialShare}}
-	assigner := &flavors.Assigner{Index: m.index, Oracle: m.rules, Nodes: room{}, FairSharing: fair}
-	m.cycle = &rounds.Cycle{Queues: m.queues, Rules: m.rules, Assigner: assigner, Nodes: room{}, ByPriority: true, Now: after(1000)}
+	m.queues.Grow(queues, nodes, nil, func(n *cohort.Node) *cohort.Node { return parents[n] })
+	m.rules = &victims.Rules{Queues: m.queues, FairSharing: fair, Strategies: []victims.Strategy{victims.LessThanOrEqualToFinalShare, victims.LessThanInitialShare}}
+	assigner := &flavors.Assigner{Index: m.index, Oracle: m.rules, Nodes: trees.Room{}, FairSharing: fair}
+	m.cycle = &cohorts.Cycle{Queues: m.queues, Rules: m.rules, Assigner: assigner, Nodes: trees.Room{}, ByPriority: true, Now: after(1000)}
 	return m
 }
 

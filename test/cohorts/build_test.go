@@ -12,12 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"hekla.sh/hekla/internal/cohorts"
+	"hekla.sh/hekla/internal/cohorts/flavors"
+	"hekla.sh/hekla/internal/cohorts/victims"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
-	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
-	"hekla.sh/hekla/pkg/plugins/cohorts/rounds"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/test/cohorts/trees"
 )
 
 // start is the common time of a case.
@@ -33,23 +34,13 @@ type model struct {
 	nodes     map[string]*cohort.Node
 	flavors   map[string]*workload.Flavor
 	workloads map[string]*workload.Workload
-	rules     *preemption.Rules
-	cycle     *rounds.Cycle
+	rules     *victims.Rules
+	cycle     *cohorts.Cycle
 
 	evictions int
 	check     func() // after each cycle, before victims leave
 	note      func(*workload.Nomination)
 }
-
-// room is nodes with endless room, and no pod on them.
-type room struct{}
-
-func (room) CanPlace(*workload.Workload, []workload.Part) bool                  { return true }
-func (room) CouldPlace(*workload.Workload, []workload.Part) bool                { return true }
-func (room) Opens(*workload.Workload, *workload.Workload, []workload.Part) bool { return true }
-func (room) Leave(*workload.Workload)                                           {}
-func (room) Return(*workload.Workload)                                          {}
-func (room) Promise(*workload.Workload, []workload.Part) bool                   { return true }
 
 func quantity(name, text string) int64 {
 	q := resource.MustParse(text)
@@ -151,13 +142,13 @@ func build(t *testing.T, c *theCase) *model {
 		flavors: map[string]*workload.Flavor{}, workloads: map[string]*workload.Workload{}}
 	m.queues = workload.New(m.index)
 	m.grow(t, c)
-	m.rules = &preemption.Rules{Queues: m.queues, FairSharing: c.FairSharing}
+	m.rules = &victims.Rules{Queues: m.queues, FairSharing: c.FairSharing}
 	for _, s := range c.PreemptionStrategies {
-		m.rules.Strategies = append(m.rules.Strategies, map[string]preemption.Strategy{
-			"LessThanOrEqualToFinalShare": preemption.LessThanOrEqualToFinalShare, "LessThanInitialShare": preemption.LessThanInitialShare}[s])
+		m.rules.Strategies = append(m.rules.Strategies, map[string]victims.Strategy{
+			"LessThanOrEqualToFinalShare": victims.LessThanOrEqualToFinalShare, "LessThanInitialShare": victims.LessThanInitialShare}[s])
 	}
-	assigner := &flavors.Assigner{Index: m.index, Oracle: m.rules, Nodes: room{}, FairSharing: c.FairSharing}
-	m.cycle = &rounds.Cycle{Queues: m.queues, Rules: m.rules, Assigner: assigner, Nodes: room{}, ByPriority: true, Now: after(1000)}
+	assigner := &flavors.Assigner{Index: m.index, Oracle: m.rules, Nodes: trees.Room{}, FairSharing: c.FairSharing}
+	m.cycle = &cohorts.Cycle{Queues: m.queues, Rules: m.rules, Assigner: assigner, Nodes: trees.Room{}, ByPriority: true, Now: after(1000)}
 	for _, s := range c.Admitted {
 		w := &workload.Workload{UID: s.Name, Name: s.Name, Queue: m.byName[s.ClusterQueue], Priority: s.Priority,
 			Timestamp: after(s.CreatedSeconds), Reserved: after(s.ReservedSeconds), Evicted: s.Evicted}

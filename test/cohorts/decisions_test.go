@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/internal/cohorts/flavors"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/test/cohorts/trees"
 	"hekla.sh/hekla/test/cohorts/world"
 )
 
@@ -71,7 +72,7 @@ func TestWhichFlavors(t *testing.T) {
 		}
 		decode(t, c.Expect, &expect)
 		m := build(t, c)
-		assigner := &flavors.Assigner{Index: m.index, Oracle: given{m, c.Oracle}, Nodes: room{}, FairSharing: c.FairSharing}
+		assigner := &flavors.Assigner{Index: m.index, Oracle: given{m, c.Oracle}, Nodes: trees.Room{}, FairSharing: c.FairSharing}
 		w := m.workloads[c.Pending[0].Name]
 		a := assigner.Assign(w, flavors.Counts(w), nil)
 		mode, got := modeName(a.Mode), []map[string]string{}

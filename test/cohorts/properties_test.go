@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/internal/cohorts/victims"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -251,7 +251,7 @@ func (m *model) unfair(claim *workload.Claim, v workload.Victim, common *cohort.
 	final := theirs.Share()
 	v.Queue.Charge(v.Charge)
 	for _, s := range m.rules.Strategies {
-		if s == preemption.LessThanInitialShare && share.Compare(initial) < 0 || s == preemption.LessThanOrEqualToFinalShare && share.Compare(final) <= 0 {
+		if s == victims.LessThanInitialShare && share.Compare(initial) < 0 || s == victims.LessThanOrEqualToFinalShare && share.Compare(final) <= 0 {
 			return ""
 		}
 	}

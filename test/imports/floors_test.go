@@ -19,7 +19,7 @@ var floors = [][]string{
 	{"pkg/cluster/cache"},
 	{"internal/edge", "pkg/framework", "internal/localcluster", "internal/placement"},
 	{"internal/placer", "internal/gang", "internal/journal"},
-	{"internal/eviction"},
+	{"internal/eviction", "internal/cohorts"},
 	{"pkg/plugins"},
 	{"pkg/actions"},
 	{"internal/explain", "internal/statuses", "internal/queueing", "internal/snapshot"},

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"hekla.sh/hekla/internal/cohorts/flavors"
+	"hekla.sh/hekla/internal/cohorts/victims"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
-	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
-	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -255,7 +255,7 @@ func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entr
 	if len(claim.Needs) == 0 {
 		return
 	}
-	rules := preemption.Rules{Queues: reader.Queues()}
+	rules := victims.Rules{Queues: reader.Queues()}
 	candidates, spared := rules.Candidates(claim)
 	answer.Candidates, answer.CandidateCount, answer.Spared = neighbors(candidates), len(candidates), neighbors(spared)
 }

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/internal/cohorts"
+	"hekla.sh/hekla/internal/cohorts/flavors"
+	"hekla.sh/hekla/internal/cohorts/victims"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
-	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
-	"hekla.sh/hekla/pkg/plugins/cohorts/rounds"
+	"hekla.sh/hekla/test/cohorts/trees"
 )
 
 // drawn makes random objects of few names, so that they refer to each other and to what is missing.
@@ -202,9 +203,9 @@ func (w *kueue) broken(after int) {
 	w.now = w.now.Add(time.Second)
 	w.reader.Settle(w.now)
 	queues := w.reader.Queues()
-	rules := &preemption.Rules{Queues: queues}
-	cycle := &rounds.Cycle{Queues: queues, Rules: rules, Nodes: room{}, ByPriority: true, Now: w.now}
-	cycle.Assigner = &flavors.Assigner{Index: queues.Index, Oracle: rules, Nodes: room{}}
+	rules := &victims.Rules{Queues: queues}
+	cycle := &cohorts.Cycle{Queues: queues, Rules: rules, Nodes: trees.Room{}, ByPriority: true, Now: w.now}
+	cycle.Assigner = &flavors.Assigner{Index: queues.Index, Oracle: rules, Nodes: trees.Room{}}
 	cycle.Decided = func(n *workload.Nomination) {
 		if after--; after < 0 {
 			panic("broken")

@@ -414,8 +414,8 @@ func TestAMessageThatIsRefusedIsWrittenLater(t *testing.T) {
 	w.expect("a", "ExceedsMaxQuota: couldn't assign flavors to pod set main: insufficient quota for cpu in flavor default, previously considered podsets requests (0) + current podset request (5) > maximum capacity (4)")
 }
 
-// trees are two Cohorts, one with the queues a and b, and other with the queue c. Each queue has one CPU.
-func trees() (text string) {
+// twoCohorts are Cohorts, one with the queues a and b, and other with the queue c. Each queue has one CPU.
+func twoCohorts() (text string) {
 	text = "{kind: ResourceFlavor, metadata: {name: default}}"
 	for _, name := range []string{"one", "other"} {
 		text += "\n---\n" + inCohort("Cohort", name, "", 0)
@@ -458,7 +458,7 @@ func TestAnEditHasOnlyThoseTriedAgainThatItCouldHelp(t *testing.T) {
 		"of nothing":                    {inCohort("ClusterQueue", "b", "one", 1), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newKueue(t, trees())
+			w := newKueue(t, twoCohorts())
 			for _, queue := range []string{"a", "b", "c"} {
 				w.apply(strings.Replace(pending("holds-"+queue, 1, 0), "lq", queue, 1))
 				w.run()

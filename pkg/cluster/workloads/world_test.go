@@ -16,30 +16,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"hekla.sh/hekla/internal/cohorts"
+	"hekla.sh/hekla/internal/cohorts/flavors"
+	"hekla.sh/hekla/internal/cohorts/victims"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
-	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
-	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
-	"hekla.sh/hekla/pkg/plugins/cohorts/rounds"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/test/cohorts/trees"
 )
 
 // begin is when a test begins.
 var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// room is nodes with endless room.
-type room struct{}
-
-func (room) CanPlace(*workload.Workload, []workload.Part) bool                  { return true }
-func (room) CouldPlace(*workload.Workload, []workload.Part) bool                { return true }
-func (room) Opens(*workload.Workload, *workload.Workload, []workload.Part) bool { return true }
-func (room) Leave(*workload.Workload)                                           {}
-func (room) Return(*workload.Workload)                                          {}
-func (room) Promise(*workload.Workload, []workload.Part) bool                   { return true }
 
 // kueue is a reader, the objects it reads, and rounds that decide.
 type kueue struct {
@@ -132,9 +123,9 @@ func (w *kueue) decide() (decisions decision.Decisions) {
 	w.now = w.now.Add(time.Second)
 	w.reader.Settle(w.now)
 	queues := w.reader.Queues()
-	rules := &preemption.Rules{Queues: queues}
-	cycle := &rounds.Cycle{Queues: queues, Rules: rules, Nodes: room{}, ByPriority: true, Now: w.now}
-	cycle.Assigner = &flavors.Assigner{Index: queues.Index, Oracle: rules, Nodes: room{}}
+	rules := &victims.Rules{Queues: queues}
+	cycle := &cohorts.Cycle{Queues: queues, Rules: rules, Nodes: trees.Room{}, ByPriority: true, Now: w.now}
+	cycle.Assigner = &flavors.Assigner{Index: queues.Index, Oracle: rules, Nodes: trees.Room{}}
 	cycle.Decided = func(n *workload.Nomination) {
 		nodes := make([][]settings.NodeCount, len(n.PodSets))
 		for i, p := range n.Assignment.PodSets {

@@ -3,15 +3,15 @@ package cohorts
 import (
 	"time"
 
+	"hekla.sh/hekla/internal/cohorts"
+	"hekla.sh/hekla/internal/cohorts/flavors"
+	"hekla.sh/hekla/internal/cohorts/victims"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
 	"hekla.sh/hekla/pkg/cluster/workloads/shapes"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/cohorts/arguments"
-	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
-	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
-	"hekla.sh/hekla/pkg/plugins/cohorts/rounds"
 )
 
 // Name is the name of the plugin in the configuration.
@@ -34,7 +34,7 @@ func Factory() framework.PluginFactory {
 
 type plugin struct {
 	arguments arguments.Arguments
-	cycle     *rounds.Cycle // of the queues that were asked about last
+	cycle     *cohorts.Cycle // of the queues that were asked about last
 }
 
 func (*plugin) Name() string { return Name }
@@ -76,20 +76,20 @@ func (p *plugin) DecideHeads(queues *workload.Queues, nodes framework.WorkloadNo
 }
 
 // newCycle begins with all queues as if nothing of them had been refused: what was refused before was by other rules.
-func (p *plugin) newCycle(queues *workload.Queues) *rounds.Cycle {
+func (p *plugin) newCycle(queues *workload.Queues) *cohorts.Cycle {
 	for _, q := range queues.All() {
 		queues.RetryAll(q)
 	}
 	a := &p.arguments
-	rules := &preemption.Rules{Queues: queues, FairSharing: a.FairSharing}
+	rules := &victims.Rules{Queues: queues, FairSharing: a.FairSharing}
 	for _, s := range a.PreemptionStrategies {
-		strategy := preemption.LessThanOrEqualToFinalShare
+		strategy := victims.LessThanOrEqualToFinalShare
 		if s == arguments.LessThanInitialShare {
-			strategy = preemption.LessThanInitialShare
+			strategy = victims.LessThanInitialShare
 		}
 		rules.Strategies = append(rules.Strategies, strategy)
 	}
 	assigner := &flavors.Assigner{Index: queues.Index, Oracle: rules, FairSharing: a.FairSharing,
 		IgnoreUndeclared: a.Resources.QuotaCheckStrategy == arguments.IgnoreUndeclared}
-	return &rounds.Cycle{Queues: queues, Rules: rules, Assigner: assigner, ByPriority: a.PrioritySortingWithinCohort, MaxRounds: a.MaxRounds}
+	return &cohorts.Cycle{Queues: queues, Rules: rules, Assigner: assigner, ByPriority: a.PrioritySortingWithinCohort, MaxRounds: a.MaxRounds}
 }

@@ -1,4 +1,4 @@
-package heads
+package order
 
 import (
 	"cmp"
@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/quota/cohort"
 )
 
-// Order hands out nominations.
-type Order interface {
+// Heads are the nominations of a round, in order.
+type Heads interface {
 	// Next returns the nomination that is decided next, nil after the last one.
 	Next() *workload.Nomination
 	// Add takes in the nomination of the next head of a queue, whose nomination was handed out last.
@@ -39,7 +39,7 @@ func (s *sorted) Add(n *workload.Nomination) {
 
 // Classic sorts nominations: those that do not borrow first, then by how far up in the tree they borrow, by priority if asked
 // for, by time and UID.
-func Classic(nominations []*workload.Nomination, byPriority bool) Order {
+func Classic(nominations []*workload.Nomination, byPriority bool) Heads {
 	s := &sorted{left: slices.Clone(nominations), byPriority: byPriority}
 	slices.SortFunc(s.left, s.compare)
 	return s
@@ -77,7 +77,7 @@ type match struct {
 // Fair lets heads compete: at each Cohort the heads of its queues and the winners of the Cohorts below it. Better is the one
 // with which the node below this Cohort does not borrow any of what is asked for, then the one with the lower share, then
 // the order of a queue.
-func Fair(nominations []*workload.Nomination) Order {
+func Fair(nominations []*workload.Nomination) Heads {
 	t := &tournament{places: map[*cohort.Node]*match{}}
 	for _, n := range nominations {
 		t.match(&n.Queue.Node).winner = n

@@ -1,6 +1,6 @@
-// Package heads says which of the heads of several queues is decided first (rule C11).
+// Package order says which of the heads of several queues is decided first (rule C11).
 //
-// Main types: an [Order] hands out nominations one by one, and takes in that of the next head of the queue. [Classic] sorts them: by how far
+// Main types: [Heads] hands out nominations one by one, and takes in that of the next head of the queue. [Classic] sorts them: by how far
 // they borrow, priority and time. [Fair] lets the heads of each Cohort compete by their shares, from the leaves to the root.
 //
 // Invariants:
@@ -10,4 +10,4 @@
 //  3. After a nomination was handed out, only the Cohorts above its queue are looked at again.
 //
 // This package must not know nodes, sessions, API objects, or the clock.
-package heads
+package order

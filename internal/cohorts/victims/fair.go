@@ -1,4 +1,4 @@
-package preemption
+package victims
 
 import (
 	"slices"

@@ -1,10 +1,10 @@
-package rounds
+package cohorts
 
 import (
 	"sort"
 
+	"hekla.sh/hekla/internal/cohorts/flavors"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
 )
 
 // nominateAll is nominate. The head of a strict queue tries all flavors at once until one fits or may be made to: while it tried one in each

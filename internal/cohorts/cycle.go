@@ -1,20 +1,20 @@
-package rounds
+package cohorts
 
 import (
 	"slices"
 	"time"
 
+	"hekla.sh/hekla/internal/cohorts/flavors"
+	"hekla.sh/hekla/internal/cohorts/order"
+	"hekla.sh/hekla/internal/cohorts/victims"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/plugins/cohorts/flavors"
-	"hekla.sh/hekla/pkg/plugins/cohorts/heads"
-	"hekla.sh/hekla/pkg/plugins/cohorts/preemption"
 	"hekla.sh/hekla/pkg/resources"
 )
 
 // Cycle decides about heads until nothing more can be decided.
 type Cycle struct {
 	Queues   *workload.Queues
-	Rules    *preemption.Rules
+	Rules    *victims.Rules
 	Assigner *flavors.Assigner
 	Nodes    workload.Nodes
 	// ByPriority is prioritySortingWithinCohort: of heads that borrow equally far the one of higher priority comes first.
@@ -133,11 +133,11 @@ func (c *Cycle) enter(q *workload.Queue) *workload.Nomination {
 }
 
 // orderOf is the order of nominations, by shares or by how far they borrow.
-func orderOf(c *Cycle, nominations []*workload.Nomination) heads.Order {
+func orderOf(c *Cycle, nominations []*workload.Nomination) order.Heads {
 	if c.Rules.FairSharing {
-		return heads.Fair(nominations)
+		return order.Fair(nominations)
 	}
-	return heads.Classic(nominations, c.ByPriority)
+	return order.Classic(nominations, c.ByPriority)
 }
 
 // decide decides about one nomination (rule C12).

@@ -1,4 +1,4 @@
-// Package preemption says which Workloads are evicted for another one, and why (rules C13 to C17 and C20). It decides by the
+// Package victims says which Workloads are evicted for another one, and why (rules C13 to C17 and C20). It decides by the
 // tree of quotas and, if pods are to be placed, by the nodes.
 //
 // Main types: [Rules] are the settings. [Rules.Victims] answers a [workload.Claim]. A search takes victims one after another,
@@ -13,4 +13,4 @@
 //  5. All orders end in the UID. Decisions use no floating point.
 //
 // This package must not know sessions, API objects, or the clock.
-package preemption
+package victims

@@ -48,7 +48,7 @@ func (m *admission) forget() { m.refused = map[admissionShape][]*refusedRequest{
 
 func (m *admission) couldAdmit(scope decision.Scope, j *cluster.Job) (ok bool, why *verdict.Verdict) {
 	f := m.search
-	f.forgetIfDecided()
+	f.follow()
 	if j.NeverPreempts || !f.mayFindVictims(scope, j) {
 		return false, withoutVictims(scope)
 	}

@@ -35,10 +35,8 @@ func (a *attempt) finish(x framework.Transaction, d *draft) {
 	p.Deadline = plans.Deadline(s, p, d.placed)
 	x.Promise(planned)
 	a.cancelDisplaced(d)
-	if len(d.displaced) == 0 && a.floors != nil && a.floors.Keeps(p.Job) {
-		a.search.forgetPlanned(p)
-	} else {
-		a.search.forget()
+	if len(d.displaced) > 0 {
+		a.search.forget() // in a trial the displaced plans have not ended
 	}
 	plans.ShowProgress(s, p)
 }

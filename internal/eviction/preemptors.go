@@ -33,7 +33,7 @@ func AsksForMore(s *framework.Session, j *cluster.Job) bool { return rules.AsksF
 func InTurn(s *framework.Session, wantsMore func(j *cluster.Job) bool, look func(j *cluster.Job)) (preemptors []*cluster.Job) {
 	t := newTurns(s)
 	for t.queues.Len() > 0 {
-		j, before := t.next(), decisions(s)
+		j, before := t.next(), s.Decided()
 		if p := t.displaced[j]; p != nil {
 			plans.Resume(s, p)
 		} else {
@@ -42,7 +42,7 @@ func InTurn(s *framework.Session, wantsMore func(j *cluster.Job) bool, look func
 				s.LookAt(j, func() { look(j) })
 			}
 		}
-		if decisions(s) != before {
+		if s.Decided() != before {
 			t.addDisplaced()
 			t.queues.Reorder() // a plan changes what its queue and the queues of its victims hold
 		}

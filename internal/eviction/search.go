@@ -36,7 +36,7 @@ type Search struct {
 	// comparesCounts, for tests, gets counts of spared pods that nothing was tried for, and those by trying.
 	comparesCounts func(counted, tried []verdict.Spared)
 	promised       map[planRank]*cluster.Job // a job with a plan in force for each queue and priority, nil if not known
-	decided        int                       // decisions of the session when all this was found out
+	decided        framework.Decided         // when all this was found out
 }
 
 // NewSearch returns a search by the rules of an action.
@@ -54,7 +54,7 @@ func SearchOf(s *framework.Session, action framework.EvictingAction) *Search {
 
 // forget drops what was stored before a decision changed the model.
 func (f *Search) forget() {
-	f.decided = decisions(f.session)
+	f.decided = f.session.Decided()
 	f.failures, f.smallest = map[preemptorShape]searchFailure{}, map[likeShape][]failedRequest{}
 	f.admission.forget()
 	f.evictable = nil
@@ -64,15 +64,29 @@ func (f *Search) forget() {
 	f.counted = spared.Counts{}
 }
 
-// forgetIfDecided calls forget if another action has made a decision.
-func (f *Search) forgetIfDecided() {
-	if f.decided != decisions(f.session) {
-		f.forget()
+// follow drops what no longer holds after the decisions since it was found out, whichever action has made them.
+func (f *Search) follow() {
+	now, before := f.session.Decided(), f.decided
+	if now == before {
+		return
+	}
+	if now.Binds != before.Binds || now.Ended != before.Ended {
+		f.forget() // pods have begun to run, or stay after all
+		return
+	}
+	for _, planned := range f.session.Plans[before.Plans:] {
+		if p := planned.Plan; p == nil || p.Job == nil || !victims.Keep(p.Job) {
+			f.forget()
+			return
+		}
+	}
+	for _, planned := range f.session.Plans[before.Plans:] {
+		f.forgetPlanned(planned.Plan)
 	}
 }
 
-// forgetPlanned is forget after a plan of the search itself. Such a plan adds no possible victim and makes none cheaper, so lower bounds
-// stay valid.
+// forgetPlanned is forget after a plan that came into force and displaced none. Such a plan adds no possible victim and makes none cheaper, so
+// lower bounds stay valid.
 func (f *Search) forgetPlanned(p *cluster.Plan) {
 	evictable, floors, promised, counted := f.evictable, f.floors, f.promised, f.counted
 	f.forget()
@@ -126,8 +140,6 @@ func (f *Search) rightOf(a *attempt) rules.Right {
 	return a.rules.Right(f.queuesWithVictims())
 }
 
-func decisions(s *framework.Session) int { return len(s.Plans) + len(s.Binds) }
-
 // Reclaim looks for victims for a job in other queues.
 func (f *Search) Reclaim(j *cluster.Job) { f.find(decision.BetweenQueues, j) }
 
@@ -174,7 +186,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		// Pods that never preempt can only use free nodes, so they are placed first.
 		pods = append(slices.DeleteFunc(pods, func(t *cluster.Task) bool { return !t.NeverPreempts() }), preempting...)
 	}
-	f.forgetIfDecided()
+	f.follow()
 	shape, isComparable := f.shapeOf(scope, j, pods)
 	isComparable = isComparable && len(preempting) == len(pods)
 	if isComparable {

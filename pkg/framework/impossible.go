@@ -112,7 +112,7 @@ func (s *Session) IsPromisedToOthers(t *cluster.Task) bool {
 	if !ok || s.Cluster.Promised.IsZero() {
 		return false
 	}
-	known := Keep(s, "promised nodes", func() *promisedNodes { return &promisedNodes{plans: -1} })
+	known := Keep(s, "promised nodes", func() *promisedNodes { return new(promisedNodes) })
 	known.follow(s)
 	for _, p := range known.all {
 		if p.job != t.Job && p.node.Object != nil && FitsBesidePromises(p.node, t.Request()) && opener.CanOpen(t, p.node) {
@@ -124,8 +124,8 @@ func (s *Session) IsPromisedToOthers(t *cluster.Task) bool {
 
 // promisedNodes are the first nodes of plans in force.
 type promisedNodes struct {
-	plans int // of this session, when they were listed
-	all   []promisedNode
+	decided *Decided // when they were listed
+	all     []promisedNode
 }
 
 type promisedNode struct {
@@ -133,12 +133,13 @@ type promisedNode struct {
 	node *cluster.Node
 }
 
-// follow lists them again if there are further plans.
+// follow lists them again if anything was decided.
 func (k *promisedNodes) follow(s *Session) {
-	if k.plans == len(s.Plans) {
+	decided := s.Decided()
+	if k.decided != nil && *k.decided == decided {
 		return
 	}
-	k.plans, k.all = len(s.Plans), nil
+	k.decided, k.all = &decided, nil
 	for _, p := range s.Cluster.Plans().InOrder() {
 		for _, t := range p.Promised() {
 			if len(k.all) < maxPromised && p.Job != nil && t.Node != nil {

@@ -12,10 +12,11 @@ type place struct {
 	isPending bool
 }
 
-// head is the first job of a line, and how many decisions the session had made when it was looked up.
+// head is the first job of a line, and what the session had decided when it was looked up.
 type head struct {
-	job     *cluster.Job
-	decided int
+	job      *cluster.Job
+	decided  Decided
+	admitted int
 }
 
 // HeldUp names the job that a job must wait for though there may be room, nil if there is none. In a queue with the
@@ -26,10 +27,10 @@ func (s *Session) HeldUp(j *cluster.Job) *verdict.Verdict {
 		return nil
 	}
 	in := place{queue: j.Queue, isPending: j.IsPendingAdmission()}
-	decided := len(s.Binds) + len(s.Plans) + s.admitted
+	decided := s.Decided()
 	first, known := s.heads[in]
-	if !known || first.decided != decided {
-		first = head{job: s.firstIn(in), decided: decided}
+	if !known || first.decided != decided || first.admitted != s.admitted {
+		first = head{job: s.firstIn(in), decided: decided, admitted: s.admitted}
 		s.heads[in] = first
 	}
 	if first.job == nil || first.job == j || s.CompareJobs(first.job, j) > 0 {

@@ -156,6 +156,18 @@ type Planned struct {
 	Evictions []decision.Eviction
 }
 
+// Decided counts the decisions that change the model during a session. What an action or a plugin has found out about jobs, nodes and plans
+// holds as long as it is equal.
+type Decided struct {
+	Binds, Plans int    // of the session, as in Session.Binds and Session.Plans
+	Ended        uint64 // plans, of all sessions
+}
+
+// Decided returns what the session has decided so far.
+func (s *Session) Decided() Decided {
+	return Decided{Binds: len(s.Binds), Plans: len(s.Plans), Ended: s.Cluster.Plans().Ended()}
+}
+
 // Promise puts a plan in force, which holds the tasks that were pipelined and evicted in the transaction.
 func (x Transaction) Promise(p *Planned) {
 	s := x.session

@@ -20,7 +20,7 @@ import (
 // If they are shared, they have the offers of all queues, also of those from which a preemptor may not evict pods. Its rankings leave those
 // out. So the effort and the memory do not grow with the number of queues that preempt.
 //
-// The bounds hold whatever plugins and rules about totals say. They are updated for the plans of one search. After other
+// The bounds hold whatever plugins and rules about totals say. They are updated for the plans of the session. After other
 // decisions they are worked out again.
 type Floors struct {
 	isShared bool
@@ -87,9 +87,9 @@ func (o *offer) compareRank(p *offer) int {
 	return cmp.Or(cmp.Compare(o.class, p.class), o.cost.top.compare(p.cost.top))
 }
 
-// Keeps reports whether floors still hold after a plan for a preemptor. If some of its own pods may be evicted for others,
+// Keep reports whether floors still hold after a plan for a preemptor. If some of its own pods may be evicted for others,
 // they cost less once others of them are pipelined.
-func (f *Floors) Keeps(preemptor *cluster.Job) bool { return preemptor.Evictable() == 0 }
+func Keep(preemptor *cluster.Job) bool { return preemptor.Evictable() == 0 }
 
 // MayAnyLeave reports whether there is an unprotected pod. It is not for preemptors with a pod that requests nothing.
 func (s *Selector) MayAnyLeave(f *Floors) bool {

@@ -17,11 +17,11 @@ type shape struct {
 	finished int // of their tasks
 }
 
-// refusal is why nodes refused a gang, after so many decisions of the session.
+// refusal is why nodes refused a gang, and what the session had decided before.
 type refusal struct {
-	decisions int
-	verdict   *verdict.Verdict
-	room      cluster.RoomWait
+	decided framework.Decided
+	verdict *verdict.Verdict
+	room    cluster.RoomWait
 }
 
 // placeGang is [gang.Place] for a job that is not ready. A gang of the same shape as one that was refused is refused for the same reasons,
@@ -32,8 +32,8 @@ func (r *run) placeGang(j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict 
 	if !isComparable {
 		return gang.Place(s, j, tasks)
 	}
-	decisions := len(s.Binds) + len(s.Plans)
-	if known, ok := r.refused[of]; ok && known.decisions == decisions && s.MayAllocate(tasks[0]) == nil && s.MayBind(tasks[0]) == nil {
+	decided := s.Decided()
+	if known, ok := r.refused[of]; ok && known.decided == decided && s.MayAllocate(tasks[0]) == nil && s.MayBind(tasks[0]) == nil {
 		v := *known.verdict
 		if v.Help&verdict.HelpRoom != 0 {
 			s.Cluster.WaitForRoom(j, known.room)
@@ -46,7 +46,7 @@ func (r *run) placeGang(j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict 
 	}
 	v := gang.Place(s, j, tasks)
 	if v != nil && v.Code == verdict.NotEnoughResources {
-		r.refused[of] = refusal{decisions: decisions, verdict: v, room: s.Cluster.RoomWait(j)}
+		r.refused[of] = refusal{decided: decided, verdict: v, room: s.Cluster.RoomWait(j)}
 	}
 	return v
 }

@@ -20,6 +20,7 @@ type Plans struct {
 	inForce     map[string]*cluster.Plan // by ID
 	made        uint64                   // number of IDs made
 	adopted     uint64                   // number of plans that came into force
+	ended       uint64                   // number of plans that have ended
 	cancelled   []*cluster.Plan          // since TakeCancelled
 	interrupted []*cluster.Plan          // cancelled since TakeInterrupted, after victims were gone
 	withTerms   []*cluster.Plan          // plans in force with affinity or spread, in the order in which they came into force
@@ -37,6 +38,9 @@ func (s *Plans) NewID(now time.Time) string {
 
 // Get returns the plan in force with an ID, nil if there is none.
 func (s *Plans) Get(id string) *cluster.Plan { return s.inForce[id] }
+
+// Ended returns how many plans have ended. While it is the same, no victim of a plan has become a pod that stays.
+func (s *Plans) Ended() uint64 { return s.ended }
 
 // All returns the plans in force, by the names of their jobs, those without a job first.
 func (s *Plans) All() []*cluster.Plan {
@@ -189,6 +193,7 @@ func (s *Plans) end(p *cluster.Plan) {
 		p.Job.Plan = nil
 	}
 	s.Requeue(p)
+	s.ended++
 	delete(s.inForce, p.ID)
 	if p.Internal.IsInForce = false; p.Internal.HasTerms {
 		s.withTerms = slices.DeleteFunc(s.withTerms, func(other *cluster.Plan) bool { return other == p })

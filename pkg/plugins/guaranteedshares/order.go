@@ -15,7 +15,7 @@ import (
 // service says which queue is served first (rule G14).
 type service struct {
 	session *framework.Session
-	decided int // decisions of the session when best was worked out
+	decided framework.Decided // when best was worked out
 	// best is the priority of the best waiting job below a queue, as the queue above sees it.
 	best map[*quota.Node]int64
 	// waiting are the jobs that waited when the session began, nil before the first question. Those that nothing has helped since their
@@ -31,7 +31,7 @@ func (o *service) bestOf(n *quota.Node) int64 {
 	if o.waiting == nil {
 		o.list()
 	}
-	if decided := len(o.session.Binds) + len(o.session.Plans); o.best == nil || o.decided != decided {
+	if decided := o.session.Decided(); o.best == nil || o.decided != decided {
 		o.decided, o.best = decided, map[*quota.Node]int64{}
 		for q := range o.waiting {
 			o.lookAt(q)

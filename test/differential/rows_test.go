@@ -271,6 +271,16 @@ func eventsOfAdmission() map[string]event {
 		e.happens = alter(&corev1.Pod{}, "victim-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 		all["a pod finishes, and a job is admitted: "+name] = e
 	}
+	one := fixture.Queue("q", func(q *schedulingv1beta1.Queue) {
+		metav1.SetMetaDataAnnotation(&q.ObjectMeta, schedulingv1beta1.MaxApplicationsKey, "1")
+	})
+	all["a deleted pod finishes, and its place goes to another job"] = event{kind: "pods", situations: full, plugins: []string{"guaranteed-shares"},
+		causes: causes(wake.UsageFreed, wake.RoomFreed), objects: objects(gangOf("preemptor", "high", 1, fixture.PendingAdmission), one, victim(beingDeleted)),
+		happens: alter(&corev1.Pod{}, "victim-0", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })}
+	all["a job is over by its lower minimum, and its place goes to another"] = event{kind: "podgroups", situations: full, plugins: []string{"guaranteed-shares"},
+		causes: causes(wake.VictimsChanged), objects: objects(gangOf("preemptor", "high", 1, fixture.PendingAdmission), one, gangOf("victim", "low", 2),
+			victim(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })),
+		happens: alter(&schedulingv1beta1.PodGroup{}, "victim", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 1 })}
 	return all
 }
 
@@ -354,6 +364,11 @@ func ending(l *run, seconds int64) func(*corev1.Pod) {
 		at := metav1.NewTime(l.led.Now().Add(time.Duration(seconds) * time.Second))
 		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &at, &seconds
 	}
+}
+
+// beingDeleted deletes a pod that takes long to end.
+func beingDeleted(p *corev1.Pod) {
+	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: beginning.Add(time.Hour)}, new(int64(3600))
 }
 
 func eventsOfJobs() map[string]event {

@@ -168,7 +168,8 @@ func (l *ledger) noteWeight(t *cluster.Task, was weight) {
 	isFreed := was.status.Asks() && (shrank || !now.Asks()) || // Usage.Request is less
 		was.status.Counts() && !now.Counts() || // Usage.Allocated is
 		was.status == cluster.Evicting && now != cluster.Evicting || // Usage.Unsettled is: the eviction is sent, or undone
-		now == cluster.Gated && was.status != cluster.Gated // Job.Gated is more, which is not claimed
+		now == cluster.Gated && was.status != cluster.Gated || // Job.Gated is more, which is not claimed
+		now.Finished() && !was.status.Finished() && t.Job != nil && t.Job.Over() // its place is free where the number of admitted jobs is limited
 	if isFreed {
 		l.NoteFreed(t.Job)
 	}

@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/rules"
 	"hekla.sh/hekla/internal/eviction/victims"
+	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
@@ -24,10 +25,11 @@ type attempt struct {
 	guide      guide
 	// brokeGuarantee is set if a draft failed because it would leave a queue below its guarantee. A job with more pods may keep it.
 	brokeGuarantee bool
-	evictsAll      bool // all pods that may be evicted are, before any is placed
-	displaces      bool // plans of other jobs are withdrawn
-	evictsNone     bool // only room that is free or on its way counts
-	finds          bool // there may be victims
+	evictsAll      bool            // all pods that may be evicted are, before any is placed
+	displaces      bool            // plans of other jobs are withdrawn
+	evictsNone     bool            // only room that is free or on its way counts
+	finds          bool            // there may be victims
+	unplaced       []*cluster.Task // one of each class for which the last draft found no node, if it failed for that
 }
 
 // evictsFor reports whether pods may be evicted for a pod.
@@ -138,18 +140,11 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 				break
 			}
 		}
-		for _, order := range orders {
-			y := a.search.session.Begin()
-			d, refused := a.try(y, order, w)
-			if d != nil && w == nodeByNode {
-				return a.improve(y, order, d)
-			}
-			if d != nil {
-				return d
-			}
-			y.Undo()
-			wasRefused = wasRefused || refused
+		d, refused := a.inOrders(orders, w)
+		if d != nil {
+			return d
 		}
+		wasRefused = wasRefused || refused
 		if a.evictsNone || slices.ContainsFunc(pods, (*cluster.Task).NeverPreempts) {
 			break // a pod that never preempts gets no victims
 		}
@@ -160,10 +155,53 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 	return nil
 }
 
+// inOrders is run in one way. A node-by-node draft is improved. wasRefused is as in try.
+func (a *attempt) inOrders(orders [][]*cluster.Task, w way) (d *draft, wasRefused bool) {
+	further := a.further(w, orders[0])
+	for i := 0; i < len(orders); i++ {
+		order := orders[i]
+		y := a.search.session.Begin()
+		d, refused := a.try(y, order, w)
+		if d != nil && w == nodeByNode {
+			return a.improve(y, order, d), false
+		}
+		if d != nil {
+			return d, false
+		}
+		y.Undo()
+		wasRefused = wasRefused || refused
+		if i < len(orders)-1 || len(a.unplaced) == 0 {
+			continue
+		}
+		next := requestingFirst(further.After(order, a.unplaced))
+		if isTried := func(before []*cluster.Task) bool { return slices.Equal(before, next) }; len(next) > 0 && !slices.ContainsFunc(orders, isTried) {
+			orders = append(slices.Clip(orders), next)
+		}
+	}
+	return nil, wasRefused
+}
+
+// maxFurtherOrders is how many orders are tried that begin with pods which found no node.
+const maxFurtherOrders = 2
+
+// further returns the orders to try after those of the pods of a job, one after the other, see [gang.Orders]. Inside a job the order says for
+// which pod others may be evicted.
+func (a *attempt) further(w way, pods []*cluster.Task) gang.Orders {
+	orders := gang.Orders{HasPlace: func(t *cluster.Task) bool {
+		a.reset()
+		a.rules.SetPod(t)
+		return a.search.session.Outlook.Best(t) != nil || a.candidates.MayOpen(t)
+	}}
+	if w == nodeByNode && a.rules.Scope != decision.WithinJob && len(cluster.OnePerClass(pods)) > 1 {
+		orders.Most = maxFurtherOrders
+	}
+	return orders
+}
+
 // try places the pods in one order and in one way. It returns nil if that fails, and leaves its changes for the caller to undo.
 // wasRefused says that in another order other pods would have been evicted.
 func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *draft, wasRefused bool) {
-	d = &draft{}
+	d, a.unplaced = &draft{}, nil
 	a.reset()
 	a.rules.SetPod(pods[0])
 	if a.evictsAll = w != nodeByNode; a.evictsAll {
@@ -255,6 +293,8 @@ func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Ta
 		}
 	}
 	if j.LacksPromises() > 0 {
+		failing := slices.DeleteFunc(slices.Clone(pods), func(t *cluster.Task) bool { return t.Status != cluster.Pending || !failed.covers(a.rules, t) })
+		a.unplaced = cluster.OnePerClass(failing)
 		return false
 	}
 	for _, t := range pods {

@@ -27,6 +27,9 @@
 // its pods on the nodes that may be opened are tried if these are few. Otherwise the search runs again with one node changed, until no
 // such plan costs less.
 //
+// The order of the pods matters, too: one may take the last node of another. They are tried in their own order, then by size, and then, in a
+// few further orders, with those first that found no node.
+//
 // A search node by node fails if the upper limit of a queue is in the way, not a node. Then all pods that may be evicted are, the
 // preemptor's pods are placed, and victims are given back from there.
 //

@@ -31,7 +31,7 @@ func Place(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict
 
 // placeHere is Place in the current domain.
 func placeHere(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
-	v := inSomeOrder(s, tasks, j.Lacks(), func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Class) { return tryGang(s, j, order) })
+	v := inSomeOrder(s, tasks, j.Lacks(), func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Task) { return tryGang(s, j, order) })
 	if v != nil && v.Code == verdict.NotEnoughResources && (anchored(s, j, tasks) || withLessWanted(s, j, tasks)) {
 		return nil
 	}
@@ -45,8 +45,9 @@ const (
 	maxRefused = 32
 )
 
-// try places tasks in an order, as many as are needed. If it fails, it returns why, and which classes did not fit, and has changed nothing.
-type try func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Class)
+// try places tasks in an order, as many as are needed. If it fails, it returns why, and a task of each class that did not fit, and has changed
+// nothing.
+type try func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Task)
 
 // inSomeOrder tries the tasks in the given order, then those that did not fit first, then by size. lacks is how many are needed.
 func inSomeOrder(s *framework.Session, tasks []*cluster.Task, lacks int, try try) *verdict.Verdict {
@@ -75,30 +76,11 @@ func inSomeOrder(s *framework.Session, tasks []*cluster.Task, lacks int, try try
 	return v.With(w)
 }
 
-// refusedFirst tries the tasks that did not fit first, because others that fit elsewhere may have taken their nodes. A
-// class that then does not fit is moved behind the last of them. A class of theirs that does not fit is moved before
-// all. It reports whether that was successful. If not, nothing has changed. The verdict says why it did not fit in these
-// orders, nil if there was none to try.
-func refusedFirst(s *framework.Session, tasks []*cluster.Task, refused []*cluster.Class, try try) (*verdict.Verdict, bool) {
-	var first []*cluster.Class
-	var why *verdict.Verdict
-	for range maxOrders {
-		if len(refused) > maxRefused {
-			return why, false
-		}
-		for _, class := range refused {
-			if i := slices.Index(first, class); i >= 0 {
-				first = slices.Insert(slices.Delete(first, i, i+1), 0, class)
-			} else if hasPlace(s, tasks, class) {
-				first = append(first, class)
-			}
-		}
-		order := slices.SortedStableFunc(slices.Values(tasks), func(t, u *cluster.Task) int {
-			return cmp.Compare(rank(first, t), rank(first, u))
-		})
-		if slices.Equal(order, tasks) {
-			return why, false // they come first already, or no node is possible for them
-		}
+// refusedFirst tries the orders of [Orders]. It reports whether that was successful. If not, nothing has changed. The verdict says why it did
+// not fit in these orders, nil if there was none to try.
+func refusedFirst(s *framework.Session, tasks []*cluster.Task, refused []*cluster.Task, try try) (why *verdict.Verdict, ok bool) {
+	orders := Orders{Most: maxOrders, HasPlace: func(t *cluster.Task) bool { return s.Placer.Best(t) != nil }}
+	for order := orders.After(tasks, refused); order != nil; order = orders.After(order, refused) {
 		var v *verdict.Verdict
 		if v, refused = try(order); v == nil {
 			return nil, true
@@ -106,15 +88,39 @@ func refusedFirst(s *framework.Session, tasks []*cluster.Task, refused []*cluste
 		if why = why.With(v); v.Code != verdict.NotEnoughResources {
 			return why, false
 		}
-		tasks = order
 	}
 	return why, false
 }
 
-// hasPlace reports whether a pod of the class fits on a node while no task of its gang is placed.
-func hasPlace(s *framework.Session, tasks []*cluster.Task, class *cluster.Class) bool {
-	i := slices.IndexFunc(tasks, func(t *cluster.Task) bool { return t.Class == class && t.Status == cluster.Pending })
-	return i >= 0 && s.Placer.Best(tasks[i]) != nil
+// Orders are orders of tasks that begin with those that did not fit in the order before, because others that fit elsewhere may have taken
+// their nodes. A class that then does not fit is moved behind the last of them. A class of theirs that does not fit is moved before all.
+type Orders struct {
+	Most     int                      // how many orders there are at most
+	HasPlace func(*cluster.Task) bool // reports whether a task could fit if it came first
+
+	first []*cluster.Class
+	count int
+}
+
+// After returns the order to try after another, in which tasks of some classes did not fit, nil if there is none.
+func (o *Orders) After(tasks, refused []*cluster.Task) []*cluster.Task {
+	if o.count++; o.count > o.Most || len(refused) > maxRefused {
+		return nil
+	}
+	for _, t := range refused {
+		if i := slices.Index(o.first, t.Class); i >= 0 {
+			o.first = slices.Insert(slices.Delete(o.first, i, i+1), 0, t.Class)
+		} else if o.HasPlace(t) {
+			o.first = append(o.first, t.Class)
+		}
+	}
+	order := slices.SortedStableFunc(slices.Values(tasks), func(t, u *cluster.Task) int {
+		return cmp.Compare(rank(o.first, t), rank(o.first, u))
+	})
+	if slices.Equal(order, tasks) {
+		return nil // they come first already, or no node is possible for them
+	}
+	return order
 }
 
 // rank is the index of a task's class in first, or the number after the last.
@@ -130,9 +136,9 @@ func areAlike(tasks []*cluster.Task) bool {
 	return !slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return t.Class.Plain != tasks[0].Class.Plain })
 }
 
-// tryGang places tasks in the given order until their job is ready. If it fails, it returns why, and which classes did
-// not fit, and has changed nothing.
-func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verdict.Verdict, []*cluster.Class) {
+// tryGang places tasks in the given order until their job is ready. If it fails, it returns why, and a task of
+// each class that did not fit, and has changed nothing.
+func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verdict.Verdict, []*cluster.Task) {
 	x := s.Begin()
 	before := j.Ready()
 	var failed, refused []*cluster.Task
@@ -172,7 +178,7 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 	}
 	x.Undo()
 	waitForRoom(s, j, &refusal, refused)
-	return &refusal, classesOf(refused)
+	return &refusal, cluster.OnePerClass(refused)
 }
 
 // waitForRoom makes a job that does not fit wait for more room, whatever else it may lack. It cannot start before there are
@@ -192,15 +198,6 @@ func waitForRoom(s *framework.Session, j *cluster.Job, v *verdict.Verdict, refus
 			return
 		}
 	}
-}
-
-// classesOf returns the classes of tasks, each once.
-func classesOf(tasks []*cluster.Task) []*cluster.Class {
-	var classes []*cluster.Class
-	for _, t := range cluster.OnePerClass(tasks) {
-		classes = append(classes, t.Class)
-	}
-	return classes
 }
 
 // namesOf returns the names of the pods of some tasks of a job, nil if there are none.

@@ -175,10 +175,10 @@ func complete(s *framework.Session, j *cluster.Job, g *cluster.Subgroup, members
 
 // fill places the tasks that a subgroup lacks, or none. It tries them in several orders, as [Place] does.
 func fill(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) *verdict.Verdict {
-	return inSomeOrder(s, members, g.Lacks(), func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Class) { return fillInOrder(s, g, order) })
+	return inSomeOrder(s, members, g.Lacks(), func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Task) { return fillInOrder(s, g, order) })
 }
 
-func fillInOrder(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) (*verdict.Verdict, []*cluster.Class) {
+func fillInOrder(s *framework.Session, g *cluster.Subgroup, members []*cluster.Task) (*verdict.Verdict, []*cluster.Task) {
 	x := s.Begin()
 	var why *verdict.Verdict
 	var failed []*cluster.Task
@@ -202,7 +202,7 @@ func fillInOrder(s *framework.Session, g *cluster.Subgroup, members []*cluster.T
 	}
 	refusal.Placed, refusal.Wanted, refusal.Subject = g.Ready(), g.Policy.Size, "subgroup "+g.Name()
 	x.Undo()
-	return &refusal, classesOf(failed)
+	return &refusal, cluster.OnePerClass(failed)
 }
 
 // PlaceNext places a task of a job that has started, close to the others if the job has a topology. If its subgroup is

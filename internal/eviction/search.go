@@ -159,7 +159,7 @@ func (f *Search) scopes(j *cluster.Job) []decision.Scope {
 // find makes a plan for a job, or notes a verdict that says why it cannot.
 func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	s := f.session
-	pods := plans.BySubgroup(j, s.Pending(j))
+	pods := rules.WithoutFillers(s, j, plans.BySubgroup(j, s.Pending(j)))
 	if len(pods) == 0 {
 		return
 	}

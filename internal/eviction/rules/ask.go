@@ -36,7 +36,7 @@ func AskOf(s *framework.Session, subtrees *guarantee.Subtrees, j *cluster.Job) A
 	if !subtrees.Contains(j.QuotaNode()) || j.IsPendingAdmission() {
 		return Ask{}
 	}
-	pending, lacks := s.Pending(j), j.LacksPromises()
+	pending, lacks := WithoutFillers(s, j, s.Pending(j)), j.LacksPromises()
 	a := Ask{IsSurplus: lacks == 0, delay: subtrees.Delay(j.QuotaNode())}
 	if !a.IsSurplus {
 		a.wait(s.Now, j, pending, lacks)
@@ -50,6 +50,19 @@ func AskOf(s *framework.Session, subtrees *guarantee.Subtrees, j *cluster.Job) A
 		}
 	}
 	return a
+}
+
+// WithoutFillers returns the pods of a job without those that ask for no room: beyond the minimum of the job they request nothing, and a node is
+// free for them. The action backfill places them, and no other does, whatever else is looked for. A pod of a subgroup is placed with the others.
+func WithoutFillers(s *framework.Session, j *cluster.Job, pods []*cluster.Task) []*cluster.Task {
+	if j.LacksPromises() > 0 || !slices.ContainsFunc(pods, (*cluster.Task).BestEffort) {
+		return pods
+	}
+	isFree := map[*cluster.Class]bool{}
+	for _, t := range cluster.OnePerClass(pods) {
+		isFree[t.Class] = t.BestEffort() && s.MayAllocate(t) == nil && s.Placer.Best(t) != nil
+	}
+	return slices.DeleteFunc(slices.Clone(pods), func(t *cluster.Task) bool { return t.Subgroup == nil && isFree[t.Class] })
 }
 
 // wait sets what a job below its minimum asks for: those of its pods that have waited long enough, once they are all that it lacks. Without

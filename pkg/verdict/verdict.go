@@ -41,7 +41,7 @@ const (
 	TooManyApplications Code = "TooManyApplications"
 	// OverCapability: the queue, or a queue above it, would hold more than its capability.
 	OverCapability Code = "OverCapability"
-	// Refused: a ResourceQuota of the namespace has no room, or a plugin from another module refuses.
+	// Refused: a ResourceQuota of the namespace has no room, the configuration lacks an action or plugin, or a plugin from another module refuses.
 	Refused Code = "Refused"
 	// OverCluster: the queue, or a queue above it, would hold more than the cluster has beside the guarantees of other
 	// queues.

@@ -5,6 +5,7 @@ import (
 
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/gang"
+	"hekla.sh/hekla/pkg/actions/backfill"
 	"hekla.sh/hekla/pkg/actions/enqueue"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
@@ -263,7 +264,7 @@ func (r *run) placeAll(x framework.Transaction, tasks []*cluster.Task) bool {
 }
 
 // placeNext places the first of the tasks that fits, and returns those after it. Tasks that do not fit now are left for
-// a later cycle. If none fits, the verdict covers all of them.
+// a later cycle. If none fits, the verdict covers all of them. There is none if only pods are left that the action backfill places.
 func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*cluster.Task, *verdict.Verdict) {
 	var why *verdict.Verdict
 	var failed []*cluster.Task
@@ -284,6 +285,11 @@ func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*clus
 			incomplete = append(incomplete, t.Subgroup) // what keeps one subgroup waiting may not concern another
 		}
 		why = why.With(v)
+	}
+	if why == nil && !r.session.Policy.Has(backfill.Name) {
+		why = &verdict.Verdict{Code: verdict.Refused, Subject: "the configuration of the scheduler",
+			Help:   verdict.HelpJob | verdict.HelpQueue | verdict.HelpPod | verdict.HelpPlaces, // they ask for evictions when others have taken their room
+			Detail: "it lacks the action backfill, which places pods that request nothing"}
 	}
 	return nil, why
 }

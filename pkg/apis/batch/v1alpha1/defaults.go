@@ -45,7 +45,7 @@ func setTaskDefaults(task *TaskSpec, position int) {
 	if task.MinAvailable == nil {
 		minAvailable := task.Replicas
 		if partitions := task.PartitionPolicy; partitions != nil && partitions.MinPartitions > 0 {
-			minAvailable = partitions.MinPartitions * partitions.PartitionSize
+			minAvailable = product(partitions.MinPartitions, partitions.PartitionSize)
 		}
 		task.MinAvailable = &minAvailable
 	}

@@ -61,5 +61,10 @@ func (p *LifecyclePolicy) Delay() time.Duration {
 
 // sum adds two numbers of pods. It is the largest number where theirs is larger.
 func sum(a, b int32) int32 {
-	return int32(max(min(int64(a)+int64(b), math.MaxInt32), math.MinInt32))
+	return bounded(int64(a) + int64(b))
 }
+
+// product multiplies without overflow, as sum adds.
+func product(a, b int32) int32 { return bounded(int64(a) * int64(b)) }
+
+func bounded(n int64) int32 { return int32(max(min(n, math.MaxInt32), math.MinInt32)) }

@@ -99,7 +99,7 @@ type JobSpec struct {
 	// How long the user expects the Job to run. A Job that runs longer says so in its status and in an Event.
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
+	// +kubebuilder:validation:Pattern=`^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 	// +optional
 	RunningEstimate *metav1.Duration `json:"runningEstimate,omitempty"`
 

@@ -65,6 +65,9 @@ func ValidateJob(job *batch.Job) field.ErrorList {
 		problems = append(problems, field.Invalid(spec.Child("minAvailable"), minAvailable,
 			fmt.Sprintf("job 'minAvailable' should not be greater than total replicas in tasks, which is %d", replicas)))
 	}
+	if estimate := job.Spec.RunningEstimate; estimate != nil && estimate.Duration < 0 {
+		problems = append(problems, field.Invalid(spec.Child("runningEstimate"), estimate.Duration.String(), "must not be negative"))
+	}
 	problems = append(problems, validateTopology(job.Spec.NetworkTopology, spec.Child("networkTopology"))...)
 	problems = append(problems, validatePolicies(job.Spec.Policies, spec.Child("policies"))...)
 	problems = append(problems, validateVolumes(job, spec.Child("volumes"))...)

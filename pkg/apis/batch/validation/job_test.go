@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
@@ -115,6 +116,26 @@ func TestVolumesAndPartitionsAreRefusedByFieldAndValue(t *testing.T) {
 		if test.want == "" && len(problems) > 0 || test.want != "" && (len(problems) != 1 || !strings.HasPrefix(problems[0].Error(), test.want)) {
 			t.Errorf("got %v, want %q", problems, test.want)
 		}
+	}
+}
+
+func TestAnEstimateIsRefusedThatHasPassedBeforeTheStart(t *testing.T) {
+	job := fixture.BatchJob(fixture.BatchTask("a", 1, ""))
+	for estimate, want := range map[time.Duration]string{0: "", time.Hour: "", -1: `spec.runningEstimate: Invalid value: "-1ns": must not be negative`} {
+		job.Spec.RunningEstimate = &metav1.Duration{Duration: estimate}
+		if problems := ValidateJob(job); want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || problems[0].Error() != want) {
+			t.Errorf("%s: got %v, want %q", estimate, problems, want)
+		}
+	}
+}
+
+func TestTheMinimumOfTooManyPartitionsIsBounded(t *testing.T) {
+	task := fixture.BatchTask("a", 4, "")
+	task.MinAvailable, task.PartitionPolicy = nil, &batch.PartitionPolicySpec{TotalPartitions: 2, PartitionSize: 1 << 16, MinPartitions: 1 << 16}
+	job := fixture.BatchJob(task)
+	batch.SetDefaults(job)
+	if got := *job.Spec.Tasks[0].MinAvailable; got != math.MaxInt32 {
+		t.Errorf("65536 partitions of 65536 pods have the minimum %d", got)
 	}
 }
 

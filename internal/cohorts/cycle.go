@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/internal/cohorts/order"
 	"hekla.sh/hekla/internal/cohorts/victims"
 	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -48,6 +49,36 @@ type Cycle struct {
 	gone     map[*workload.Workload]bool
 	planned  []*workload.Nomination // who is charged, and starts when victims have left
 	more     bool                   // another round may decide more
+}
+
+// New returns a cycle for all queues by the rules of a plugin. Nothing counts as refused: what was refused before was by other rules.
+func New(queues *workload.Queues, of *framework.WorkloadRules) *Cycle {
+	for _, q := range queues.All() {
+		queues.RetryAll(q)
+	}
+	rules := &victims.Rules{Queues: queues, FairSharing: of.FairSharing, Strategies: of.Strategies}
+	assigner := &flavors.Assigner{Index: queues.Index, Oracle: rules, FairSharing: of.FairSharing, IgnoreUndeclared: of.IgnoreUndeclared}
+	return &Cycle{Queues: queues, Rules: rules, Assigner: assigner, ByPriority: of.Options.ByPriority, MaxRounds: of.MaxRounds}
+}
+
+// Use has the cycle, and all that it asks, ask these nodes.
+func (c *Cycle) Use(nodes workload.Nodes) {
+	c.Nodes, c.Assigner.Nodes, c.Rules.Stays = nodes, nodes, nil
+	if nodes != nil {
+		c.Rules.Stays = nodes.Stays
+	}
+}
+
+// Decide decides about the heads of all queues on the nodes of a session, until nothing more can be decided (rule C12). It calls decided with
+// each decision, when quota and nodes are taken and before the next one is made. When isOver says so, which may be nil, the rest is left to
+// the next cycle.
+func (c *Cycle) Decide(nodes workload.Nodes, now time.Time, isOver func() bool, decided func(*workload.Nomination)) workload.Rounds {
+	c.Use(nodes)
+	c.Now, c.IsOver, c.Decided = now, isOver, decided
+	rounds := c.Run()
+	c.IsOver, c.Decided = nil, nil
+	c.Use(nil)
+	return rounds
 }
 
 // Run runs the rounds of a cycle. Who was refused because quota was withheld for a blocked head is tried again at its end,

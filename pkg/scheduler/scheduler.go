@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"hekla.sh/hekla/internal/cohorts/nodes"
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/order"
@@ -14,7 +15,6 @@ import (
 	"hekla.sh/hekla/internal/placement"
 	"hekla.sh/hekla/internal/placer"
 	"hekla.sh/hekla/internal/statuses"
-	"hekla.sh/hekla/pkg/actions/admit"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -84,8 +84,8 @@ func (s *Scheduler) Use(policy *framework.Policy) error {
 	s.policy, s.renewed, s.reader = policy, true, nil
 	s.cache.ServeWorkloads(s.policy.AdmitsWorkloads())
 	s.cache.UseKeys(&policy.Keys)
-	if workloads := policy.Workloads(); workloads != nil {
-		s.cache.Workloads.Use(workloads.WorkloadOptions())
+	if rules := policy.WorkloadRules(); rules != nil {
+		s.cache.Workloads.Use(rules.Options)
 	}
 	s.reporter.Use(policy, s.cache.Cluster)
 	s.cache.Reconsider()
@@ -236,7 +236,7 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 	s.cache.Refresh(&s.policy.Keys, now)
 	session.Open()
 	if s.renewed && !s.policy.AdmitsWorkloads() {
-		admit.Release(session)
+		nodes.Release(session)
 	}
 	s.holdAgain(session)
 	s.upholdPlans(session)

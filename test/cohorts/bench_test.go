@@ -38,7 +38,7 @@ func wide(nominal int64, fair bool) *model {
 		}
 	}
 	m.queues.Grow(queues, nodes, nil, func(n *cohort.Node) *cohort.Node { return parents[n] })
-	m.rules = &victims.Rules{Queues: m.queues, FairSharing: fair, Strategies: []victims.Strategy{victims.LessThanOrEqualToFinalShare, victims.LessThanInitialShare}}
+	m.rules = &victims.Rules{Queues: m.queues, FairSharing: fair, Strategies: []workload.Strategy{workload.LessThanOrEqualToFinalShare, workload.LessThanInitialShare}}
 	assigner := &flavors.Assigner{Index: m.index, Oracle: m.rules, Nodes: trees.Room{}, FairSharing: fair}
 	m.cycle = &cohorts.Cycle{Queues: m.queues, Rules: m.rules, Assigner: assigner, Nodes: trees.Room{}, ByPriority: true, Now: after(1000)}
 	return m

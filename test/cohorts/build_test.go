@@ -144,8 +144,8 @@ func build(t *testing.T, c *theCase) *model {
 	m.grow(t, c)
 	m.rules = &victims.Rules{Queues: m.queues, FairSharing: c.FairSharing}
 	for _, s := range c.PreemptionStrategies {
-		m.rules.Strategies = append(m.rules.Strategies, map[string]victims.Strategy{
-			"LessThanOrEqualToFinalShare": victims.LessThanOrEqualToFinalShare, "LessThanInitialShare": victims.LessThanInitialShare}[s])
+		m.rules.Strategies = append(m.rules.Strategies, map[string]workload.Strategy{
+			"LessThanOrEqualToFinalShare": workload.LessThanOrEqualToFinalShare, "LessThanInitialShare": workload.LessThanInitialShare}[s])
 	}
 	assigner := &flavors.Assigner{Index: m.index, Oracle: m.rules, Nodes: trees.Room{}, FairSharing: c.FairSharing}
 	m.cycle = &cohorts.Cycle{Queues: m.queues, Rules: m.rules, Assigner: assigner, Nodes: trees.Room{}, ByPriority: true, Now: after(1000)}

@@ -83,6 +83,8 @@ func (g *grid) drop(w *workload.Workload) {
 	delete(g.away, w)
 }
 
+func (g *grid) Stays(*workload.Workload) bool { return false }
+
 func (g *grid) Leave(w *workload.Workload)  { g.move(w, true) }
 func (g *grid) Return(w *workload.Workload) { g.move(w, false) }
 
@@ -203,7 +205,7 @@ func TestOneRoundWithNodes(t *testing.T) {
 	cases(t, "nodes.json", func(t *testing.T, c *theCase) {
 		m := build(t, c)
 		g := newGrid(m, c)
-		m.cycle.Nodes, m.cycle.Assigner.Nodes = g, g
+		m.cycle.Use(g)
 		expectRound(t, m, c)
 	})
 }

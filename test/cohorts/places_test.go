@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/internal/cohorts/nodes"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/plugins/cohorts/places"
 	"hekla.sh/hekla/pkg/plugins/nodeorder"
 	"hekla.sh/hekla/pkg/plugins/predicates"
 	"hekla.sh/hekla/test/fixture"
@@ -68,14 +68,14 @@ func requestsOf(amounts map[string]string) string {
 }
 
 // onCluster has the cycle of a model decide on the nodes of a cluster. What is decided is kept, as the action admit does.
-func onCluster(m *model, h *harness.Model) *places.Places {
-	p := places.New(h.Open(), &places.Forms{})
-	m.cycle.Nodes, m.cycle.Assigner.Nodes, m.rules.Stays = p, p, p.Stays
+func onCluster(m *model, h *harness.Model) *nodes.Places {
+	p := nodes.New(h.Open(), &nodes.Forms{})
+	m.cycle.Use(p)
 	m.note = func(n *workload.Nomination) { keep(p, h, n) }
 	return p
 }
 
-func keep(p *places.Places, h *harness.Model, n *workload.Nomination) {
+func keep(p *nodes.Places, h *harness.Model, n *workload.Nomination) {
 	switch n.Outcome {
 	case workload.Admitted:
 		p.Keep()

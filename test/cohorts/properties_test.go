@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"hekla.sh/hekla/internal/cohorts/victims"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
@@ -16,7 +15,7 @@ import (
 // withGrid gives a model the nodes of its case.
 func (m *model) withGrid(c *theCase) *grid {
 	g := newGrid(m, c)
-	m.cycle.Nodes, m.cycle.Assigner.Nodes = g, g
+	m.cycle.Use(g)
 	return g
 }
 
@@ -251,7 +250,7 @@ func (m *model) unfair(claim *workload.Claim, v workload.Victim, common *cohort.
 	final := theirs.Share()
 	v.Queue.Charge(v.Charge)
 	for _, s := range m.rules.Strategies {
-		if s == victims.LessThanInitialShare && share.Compare(initial) < 0 || s == victims.LessThanOrEqualToFinalShare && share.Compare(final) <= 0 {
+		if s == workload.LessThanInitialShare && share.Compare(initial) < 0 || s == workload.LessThanOrEqualToFinalShare && share.Compare(final) <= 0 {
 			return ""
 		}
 	}

@@ -21,6 +21,7 @@ const (
 // that is there need not be split. An entry that is not needed any more fails the test.
 var overMark = map[string]string{
 	"internal/admission":                       "each webhook is a function of one server, and of what it knows",
+	"internal/cohorts.Cycle":                   "each step of a round is a method, and all change the same books of what is taken and withheld",
 	"internal/controllers/job.Reconciler":      "each part of what a Job needs in a phase is one of its steps",
 	"internal/controllers/workload":            "its controllers share what they know of the configuration and of each other's objects",
 	"internal/eviction":                        "one search with all its ways, which share the state of an attempt",
@@ -39,8 +40,6 @@ var overMark = map[string]string{
 	"internal/simulator":                       "all that surrounds the scheduler changes the same virtual cluster",
 	"internal/simulator/workloads.Controllers": "it plays all controllers of Workloads on the same virtual cluster",
 	"internal/statuses.Reporter":               "each kind of status is written from the same record of what was written",
-	"pkg/actions/admit.filling":                "it embeds the keeper, of which it looks at one pod set",
-	"pkg/actions/admit.keeper":                 "it embeds the session, which has the model and the Workloads",
 	"pkg/apis/batch/v1alpha1":                  "the names of the API are Volcano's",
 	"pkg/apis/kueue/v1beta2":                   "the names of the API are Kueue's",
 	"pkg/apis/scheduling/v1beta1":              "the names of the API are Volcano's",

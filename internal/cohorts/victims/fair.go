@@ -129,7 +129,7 @@ func (f *fairSearch) drop(l *list) {
 }
 
 // firstStrategy takes victims until the claim fits. It returns those that it passed by.
-func (f *fairSearch) firstStrategy(candidates []candidate, strategy Strategy) (passed []candidate, done bool) {
+func (f *fairSearch) firstStrategy(candidates []candidate, strategy workload.Strategy) (passed []candidate, done bool) {
 	f.sort(candidates)
 	for l := f.next(); l != nil; l = f.next() {
 		if why, ok := f.right(l.node); ok {
@@ -153,7 +153,7 @@ func (f *fairSearch) firstStrategy(candidates []candidate, strategy Strategy) (p
 }
 
 // secondStrategy takes victims of those that the first one passed by, one of each queue.
-func (f *fairSearch) secondStrategy(passed []candidate, strategy Strategy) (done bool) {
+func (f *fairSearch) secondStrategy(passed []candidate, strategy workload.Strategy) (done bool) {
 	f.sort(passed)
 	for l := f.next(); l != nil; l = f.next() {
 		c := l.rest[0]
@@ -185,10 +185,10 @@ func (f *fairSearch) right(n *cohort.Node) (workload.Why, bool) {
 
 // passes reports whether a strategy lets a candidate of another queue be taken. The shares are those of the two nodes below
 // the lowest Cohort above both queues.
-func (f *fairSearch) passes(c *candidate, strategy Strategy) bool {
+func (f *fairSearch) passes(c *candidate, strategy workload.Strategy) bool {
 	preemptor, victim := c.common.ChildTowards(&f.queue.Node), c.common.ChildTowards(&c.Queue.Node)
 	share := preemptor.Share()
-	if strategy == LessThanInitialShare {
+	if strategy == workload.LessThanInitialShare {
 		return share.Compare(victim.Share()) < 0
 	}
 	c.Queue.Release(c.Charge)
@@ -274,5 +274,5 @@ func (f *fairSearch) isAllowed(c *candidate) bool {
 	if c.why == workload.InCohortReclamation {
 		return !f.queue.IsOver(f.frs)
 	}
-	return slices.ContainsFunc(f.strategies(), func(s Strategy) bool { return f.passes(c, s) })
+	return slices.ContainsFunc(f.strategies(), func(s workload.Strategy) bool { return f.passes(c, s) })
 }

@@ -9,24 +9,13 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Strategy says when a Workload may be evicted for fair sharing (rule C16).
-type Strategy uint8
-
-// The strategies, as in the configuration.
-const (
-	// LessThanOrEqualToFinalShare asks that the preemptor's share is not above the victim's when the victim has left.
-	LessThanOrEqualToFinalShare Strategy = iota
-	// LessThanInitialShare asks that the preemptor's share is below the victim's before the victim leaves.
-	LessThanInitialShare
-)
-
 // Rules say who is evicted for whom.
 type Rules struct {
 	Queues *workload.Queues
 	// FairSharing says that shares count. Otherwise the rules are those of classic preemption.
 	FairSharing bool
 	// Strategies of fair sharing in the order in which they are tried, both if there are none.
-	Strategies []Strategy
+	Strategies []workload.Strategy
 	// Gone are Workloads whose charge and pods the caller has taken away for the moment.
 	Gone map[*workload.Workload]bool
 	// Stays reports whether a Workload cannot leave now. Nil says that each can.
@@ -35,9 +24,9 @@ type Rules struct {
 	Stayed bool
 }
 
-func (r *Rules) strategies() []Strategy {
+func (r *Rules) strategies() []workload.Strategy {
 	if len(r.Strategies) == 0 {
-		return []Strategy{LessThanOrEqualToFinalShare, LessThanInitialShare}
+		return []workload.Strategy{workload.LessThanOrEqualToFinalShare, workload.LessThanInitialShare}
 	}
 	return r.Strategies
 }

@@ -156,6 +156,8 @@ type Nodes interface {
 	CouldPlace(w *Workload, parts []Part) bool
 	// Opens reports whether a Workload stands on a node that could hold a pod of the parts, if no pod stood there.
 	Opens(victim, w *Workload, parts []Part) bool
+	// Stays reports whether a Workload cannot leave its nodes now. It can a little later.
+	Stays(victim *Workload) bool
 	// Leave takes the pods of a Workload from their nodes, as far as answers go, and Return puts them back.
 	Leave(victim *Workload)
 	Return(victim *Workload)

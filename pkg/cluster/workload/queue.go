@@ -54,6 +54,17 @@ func (p Policy) Allows(preemptor, victim *Workload) bool {
 	return false
 }
 
+// Strategy says when a Workload may be evicted for fair sharing (rule C16).
+type Strategy uint8
+
+// The strategies, as in the configuration.
+const (
+	// LessThanOrEqualToFinalShare asks that the preemptor's share is not above the victim's when the victim has left.
+	LessThanOrEqualToFinalShare Strategy = iota
+	// LessThanInitialShare asks that the preemptor's share is below the victim's before the victim leaves.
+	LessThanInitialShare
+)
+
 // Preemption is who may be evicted for Workloads of a queue.
 type Preemption struct {
 	WithinClusterQueue  Policy

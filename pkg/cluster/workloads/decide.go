@@ -3,10 +3,12 @@ package workloads
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/workload"
@@ -67,11 +69,24 @@ func (r *Reader) refused(e *Entry, n *workload.Nomination) {
 	}
 }
 
-// AwaitReady says to a Workload whose turn it is that nothing is admitted while the pods of others are not ready.
-func (r *Reader) AwaitReady(w *workload.Workload) {
-	if e := r.Of(w); e != nil {
-		r.say(e, condition{v1beta2.ReasonWaitingForPodsReady, "waiting for all admitted workloads to be in PodsReady condition"})
+// AwaitReady reports whether the pods of an admitted Workload are not ready. If so, it says to those whose turn it is that nothing is
+// admitted meanwhile.
+func (r *Reader) AwaitReady() bool {
+	if !slices.ContainsFunc(r.queues.All(), func(q *workload.Queue) bool { return slices.ContainsFunc(q.Holders(), r.isUnready) }) {
+		return false
 	}
+	for _, w := range r.queues.Heads() {
+		if e := r.Of(w); e != nil {
+			r.say(e, condition{v1beta2.ReasonWaitingForPodsReady, "waiting for all admitted workloads to be in PodsReady condition"})
+		}
+	}
+	return true
+}
+
+// isUnready reports whether a Workload is admitted and its pods are not ready.
+func (r *Reader) isUnready(w *workload.Workload) bool {
+	e := r.Of(w)
+	return e != nil && !e.Evicted && conditions.Is(e.Object, v1beta2.Admitted) && !conditions.Is(e.Object, v1beta2.PodsReady)
 }
 
 // Evict ends the admission of a Workload for another reason than preemption, which the condition Evicted then has. It holds

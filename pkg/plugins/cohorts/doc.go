@@ -1,7 +1,5 @@
-// Package cohorts is the plugin that says how Workloads are admitted: by the quotas of ClusterQueues and Cohorts, as Kueue does,
-// and by the nodes. The action admit asks it.
+// Package cohorts is the plugin that says by which rules Workloads are admitted: the quotas of ClusterQueues and Cohorts, as Kueue has
+// them. The action admit asks it, and package internal/cohorts decides by what it says. Package arguments has its arguments.
 //
-// Package internal/cohorts decides, and package places answers for nodes. Package arguments has the arguments.
-//
-// This package must not know pods, API objects, or the clock.
+// This package must not know Workloads, nodes, or how is decided.
 package cohorts

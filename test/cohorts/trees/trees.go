@@ -103,6 +103,9 @@ func (Room) CouldPlace(*workload.Workload, []workload.Part) bool { return true }
 // Opens says that each Workload stands on a useful node.
 func (Room) Opens(*workload.Workload, *workload.Workload, []workload.Part) bool { return true }
 
+// Stays says that each Workload can leave.
+func (Room) Stays(*workload.Workload) bool { return false }
+
 // Leave changes nothing.
 func (Room) Leave(*workload.Workload) {}
 

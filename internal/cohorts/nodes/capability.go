@@ -1,4 +1,4 @@
-package places
+package nodes
 
 import (
 	"hekla.sh/hekla/pkg/cluster"
@@ -9,9 +9,9 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Account has what a job of a Workload holds count in the queue of Volcano that the tree of its ClusterQueue hangs below (rule C22).
+// account has what a job of a Workload holds count in the queue of Volcano that the tree of its ClusterQueue hangs below (rule C22).
 // While the ClusterQueue is gone it counts where it did.
-func Account(c *model.Cluster, j *cluster.Job, w *workload.Workload) {
+func account(c *model.Cluster, j *cluster.Job, w *workload.Workload) {
 	if w.Queue != nil {
 		name := w.Below()
 		cluster.SetBelow(c.Quota(), j, name, c.Queue(name))

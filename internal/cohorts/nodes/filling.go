@@ -1,4 +1,4 @@
-package admit
+package nodes
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ var zero time.Time
 
 // filling is one pod set of a Workload that holds nodes.
 type filling struct {
-	*keeper
+	*Keeper
 	e    *workloads.Entry
 	j    *cluster.Job
 	i    int
@@ -90,7 +90,7 @@ func (f *filling) restore() bool {
 	}
 	isNeeded := missing > f.vacated-f.ended+f.overdue || len(f.pods) > 0
 	set, places := f.podset(f.e, f.i), missing
-	x := f.Begin()
+	x := f.session.Begin()
 	add := func() *cluster.Task {
 		index := 0
 		for f.used[index] {
@@ -105,7 +105,7 @@ func (f *filling) restore() bool {
 		for count := f.onNode[c.Node]; count < c.Count && missing > 0; count++ {
 			t := add()
 			missing--
-			if n := f.Cluster.Node(c.Node); n != nil && n.Object != nil && f.Placer.Fits(t, n) {
+			if n := f.session.Cluster.Node(c.Node); n != nil && n.Object != nil && f.session.Placer.Fits(t, n) {
 				x.Place(t, n)
 				f.standIns = append(f.standIns, t)
 				continue
@@ -116,13 +116,13 @@ func (f *filling) restore() bool {
 	for ; missing > 0; missing-- {
 		left = append(left, add())
 	}
-	if !gang.Together(f.Session, left, false) {
+	if !gang.Together(f.session, left, false) {
 		x.Undo()
 		if !isNeeded {
 			f.e.Vacate(f.name, places) // maybe its last pods have ended, and that is not said yet
 			return true
 		}
-		f.Workloads.Evict(&f.e.Workload, v1beta2.ReasonNodeFailures, noReplacement(lost))
+		f.session.Workloads.Evict(&f.e.Workload, v1beta2.ReasonNodeFailures, noReplacement(lost))
 		return false
 	}
 	f.standIns, f.isMoved = append(f.standIns, left...), len(lost) > 0
@@ -153,26 +153,26 @@ func (f *filling) dropSurplus(count int) {
 
 // take puts pods that wait in the places of stand-ins. It reports false if a pod fits in none of them.
 func (f *filling) take() bool {
-	if f.Now.Before(f.j.NotBefore) {
+	if f.session.Now.Before(f.j.NotBefore) {
 		f.again = f.j.NotBefore
 		return true
 	}
 	pods := slices.DeleteFunc(slices.Clone(f.pods), f.awaitsClaims)
 	if len(pods) < len(f.pods) {
-		f.again = f.Now.Add(claimsSettle)
+		f.again = f.session.Now.Add(claimsSettle)
 	}
 	if len(pods) == 0 || len(f.standIns) == 0 {
 		return true
 	}
-	x := f.Begin()
+	x := f.session.Begin()
 	for _, t := range pods {
 		if len(f.standIns) == 0 {
 			break // there are more pods than the Workload was admitted with
 		}
 		at := slices.IndexFunc(f.standIns, func(s *cluster.Task) bool {
-			y, n := f.Begin(), s.Node
+			y, n := f.session.Begin(), s.Node
 			x.DropStandIn(s)
-			if !f.Placer.Fits(t, n) || f.Placer.Veto(t, n) != "" {
+			if !f.session.Placer.Fits(t, n) || f.session.Placer.Veto(t, n) != "" {
 				y.Undo()
 				return false
 			}
@@ -181,7 +181,7 @@ func (f *filling) take() bool {
 		})
 		if at < 0 {
 			x.Undo()
-			f.Workloads.Evict(&f.e.Workload, v1beta2.ReasonNodeFailures, fmt.Sprintf(
+			f.session.Workloads.Evict(&f.e.Workload, v1beta2.ReasonNodeFailures, fmt.Sprintf(
 				"Workload was evicted as there was no replacement for unhealthy node(s): pod %s fits on none of the nodes that are held for it", t.Key()))
 			return false
 		}
@@ -189,7 +189,7 @@ func (f *filling) take() bool {
 	}
 	x.Commit()
 	if f.j.Verdict != nil {
-		f.Cluster.SetVerdict(f.j, (*verdict.Verdict)(nil))
+		f.session.Cluster.SetVerdict(f.j, (*verdict.Verdict)(nil))
 	}
 	return true
 }

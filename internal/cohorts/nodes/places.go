@@ -1,4 +1,4 @@
-package places
+package nodes
 
 import (
 	"slices"
@@ -88,7 +88,7 @@ func (p *Places) try(w *workload.Workload, parts []workload.Part) *trial {
 	p.begin()
 	p.scratch.ID = cluster.WorkloadID(w.Namespace, w.Name+"/trial")
 	p.scratch.Workload = w
-	Account(p.session.Cluster, &p.scratch, w)
+	account(p.session.Cluster, &p.scratch, w)
 	p.trial = trial{of: w, parts: slices.Clone(parts)}
 	p.trial.tasks, p.trial.first = p.standIns(&p.scratch, parts)
 	return &p.trial
@@ -226,7 +226,7 @@ func (p *Places) Promise(w *workload.Workload, parts []workload.Part) bool {
 		j = &cluster.Job{ID: cluster.WorkloadID(w.Namespace, w.Name)}
 	}
 	j.Workload = w
-	Account(p.session.Cluster, j, w)
+	account(p.session.Cluster, j, w)
 	y := p.session.Begin()
 	tasks, _ := p.standIns(j, parts)
 	if p.overCapability(j, tasks) != nil || !gang.Together(p.session, tasks, len(p.away) > 0) {

@@ -1,4 +1,4 @@
-package admit
+package nodes
 
 import (
 	"time"
@@ -17,10 +17,10 @@ const claimsSettle = time.Second
 
 // awaitsClaims reports whether claims that are made for a pod alone do not exist yet, or get their volume without waiting for a node. The pod
 // fits on no node until then, which is no fault of the node that is held for it.
-func (k *keeper) awaitsClaims(t *cluster.Task) bool {
+func (k *Keeper) awaitsClaims(t *cluster.Task) bool {
 	pod := t.Pod
 	get := func(kind supplies.Kind, namespace, name string) supplies.Object {
-		return k.Cluster.Supplies().Get(supplies.Key{Kind: kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}})
+		return k.session.Cluster.Supplies().Get(supplies.Key{Kind: kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}})
 	}
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]

@@ -1,4 +1,4 @@
-package admit
+package nodes
 
 import (
 	"fmt"
@@ -10,18 +10,17 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
-	"hekla.sh/hekla/pkg/plugins/cohorts/places"
 )
 
 // reform places the stand-ins of a Workload anew, since its checks have added to its pods: those may need other nodes. It reports false
 // if no nodes do, also beside what the Workload held (rule C21).
-func (k *keeper) reform(e *workloads.Entry, j *cluster.Job) (done bool) {
-	x := k.Begin()
+func (k *Keeper) reform(e *workloads.Entry, j *cluster.Job) (done bool) {
+	x := k.session.Begin()
 	var made []*cluster.Task
 	var nodes []*cluster.Node // where they were, nil if that is not known
 	var parts []workload.Part
 	for i := range e.Held.PodSets {
-		f := filling{keeper: k, e: e, j: j, i: i, name: e.Held.PodSets[i].Name}
+		f := filling{Keeper: k, e: e, j: j, i: i, name: e.Held.PodSets[i].Name}
 		f.count()
 		from := f.nodesToHold()
 		for _, t := range append(f.standIns, f.homeless...) {
@@ -40,8 +39,8 @@ func (k *keeper) reform(e *workloads.Entry, j *cluster.Job) (done bool) {
 	if !k.placeAgain(made, nodes) {
 		message := k.misfit(e, parts)
 		x.Undo()
-		k.Workloads.Evict(&e.Workload, v1beta2.ReasonAdmissionCheck, message)
-		e.Pause(k.Now)
+		k.session.Workloads.Evict(&e.Workload, v1beta2.ReasonAdmissionCheck, message)
+		e.Pause(k.session.Now)
 		return false
 	}
 	x.Commit()
@@ -58,7 +57,7 @@ func (f *filling) nodesToHold() (nodes []*cluster.Node) {
 	missing := max(int(held.Count)-f.ended-f.have, 0)
 	for _, c := range held.Nodes {
 		for count := f.onNode[c.Node]; count < c.Count && missing > 0; count++ {
-			nodes = append(nodes, f.Cluster.Node(c.Node))
+			nodes = append(nodes, f.session.Cluster.Node(c.Node))
 			missing--
 		}
 	}
@@ -66,26 +65,26 @@ func (f *filling) nodesToHold() (nodes []*cluster.Node) {
 }
 
 // placeAgain places tasks, on the nodes where they were as far as these still do.
-func (k *keeper) placeAgain(tasks []*cluster.Task, nodes []*cluster.Node) bool {
-	x := k.Begin()
+func (k *Keeper) placeAgain(tasks []*cluster.Task, nodes []*cluster.Node) bool {
+	x := k.session.Begin()
 	var left []*cluster.Task
 	for i, t := range tasks {
-		if n := nodes[i]; n != nil && n.Object != nil && k.Placer.Fits(t, n) {
+		if n := nodes[i]; n != nil && n.Object != nil && k.session.Placer.Fits(t, n) {
 			x.Place(t, n)
 		} else {
 			left = append(left, t)
 		}
 	}
-	if len(left) == 0 || gang.Together(k.Session, left, false) {
+	if len(left) == 0 || gang.Together(k.session, left, false) {
 		return true
 	}
 	x.Undo()
-	return gang.Together(k.Session, tasks, false)
+	return gang.Together(k.session, tasks, false)
 }
 
 // misfit says which pods of a Workload find no nodes.
-func (k *keeper) misfit(e *workloads.Entry, parts []workload.Part) string {
-	p := places.New(k.Session, k.forms)
+func (k *Keeper) misfit(e *workloads.Entry, parts []workload.Part) string {
+	p := New(k.session, k.forms)
 	defer p.End()
 	for i := range parts {
 		left, why := p.Left(&e.Workload, parts[:i+1])

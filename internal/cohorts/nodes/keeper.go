@@ -1,4 +1,4 @@
-package admit
+package nodes
 
 import (
 	"cmp"
@@ -16,30 +16,37 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/plugins/cohorts/places"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// keeper keeps the nodes that Workloads hold.
-type keeper struct {
-	*framework.Session
-	forms *places.Forms
+// Keeper keeps the nodes that Workloads hold, in one session.
+type Keeper struct {
+	session *framework.Session
+	forms   *Forms
+	action  string // by the name of which plans are made
 }
 
-func compare(a, b string) int { return strings.Compare(a, b) }
-
-func (k *keeper) jobOf(namespace, name string) *cluster.Job {
-	return k.Cluster.Job(cluster.WorkloadID(namespace, name))
+// NewKeeper returns the keeper of a session. Plans name the action.
+func NewKeeper(s *framework.Session, forms *Forms, action string) *Keeper {
+	return &Keeper{session: s, forms: forms, action: action}
 }
 
-// keep brings the nodes of all Workloads up to date that have changed.
-func (k *keeper) keep() {
-	k.account()
+// patience is how long stand-ins hold their nodes after the admission, if the configuration does not say.
+const patience = 10 * time.Minute
+
+func (k *Keeper) jobOf(namespace, name string) *cluster.Job {
+	return k.session.Cluster.Job(cluster.WorkloadID(namespace, name))
+}
+
+// Keep brings the nodes of all Workloads up to date that have changed.
+func (k *Keeper) Keep() {
+	k.session.Workloads.AreKept = true
+	k.replant()
 	k.checkPlans()
-	changed := k.Workloads.TakeChanged(k.Now)
+	changed := k.session.Workloads.TakeChanged(k.session.Now)
 	for again := true; again; {
-		moved := k.Workloads.TakeMoved()
+		moved := k.session.Workloads.TakeMoved()
 		all := make([]pair, 0, len(changed)+len(moved))
 		for _, j := range changed {
 			all = append(all, pair{k.entryOf(j), j})
@@ -49,22 +56,22 @@ func (k *keeper) keep() {
 		}
 		k.updateAll(all)
 		if again = len(moved) > 0; again {
-			k.Workloads.Settle(k.Now) // some may have lost what they held
+			k.session.Workloads.Settle(k.session.Now) // some may have lost what they held
 		}
 		changed = nil
 	}
 }
 
-// account has what Workloads hold count in the queues that their trees hang below, if trees have changed.
-func (k *keeper) account() {
-	if !k.Workloads.AreRegrown {
+// replant has what Workloads hold count in the queues that their trees hang below, if trees have changed.
+func (k *Keeper) replant() {
+	if !k.session.Workloads.AreRegrown {
 		return
 	}
-	k.Workloads.AreRegrown = false
-	for _, q := range k.Workloads.Queues().All() {
+	k.session.Workloads.AreRegrown = false
+	for _, q := range k.session.Workloads.Queues().All() {
 		for _, w := range q.Holders() {
 			if j := k.jobOf(w.Namespace, w.Name); j != nil {
-				places.Account(k.Cluster, j, w)
+				account(k.session.Cluster, j, w)
 			}
 		}
 	}
@@ -77,7 +84,7 @@ type pair struct {
 }
 
 // updateAll updates those first that hold nothing any more: others start on their nodes.
-func (k *keeper) updateAll(all []pair) {
+func (k *Keeper) updateAll(all []pair) {
 	for _, isReleased := range []bool{true, false} {
 		for _, p := range all {
 			if (p.e == nil || p.e.Held == nil) == isReleased {
@@ -89,7 +96,7 @@ func (k *keeper) updateAll(all []pair) {
 
 // Release has all Workloads give up nodes that no pod of theirs has: none are admitted any more.
 func Release(s *framework.Session) {
-	k := &keeper{Session: s}
+	k := &Keeper{session: s}
 	var jobs []*cluster.Job
 	s.Cluster.EachTask(func(t *cluster.Task) {
 		if t.IsStandIn && t.Job.IsOfWorkload() {
@@ -98,32 +105,32 @@ func Release(s *framework.Session) {
 	})
 	slices.SortFunc(jobs, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
 	for _, j := range slices.Compact(jobs) {
-		k.LookAt(j, func() { k.release(j) })
+		k.session.LookAt(j, func() { k.release(j) })
 	}
 }
 
 // entryOf returns the Workload of a job, nil if it is not known.
-func (k *keeper) entryOf(j *cluster.Job) *workloads.Entry {
+func (k *Keeper) entryOf(j *cluster.Job) *workloads.Entry {
 	if j.Workload != nil {
-		return k.Workloads.Of(j.Workload)
+		return k.session.Workloads.Of(j.Workload)
 	}
 	key := j.ID
 	key.Name = strings.TrimPrefix(key.Name, cluster.WorkloadID("", "").Name)
-	return k.Workloads.Find(key)
+	return k.session.Workloads.Find(key)
 }
 
 // checkPlans ends the plans that nodes, or queues above, do not hold any more.
-func (k *keeper) checkPlans() {
-	for _, p := range k.Cluster.Plans().InOrder() {
+func (k *Keeper) checkPlans() {
+	for _, p := range k.session.Cluster.Plans().InOrder() {
 		if p.Job == nil || p.Job.Workload == nil {
 			continue
 		}
 		isLost := p.Lost != "" || isAbove(p.Job.AccountOf(), p.Job.Usage.Allocated, false)
 		for _, t := range p.Promised() {
-			isLost = isLost || !k.Outlook.CanOpen(t, t.Node)
+			isLost = isLost || !k.session.Outlook.CanOpen(t, t.Node)
 		}
 		if isLost {
-			k.Workloads.Evict(p.Job.Workload, v1beta2.ReasonNodeFailures, "")
+			k.session.Workloads.Evict(p.Job.Workload, v1beta2.ReasonNodeFailures, "")
 		}
 	}
 }
@@ -147,7 +154,7 @@ func isAbove(n *quota.Node, amounts resources.Vector, withLeaving bool) bool {
 }
 
 // update brings the nodes of a Workload to what it holds. The Workload may be unknown, and the job may be nil.
-func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
+func (k *Keeper) update(e *workloads.Entry, j *cluster.Job) {
 	// A job without pods is forgotten. Since it was noted, another may have been made for the Workload.
 	if e != nil {
 		if known := k.jobOf(e.Namespace, e.Name); known != nil {
@@ -155,7 +162,7 @@ func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
 		}
 	}
 	if j != nil && e != nil && e.Held != nil {
-		places.Account(k.Cluster, j, &e.Workload)
+		account(k.session.Cluster, j, &e.Workload)
 	}
 	switch {
 	case e == nil || e.Held == nil:
@@ -168,8 +175,8 @@ func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
 		j = &cluster.Job{ID: cluster.WorkloadID(e.Namespace, e.Name)}
 	}
 	j.Workload = &e.Workload
-	places.Account(k.Cluster, j, &e.Workload)
-	k.LookAt(j, func() {
+	account(k.session.Cluster, j, &e.Workload)
+	k.session.LookAt(j, func() {
 		switch {
 		case e.Held.IsPlanned && j.Plan == nil:
 			k.restorePlan(e, j)
@@ -185,28 +192,28 @@ func (k *keeper) update(e *workloads.Entry, j *cluster.Job) {
 
 // checkStart takes an admission back that is not written yet, if queues above do not hold it any more. That of a plan whose victims have left
 // may be so: capabilities were lowered, or the queues are others.
-func (k *keeper) checkStart(e *workloads.Entry, j *cluster.Job) {
+func (k *Keeper) checkStart(e *workloads.Entry, j *cluster.Job) {
 	if e.IsStarting() && isAbove(j.AccountOf(), j.Usage.Allocated, true) {
-		k.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, "")
+		k.session.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, "")
 		k.release(j)
 	}
 }
 
 // release has a job hold no nodes but those of its pods.
-func (k *keeper) release(j *cluster.Job) {
+func (k *Keeper) release(j *cluster.Job) {
 	if j == nil {
 		return
 	}
 	if j.Plan != nil {
-		k.Cluster.Plans().Cancel(j.Plan, "its workload holds no quota any more")
+		k.session.Cluster.Plans().Cancel(j.Plan, "its workload holds no quota any more")
 	}
 	k.drop(j, func(*cluster.Task) bool { return true })
 	j.MinMember = 0
-	k.Workloads.Revisit(j, zero)
+	k.session.Workloads.Revisit(j, zero)
 }
 
 // drop takes stand-ins of a job off their nodes, those for which a function says so.
-func (k *keeper) drop(j *cluster.Job, goes func(*cluster.Task) bool) {
+func (k *Keeper) drop(j *cluster.Job, goes func(*cluster.Task) bool) {
 	var gone []*cluster.Task
 	for _, t := range j.Tasks() {
 		if t.IsStandIn && goes(t) {
@@ -216,24 +223,24 @@ func (k *keeper) drop(j *cluster.Job, goes func(*cluster.Task) bool) {
 	if len(gone) == 0 {
 		return
 	}
-	x := k.Begin()
+	x := k.session.Begin()
 	for _, t := range gone {
-		k.Cluster.Plans().RemoveVictim(t)
+		k.session.Cluster.Plans().RemoveVictim(t)
 		x.DropStandIn(t)
 	}
 	x.Commit()
-	k.Cluster.Note(wake.RoomFreed)
+	k.session.Cluster.Note(wake.RoomFreed)
 }
 
 // restorePlan promises again the nodes that were promised by an earlier process. Those who must leave may still be there.
-func (k *keeper) restorePlan(e *workloads.Entry, j *cluster.Job) {
-	x := k.Begin()
+func (k *Keeper) restorePlan(e *workloads.Entry, j *cluster.Job) {
+	x := k.session.Begin()
 	pods := 0
 	for i := range e.Held.PodSets {
 		index := 0
 		set := k.podset(e, i)
 		for _, c := range e.Held.PodSets[i].Nodes {
-			n := k.Cluster.Node(c.Node)
+			n := k.session.Cluster.Node(c.Node)
 			for range c.Count {
 				if t := x.AddStandIn(j, set, index); n != nil && n.Object != nil {
 					x.Pipeline(t, n)
@@ -246,63 +253,63 @@ func (k *keeper) restorePlan(e *workloads.Entry, j *cluster.Job) {
 	j.MinMember = pods
 	if j.Count(cluster.Pipelined) < pods || pods == 0 {
 		x.Undo()
-		k.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, "")
+		k.session.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, "")
 		return
 	}
-	x.Promise(&framework.Planned{Plan: &cluster.Plan{ID: k.Cluster.Plans().NewID(k.Now), Job: j, Action: Name, Since: k.Now}})
+	x.Promise(&framework.Planned{Plan: &cluster.Plan{ID: k.session.Cluster.Plans().NewID(k.session.Now), Job: j, Action: k.action, Since: k.session.Now}})
 }
 
 // podset is a pod set of a Workload with the flavors that it holds.
-func (k *keeper) podset(e *workloads.Entry, i int) *cluster.Podset {
+func (k *Keeper) podset(e *workloads.Entry, i int) *cluster.Podset {
 	held, part := &e.Held.PodSets[i], k.part(e, i)
-	return &cluster.Podset{Name: held.Name, Count: int(held.Count), Template: k.forms.Of(k.Cluster.Resources, &e.Workload, &part)}
+	return &cluster.Podset{Name: held.Name, Count: int(held.Count), Template: k.forms.Of(k.session.Cluster.Resources, &e.Workload, &part)}
 }
 
 // part is what of a pod set of a Workload is to be placed.
-func (k *keeper) part(e *workloads.Entry, i int) workload.Part {
+func (k *Keeper) part(e *workloads.Entry, i int) workload.Part {
 	held := &e.Held.PodSets[i]
 	of := slices.IndexFunc(e.PodSets, func(p workload.PodSet) bool { return p.Name == held.Name })
 	return workload.Part{PodSet: max(of, 0), Count: held.Count, Flavors: held.Flavors, Added: held.Added}
 }
 
 // start places what a plan has promised: those who had to leave have left.
-func (k *keeper) start(e *workloads.Entry, j *cluster.Job) {
+func (k *Keeper) start(e *workloads.Entry, j *cluster.Job) {
 	p := j.Plan
 	promised := p.Promised()
-	x := k.Begin()
+	x := k.session.Begin()
 	nodes := make([]*cluster.Node, len(promised))
 	for i, t := range promised {
 		nodes[i] = t.Node
 		x.Unpipeline(t)
 	}
-	y := k.Begin()
+	y := k.session.Begin()
 	isPlaced, isMoved := true, false
 	for i, t := range promised {
-		if isPlaced = isPlaced && k.Placer.Fits(t, nodes[i]); isPlaced {
+		if isPlaced = isPlaced && k.session.Placer.Fits(t, nodes[i]); isPlaced {
 			x.Place(t, nodes[i])
 		}
 	}
 	if !isPlaced {
 		y.Undo()
-		isPlaced, isMoved = gang.Together(k.Session, promised, false), true
+		isPlaced, isMoved = gang.Together(k.session, promised, false), true
 	}
 	if !isPlaced {
 		x.Undo()
-		k.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, noReplacement(nodes))
+		k.session.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, noReplacement(nodes))
 		k.release(j)
 		return
 	}
 	x.Commit()
-	k.Cluster.Plans().Fulfil(p)
-	if isMoved || len(promised) < pods(e.Held) || e.IsToBePlacedAnew() { // a node that is gone has taken its promises along
+	k.session.Cluster.Plans().Fulfil(p)
+	if isMoved || len(promised) < podsOf(e.Held) || e.IsToBePlacedAnew() { // a node that is gone has taken its promises along
 		k.fill(e, j)
 		k.move(e)
 	}
 	k.revisit(&e.Workload)
 }
 
-// pods is how many pods are held or promised.
-func pods(held *workloads.Held) (count int) {
+// podsOf is how many pods are held or promised.
+func podsOf(held *workloads.Held) (count int) {
 	for i := range held.PodSets {
 		count += int(held.PodSets[i].Count)
 	}
@@ -320,43 +327,43 @@ func noReplacement(nodes []*cluster.Node) string {
 }
 
 // revisit has a Workload looked at when its stand-ins have held their nodes for too long.
-func (k *keeper) revisit(w *workload.Workload) {
+func (k *Keeper) revisit(w *workload.Workload) {
 	if j := k.jobOf(w.Namespace, w.Name); j != nil {
-		k.Workloads.Revisit(j, k.Now.Add(patience))
+		k.session.Workloads.Revisit(j, k.session.Now.Add(patience))
 	}
 }
 
 // expire gives a Workload up whose pods have not come for too long after its admission. Once all have come, its job may take its time to
 // replace pods.
-func (k *keeper) expire(e *workloads.Entry, j *cluster.Job, haveCome bool) {
+func (k *Keeper) expire(e *workloads.Entry, j *cluster.Job, haveCome bool) {
 	if haveCome || j.Count(cluster.Awaited) == 0 {
 		e.Start()
 	}
 	if e.HasStarted() || j.Count(cluster.Awaited) == 0 {
-		k.Workloads.Revisit(j, zero)
+		k.session.Workloads.Revisit(j, zero)
 		return
 	}
-	since := k.Now
+	since := k.session.Now
 	if c := conditions.Of(e.Object, v1beta2.Admitted); c != nil && conditions.Is(e.Object, v1beta2.Admitted) {
 		since = c.LastTransitionTime.Time
 	}
-	if due := since.Add(patience); k.Now.Before(due) {
-		k.Workloads.Revisit(j, due)
+	if due := since.Add(patience); k.session.Now.Before(due) {
+		k.session.Workloads.Revisit(j, due)
 		return
 	}
-	k.Workloads.Evict(&e.Workload, v1beta2.ReasonPodsReadyTimeout, fmt.Sprintf("Exceeded the PodsReady timeout %s/%s", e.Namespace, e.Name))
-	k.Workloads.Revisit(j, zero)
+	k.session.Workloads.Evict(&e.Workload, v1beta2.ReasonPodsReadyTimeout, fmt.Sprintf("Exceeded the PodsReady timeout %s/%s", e.Namespace, e.Name))
+	k.session.Workloads.Revisit(j, zero)
 }
 
 // fill gives each pod of a Workload a node, or a stand-in one. Pods that wait take the places of stand-ins. Pods that are gone get a
 // stand-in again, and stand-ins that are too many go.
-func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
+func (k *Keeper) fill(e *workloads.Entry, j *cluster.Job) {
 	if e.IsToBePlacedAnew() && !k.reform(e, j) {
 		return
 	}
 	isMoved, haveCome, again := false, true, time.Time{}
 	for i := range e.Held.PodSets {
-		f := filling{keeper: k, e: e, j: j, i: i, name: e.Held.PodSets[i].Name}
+		f := filling{Keeper: k, e: e, j: j, i: i, name: e.Held.PodSets[i].Name}
 		f.count()
 		if !f.restore() || !f.take() {
 			return
@@ -372,17 +379,17 @@ func (k *keeper) fill(e *workloads.Entry, j *cluster.Job) {
 	}
 	j.MinMember = 0
 	if k.expire(e, j, haveCome); !again.IsZero() {
-		k.Workloads.Revisit(j, again)
+		k.session.Workloads.Revisit(j, again)
 	}
 }
 
 // move has the admission of a Workload name the nodes that it has now.
-func (k *keeper) move(e *workloads.Entry) {
+func (k *Keeper) move(e *workloads.Entry) {
 	nodes := k.nodesWhere(&e.Workload, func(t *cluster.Task) bool { return t.IsStandIn || t.Status.Counts() })
 	if e.Held == nil || !isWhole(e.Held, nodes) {
 		nodes = nil
 	}
-	k.Workloads.Move(e, nodes)
+	k.session.Workloads.Move(e, nodes)
 }
 
 // isWhole reports whether nodes are those of all that is held.

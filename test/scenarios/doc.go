@@ -10,7 +10,7 @@
 // that is meant to decide otherwise, or to say it in other words, the same command without a name rewrites all, and the diff
 // shows what has changed.
 //
-// A folder is for what a script cannot say, and a form for bug reports. cluster.yaml has manifests as `kubectl get -o yaml`
+// A folder is for what a script cannot say, such as nodes that are not ready, or pods with two containers, and a form for bug reports. cluster.yaml has manifests as `kubectl get -o yaml`
 // prints them, with the scheduler's configuration in a ConfigMap. expect.yaml lists some of the decisions. `hekla simulate
 // -f FOLDER/cluster.yaml` runs it.
 //

@@ -169,7 +169,7 @@ func TestScripts(t *testing.T) {
 			if s.Steps[len(s.Steps)-1].Rest {
 				made.Cycles, made.UntilStable = 0, true
 			}
-			for _, difference := range append(made.checkOrder(report), made.checkRest()...) {
+			for _, difference := range slices.Concat(made.checkOrder(report), made.checkQuestions(report), made.checkRest()) {
 				t.Error(difference)
 			}
 		})

@@ -31,19 +31,21 @@
 //	class NAME VALUE [never]
 //	node NAMES AMOUNTS [label:K=V] [taint:K=V:EFFECT] [cordoned]
 //	queue NAME [parent=Q] [weight=N] [priority=N] [deserved:AMOUNT] [capability:AMOUNT] [guarantee:AMOUNT] [reclaimable=B] [closed]
+//	                         [annotation:K=V]
 //	gang NAME [queue=Q] [min=N] [class=C] [wants:AMOUNT] [preemptable[=B]] [pending] [tier=N] [min:TASK=N]
-//	pod NAME [AMOUNTS] [on=NODE] [class=C] [scheduler=S] …, a lone pod
+//	                         [annotation:K=V]
+//	pod NAME [AMOUNTS] [queue=Q] [on=NODE] [class=C] [scheduler=S] …, a lone pod
 //	budget NAME [min=N] [max=N] label:K=V
 //	quota NAME AMOUNTS
-//	fate POD [refused=REASON] [late] [overdue=5s|never], what becomes of its evictions
+//	fate POD [late] [overdue=5s|never] [refused=REASON], what becomes of its evictions; the reason ends the line
 //	delete KIND NAMESPACE/NAME
 //	yaml                     and under it, indented: any manifest
 //	cycle [N], rest          run cycles; rest until two in a row decide nothing, and stands last
 //
 // Under a gang stand its pods, indented, as "pod" or "N pods", with AMOUNTS such as cpu=1, and any of: on=NODE[,NODE…], task=NAME,
-// name=NAME, task-priority=N, preemptable[=B], label:K=V, annotation:K=V, select:K=V, near:K=V, apart:K=V, port=N, gated, leaving=5s, grace=N.
+// name=NAME, task-priority=N, preemptable[=B], label:K=V, annotation:K=V, select:K=V, near:K=V, apart:K=V, port=N, gated, leaving=5s, grace=N, age=5m.
 // They are named after the gang, with a number from 0 on. A pod without amounts requests nothing. Objects are the older the earlier
-// they stand. Those after a cycle come, or change, before the next.
+// they stand; age says otherwise of a pod. Those after a cycle come, or change, before the next.
 //
 // Lines that begin with > are what was decided. They are written by the test with -rewrite, and are to be read then.
 //

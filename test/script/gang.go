@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -115,7 +116,14 @@ func (p *parser) member(text string) error {
 
 func (p *parser) lonePod(words []string) error {
 	pod := newPod(words[0])
-	_, nodes, err := describe(pod, words[1:])
+	said := slices.DeleteFunc(slices.Clone(words[1:]), func(text string) bool {
+		queue, is := strings.CutPrefix(text, "queue=")
+		if is {
+			pod.Annotations[schedulingv1beta1.QueueNameAnnotationKey] = queue
+		}
+		return is
+	})
+	_, nodes, err := describe(pod, said)
 	if err != nil {
 		return err
 	}
@@ -184,6 +192,11 @@ func describe(pod *corev1.Pod, words []string) (task string, nodes []string, err
 			if grace, err = time.ParseDuration(w.value); err == nil {
 				seconds, end := int64(grace.Seconds()), metav1.NewTime(Start.Add(grace))
 				pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &end, &seconds
+			}
+		case w.key == "age":
+			var age time.Duration
+			if age, err = time.ParseDuration(w.value); err == nil {
+				pod.CreationTimestamp = metav1.NewTime(Start.Add(-age))
 			}
 		case w.key == "grace":
 			n, err = w.number()

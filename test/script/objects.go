@@ -152,6 +152,8 @@ func (p *parser) queue(words []string) error {
 			err = w.amount(&q.Spec.Capability)
 		case w.kind == "guarantee":
 			err = w.amount(&q.Spec.Guarantee.Resource)
+		case w.kind == "annotation":
+			metav1.SetMetaDataAnnotation(&q.ObjectMeta, w.key, w.value)
 		case w.key == "parent":
 			q.Spec.Parent = w.value
 		case w.key == "weight":

@@ -238,11 +238,13 @@ func (p *parser) fate(words []string) error {
 		return fmt.Errorf("fate names no pod")
 	}
 	f := Fate{}
-	for _, word := range words[1:] {
+	for i, word := range words[1:] {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
 		case "refused":
-			f.Refused = value
+			f.Refused = strings.Join(append([]string{value}, words[i+2:]...), " ")
+			p.script.Fates[words[0]] = f
+			return nil
 		case "late":
 			f.Late = true
 		case "overdue":
@@ -257,10 +259,12 @@ func (p *parser) fate(words []string) error {
 
 // add takes up an object.
 func (p *parser) add(o Object, kind string) {
-	o.SetCreationTimestamp(metav1.NewTime(p.born))
+	if at := o.GetCreationTimestamp(); at.IsZero() {
+		o.SetCreationTimestamp(metav1.NewTime(p.born))
+	}
 	o.SetUID(types.UID(strings.ToLower(kind) + "-" + o.GetName()))
 	if pod, ok := o.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
-		pod.Status.StartTime = &metav1.Time{Time: p.born}
+		pod.Status.StartTime = new(pod.CreationTimestamp)
 	}
 	if len(p.script.Steps) == 0 {
 		p.born = p.born.Add(time.Second) // the next is younger

@@ -3,6 +3,7 @@ package script
 import (
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -63,6 +64,23 @@ func TestParse(t *testing.T) {
 	}
 	if now := s.Rewrite([][]string{{"1 bind work/g-2 to b", "after all"}, nil}); !strings.Contains(now, "cycle 2\n> 1 bind work/g-2 to b\n> after all\ndelete Pod") {
 		t.Errorf("rewritten is\n%s", now)
+	}
+}
+
+func TestAgesQueuesAndReasonsAreRead(t *testing.T) {
+	s, err := Parse("source: own\nrules: J1\nqueue q annotation:example.com/a=b\npod p cpu=1 queue=q age=5m on=n\nfate work/p late refused=it is protected\ncycle\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, p := s.Steps[0].Objects[0].(*schedulingv1beta1.Queue), s.Steps[0].Objects[1].(*corev1.Pod)
+	if q.Annotations["example.com/a"] != "b" || p.Annotations[schedulingv1beta1.QueueNameAnnotationKey] != "q" {
+		t.Errorf("queue %v, pod %v", q.Annotations, p.Annotations)
+	}
+	if at := Start.Add(-5 * time.Minute); !p.CreationTimestamp.Time.Equal(at) || !p.Status.StartTime.Time.Equal(at) {
+		t.Errorf("the pod is of %s and started at %s, want %s", p.CreationTimestamp, p.Status.StartTime, at)
+	}
+	if want := (Fate{Late: true, Refused: "it is protected"}); s.Fates["work/p"] != want {
+		t.Errorf("the fate is %+v, want %+v", s.Fates["work/p"], want)
 	}
 }
 

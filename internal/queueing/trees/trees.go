@@ -3,7 +3,7 @@ package trees
 import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
+	"hekla.sh/hekla/pkg/cluster/workloads/queues"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -18,20 +18,20 @@ type Trees struct {
 
 // Grow grows the trees of ClusterQueues and Cohorts. A Cohort that is named and does not exist is there, without quota. Those whose
 // Cohorts lead back to themselves have none above them.
-func Grow(queues []v1beta2.ClusterQueue, cohorts []v1beta2.Cohort) *Trees {
+func Grow(all []v1beta2.ClusterQueue, cohorts []v1beta2.Cohort) *Trees {
 	index := resources.NewIndex()
-	k := kinds.New(index, alone{})
+	r := queues.New(index, alone{})
 	for i := range cohorts {
-		k.SetCohort(&cohorts[i])
+		r.SetCohort(&cohorts[i])
 	}
-	for i := range queues {
-		k.SetCluster(&queues[i])
+	for i := range all {
+		r.SetClusterQueue(&all[i])
 	}
-	k.Settle()
-	for i := range queues {
-		k.Cluster(queues[i].Name).Queue.Charge(reserved(index, &queues[i].Status))
+	r.Settle()
+	for i := range all {
+		r.ClusterQueue(all[i].Name).Queue.Charge(reserved(index, &all[i].Status))
 	}
-	return &Trees{Index: index, Roots: k.Queues.Trees}
+	return &Trees{Index: index, Roots: r.Queues.Trees}
 }
 
 // reserved is what a status says is reserved.
@@ -50,11 +50,11 @@ func reserved(index *resources.Index, status *v1beta2.ClusterQueueStatus) []coho
 // alone is told what changes, and has no Workloads to tell.
 type alone struct{}
 
-func (alone) Changed(*kinds.Local)               {}
-func (alone) ChangedCluster(*kinds.Cluster)      {}
-func (alone) Leave(*kinds.Cluster, bool)         {}
-func (alone) Regrown(func(*workload.Queue) bool) {}
-func (alone) IsNamed(*kinds.Local) bool          { return false }
-func (alone) HoldsIn(*kinds.Cluster) bool        { return false }
+func (alone) ChangedLocalQueue(*queues.LocalQueue)     {}
+func (alone) ChangedClusterQueue(*queues.ClusterQueue) {}
+func (alone) Leave(*queues.ClusterQueue, bool)         {}
+func (alone) Regrown(func(*workload.Queue) bool)       {}
+func (alone) IsNamed(*queues.LocalQueue) bool          { return false }
+func (alone) HoldsIn(*queues.ClusterQueue) bool        { return false }
 
-var _ kinds.Listener = alone{}
+var _ queues.Listener = alone{}

@@ -27,7 +27,7 @@ var leftOut = []string{
 	"Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "nodes.topology",
 	"base.pods", "base.version", "Table.amounts", "Tracker.last", "Cluster.talliedAt", "ledger.shared", "Cache.ungrouped", "base.forgotten", "NodeInternals.Tallied", "NodeInternals.TalliedUsed",
 	"Backlog.unsettled", "Backlog.attended", "Backlog.resting", "Backlog.before", "Backlog.seen", "Backlog.highest", "JobInternals.Backlog", "JobInternals.Room",
-	"Kinds.listener", // who is told, which is the reader that has it
+	"Registry.listener", // who is told, which is the reader that has it
 }
 
 // holders are the parts of the model that hold others by name.
@@ -38,8 +38,8 @@ var onlyGrows = []string{"Backlog.waiting", "JobInternals.IsWaiting"}
 
 // arrival are the fields that show in which order, or how often, something happened.
 var arrival = []string{
-	"registry.Resources", "Kinds.index", "Queues.Index", "base.index", "registry.freeSlots", "registry.bySlot", "Terms.generation",
-	"registry.namespacesGeneration", "attention.world", "Set.generation", "Plans.model", "Plans.cancelled", "Plans.interrupted", "refusals.refused", "Task.Refusal", "Plans.adopted", "Plan.Order", "PlanInternals.Nominated", "Plan.Lost", "PlanInternals.HasTerms", "Plans.withTerms",
+	"registry.Resources", "Registry.index", "Queues.Index", "base.index", "registry.freeSlots", "registry.bySlot", "Terms.generation",
+	"registry.namespacesGeneration", "attention.world", "Set.generation", "Plans.model", "Plans.cancelled", "Plans.ended", "Plans.interrupted", "refusals.refused", "Task.Refusal", "Plans.adopted", "Plan.Order", "PlanInternals.Nominated", "Plan.Lost", "PlanInternals.HasTerms", "Plans.withTerms",
 	"Queue.members", "JobInternals.InQueue", "Table.classes", "Table.index", "Table.served", "registry.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Table.IsStale", "Table.keys", "Cache.keysAreStale", "Node.Slot", "TaskInternals.InJob",
 	"JobInternals.Version", "PlanInternals.Seen", "JobInternals.Judged", "JobInternals.LookedAt", "Job.Postponed", "JobInternals.Postponed", "Job.NotBefore", "JobInternals.Failures", "JobInternals.Losses", "Job.Admission", "Job.BarredUntil", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
 }

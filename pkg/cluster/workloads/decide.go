@@ -50,7 +50,7 @@ func (r *holding) take(e *Entry, a *v1beta2.Admission, isPlanned bool) {
 	held := r.heldOf(a)
 	held.IsPlanned = isPlanned
 	e.Held, e.state, e.given = held, holds, a
-	r.holders(r.kinds.Cluster(held.ClusterQueue))[e] = true
+	r.holders(r.registry.ClusterQueue(held.ClusterQueue))[e] = true
 }
 
 // refused says to a Workload why it was refused, and to those that share its refusal.

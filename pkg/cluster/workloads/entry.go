@@ -10,7 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
+	"hekla.sh/hekla/pkg/cluster/workloads/queues"
 	"hekla.sh/hekla/pkg/cluster/workloads/shapes"
 )
 
@@ -23,7 +23,7 @@ type Entry struct {
 	// Held is what the Workload holds or is promised, nil if nothing.
 	Held *Held
 
-	local    *kinds.Local // its LocalQueue
+	local    *queues.LocalQueue // its LocalQueue
 	shape    *shapes.Shape
 	state    state
 	isQueued bool      // it is to be placed
@@ -137,7 +137,7 @@ func (r *Reader) Inactive(e *Entry) (causes []string) {
 	if e.Wants() == "" {
 		return nil
 	}
-	for _, c := range r.kinds.Cluster(e.Wants()).Causes {
+	for _, c := range r.registry.ClusterQueue(e.Wants()).Causes {
 		if c.Reason != v1beta2.ReasonStopped {
 			causes = append(causes, c.Text)
 		}
@@ -153,7 +153,7 @@ func (r *Reader) Stopped(e *Entry) string {
 	if e.Wants() == "" {
 		return ""
 	}
-	switch c := r.kinds.Cluster(e.Wants()).Settings; {
+	switch c := r.registry.ClusterQueue(e.Wants()).Settings; {
 	case c != nil && c.Stop != v1beta2.StopNone:
 		return "ClusterQueue " + e.Wants()
 	case e.local.Settings.Stop != v1beta2.StopNone:

@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
+	"hekla.sh/hekla/pkg/cluster/workloads/queues"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -61,7 +61,7 @@ func (r *holding) heldOf(a *v1beta2.Admission) *Held {
 			set.Count = *p.Count
 		}
 		for _, name := range slices.Sorted(maps.Keys(p.Flavors)) {
-			if f := r.kinds.Flavor(p.Flavors[name]); !slices.Contains(set.Flavors, f) {
+			if f := r.registry.Flavor(p.Flavors[name]); !slices.Contains(set.Flavors, f) {
 				set.Flavors = append(set.Flavors, f)
 			}
 		}
@@ -138,14 +138,14 @@ func (r *holding) hold(e *Entry, held *Held, charge []cohort.Amount) {
 	r.shapes.Release(before)
 	e.PodSets, e.Shape, e.Priority, e.Timestamp = e.shape.Sets, e.shape.Key, w.Priority, r.timestamp(e.Object)
 	e.Held, e.state, e.Planned = held, holds, held.IsPlanned
-	c := r.kinds.Cluster(held.ClusterQueue)
+	c := r.registry.ClusterQueue(held.ClusterQueue)
 	r.holders(c)[e] = true
 	r.chargeTo(e, c, charge)
 	r.moves(e)
 }
 
 // chargeTo books what a Workload takes, if its ClusterQueue exists.
-func (r *holding) chargeTo(e *Entry, c *kinds.Cluster, charge []cohort.Amount) {
+func (r *holding) chargeTo(e *Entry, c *queues.ClusterQueue, charge []cohort.Amount) {
 	if e.Queue = c.Queue; e.Queue != nil {
 		r.queues.Charge(&e.Workload, charge)
 	}
@@ -153,7 +153,7 @@ func (r *holding) chargeTo(e *Entry, c *kinds.Cluster, charge []cohort.Amount) {
 
 // recharge books what has changed: pods have ended, or the ClusterQueue was made or deleted.
 func (r *holding) recharge(e *Entry) {
-	c := r.kinds.Cluster(e.Held.ClusterQueue)
+	c := r.registry.ClusterQueue(e.Held.ClusterQueue)
 	charge := r.charges(e.Object, e.Object.Status.Admission)
 	if e.Queue == c.Queue && slices.Equal(e.Charge, charge) {
 		return
@@ -162,22 +162,33 @@ func (r *holding) recharge(e *Entry) {
 	r.chargeTo(e, c, charge)
 }
 
+// holders are the Workloads that hold quota of a ClusterQueue.
+func (r *holding) holders(c *queues.ClusterQueue) map[*Entry]bool {
+	all := r.inside[c]
+	if all == nil {
+		all = map[*Entry]bool{}
+		r.inside[c] = all
+	}
+	return all
+}
+
 // drop ends what a Workload holds.
 func (r *holding) drop(e *Entry) {
 	if e.state != holds {
 		return
 	}
 	r.queues.Release(&e.Workload)
-	c := r.kinds.Cluster(e.Held.ClusterQueue)
+	c := r.registry.ClusterQueue(e.Held.ClusterQueue)
 	delete(r.holders(c), e)
-	r.kinds.ForgetCluster(c)
+	r.registry.ForgetClusterQueue(c)
 	r.dropPlan(e)
 	e.Held, e.Queue, e.given, e.moved, e.isAssumed, e.isOutdated, e.evict, e.state = nil, nil, nil, nil, false, false, nil, isOut
 	e.Planned, e.Evicted, e.Reserved, e.vacant = false, false, time.Time{}, nil
 	r.moves(e)
 }
 
-func (r *base) moves(e *Entry) {
+// moves has [Reader.TakeMoved] return a Workload.
+func (r *holding) moves(e *Entry) {
 	if !e.isMoved {
 		e.isMoved = true
 		r.moved = append(r.moved, e)
@@ -234,7 +245,7 @@ func (r *base) mayStart(e *Entry) bool {
 
 // isChecked reports whether a Workload has passed all checks that it needs for what it holds.
 func (r *base) isChecked(o *v1beta2.Workload, held *Held) bool {
-	c := r.kinds.Cluster(held.ClusterQueue)
+	c := r.registry.ClusterQueue(held.ClusterQueue)
 	if c.Settings == nil {
 		return false
 	}

@@ -2,42 +2,43 @@ package workloads
 
 import (
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
+	"hekla.sh/hekla/pkg/cluster/workloads/queues"
 )
 
-// listening is told what changes of queues mean for Workloads.
-type listening struct{ *base }
+// listening tells a reader what changes of queues mean for Workloads.
+type listening struct{ reader *Reader }
 
-// Changed has the Workloads of a LocalQueue placed again.
-func (l *listening) Changed(of *kinds.Local) { l.again(l.named[of]) }
+// ChangedLocalQueue has the Workloads of a LocalQueue placed again.
+func (l *listening) ChangedLocalQueue(of *queues.LocalQueue) { l.again(l.reader.named[of]) }
 
-// ChangedCluster has all Workloads of a ClusterQueue placed again.
-func (l *listening) ChangedCluster(c *kinds.Cluster) {
+// ChangedClusterQueue has all Workloads of a ClusterQueue placed again.
+func (l *listening) ChangedClusterQueue(c *queues.ClusterQueue) {
 	for of := range c.Locals {
-		l.again(l.named[of])
+		l.again(l.reader.named[of])
 	}
-	l.again(l.inside[c])
+	l.again(l.reader.held.inside[c])
 }
 
 func (l *listening) again(entries map[*Entry]bool) {
 	for e := range entries {
-		l.later(e)
+		l.reader.later(e)
 	}
 }
 
 // Leave takes the Workloads of a ClusterQueue out of it.
-func (l *listening) Leave(c *kinds.Cluster, isDeleted bool) {
-	delete(l.first, c.Queue)
+func (l *listening) Leave(c *queues.ClusterQueue, isDeleted bool) {
+	r := l.reader
+	delete(r.first, c.Queue)
 	// Not all that wait in it need have one of its LocalQueues: these may have changed since.
 	for _, w := range c.Queue.Line() {
-		if e := l.Of(w); e != nil {
-			l.leave(e)
-			l.later(e)
+		if e := r.Of(w); e != nil {
+			r.leave(e)
+			r.later(e)
 		}
 	}
 	if isDeleted {
-		for e := range l.inside[c] {
-			l.queues.Release(&e.Workload)
+		for e := range r.held.inside[c] {
+			r.queues.Release(&e.Workload)
 			e.Queue = nil
 		}
 	}
@@ -45,12 +46,13 @@ func (l *listening) Leave(c *kinds.Cluster, isDeleted bool) {
 
 // Regrown forgets who was evicted for whom in trees that have changed (rule C20), and has plans in them reviewed.
 func (l *listening) Regrown(concerns func(*workload.Queue) bool) {
-	l.AreRegrown = true
-	l.areUnsure = l.areUnsure || len(l.planned) > 0
-	for _, e := range l.entries {
+	r := l.reader
+	r.AreRegrown = true
+	r.plans.areUnsure = r.plans.areUnsure || len(r.held.planned) > 0
+	for _, e := range r.entries {
 		queue := e.Queue
 		if queue == nil && e.local != nil && e.local.Settings != nil { // it waits for something else than its turn
-			queue = l.kinds.Cluster(e.local.Settings.ClusterQueue).Queue
+			queue = r.registry.ClusterQueue(e.local.Settings.ClusterQueue).Queue
 		}
 		if queue == nil || concerns(queue) {
 			e.Forget()
@@ -59,13 +61,14 @@ func (l *listening) Regrown(concerns func(*workload.Queue) bool) {
 }
 
 // IsNamed reports whether Workloads wait in a LocalQueue.
-func (l *listening) IsNamed(of *kinds.Local) bool { return len(l.named[of]) > 0 }
+func (l *listening) IsNamed(of *queues.LocalQueue) bool { return len(l.reader.named[of]) > 0 }
 
 // HoldsIn reports whether Workloads hold quota of a ClusterQueue.
-func (l *listening) HoldsIn(c *kinds.Cluster) bool {
-	if len(l.inside[c]) > 0 {
+func (l *listening) HoldsIn(c *queues.ClusterQueue) bool {
+	inside := l.reader.held.inside
+	if len(inside[c]) > 0 {
 		return true
 	}
-	delete(l.inside, c)
+	delete(inside, c)
 	return false
 }

@@ -12,7 +12,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
-	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
+	"hekla.sh/hekla/pkg/cluster/workloads/queues"
 )
 
 // state is where a Workload is.
@@ -53,7 +53,7 @@ func (r *Reader) read(e *Entry, o *v1beta2.Workload) {
 	e.Object = o
 	if key := (types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.QueueName}); e.local == nil || e.local.Key != key {
 		r.unlink(e)
-		l := r.kinds.Local(key)
+		l := r.registry.LocalQueue(key)
 		if r.named[l] == nil {
 			r.named[l] = map[*Entry]bool{}
 		}
@@ -68,7 +68,7 @@ func (r *base) unlink(e *Entry) {
 	if l := e.local; l != nil {
 		if delete(r.named[l], e); len(r.named[l]) == 0 {
 			delete(r.named, l)
-			r.kinds.ForgetLocal(l)
+			r.registry.ForgetLocalQueue(l)
 		}
 		e.local = nil
 	}
@@ -88,7 +88,7 @@ func (r *Reader) dropWorkload(key types.NamespacedName, uid types.UID) {
 	delete(r.entries, key)
 	delete(r.byUID, uid)
 	delete(r.backoffs, e)
-	delete(r.drifting, e)
+	delete(r.writes.drifting, e)
 }
 
 // placeLater places all Workloads that are to be placed, in the order of their names. Those with a record of a plan come last: all that
@@ -120,9 +120,9 @@ func (r *Reader) expire(now time.Time) {
 			r.later(e)
 		}
 	}
-	for e := range r.drifting {
+	for e := range r.writes.drifting {
 		if !now.Before(e.refresh) {
-			delete(r.drifting, e)
+			delete(r.writes.drifting, e)
 			r.changed(e)
 		}
 	}
@@ -188,7 +188,7 @@ func (r *Reader) mayKeepPlan(e *Entry, now time.Time) bool {
 func (r *base) hasFlavors(held *Held) bool {
 	for i := range held.PodSets {
 		for _, f := range held.PodSets[i].Flavors {
-			if r.kinds.Flavor(f.Name) != f {
+			if r.registry.Flavor(f.Name) != f {
 				return false
 			}
 		}
@@ -217,7 +217,7 @@ func (r *base) leave(e *Entry) {
 }
 
 // wait has a Workload wait in a queue. If it does so already and nothing of it has changed that counts, its refusal stays.
-func (r *Reader) wait(e *Entry, w *settings.Workload, c *kinds.Cluster) {
+func (r *Reader) wait(e *Entry, w *settings.Workload, c *queues.ClusterQueue) {
 	before := e.shape
 	e.shape = r.shapes.Of(w)
 	r.shapes.Release(before)
@@ -245,7 +245,7 @@ func (r *Reader) wait(e *Entry, w *settings.Workload, c *kinds.Cluster) {
 
 // queueOf is the ClusterQueue that a Workload waits in. Without one it reports false, and why. Nothing is said where the
 // controllers do.
-func (r *base) queueOf(e *Entry, w *settings.Workload, now time.Time) (c *kinds.Cluster, why condition, waits bool) {
+func (r *base) queueOf(e *Entry, w *settings.Workload, now time.Time) (c *queues.ClusterQueue, why condition, waits bool) {
 	switch {
 	case e.Object.DeletionTimestamp != nil, !w.IsActive, w.GatedBy != "", conditions.Is(e.Object, v1beta2.WaitingForReplacementPods):
 		return nil, condition{}, false
@@ -261,7 +261,7 @@ func (r *base) queueOf(e *Entry, w *settings.Workload, now time.Time) (c *kinds.
 	if l.Settings == nil {
 		return nil, condition{v1beta2.ReasonMisconfigured, "LocalQueue " + w.Queue + " doesn't exist"}, false
 	}
-	c = r.kinds.Cluster(l.Settings.ClusterQueue)
+	c = r.registry.ClusterQueue(l.Settings.ClusterQueue)
 	isStopped := func(s v1beta2.StopPolicy) bool { return s != v1beta2.StopNone }
 	switch {
 	case c.Settings == nil:
@@ -274,7 +274,7 @@ func (r *base) queueOf(e *Entry, w *settings.Workload, now time.Time) (c *kinds.
 		return nil, condition{v1beta2.ReasonSuspended, "LocalQueue " + w.Queue + " is stopped"}, false
 	case l.Settings.Problem != "":
 		return nil, condition{v1beta2.ReasonSuspended, "LocalQueue " + w.Queue + " is inactive"}, false
-	case !r.kinds.Matches(c, e.Namespace):
+	case !r.registry.Matches(c, e.Namespace):
 		return nil, condition{v1beta2.ReasonMisconfigured, "workload namespace doesn't match ClusterQueue selector"}, false
 	case w.Problem != "":
 		return nil, condition{v1beta2.ReasonMisconfigured, w.Problem}, false

@@ -190,7 +190,7 @@ func (r *planning) end(e *Entry) {
 }
 
 // dropPlan forgets a plan.
-func (r *base) dropPlan(e *Entry) {
+func (r *holding) dropPlan(e *Entry) {
 	if e.plan != nil {
 		e.plan = nil
 		delete(r.planned, e)

@@ -14,7 +14,7 @@ import (
 
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/cluster/workloads/kinds"
+	"hekla.sh/hekla/pkg/cluster/workloads/queues"
 	"hekla.sh/hekla/pkg/cluster/workloads/shapes"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -37,30 +37,24 @@ func Defaults() Options { return Options{EvictionTimestamp: true, ByPriority: tr
 
 // base is what the parts of a reader share.
 type base struct {
-	kinds   *kinds.Kinds
-	queues  *workload.Queues
-	index   *resources.Index
-	shapes  *shapes.Table
-	options Options
+	registry *queues.Registry
+	queues   *workload.Queues
+	index    *resources.Index
+	shapes   *shapes.Table
+	options  Options
 
 	revealed int // resources, when all Workloads were read
 
 	entries map[types.NamespacedName]*Entry
 	byUID   map[types.UID]*Entry
-	named   map[*kinds.Local]map[*Entry]bool   // by their LocalQueue
-	inside  map[*kinds.Cluster]map[*Entry]bool // by the ClusterQueue that they hold quota of
+	named   map[*queues.LocalQueue]map[*Entry]bool // by their LocalQueue
 
 	// first are the refused heads of queues with StrictFIFO, and what is said to those behind them.
 	first map[*workload.Queue]behind
 
 	toPlace  []*Entry
 	backoffs map[*Entry]bool // those that wait for a time
-	planned  map[*Entry]bool // those with a plan
-	// areUnsure says that plans are to be reviewed.
-	areUnsure bool
-	drifting  map[*Entry]bool // those whose message waits to be written again
-	dirty     []*Entry        // what is decided of them may have to be written
-	moved     []*Entry
+	dirty    []*Entry        // what is decided of them may have to be written
 
 	// IsIdle says that nothing is decided or written, as under a configuration that admits no Workloads. Plans wait.
 	IsIdle bool
@@ -68,12 +62,25 @@ type base struct {
 	AreRegrown bool
 }
 
-// holding is what Workloads hold, planning what they are promised, and writing what their objects are to say.
-type (
-	holding  struct{ *base }
-	planning struct{ *holding }
-	writing  struct{ *base }
-)
+// holding is what Workloads hold or are promised: quota, and the nodes of their pods.
+type holding struct {
+	*base
+	inside  map[*queues.ClusterQueue]map[*Entry]bool // by the ClusterQueue that they hold quota of
+	planned map[*Entry]bool                          // those with a plan
+	moved   []*Entry                                 // those that hold other nodes than before
+}
+
+// planning is when plans begin and end.
+type planning struct {
+	*holding
+	areUnsure bool // plans are to be reviewed
+}
+
+// writing is what the objects are to say.
+type writing struct {
+	*base
+	drifting map[*Entry]bool // those whose message waits to be written again
+}
 
 // Reader keeps queues up to date with objects. Only one goroutine may use it.
 type Reader struct {
@@ -90,13 +97,14 @@ type Reader struct {
 func New(index *resources.Index) *Reader {
 	b := &base{
 		index: index, options: Defaults(), shapes: shapes.NewTable(index), entries: map[types.NamespacedName]*Entry{}, byUID: map[types.UID]*Entry{},
-		named: map[*kinds.Local]map[*Entry]bool{}, inside: map[*kinds.Cluster]map[*Entry]bool{}, first: map[*workload.Queue]behind{},
-		backoffs: map[*Entry]bool{}, planned: map[*Entry]bool{}, drifting: map[*Entry]bool{},
+		named: map[*queues.LocalQueue]map[*Entry]bool{}, first: map[*workload.Queue]behind{}, backoffs: map[*Entry]bool{},
 	}
-	b.kinds = kinds.New(index, &listening{b})
-	b.queues = b.kinds.Queues
-	held := &holding{b}
-	return &Reader{base: b, held: held, plans: &planning{held}, writes: &writing{b}, tried: map[types.NamespacedName]bool{}}
+	held := &holding{base: b, inside: map[*queues.ClusterQueue]map[*Entry]bool{}, planned: map[*Entry]bool{}}
+	r := &Reader{base: b, held: held, plans: &planning{holding: held}, writes: &writing{base: b, drifting: map[*Entry]bool{}},
+		tried: map[types.NamespacedName]bool{}}
+	b.registry = queues.New(index, &listening{r})
+	b.queues = b.registry.Queues
+	return r
 }
 
 // Queues are what rounds decide on. They are up to date after [Reader.Settle].
@@ -124,19 +132,19 @@ func (r *Reader) readAll() {
 func (r *Reader) Set(object runtime.Object) (isRead bool) {
 	switch o := object.(type) {
 	case *v1beta2.ClusterQueue:
-		r.kinds.SetCluster(o)
+		r.registry.SetClusterQueue(o)
 	case *v1beta2.Cohort:
-		r.kinds.SetCohort(o)
+		r.registry.SetCohort(o)
 	case *v1beta2.LocalQueue:
-		r.kinds.SetLocal(o)
+		r.registry.SetLocalQueue(o)
 	case *v1beta2.ResourceFlavor:
-		r.kinds.SetFlavor(o)
+		r.registry.SetFlavor(o)
 	case *v1beta2.AdmissionCheck:
-		r.kinds.SetCheck(o)
+		r.registry.SetCheck(o)
 	case *v1beta2.Workload:
 		r.setWorkload(o)
 	case *corev1.Namespace:
-		r.kinds.SetNamespace(o.Name, o.Labels)
+		r.registry.SetNamespace(o.Name, o.Labels)
 	case *corev1.LimitRange:
 		r.reread(r.shapes.SetLimits(o.Namespace, o.Name, o), o.Namespace)
 	case *nodev1.RuntimeClass:
@@ -151,25 +159,25 @@ func (r *Reader) Set(object runtime.Object) (isRead bool) {
 func (r *Reader) Delete(object runtime.Object) (isRead bool) {
 	switch o := object.(type) {
 	case *v1beta2.ClusterQueue:
-		r.kinds.DropCluster(o.Name)
+		r.registry.DropClusterQueue(o.Name)
 		r.Tally.GoneQueues = append(r.Tally.GoneQueues, o.Name)
 	case *v1beta2.Cohort:
-		r.kinds.DropCohort(o.Name)
+		r.registry.DropCohort(o.Name)
 	case *v1beta2.LocalQueue:
 		key := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
-		r.kinds.DropLocal(key)
+		r.registry.DropLocalQueue(key)
 		if r.tried[key] {
 			delete(r.tried, key)
 			r.Tally.Gone = append(r.Tally.Gone, key)
 		}
 	case *v1beta2.ResourceFlavor:
-		r.kinds.DropFlavor(o.Name)
+		r.registry.DropFlavor(o.Name)
 	case *v1beta2.AdmissionCheck:
-		r.kinds.DropCheck(o.Name)
+		r.registry.DropCheck(o.Name)
 	case *v1beta2.Workload:
 		r.dropWorkload(types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, o.UID)
 	case *corev1.Namespace:
-		r.kinds.SetNamespace(o.Name, nil)
+		r.registry.SetNamespace(o.Name, nil)
 	case *corev1.LimitRange:
 		r.reread(r.shapes.SetLimits(o.Namespace, o.Name, nil), o.Namespace)
 	case *nodev1.RuntimeClass:
@@ -207,7 +215,7 @@ func (r *base) Of(w *workload.Workload) *Entry {
 // Settle brings the queues up to date with the objects. It must be called after events and before decisions.
 func (r *Reader) Settle(now time.Time) {
 	r.isCut = false
-	r.kinds.Settle()
+	r.registry.Settle()
 	if r.revealed != r.index.Revealed() {
 		r.readAll() // they may ask for resources that were not known
 	}
@@ -218,7 +226,7 @@ func (r *Reader) Settle(now time.Time) {
 }
 
 // IsSettled reports whether all objects and decisions are taken in, and what Workloads hold was taken by TakeMoved.
-func (r *Reader) IsSettled() bool { return len(r.toPlace)+len(r.moved) == 0 }
+func (r *Reader) IsSettled() bool { return len(r.toPlace)+len(r.held.moved) == 0 }
 
 // NextDue returns the earliest time after now at which time alone changes something, zero if there is none.
 func (r *Reader) NextDue(now time.Time) (next time.Time) {
@@ -233,10 +241,10 @@ func (r *Reader) NextDue(now time.Time) (next time.Time) {
 	for e := range r.backoffs {
 		sooner(e.until)
 	}
-	for e := range r.planned {
+	for e := range r.held.planned {
 		sooner(e.plan.until)
 	}
-	for e := range r.drifting {
+	for e := range r.writes.drifting {
 		sooner(e.refresh)
 	}
 	return next
@@ -245,8 +253,8 @@ func (r *Reader) NextDue(now time.Time) (next time.Time) {
 // TakeMoved returns the Workloads that hold other nodes than when it was last called, or none any more, other than by
 // [Reader.Decide]. They are in the order of their names.
 func (r *Reader) TakeMoved() []*Entry {
-	moved := r.moved
-	r.moved = nil
+	moved := r.held.moved
+	r.held.moved = nil
 	for _, e := range moved {
 		e.isMoved = false
 	}
@@ -255,20 +263,10 @@ func (r *Reader) TakeMoved() []*Entry {
 }
 
 // MoveAll has [Reader.TakeMoved] return all Workloads: what their jobs hold is not known any more.
-func (b *base) MoveAll() {
-	for _, e := range b.entries {
-		b.moves(e)
+func (r *Reader) MoveAll() {
+	for _, e := range r.entries {
+		r.held.moves(e)
 	}
-}
-
-// holders are the Workloads that hold quota of a ClusterQueue.
-func (b *base) holders(c *kinds.Cluster) map[*Entry]bool {
-	all := b.inside[c]
-	if all == nil {
-		all = map[*Entry]bool{}
-		b.inside[c] = all
-	}
-	return all
 }
 
 // later has a Workload placed when the queues are settled.

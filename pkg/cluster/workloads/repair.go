@@ -11,7 +11,7 @@ import (
 // without a decision is free again. Workloads that were taken out of a line wait again. Plans that are not recorded yet end, since their
 // nodes are not promised any more.
 func (r *Reader) Repair() {
-	for e := range r.planned {
+	for e := range r.held.planned {
 		if !e.plan.isRecorded {
 			r.plans.end(e)
 		}
@@ -30,5 +30,5 @@ func (r *Reader) Repair() {
 		}
 	}
 	r.queues.Rebook()
-	r.kinds.Regrow()
+	r.registry.Regrow()
 }

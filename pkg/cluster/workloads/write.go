@@ -94,7 +94,7 @@ func (r *Reader) Failed(key types.NamespacedName, uid types.UID, number int64, a
 	// Without a pause a refusal that stays, such as a missing permission, would be asked for as fast as it is answered.
 	again := at.Add(firstRetry << min(e.failures, mostDoubling))
 	e.failures++
-	e.refresh, r.drifting[e] = again, true
+	e.refresh, r.writes.drifting[e] = again, true
 	if e.isAssumed || e.plan != nil {
 		e.notBefore = again
 		r.plans.end(e)

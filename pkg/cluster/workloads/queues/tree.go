@@ -1,4 +1,4 @@
-package kinds
+package queues
 
 import (
 	"cmp"
@@ -7,12 +7,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 var policies = map[v1beta2.PreemptionPolicy]workload.Policy{
@@ -21,23 +22,23 @@ var policies = map[v1beta2.PreemptionPolicy]workload.Policy{
 }
 
 // fill makes the queue of a ClusterQueue say what its settings do.
-func (k *Kinds) fill(c *Cluster) {
+func (r *Registry) fill(c *ClusterQueue) {
 	s := c.Settings
 	if c.Queue == nil {
 		c.Queue = &workload.Queue{}
 		c.Queue.Name = c.Name
 	}
 	q := c.Queue
-	q.Terms, q.Groups = k.terms(s.Groups, s.WeightNanos, s.Queue), nil
+	q.Terms, q.Groups = r.terms(s.Groups, s.WeightNanos, s.Queue), nil
 	for _, g := range s.Groups {
 		var group workload.Group
 		for _, name := range g.Resources {
-			group.Resources = append(group.Resources, k.index.Dim(name))
+			group.Resources = append(group.Resources, r.index.Dim(name))
 		}
 		for _, f := range g.Flavors {
-			of := workload.GroupFlavor{Flavor: k.flavor(f.Name).core}
+			of := workload.GroupFlavor{Flavor: r.flavor(f.Name).core}
 			for _, name := range g.Resources {
-				of.FRs = append(of.FRs, k.index.OfFlavor(f.Name, name))
+				of.FRs = append(of.FRs, r.index.OfFlavor(f.Name, name))
 			}
 			group.Flavors = append(group.Flavors, of)
 		}
@@ -54,13 +55,13 @@ func (k *Kinds) fill(c *Cluster) {
 	}
 }
 
-func (k *Kinds) terms(groups []settings.ResourceGroup, weight int64, below string) cohort.Terms {
+func (r *Registry) terms(groups []settings.ResourceGroup, weight int64, below string) cohort.Terms {
 	terms := cohort.Terms{Weight: weight, Below: below}
 	for _, g := range groups {
 		for _, f := range g.Flavors {
 			for i, name := range g.Resources {
 				if i < len(f.Quotas) {
-					terms.Quotas = append(terms.Quotas, k.quota(f.Name, name, &f.Quotas[i]))
+					terms.Quotas = append(terms.Quotas, r.quota(f.Name, name, &f.Quotas[i]))
 				}
 			}
 		}
@@ -68,53 +69,53 @@ func (k *Kinds) terms(groups []settings.ResourceGroup, weight int64, below strin
 	return terms
 }
 
-func (k *Kinds) quota(flavor string, name corev1.ResourceName, q *settings.Quota) cohort.Quota {
+func (r *Registry) quota(flavor string, name corev1.ResourceName, q *settings.Quota) cohort.Quota {
 	limit := func(of *resource.Quantity) int64 {
 		if of == nil {
 			return cohort.Unlimited
 		}
 		return resources.Saturated(name, *of)
 	}
-	return cohort.Quota{FR: k.index.OfFlavor(flavor, name), Nominal: resources.Saturated(name, q.Nominal), BorrowingLimit: limit(q.Borrowing), LendingLimit: limit(q.Lending)}
+	return cohort.Quota{FR: r.index.OfFlavor(flavor, name), Nominal: resources.Saturated(name, q.Nominal), BorrowingLimit: limit(q.Borrowing), LendingLimit: limit(q.Lending)}
 }
 
 // Settle works out which ClusterQueues are active, and grows the trees if one of them has changed.
-func (k *Kinds) Settle() {
-	for c := range k.suspects {
-		k.judge(c)
+func (r *Registry) Settle() {
+	for c := range r.suspects {
+		r.judge(c)
 	}
-	clear(k.suspects)
-	if k.isStale {
-		k.isStale = false
-		k.grow()
+	clear(r.suspects)
+	if r.isStale {
+		r.isStale = false
+		r.grow()
 	}
 }
 
 // Regrow has the trees grown again, so that all that was refused is tried again.
-func (k *Kinds) Regrow() { k.isStale, k.changed = true, nil }
+func (r *Registry) Regrow() { r.isStale, r.changed = true, nil }
 
 // change notes that a ClusterQueue or Cohort has changed.
-func (k *Kinds) change(n *cohort.Node) {
-	if k.isStale = true; k.changed != nil {
-		k.changed[n] = true
+func (r *Registry) change(n *cohort.Node) {
+	if r.isStale = true; r.changed != nil {
+		r.changed[n] = true
 	}
 }
 
 // judge works out whether a ClusterQueue is active.
-func (k *Kinds) judge(c *Cluster) {
+func (r *Registry) judge(c *ClusterQueue) {
 	if c.Settings == nil {
 		return
 	}
 	causes := c.Settings.Causes(c.isTerminating, settings.Others{
 		Flavor: func(name string) (settings.Flavor, bool) {
-			if f := k.flavors[name]; f != nil && f.settings != nil {
+			if f := r.flavors[name]; f != nil && f.settings != nil {
 				return *f.settings, true
 			}
 			return settings.Flavor{}, false
 		},
-		Check: func(name string) (settings.AdmissionCheck, bool) { check, is := k.checks[name]; return check, is },
+		Check: func(name string) (settings.AdmissionCheck, bool) { check, is := r.checks[name]; return check, is },
 		Cohort: func(name string) (settings.Cohort, bool) {
-			if g := k.cohorts[name]; g != nil && g.settings != nil {
+			if g := r.cohorts[name]; g != nil && g.settings != nil {
 				return *g.settings, true
 			}
 			return settings.Cohort{}, false
@@ -132,57 +133,57 @@ func (k *Kinds) judge(c *Cluster) {
 		c.Queue.Inactive += cause.Text
 	}
 	if wasActive != (len(causes) == 0) {
-		k.change(&c.Queue.Node) // its Workloads become candidates of others, or cease to be
+		r.change(&c.Queue.Node) // its Workloads become candidates of others, or cease to be
 	}
-	k.listener.ChangedCluster(c)
+	r.listener.ChangedClusterQueue(c)
 }
 
 // grow makes the trees of the ClusterQueues and Cohorts there are.
-func (k *Kinds) grow() {
+func (r *Registry) grow() {
 	above := map[*cohort.Node]*cohort.Node{}
 	var queues []*workload.Queue
 	named := map[string]bool{}
-	for _, c := range k.clusters {
+	for _, c := range r.clusters {
 		if c.Settings == nil {
 			continue
 		}
 		queues = append(queues, c.Queue)
-		if name := c.Settings.Cohort; name != "" && k.isTree(name) {
-			above[&c.Queue.Node] = &k.cohort(name).node
+		if name := c.Settings.Cohort; name != "" && r.isTree(name) {
+			above[&c.Queue.Node] = &r.cohort(name).node
 			named[name] = true
 		}
 	}
-	for name, g := range k.cohorts {
+	for name, g := range r.cohorts {
 		if g.settings == nil {
 			continue
 		}
-		if parent := g.settings.Parent; parent != "" && k.isTree(name) {
-			above[&g.node] = &k.cohort(parent).node
+		if parent := g.settings.Parent; parent != "" && r.isTree(name) {
+			above[&g.node] = &r.cohort(parent).node
 			named[parent] = true
 		}
 	}
 	var cohorts []*cohort.Node
-	for _, name := range slices.Sorted(maps.Keys(k.cohorts)) {
-		if g := k.cohorts[name]; g.settings != nil || named[name] {
+	for _, name := range slices.Sorted(maps.Keys(r.cohorts)) {
+		if g := r.cohorts[name]; g.settings != nil || named[name] {
 			cohorts = append(cohorts, &g.node)
 		} else {
-			delete(k.cohorts, name)
+			delete(r.cohorts, name)
 		}
 	}
 	slices.SortFunc(queues, func(a, b *workload.Queue) int { return cmp.Compare(a.Name, b.Name) })
-	k.listener.Regrown(k.Queues.Grow(queues, cohorts, k.changed, func(n *cohort.Node) *cohort.Node { return above[n] }))
-	k.changed = map[*cohort.Node]bool{}
+	r.listener.Regrown(r.Queues.Grow(queues, cohorts, r.changed, func(n *cohort.Node) *cohort.Node { return above[n] }))
+	r.changed = map[*cohort.Node]bool{}
 }
 
 // isTree reports whether the Cohorts from one upwards end in a root.
-func (k *Kinds) isTree(name string) bool {
+func (r *Registry) isTree(name string) bool {
 	seen := map[string]bool{}
 	for name != "" {
 		if seen[name] {
 			return false
 		}
 		seen[name] = true
-		g := k.cohorts[name]
+		g := r.cohorts[name]
 		if g == nil || g.settings == nil {
 			return true
 		}

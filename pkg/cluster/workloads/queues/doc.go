@@ -1,7 +1,7 @@
-// Package kinds keeps the ClusterQueues, Cohorts, LocalQueues, flavors and checks, and makes queues and their trees of them.
+// Package queues keeps the ClusterQueues, Cohorts, LocalQueues, flavors and checks, and makes queues and their trees of them.
 //
-// Main types: [Kinds] is given the objects, and fills [workload.Queues]. A [Cluster] is a ClusterQueue with what it says, and
-// why it is not active. A [Listener] learns for which Workloads something has changed.
+// Main types: [Registry] is given the objects, and fills [workload.Queues]. A [ClusterQueue] has what it says, and
+// why it is not active, a [LocalQueue] which one it names. A [Listener] learns for which Workloads something has changed.
 //
 // Invariants:
 //
@@ -11,4 +11,4 @@
 //  3. An object that is set again and says the same changes nothing, whatever its status is.
 //
 // This package must not know Workloads of the API, what was decided, clients or the clock.
-package kinds
+package queues

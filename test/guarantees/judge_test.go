@@ -32,6 +32,8 @@ type judge struct {
 	held  map[string]map[string]int
 	free  map[string]map[string]int
 	nodes []*corev1.Node
+	// isCordoned are the nodes that take no pods.
+	isCordoned map[string]bool
 	// optedOut is the annotation allow-preemption of each PriorityClass.
 	optedOut map[string]string
 	places   map[standIn]int      // that are held for pods that do not exist yet, before the cycle
@@ -42,7 +44,8 @@ type judge struct {
 // look returns a judge of what is decided next, by the objects and the places that are held before it.
 func (s *story) look(objects []runtime.Object, places map[standIn]int) *judge {
 	j := &judge{story: s, now: s.led.Now(), pods: map[types.UID]*corev1.Pod{}, groups: map[string]*schedulingv1beta1.PodGroup{},
-		queues: map[string]*schedulingv1beta1.Queue{}, set: map[string]properties.Properties{}, held: s.held(objects), free: map[string]map[string]int{}, optedOut: map[string]string{}}
+		queues: map[string]*schedulingv1beta1.Queue{}, set: map[string]properties.Properties{}, held: s.held(objects), free: map[string]map[string]int{}, optedOut: map[string]string{},
+		isCordoned: map[string]bool{}}
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *corev1.Pod:
@@ -55,7 +58,7 @@ func (s *story) look(objects []runtime.Object, places map[standIn]int) *judge {
 			j.queues[o.Name] = o
 			j.set[o.Name], _ = properties.Read(o.Annotations)
 		case *corev1.Node:
-			j.free[o.Name], j.nodes = roomOf(o), append(j.nodes, o)
+			j.free[o.Name], j.nodes, j.isCordoned[o.Name] = roomOf(o), append(j.nodes, o), o.Spec.Unschedulable
 		}
 	}
 	for _, pod := range j.pods {
@@ -256,7 +259,10 @@ func (j *judge) planned(p *decision.PlanStart, given, taken map[standIn]int) err
 			maps.Copy(j.left, places)
 		}
 	}
-	if len(placed) == 0 || len(victims) == 0 || p.Job == (types.NamespacedName{}) {
+	if p.Job == (types.NamespacedName{}) { // it brings queues within their capability (rule G12)
+		return j.wholeGangs(victims)
+	}
+	if len(placed) == 0 || len(victims) == 0 {
 		return nil // without pods that are placed, the plan of a scheduler before goes on
 	}
 	if slices.Contains(placed, nil) || slices.Contains(victims, nil) {

@@ -93,6 +93,11 @@ var others = map[string]func(j *judge, d *decision.Decisions) bool{
 		j.pods[other.UID], j.groups[group.Name] = other, group
 		j.requests["work/later"], j.queueOf["work/later"] = j.requests[nameOf(victim)], j.queueOf[nameOf(victim)]
 		j.book(j.held, "work/later", +1)
+		for _, x := range j.way(j.queueOf[nameOf(victim)], "") {
+			if most, ok := j.queues[x].Spec.Capability[corev1.ResourceCPU]; ok && j.held[x]["cpu"] > int(most.Value()) {
+				return false // that is against Q4
+			}
+		}
 		return !j.goesOn(d) && j.compareVictims(other, victim, j.groups[d.Plans[0].Job.Name].Spec.Queue) < 0
 	},
 	"S1": func(j *judge, d *decision.Decisions) bool {

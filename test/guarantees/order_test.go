@@ -75,6 +75,9 @@ func (j *judge) isSingle(pod *corev1.Pod) bool {
 
 // couldStand reports whether a node has room for a pod that is placed elsewhere.
 func (j *judge) couldStand(pod *corev1.Pod, node string) bool {
+	if j.isCordoned[node] {
+		return false
+	}
 	for name, amount := range j.requests[nameOf(pod)] {
 		if amount > 0 && j.free[node][name] < amount {
 			return false
@@ -208,7 +211,7 @@ func (j *judge) waits(pod *corev1.Pod) bool {
 // asksByItself reports whether a pod waits that may be placed alone.
 func (j *judge) asksByItself(pod *corev1.Pod) bool {
 	group := j.groupOf(pod)
-	if !j.waits(pod) || isOfDaemonSet(pod) || j.sparkOf(group.Name) != nil || group.Name == "" {
+	if !j.waits(pod) || len(pod.Spec.ResourceClaims) > 0 || len(group.Spec.MinTaskMember) > 0 || isOfDaemonSet(pod) || j.sparkOf(group.Name) != nil || group.Name == "" {
 		return false
 	}
 	if phase := group.Status.Phase; phase == "" || phase == schedulingv1beta1.PodGroupPending {
@@ -367,7 +370,9 @@ func (j *judge) share(q string) [2]int {
 		limit, isNamed := j.guaranteed[q][name]
 		if !isNamed {
 			for _, n := range j.nodes {
-				limit += roomOf(n)[name]
+				if !j.isCordoned[n.Name] { // it is no part of the cluster to be shared (rule Q6)
+					limit += roomOf(n)[name]
+				}
 			}
 			for _, x := range j.way(q, "") {
 				if ceiling, ok := j.queues[x].Spec.Capability[corev1.ResourceCPU]; ok && name == "cpu" {

@@ -47,7 +47,7 @@ func steps() int {
 	if count, err := strconv.Atoi(os.Getenv(stepsEnv)); err == nil {
 		return count
 	}
-	return 3000
+	return 15_000
 }
 
 // story is a cluster in which things happen.
@@ -73,7 +73,8 @@ type story struct {
 	applications  []*spark // that were added and have not ended
 	all           []*spark
 	startedGroups map[string]bool // PodGroups with pods that are bound in the last cycle
-	count         map[string]int  // evictions by rule, and other things that happened
+	around        surroundings
+	count         map[string]int // evictions by rule, and other things that happened
 }
 
 // tell begins a story in a random cluster, in which the action shuffle cuts what queues hold beyond their capabilities.
@@ -86,7 +87,7 @@ func tell(seed uint64) (*story, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &story{randomCluster: c, count: map[string]int{}, random: rand.New(rand.NewPCG(seed, 11)), rebuild: policyOf(input)}
+	s := &story{randomCluster: c, around: surroundings{restarts: map[string]bool{}}, count: map[string]int{}, random: rand.New(rand.NewPCG(seed, 11)), rebuild: policyOf(input)}
 	isParent := map[string]bool{}
 	for _, parent := range c.parent {
 		isParent[parent] = true
@@ -125,6 +126,7 @@ func (s *story) observe(d *decision.Decisions) {
 		}
 		s.evictions = append(s.evictions, p.Evictions...)
 	}
+	s.watch(d)
 	for _, e := range s.evictions {
 		s.count[e.Rule]++
 	}
@@ -153,7 +155,13 @@ func (s *story) anyQueue() string {
 
 // happen changes the cluster.
 func (s *story) happen() error {
-	switch s.random.IntN(18) {
+	s.restart()
+	s.cordon()
+	what := s.random.IntN(28)
+	if what < 20 {
+		s.around.vain.Forget()
+	}
+	switch what { // beyond the last, nothing happens
 	case 0, 1, 2:
 		return s.addJob()
 	case 3, 4:
@@ -184,6 +192,10 @@ func (s *story) happen() error {
 		if s.random.IntN(3) == 0 {
 			return s.addDaemon()
 		}
+	case 18, 19:
+		return s.addJobWithoutMaster()
+	case 20:
+		s.around.isAwaited = true
 	}
 	return nil
 }
@@ -208,6 +220,7 @@ func (s *story) addJob() error {
 		return err
 	}
 	s.jobs = append(s.jobs, name)
+	s.around.restarts[name] = true
 	for k := range pods {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", name, k), Namespace: "work", CreationTimestamp: now, Generation: 1,
 			Annotations:     map[string]string{schedulingv1beta1.KubeGroupNameAnnotationKey: name},
@@ -381,6 +394,7 @@ func (s *story) rest() error {
 		}
 	}
 	s.crash(never)
+	s.around.isAwaited, s.around.node = false, ""
 	if s.isCutOff {
 		// Of a plan that was not written to its end some promises count as held. The next scheduler may have to make it again.
 		if err := s.step(); err != nil {
@@ -391,10 +405,13 @@ func (s *story) rest() error {
 	s.bookPlaces(held, s.allPlaces(), +1)
 	lacks := total - s.fulfilled(held)
 	s.plans, s.givenUp = 0, 0
-	cuts, quiet := 0, 0
+	cuts, quiet, busy := 0, 0, 0 // busy are the cycles in a row in which a job is tried
 	for cycle := 0; quiet < 40; cycle++ {
 		if cycle > 400 {
 			return errors.New("S2: there is no rest after 400 cycles")
+		}
+		if busy++; !slices.ContainsFunc(s.led.Scheduler().Cluster().Attended(), s.isTried) {
+			busy = 0
 		}
 		binds := s.bound()
 		if err := s.step(); err != nil {
@@ -411,6 +428,9 @@ func (s *story) rest() error {
 	}
 	if s.plans > lacks+cuts+s.givenUp {
 		return fmt.Errorf("G11: %d plans, guarantees lacked %d, and %d pods left by G12; given up was %d", s.plans, lacks, cuts, s.givenUp)
+	}
+	if busy > 20 {
+		return fmt.Errorf("S2: though nothing happens a job was tried in each of the last %d cycles", busy)
 	}
 	return s.checkCuts()
 }
@@ -523,7 +543,7 @@ func TestWhateverHappensGuaranteesAreKept(t *testing.T) {
 	if evicted < steps()/100 {
 		t.Errorf("in %d steps only %d pods were evicted: they test little", taken, evicted)
 	}
-	for _, what := range []string{"G4", "G10", "G12", "held places", "pods that failed"} {
+	for _, what := range []string{"G4", "G10", "G12", "held places", "pods that failed", "cordons", "pods that restart"} {
 		if count[what] == 0 {
 			t.Errorf("in %d steps nothing was tried of: %s", steps(), what)
 		}

@@ -3,6 +3,7 @@ package answers
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"hekla.sh/hekla/internal/answers/api"
@@ -103,16 +104,15 @@ func (v *redactor) placements(list []explain.Placement) []explain.Placement {
 	return seen
 }
 
-func (v *redactor) reasons(list []explain.NodeReason) []explain.NodeReason {
-	var seen []explain.NodeReason
-	for _, r := range list {
-		if name, ok := strings.CutPrefix(r.Reason, "promised to "); ok {
-			v.name(&name)
-			r.Reason = "promised to " + name
-		}
-		seen = append(seen, r)
+// promised hides the jobs to which room is promised.
+func (v *redactor) promised(list []explain.NodeReason) []explain.NodeReason {
+	list = slices.Clone(list)
+	for i := range list {
+		r := &list[i]
+		v.name(&r.Job)
+		r.Reason = explain.PromisedTo(r.Job)
 	}
-	return seen
+	return list
 }
 
 func (v *redactor) story(entries []journal.Entry) {
@@ -134,7 +134,7 @@ func hideVerdict(answer *explain.Verdict, v *redactor) {
 func hideCause(answer *explain.Cause, v *redactor) {
 	if answer != nil {
 		v.name(&answer.Where)
-		answer.Promised = v.reasons(answer.Promised)
+		answer.Promised = v.promised(answer.Promised)
 	}
 }
 

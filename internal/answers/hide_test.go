@@ -41,11 +41,11 @@ func TestAnAnswerNamesNoJobOfAnotherNamespace(t *testing.T) {
 		{Job: "mine/a", Message: "job theirs/secret of higher priority takes the room that was promised"},
 	}}
 	answer.Job = explain.Job{Job: "mine/a", Verdict: &explain.Verdict{Subject: "theirs/secret", Message: "job theirs/secret comes first",
-		Protected: []explain.Protected{{Rule: "of theirs/secret", Pods: 2}}},
+		Protected: []explain.Protected{{Protection: explain.Protection{Rule: "of theirs/secret"}, Pods: 2}}},
 		Plan:       &explain.Plan{Leaving: []string{"theirs/secret-0", "mine/b-0"}},
 		Candidates: []explain.Candidates{{MayLeave: 2, Pods: []string{"theirs/secret-0", "mine/b-0"}}}}
 	answer.Ahead = []explain.Ahead{{Job: "theirs/secret", Priority: 10}}
-	answer.Cause = explain.Cause{Where: "theirs/secret", Message: "promised to theirs/secret", Promised: []explain.NodeReason{{Reason: "promised to theirs/secret"}}}
+	answer.Cause = explain.Cause{Where: "theirs/secret", Message: "promised to theirs/secret", Promised: []explain.NodeReason{{Reason: "promised to theirs/secret", Job: "theirs/secret"}}}
 	answer.Proposals = []propose.Proposal{{Message: "when theirs/secret is gone"}}
 	hideJob(&answer, seesMine())
 	text, err := json.Marshal(answer)

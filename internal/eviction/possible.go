@@ -39,7 +39,7 @@ func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 		case count == 0:
 			continue
 		case j.NeverPreempts:
-			found.Spared = []verdict.Spared{{Reason: rules.NeverPreempts, Pods: count}}
+			found.Spared = []verdict.Spared{{Why: verdict.RuleNeverPreempts.Protection(), Pods: count}}
 		case areMore:
 			found.NotLookedAt = true
 		default:

@@ -275,7 +275,7 @@ func (f *Search) findFreeRoom(scope decision.Scope, j *cluster.Job, domains []*c
 	}
 	var spared []verdict.Spared
 	if count := len(f.attempt(scope, j).pods()); count > 0 {
-		spared = []verdict.Spared{{Reason: rules.NeverPreempts, Pods: count}}
+		spared = []verdict.Spared{{Why: verdict.RuleNeverPreempts.Protection(), Pods: count}}
 	}
 	f.refuse(scope, j, searchFailure{spared: spared})
 }

@@ -1,7 +1,6 @@
 package eviction
 
 import (
-	"cmp"
 	"slices"
 
 	"hekla.sh/hekla/internal/eviction/rules"
@@ -102,10 +101,10 @@ func (a *attempt) spared() []verdict.Spared {
 // mayLeave returns the pods that may be evicted together, by rules and votes, and counts the others by rule. areProtected reports whether
 // a rule protects all of them, whichever others are gone.
 func (a *attempt) mayLeave(pods []*cluster.Task) (leaving []*cluster.Task, protected []verdict.Spared, areProtected bool) {
-	counts := map[string]int{}
+	counts := map[verdict.Protection]int{}
 	var unprotected []*cluster.Task
 	for _, t := range pods {
-		if why := a.rules.Protects(t); why != "" {
+		if why := a.rules.Protects(t); why.Exists() {
 			counts[why]++
 		} else {
 			unprotected = append(unprotected, t)
@@ -113,13 +112,13 @@ func (a *attempt) mayLeave(pods []*cluster.Task) (leaving []*cluster.Task, prote
 	}
 	x := a.search.session.Begin()
 	a.reset()
-	refused := map[*cluster.Task]string{}
+	refused := map[*cluster.Task]verdict.Protection{}
 	leaving = victims.TasksOf(a.victims.Evict(x, unprotected, victims.Options{Why: refused}).Units)
 	for _, t := range unprotected {
 		if t.Status != cluster.Evicting {
-			counts[cmp.Or(refused[t], rules.AtItsMinimum)]++
+			counts[refused[t].Or(verdict.RuleAtItsMinimum.Protection())]++
 		}
 	}
 	x.Undo()
-	return leaving, spared.MostFirst(counts), len(unprotected) == 0
+	return leaving, spared.List(counts), len(unprotected) == 0
 }

@@ -9,19 +9,20 @@ import (
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // voter is a plugin that only allows evicting pods whose names begin with a prefix.
 type voter struct{ name, lets string }
 
 func (v *voter) Name() string { return v.name }
-func (v *voter) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
+func (v *voter) VotePreempt(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	for _, t := range d.Victims {
 		if !strings.HasPrefix(t.Pod.Name, v.lets) {
-			return framework.Reject, v.name + " wants them"
+			return framework.Reject, verdict.Protection{Kind: verdict.ByPlugin, Detail: "it wants them"}
 		}
 	}
-	return framework.Permit, ""
+	return framework.Permit, verdict.Protection{}
 }
 
 func voting(name, lets string) scheduler.Extension {
@@ -51,10 +52,10 @@ func TestAnEmptyVoteRejectsUnlessVotesCountAsUpstream(t *testing.T) {
 		want, spared                            string
 	}{
 		"the first tier decides":               {first: "a", second: "b", preemptor: "-", want: "a-0 leaves n1"},
-		"nobody of the first tier is a no":     {first: "nobody", second: "b", preemptor: "-", spared: "2 by first wants them"},
+		"nobody of the first tier is a no":     {first: "nobody", second: "b", preemptor: "-", spared: "2 by first (it wants them)"},
 		"and upstream no answer":               {configuration: upstream, first: "nobody", second: "b", preemptor: "-", want: "b-0 leaves n2"},
-		"somebody is an answer, not enough":    {configuration: upstream, first: "a", second: "b", preemptor: "- -", spared: "1 by first wants them"},
-		"nobody of any tier is a no":           {configuration: upstream, first: "nobody", second: "no one", preemptor: "-", spared: "2 by first wants them"},
+		"somebody is an answer, not enough":    {configuration: upstream, first: "a", second: "b", preemptor: "- -", spared: "1 by first (it wants them)"},
+		"nobody of any tier is a no":           {configuration: upstream, first: "nobody", second: "no one", preemptor: "-", spared: "2 by first (it wants them)"},
 		"upstream the first tier decides, too": {configuration: upstream, first: "a", second: "b", preemptor: "-", want: "a-0 leaves n1"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,13 +69,44 @@ func TestAnEmptyVoteRejectsUnlessVotesCountAsUpstream(t *testing.T) {
 	}
 }
 
+// keeper is a plugin of another module that lets no pod leave, for one kind of reason.
+type keeper struct{ kind verdict.ProtectionKind }
+
+func (*keeper) Name() string { return "first" }
+func (k *keeper) VotePreempt(*framework.VictimProposal) (framework.Vote, verdict.Protection) {
+	return framework.Reject, verdict.Protection{Kind: k.kind, Detail: "their team has spent what it may"}
+}
+
+func TestAnyPluginCanSayWhatProtectsPods(t *testing.T) {
+	for kind, want := range map[verdict.ProtectionKind]verdict.Code{
+		verdict.ByBudget: verdict.BudgetSpent,
+		verdict.ByMark:   verdict.VictimsOptedOut,
+		verdict.ByPlugin: verdict.NotEnoughResources,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			plugin := scheduler.WithPlugin(framework.PluginFactory{Name: "first",
+				New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return &keeper{kind}, nil }})
+			w := start(t, twoTiers, plugin, voting("second", "a")).Set(nodes("cpu=1", "n1"), job("a", "default", "low", 0, "n1"),
+				job("preemptor", "default", "high", 1, "-"))
+			w.Cycle()
+			v := w.JobNamed("preemptor").Verdict
+			if got := v.Reason(); got != want {
+				t.Errorf("the reason is %s, want %s: %s", got, want, v.Sentence())
+			}
+			if got := protected(w, "preemptor"); got != "1 by first (their team has spent what it may)" {
+				t.Errorf("protected are %q", got)
+			}
+		})
+	}
+}
+
 // counter is a plugin that permits every eviction, and counts how often it is asked.
 type counter struct{ asked int }
 
 func (*counter) Name() string { return "counter" }
-func (c *counter) VotePreempt(*framework.VictimProposal) (framework.Vote, string) {
+func (c *counter) VotePreempt(*framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	c.asked++
-	return framework.Permit, ""
+	return framework.Permit, verdict.Protection{}
 }
 
 // No eviction makes room for the pods: their node has a pod that may not be evicted.

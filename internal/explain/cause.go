@@ -200,19 +200,22 @@ func (m *Model) promisedTo(s *framework.Session, j *cluster.Job, t *cluster.Task
 	var all []NodeReason
 	for _, n := range m.cluster.Nodes() {
 		if other := holder[n]; other != nil && n.Object != nil && framework.FitsBesidePromises(n, t.Request()) && s.Outlook.CanOpen(t, n) {
-			all = countNode(all, "promised to "+other.Name(), n.Name)
+			all = countPromised(all, other.Name(), n.Name)
 		}
 	}
 	sortReasons(all)
 	return all
 }
 
-func countNode(reasons []NodeReason, reason, node string) []NodeReason {
+func countPromised(reasons []NodeReason, job, node string) []NodeReason {
 	for i := range reasons {
-		if reasons[i].Reason == reason {
+		if reasons[i].Job == job {
 			reasons[i].Nodes++
 			return reasons
 		}
 	}
-	return append(reasons, NodeReason{Reason: reason, Nodes: 1, Example: node})
+	return append(reasons, NodeReason{Reason: PromisedTo(job), Nodes: 1, Example: node, Job: job})
 }
+
+// PromisedTo says of a node to which job its room is promised.
+func PromisedTo(job string) string { return "promised to " + job }

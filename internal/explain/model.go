@@ -140,10 +140,14 @@ func nodeReasons(reasons []verdict.NodeReason) []NodeReason {
 
 func protected(spared []verdict.Spared) []Protected {
 	var all []Protected
-	for _, s := range spared {
-		all = append(all, Protected{Rule: s.Reason, Pods: s.Pods})
+	for _, s := range verdict.MostFirst(spared) {
+		all = append(all, Protected{Protection: protection(s.Why), Pods: s.Pods})
 	}
 	return all
+}
+
+func protection(p verdict.Protection) Protection {
+	return Protection{Rule: p.String(), Kind: string(p.Kind), Number: p.Kind.Rule(), Plugin: p.Plugin}
 }
 
 // helps names the kinds of change, in the order of their bits. For users, room is a change of nodes, and a new victim one of

@@ -49,9 +49,9 @@ func (m *Model) Queue(now time.Time, name string) (Queue, error) {
 				continue
 			}
 			why := rules.QueueProtection(s, q, &other.Node)
-			answer.TakesFrom = append(answer.TakesFrom, Relation{Queue: other.Name, May: why == "", Rule: why})
+			answer.TakesFrom = append(answer.TakesFrom, Relation{Queue: other.Name, May: why.IsNone(), Protection: protection(why)})
 			why = rules.QueueProtection(s, other, &q.Node)
-			answer.GivesTo = append(answer.GivesTo, Relation{Queue: other.Name, May: why == "", Rule: why})
+			answer.GivesTo = append(answer.GivesTo, Relation{Queue: other.Name, May: why.IsNone(), Protection: protection(why)})
 		}
 	})
 	return answer, nil

@@ -43,12 +43,26 @@ type NodeReason struct {
 	Reason  string `json:"reason"`
 	Nodes   int    `json:"nodes"`
 	Example string `json:"example"` // the first by name
+	// Job is the one to which room is promised.
+	Job string `json:"job,omitempty"`
 }
 
-// Protected counts pods that may not be evicted, by rule.
+// Protected counts pods that may not be evicted, by what protects them.
 type Protected struct {
-	Rule string `json:"rule"`
-	Pods int    `json:"pods"`
+	Protection
+	Pods int `json:"pods"`
+}
+
+// Protection is what protects pods. Programs read its fields, people Rule.
+type Protection struct {
+	// Rule says in words what protects them.
+	Rule string `json:"rule,omitempty"`
+	// Kind is one of [verdict.ProtectionKind]: a rule such as NotMarked, or for an objection of a plugin Plugin, Mark or Budget.
+	Kind string `json:"kind,omitempty"`
+	// Number is that of the rule, such as P2.
+	Number string `json:"number,omitempty"`
+	// Plugin objects. It is empty for a rule.
+	Plugin string `json:"plugin,omitempty"`
 }
 
 // Bound says that the limit of a queue leaves no room for what a job still needs to start, in one resource.
@@ -197,7 +211,7 @@ type Pod struct {
 type Relation struct {
 	Queue string `json:"queue"`
 	May   bool   `json:"may"`
-	Rule  string `json:"rule,omitempty"`
+	Protection
 }
 
 // Queue is what a queue holds and may hold. All amounts include the queues below it.

@@ -73,7 +73,7 @@ func (q Questions) prefer(a, b *cluster.Task) int {
 // MayEnqueue asks whether a job may be admitted.
 func (q Questions) MayEnqueue(j *cluster.Job) *verdict.Verdict {
 	for _, tier := range q.Policy.jobEnqueuers {
-		if vote, v := tally(tier, JobEnqueuer.MayEnqueue, j); vote != Abstain {
+		if vote, v, _ := tally(tier, JobEnqueuer.MayEnqueue, j); vote != Abstain {
 			return v
 		}
 	}

@@ -39,16 +39,17 @@ func (d *VictimProposal) Leaving() resources.Vector {
 }
 
 // PreemptVoter votes on victims for a preemptor of their own queue, or for a lone pod (enablePreemptable; Volcano's
-// Preemptable). With a Reject it says why, in a few words that are the same for all pods with this reason, and that
-// begin with the number of the rule if there is one. These reasons are counted and shown to the user. A tier in which
+// Preemptable). With a Reject it says what protects them, which is the same for all pods with this reason: a rule of the
+// scheduler, or ByPlugin, ByMark or ByBudget with a few words of its own. These are counted and shown to the user with the
+// name of the plugin. ByMark and ByBudget give the job that waits the reasons VictimsOptedOut and BudgetSpent. A tier in which
 // no plugin rejects and one permits allows the eviction. Lower tiers are then not asked (rule T1).
 type PreemptVoter interface {
-	VotePreempt(d *VictimProposal) (Vote, string)
+	VotePreempt(d *VictimProposal) (Vote, verdict.Protection)
 }
 
 // ReclaimVoter votes on victims for a preemptor of another queue (enableReclaimable; Volcano's Reclaimable).
 type ReclaimVoter interface {
-	VoteReclaim(d *VictimProposal) (Vote, string)
+	VoteReclaim(d *VictimProposal) (Vote, verdict.Protection)
 }
 
 // QueueReclaimChecker says whether a queue may place one more task with what queues of its own priority hold above
@@ -98,40 +99,51 @@ type Poll struct {
 // Tiers is the number of tiers.
 func (p Poll) Tiers() int { return len(p.policy.preemptVoters) }
 
-// Ask asks whether victims may be evicted. why is the first objection, "" if there is none. by is the tier that
+// Ask asks whether victims may be evicted. why is the first objection, none if there is none. by is the tier that
 // decided, or Tiers if every plugin abstained.
-func (p Poll) Ask(d *VictimProposal) (why string, by int) {
+func (p Poll) Ask(d *VictimProposal) (why verdict.Protection, by int) {
 	for tier := p.From; tier < p.Tiers(); tier++ {
-		var vote Vote
-		if p.reclaim {
-			vote, why = tally(p.policy.reclaimVoters[tier], ReclaimVoter.VoteReclaim, d)
-		} else {
-			vote, why = tally(p.policy.preemptVoters[tier], PreemptVoter.VotePreempt, d)
-		}
+		vote, why := p.askTier(tier, d)
 		if vote != Abstain {
 			return why, tier
 		}
 	}
-	return "", p.Tiers()
+	return verdict.Protection{}, p.Tiers()
 }
 
-// Why plugins protect pods whose disruption budget is spent: a PodDisruptionBudget, and that of a Job.
-const (
-	BudgetSpent    = "pdb (their disruption budget is spent)"
-	JobBudgetSpent = "tdm (the disruption budget of their job is spent)"
-)
+func (p Poll) askTier(tier int, d *VictimProposal) (vote Vote, why verdict.Protection) {
+	var voter any
+	if p.reclaim {
+		vote, why, voter = tally(p.policy.reclaimVoters[tier], ReclaimVoter.VoteReclaim, d)
+	} else {
+		vote, why, voter = tally(p.policy.preemptVoters[tier], PreemptVoter.VotePreempt, d)
+	}
+	if vote == Reject {
+		why = signed(why, voter)
+	}
+	return vote, why
+}
 
-// tally returns the vote of a tier. One Reject decides it, and its reason is returned.
-func tally[Voter, Subject, Reason any](voters []Voter, ask func(Voter, Subject) (Vote, Reason), subject Subject) (Vote, Reason) {
-	var none Reason
-	answer := Abstain
+// signed returns an objection with the name of the plugin, so that users know which it is. A rule has none: two plugins may say the same.
+func signed(why verdict.Protection, voter any) verdict.Protection {
+	if why.IsNone() {
+		why.Kind = verdict.ByPlugin
+	}
+	if why.Kind.IsObjection() {
+		why.Plugin = voter.(Plugin).Name()
+	}
+	return why
+}
+
+// tally returns the vote of a tier. One Reject decides it, and its reason is returned, with the voter.
+func tally[Voter, Subject, Reason any](voters []Voter, ask func(Voter, Subject) (Vote, Reason), subject Subject) (answer Vote, why Reason, by Voter) {
 	for _, voter := range voters {
 		switch vote, reason := ask(voter, subject); vote {
 		case Reject:
-			return Reject, reason
+			return Reject, reason, voter
 		case Permit:
 			answer = Permit
 		}
 	}
-	return answer, none
+	return answer, why, by
 }

@@ -21,19 +21,20 @@ import (
 type voter struct {
 	named
 	preempt, reclaim framework.Vote
+	kind             verdict.ProtectionKind // of what it says when it rejects
 }
 
-func (v voter) answer(vote framework.Vote) (framework.Vote, string) {
+func (v voter) answer(vote framework.Vote) (framework.Vote, verdict.Protection) {
 	if vote == framework.Reject {
-		return vote, v.Name()
+		return vote, verdict.Protection{Kind: v.kind}
 	}
-	return vote, ""
+	return vote, verdict.Protection{}
 }
 
-func (v voter) VotePreempt(*framework.VictimProposal) (framework.Vote, string) {
+func (v voter) VotePreempt(*framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	return v.answer(v.preempt)
 }
-func (v voter) VoteReclaim(*framework.VictimProposal) (framework.Vote, string) {
+func (v voter) VoteReclaim(*framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	return v.answer(v.reclaim)
 }
 
@@ -99,9 +100,9 @@ func TestTheFirstTierThatHasASayDecidesWhoMayLeave(t *testing.T) {
 			for _, isReclaim := range []bool{false, true} {
 				tiers := perTier(test.tiers, func(name named, vote framework.Vote) framework.Plugin {
 					if isReclaim {
-						return voter{name, -vote, vote} // the wrong question gets the opposite answer
+						return voter{name, -vote, vote, verdict.ByPlugin} // the wrong question gets the opposite answer
 					}
-					return voter{name, vote, -vote}
+					return voter{name, vote, -vote, verdict.ByPlugin}
 				})
 				s := open(policyOf(t, nil, tiers...), gangs(1)...)
 				poll := s.PollPreempt()
@@ -112,7 +113,7 @@ func TestTheFirstTierThatHasASayDecidesWhoMayLeave(t *testing.T) {
 				if poll.Tiers() != len(test.tiers) {
 					t.Errorf("%d tiers, want %d", poll.Tiers(), len(test.tiers))
 				}
-				if why, by := poll.Ask(&framework.VictimProposal{}); why != test.why || by != test.by {
+				if why, by := poll.Ask(&framework.VictimProposal{}); why.Plugin != test.why || by != test.by {
 					t.Errorf("between queues %t: %q objects in tier %d, want %q in %d", isReclaim, why, by, test.why, test.by)
 				}
 			}
@@ -120,8 +121,24 @@ func TestTheFirstTierThatHasASayDecidesWhoMayLeave(t *testing.T) {
 	}
 }
 
+func TestAnObjectionHasTheNameOfThePlugin(t *testing.T) {
+	for name, test := range map[string]struct{ says, want verdict.Protection }{
+		"a reason of its own":       {verdict.ByPlugin.Protection(), verdict.Protection{Kind: verdict.ByPlugin, Plugin: "strict"}},
+		"a budget":                  {verdict.ByBudget.Protection(), verdict.Protection{Kind: verdict.ByBudget, Plugin: "strict"}},
+		"no reason at all":          {verdict.Protection{}, verdict.Protection{Kind: verdict.ByPlugin, Plugin: "strict"}},
+		"a rule, which has no name": {verdict.RuleNotLowerJob.Protection(), verdict.RuleNotLowerJob.Protection()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(policyOf(t, nil, []framework.Plugin{voter{"strict", framework.Reject, framework.Reject, test.says.Kind}}), gangs(1)...)
+			if why, _ := s.PollPreempt().Ask(&framework.VictimProposal{}); why != test.want {
+				t.Errorf("%+v protects them, want %+v", why, test.want)
+			}
+		})
+	}
+}
+
 func TestAVoterWhoseSwitchIsOffIsNotAsked(t *testing.T) {
-	strict := []framework.Plugin{voter{"strict", framework.Reject, framework.Reject}}
+	strict := []framework.Plugin{voter{"strict", framework.Reject, framework.Reject, verdict.ByPlugin}}
 	for which, want := range map[conf.Switch][2]string{
 		conf.EnablePreemptable: {"", "strict"},
 		conf.EnableReclaimable: {"strict", ""},
@@ -130,7 +147,7 @@ func TestAVoterWhoseSwitchIsOffIsNotAsked(t *testing.T) {
 		s := open(policyOf(t, map[string]conf.Switch{"strict": which}, strict), gangs(1)...)
 		preempt, _ := s.PollPreempt().Ask(&framework.VictimProposal{})
 		reclaim, _ := s.PollReclaim().Ask(&framework.VictimProposal{})
-		if have := [2]string{preempt, reclaim}; have != want {
+		if have := [2]string{preempt.Plugin, reclaim.Plugin}; have != want {
 			t.Errorf("without %s %q object, want %q", which, have, want)
 		}
 	}

@@ -170,7 +170,7 @@ func TestWhatIsSurplusIsNoRightToComeBack(t *testing.T) {
 		leaving.AtMost(other.Own.Allocated)
 		view := quota.Written(quota.Policy{})
 		takes := func(preemptor, victim *quota.Node, asked, leaving resources.Vector) bool {
-			return view.Ground(preemptor, asked) == quota.OfRight && view.MayGive(victim, preemptor, leaving) == "" &&
+			return view.Ground(preemptor, asked) == quota.OfRight && view.MayGive(victim, preemptor, leaving).IsNone() &&
 				view.IsSurplus(victim, leaving, asked) && !isNothing(leaving)
 		}
 		if !takes(one, other, asked, leaving) {

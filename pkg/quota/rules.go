@@ -4,21 +4,22 @@ import (
 	"cmp"
 
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Rules say which evictions are allowed between queues, for one preemptor and one scope. The eviction engine knows
 // nothing else about queues. Answers use the ledger of the moment: earlier victims of the plan are gone, and pipelined
 // tasks of the preemptor are counted.
 type Rules interface {
-	// Forbids says why no pod of a queue may be evicted for the preemptor, whatever the queues hold; "" if that is not
+	// Forbids says why no pod of a queue may be evicted for the preemptor, whatever the queues hold; none if that is not
 	// forbidden.
-	Forbids(victim *Node) string
-	// WhyProtected says why an amount may not leave a queue for what is wanted, "" if it may. It calls isEntitled if the
+	Forbids(victim *Node) verdict.Protection
+	// WhyProtected says why an amount may not leave a queue for what is wanted, none if it may. It calls isEntitled if the
 	// preemptor needs a right to the amount.
-	WhyProtected(victim *Node, leaving, wanted resources.Vector, isEntitled func() bool) string
+	WhyProtected(victim *Node, leaving, wanted resources.Vector, isEntitled func() bool) verdict.Protection
 	// StaysProtected reports whether what WhyProtected says of an amount remains true when pods of the preemptor get nodes
-	// and no pod has left. It is false for "".
-	StaysProtected(victim *Node, why string) bool
+	// and no pod has left. It is false for none.
+	StaysProtected(victim *Node, why verdict.Protection) bool
 	// NeedsRight reports whether the preemptor may take from a queue only by right.
 	NeedsRight(victim *Node) bool
 	// IsEntitled reports whether the preemptor has a right to an amount, before any of its pods is placed.
@@ -80,16 +81,15 @@ func NewBetween(t *Tree, b Between, acrossQueues bool) *Between {
 }
 
 // Forbids implements [Rules]: rules Q1 and Q3.
-func (b *Between) Forbids(victim *Node) string {
+func (b *Between) Forbids(victim *Node) (why verdict.Protection) {
 	switch {
 	case victim == b.Preemptor:
-		return ""
 	case b.outside.rank(b.Preemptor, victim) < 0:
-		return HigherPriority
+		why.Kind = verdict.RuleHigherQueue
 	case !b.isReclaimable(victim):
-		return NotReclaimable
+		why.Kind = verdict.RuleNotReclaimable
 	}
-	return ""
+	return why
 }
 
 // isReclaimable reports whether the victim's queue is reclaimable, and all above it that do not contain the preemptor
@@ -107,28 +107,26 @@ func (b *Between) isReclaimable(victim *Node) bool {
 }
 
 // WhyProtected implements [Rules]: rules Q2, Q1 and Q4.
-func (b *Between) WhyProtected(victim *Node, leaving, wanted resources.Vector, isEntitled func() bool) string {
-	if b.written.breaksGuarantee(victim, leaving, b.Preemptor, wanted, b.before) {
-		return Guaranteed
+func (b *Between) WhyProtected(victim *Node, leaving, wanted resources.Vector, isEntitled func() bool) (why verdict.Protection) {
+	switch {
+	case b.written.breaksGuarantee(victim, leaving, b.Preemptor, wanted, b.before):
+		why.Kind = verdict.RuleGuaranteed
+	case !b.NeedsRight(victim):
+	case b.SurplusOnly && b.Shares != nil && !b.Shares.IsSurplus(victim, leaving, wanted):
+		why.Kind = verdict.RuleWithinShare
+	case !isEntitled():
+		why.Kind = verdict.RuleHasItsShare
 	}
-	if b.NeedsRight(victim) {
-		if b.SurplusOnly && b.Shares != nil && !b.Shares.IsSurplus(victim, leaving, wanted) {
-			return WithinShare
-		}
-		if !isEntitled() {
-			return HasItsShare
-		}
-	}
-	return ""
+	return why
 }
 
 // StaysProtected implements [Rules]. A right never grows while pods are placed. What the victim's queue holds stays the same, unless it contains
 // the preemptor's. A queue that contains both may hold its guarantee again.
-func (b *Between) StaysProtected(victim *Node, why string) bool {
-	switch why {
-	case HasItsShare:
+func (b *Between) StaysProtected(victim *Node, why verdict.Protection) bool {
+	switch why.Kind {
+	case verdict.RuleHasItsShare:
 		return true
-	case WithinShare:
+	case verdict.RuleWithinShare:
 		return !b.Shares.Seen(victim).Contains(b.Preemptor)
 	}
 	return false

@@ -7,6 +7,7 @@ import (
 
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // bookSome books random usage on every node.
@@ -45,7 +46,7 @@ func TestNoQueueFallsBelowItsGuarantee(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(r, "units") {
 			victim, unit := rapid.SampledFrom(nodes).Draw(r, "victim"), drawAmounts(r, "unit").vector()
 			unit.AtMost(victim.Own.Allocated)
-			if rules.Forbids(victim) == "" && rules.WhyProtected(victim, unit, wanted, func() bool { return true }) == "" {
+			if rules.Forbids(victim).IsNone() && rules.WhyProtected(victim, unit, wanted, func() bool { return true }).IsNone() {
 				tree.Book(victim, quota.Allocated, unit, -1)
 				checkFloors(r, nodes, preemptor, before)
 			}
@@ -75,7 +76,7 @@ func TestNoVoteLetsAQueueFallBelowItsGuarantee(t *testing.T) {
 		unit.AtMost(victim.Own.Allocated)
 		policy := quota.Policy{Levels: rapid.IntRange(0, 2).Draw(r, "levels"), OrderOnly: rapid.Bool().Draw(r, "order only")}
 		view := quota.NewBounded(tree, policy, index(), amounts{"cpu": 20, "memory": 20}.vector())
-		if view.MayGive(victim, preemptor, unit) != "" {
+		if view.MayGive(victim, preemptor, unit).Exists() {
 			return
 		}
 		for n := victim; n != nil && !n.Contains(preemptor); n = n.Above() {
@@ -113,8 +114,8 @@ func TestTakingWithinSharesEnds(t *testing.T) {
 			unit.Set(d, rapid.Int64Range(1, 3).Draw(r, "unit"))
 			rules := quota.NewBetween(tree, quota.Between{Preemptor: preemptor, Shares: view, SurplusOnly: true}, true)
 			isEntitled := func() bool { return view.Ground(preemptor, unit) == quota.OfRight }
-			if preemptor == victim || victim.Own.Allocated.At(d) < unit.At(d) || rules.Forbids(victim) != "" ||
-				rules.WhyProtected(victim, unit, unit, isEntitled) != "" {
+			if preemptor == victim || victim.Own.Allocated.At(d) < unit.At(d) || rules.Forbids(victim).Exists() ||
+				rules.WhyProtected(victim, unit, unit, isEntitled).Exists() {
 				continue
 			}
 			if _, counts := view.Of(victim).Share.At(d); !counts {
@@ -139,14 +140,14 @@ func TestQueuesOfMorePriorityGiveNothing(t *testing.T) {
 		between := func(preemptor *quota.Node) *quota.Between {
 			return quota.NewBetween(tree, quota.Between{Preemptor: preemptor}, true)
 		}
-		if one.Priority > other.Priority && between(other).Forbids(one) != quota.HigherPriority {
+		if one.Priority > other.Priority && between(other).Forbids(one).Kind != verdict.RuleHigherQueue {
 			r.Fatalf("%s gives to %s, which has less priority", one.Name, other.Name)
 		}
 		if between(one).NeedsRight(other) && between(other).NeedsRight(one) != (one != other) {
 			r.Fatalf("%s needs a right to take from %s, and the other way round it does not", one.Name, other.Name)
 		}
 		if one != other && !between(one).NeedsRight(other) && !between(other).NeedsRight(one) &&
-			between(one).Forbids(other) == "" && between(other).Forbids(one) == "" {
+			between(one).Forbids(other).IsNone() && between(other).Forbids(one).IsNone() {
 			r.Fatalf("%s and %s take from each other without a right", one.Name, other.Name)
 		}
 	})
@@ -155,13 +156,13 @@ func TestQueuesOfMorePriorityGiveNothing(t *testing.T) {
 func TestQueuesThatKeepWhatTheyHold(t *testing.T) {
 	for name, test := range map[string]struct {
 		keeps, preemptor, victim string
-		want                     string
+		want                     verdict.ProtectionKind
 	}{
-		"the victim itself":                            {"g", "t", "g", quota.NotReclaimable},
-		"a queue above it":                             {"up", "t", "g", quota.NotReclaimable},
+		"the victim itself":                            {"g", "t", "g", verdict.RuleNotReclaimable},
+		"a queue above it":                             {"up", "t", "g", verdict.RuleNotReclaimable},
 		"a queue above both":                           {"root", "t", "g", ""},
 		"a queue above both, below the root":           {"up", "beside", "g", ""},
-		"the victim, which is above the preemptor":     {"up", "g", "up", quota.NotReclaimable},
+		"the victim, which is above the preemptor":     {"up", "g", "up", verdict.RuleNotReclaimable},
 		"the preemptor":                                {"t", "t", "g", ""},
 		"the preemptor's own queue gives inside of it": {"t", "t", "t", ""},
 	} {
@@ -174,7 +175,7 @@ func TestQueuesThatKeepWhatTheyHold(t *testing.T) {
 			}
 			tree := grow(nodes, []int{0, 0, 1, 1, 0})
 			rules := quota.NewBetween(tree, quota.Between{Preemptor: byName[test.preemptor]}, true)
-			if got := rules.Forbids(byName[test.victim]); got != test.want {
+			if got := rules.Forbids(byName[test.victim]); got.Kind != test.want {
 				t.Errorf("forbidden is %q, want %q", got, test.want)
 			}
 		})

@@ -144,16 +144,6 @@ func (v *View) leftOfOwnShare(n *Node, d resources.Dim) int64 {
 	return deserved - v.Held(n).Allocated.At(d)
 }
 
-// Why pods of a queue may not be evicted. These reasons are counted, and shown to the user whose job waits.
-const (
-	WithinShare     = "rule Q1 (within what their queue deserves)"
-	WithinShareOver = "rule Q1 (within what a queue above theirs deserves)"
-	Guaranteed      = "rule Q2 (guaranteed to their queue)"
-	HigherPriority  = "rule Q1 (their queue has the higher priority)"
-	NotReclaimable  = "rule Q3 (their queue is not reclaimable)"
-	HasItsShare     = "rule Q4 (the job's own queue has what it deserves)"
-)
-
 // deserves returns what a node deserves of a resource. counts is false if its share does not name the resource.
 func (v *View) deserves(n *Node, d resources.Dim) (amount int64, counts bool) {
 	b := v.Of(n)
@@ -173,35 +163,38 @@ func (v *View) ShareShortages(index *resources.Index, n *Node, c Claim) []verdic
 	})
 }
 
-// MayGive says why an amount may not be reclaimed from a node for another node, "" if it may. No queue falls below its
+// MayGive says why an amount may not be reclaimed from a node for another node, none if it may. No queue falls below its
 // guarantee (rule Q2). Against a preemptor of higher priority only the guarantee is protected. Otherwise the victim's
 // queue, and the queues above that protect it, must hold more than their shares (rule Q1). The nodes must not be of one subtree that the view
 // sees as one queue.
-func (v *View) MayGive(victim, preemptor *Node, leaving resources.Vector) string {
+func (v *View) MayGive(victim, preemptor *Node, leaving resources.Vector) (why verdict.Protection) {
 	switch {
 	case v.breaksGuarantee(victim, leaving, preemptor, nil, nil):
-		return Guaranteed
+		why.Kind = verdict.RuleGuaranteed
+		return why
 	case v.rank(preemptor, victim) > 0:
-		return ""
+		return why
 	case v.AnyExcess:
-		if v.IsAboveShare(victim, nil) {
-			return ""
+		if !v.IsAboveShare(victim, nil) {
+			why.Kind = verdict.RuleWithinShare
 		}
-		return WithinShare
+		return why
 	case !v.Names(victim, leaving):
-		return ""
+		return why
 	case !v.IsAboveShare(victim, leaving):
-		return WithinShare
+		why.Kind = verdict.RuleWithinShare
+		return why
 	}
 	for a := range v.ancestors(victim) {
 		if a.Contains(preemptor) {
 			break // the preemptor is below it too, so that it keeps what leaves
 		}
 		if v.Names(a, leaving) && !v.IsAboveShare(a, leaving) {
-			return WithinShareOver
+			why.Kind = verdict.RuleWithinShareOver
+			break
 		}
 	}
-	return ""
+	return why
 }
 
 // breaksGuarantee reports whether an eviction would leave a node, or one above it, below its guarantee in what leaves

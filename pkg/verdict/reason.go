@@ -39,16 +39,6 @@ const (
 var Refinements = []Code{TooLargeForAnyNode, NodeTaints, NodeMismatch, PodAffinity, VolumeUnavailable, DeviceUnavailable, GangShort, PromisedToOthers,
 	VictimsOptedOut, BudgetSpent}
 
-// SparedKind is why a pod may not be evicted, as far as owners or operators could change it.
-type SparedKind uint8
-
-// The kinds.
-const (
-	SparedByRule   SparedKind = iota
-	SparedByMark              // it is not marked as preemptable
-	SparedByBudget            // a disruption budget is spent
-)
-
 // Impossible says that no node could hold a pod of the job, even if the node were empty.
 type Impossible struct {
 	Pod   string       // its name with the namespace
@@ -122,10 +112,10 @@ func (v *Verdict) Reason() Code {
 func (v *Verdict) protectedVictims() Code {
 	optedOut, budgeted := 0, 0
 	for _, s := range v.Spared {
-		switch s.Kind {
-		case SparedByMark:
+		switch s.Why.Kind {
+		case ByMark, RuleNotMarked, RuleMarkedFalse:
 			optedOut += s.Pods
-		case SparedByBudget:
+		case ByBudget:
 			budgeted += s.Pods
 		}
 	}

@@ -6,7 +6,7 @@ func TestTheReasonIsTheFirstThatMustBePutRight(t *testing.T) {
 	full := []NodeReason{{Kind: NodeRoom, Reason: "Insufficient cpu", Nodes: 2}}
 	tainted := []NodeReason{{Kind: NodeTaint, Reason: "untolerated taint", Nodes: 2}, {Kind: NodeState, Reason: "not ready", Nodes: 5}}
 	large := &Impossible{Pod: "work/p", Short: []Shortage{{Resource: "cpu", Need: 12000, Have: 8000}}, Nodes: full}
-	marked := []Spared{{Reason: "not marked", Kind: SparedByMark, Pods: 2}, {Reason: "budget", Kind: SparedByBudget, Pods: 1}}
+	marked := []Spared{{Why: RuleNotMarked.Protection(), Pods: 2}, {Why: ByBudget.Protection(), Pods: 1}}
 	for name, test := range map[string]struct {
 		v     Verdict
 		want  Code

@@ -162,13 +162,6 @@ type Shortage struct {
 	Have     int64 // what is available
 }
 
-// Spared counts the pods that may not be evicted for the job, for one reason.
-type Spared struct {
-	Reason string // beginning with the rule's number if it is a rule
-	Kind   SparedKind
-	Pods   int
-}
-
 // Verdict is why a job waits.
 type Verdict struct {
 	Code    Code
@@ -183,7 +176,7 @@ type Verdict struct {
 
 	Shortages []Shortage
 	Nodes     []NodeReason
-	// Spared counts the pods that may not be evicted, by reason, in any order. It is set if the job looked for victims.
+	// Spared counts the pods that may not be evicted, by what protects them, in any order. It is set if the job looked for victims.
 	Spared []Spared
 	// Impossible is set if no node could hold a pod of the job, even if it were empty.
 	Impossible *Impossible
@@ -290,23 +283,6 @@ func (v *Verdict) AwaitAny(lacks Lacks, keep Help) *Verdict {
 // And adds a lack. It reports false if there are too many.
 func (l Lacks) And(lack Lack) (Lacks, bool) { return l.with(Lacks{lack}) }
 
-// addSpared adds up the counts of two actions, each of which looks at other pods. Neither is changed.
-func addSpared(a, b []Spared) []Spared {
-	if len(a) == 0 || len(b) == 0 {
-		return append(a[:len(a):len(a)], b...)
-	}
-	sum := slices.Clone(a)
-	for _, s := range b {
-		i := slices.IndexFunc(sum, func(t Spared) bool { return t.Reason == s.Reason })
-		if i < 0 {
-			sum = append(sum, s)
-		} else {
-			sum[i].Pods += s.Pods
-		}
-	}
-	return sum
-}
-
 var openings = map[Code]string{
 	Preempting:                 "pods are leaving the nominated nodes",
 	QueueNotFound:              "queue %s does not exist",
@@ -385,15 +361,12 @@ func (v *Verdict) sparedSentence() string {
 	if len(v.Spared) == 0 {
 		return "; evicting other pods would not make room for it"
 	}
-	spared := slices.Clone(v.Spared)
-	slices.SortFunc(spared, func(a, b Spared) int {
-		return cmp.Or(cmp.Compare(b.Pods, a.Pods), cmp.Compare(a.Reason, b.Reason))
-	})
+	spared := MostFirst(v.Spared)
 	total := 0
 	parts := make([]string, len(spared))
 	for i, s := range spared {
 		total += s.Pods
-		parts[i] = fmt.Sprintf("%d by %s", s.Pods, s.Reason)
+		parts[i] = fmt.Sprintf("%d by %s", s.Pods, s.Why)
 	}
 	noun := "pods"
 	if total == 1 {

@@ -66,7 +66,7 @@ func TestEveryCodeHasASentenceOfItsOwn(t *testing.T) {
 
 func TestASentenceSaysEveryNumber(t *testing.T) {
 	short := []Shortage{{Resource: "cpu", Need: 4000, Have: 1500}, {Resource: "memory", Need: 2 << 30, Have: 1 << 30}}
-	spared := []Spared{{Reason: "rule P2: not preemptable", Pods: 1}, {Reason: "gang", Pods: 2}, {Reason: "rule Q2: floor", Pods: 3}}
+	spared := []Spared{{Why: RuleNotMarked.Protection(), Pods: 1}, {Why: Protection{Kind: ByPlugin, Plugin: "gang"}, Pods: 2}, {Why: RuleGuaranteed.Protection(), Pods: 3}}
 	for want, v := range map[string]*Verdict{
 		"queue research does not exist": {Code: QueueNotFound, Subject: "research"},
 		"queue research has no valid place in the tree; its parent \"lab\" does not exist": {
@@ -77,12 +77,12 @@ func TestASentenceSaysEveryNumber(t *testing.T) {
 		"refused by quota; ask again tomorrow":          {Code: Refused, Subject: "quota", Detail: "ask again tomorrow"},
 		"queue research is at its capability: cpu: needs 4, has 1500m, short by 2500m, memory: needs 2Gi, has 1Gi, short by 1Gi": {
 			Code: OverCapability, Subject: "research", Shortages: short},
-		"not enough room on the nodes":                                                                {Code: NotEnoughResources},
-		"pods are leaving the nominated nodes":                                                        {Code: Preempting},
-		"pods are leaving the nominated nodes; 2 of 3 pods are gone":                                  {Code: Preempting, Detail: "2 of 3 pods are gone"},
-		"not enough room on the nodes; evicting other pods would not make room for it":                {Code: NotEnoughResources, Looked: true},
-		"not enough room on the nodes; 1 pod cannot be evicted for it: 1 by rule P2: not preemptable": {Code: NotEnoughResources, Looked: true, Spared: spared[:1]},
-		"not enough room on the nodes; 6 pods cannot be evicted for it: 3 by rule Q2: floor, 2 by gang, 1 by rule P2: not preemptable": {
+		"not enough room on the nodes":                                                                                   {Code: NotEnoughResources},
+		"pods are leaving the nominated nodes":                                                                           {Code: Preempting},
+		"pods are leaving the nominated nodes; 2 of 3 pods are gone":                                                     {Code: Preempting, Detail: "2 of 3 pods are gone"},
+		"not enough room on the nodes; evicting other pods would not make room for it":                                   {Code: NotEnoughResources, Looked: true},
+		"not enough room on the nodes; 1 pod cannot be evicted for it: 1 by rule P2 (not marked volcano.sh/preemptable)": {Code: NotEnoughResources, Looked: true, Spared: spared[:1]},
+		"not enough room on the nodes; 6 pods cannot be evicted for it: 3 by rule Q2 (guaranteed to their queue), 2 by gang (it objects), 1 by rule P2 (not marked volcano.sh/preemptable)": {
 			Code: NotEnoughResources, Looked: true, Spared: spared},
 		"the API server refused to bind pod p-1, and the job is tried again later; a quota": {Code: BackingOff, Subject: "p-1", Detail: "a quota"},
 		"the API server refused a step of the preemption for the job, which is tried again later; no such pod": {
@@ -101,7 +101,7 @@ func TestASentenceSaysEveryNumber(t *testing.T) {
 func TestVerdictsAreEqualIfTheySayTheSame(t *testing.T) {
 	nodes := []NodeReason{{NodeRoom, "Insufficient cpu", 3, "a"}, {NodeState, "node(s) were not ready", 1, "e"}}
 	swapped := []NodeReason{nodes[1], nodes[0]}
-	spared := []Spared{{Reason: "rule P2", Pods: 3}, {Reason: "rule J1", Pods: 3}}
+	spared := []Spared{{Why: RuleNotMarked.Protection(), Pods: 3}, {Why: RuleNotLowerJob.Protection(), Pods: 3}}
 	sparedSwapped := []Spared{spared[1], spared[0]}
 	for name, test := range map[string]struct {
 		a, b *Verdict
@@ -128,7 +128,7 @@ func TestVerdictsAreEqualIfTheySayTheSame(t *testing.T) {
 			}
 		})
 	}
-	if nodes[0].Reason != "Insufficient cpu" || spared[0].Reason != "rule P2" || sparedSwapped[0].Reason != "rule J1" || swapped[0].Reason != "node(s) were not ready" {
+	if nodes[0].Reason != "Insufficient cpu" || spared[0].Why.Kind != RuleNotMarked || sparedSwapped[0].Why.Kind != RuleNotLowerJob || swapped[0].Reason != "node(s) were not ready" {
 		t.Error("rendering a sentence reorders the verdict")
 	}
 }
@@ -142,8 +142,8 @@ func TestAShortageOfWhatIsUnlimitedCanBeSaid(t *testing.T) {
 func TestHeldTogetherTheFirstToBePutRightSpeaksAndHelpsAreJoined(t *testing.T) {
 	full := &Verdict{Code: NotEnoughResources, Help: HelpNode, Shortages: []Shortage{{"cpu", 2, 1}}}
 	share := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue}
-	looked := &Verdict{Code: NotEnoughResources, Help: HelpPod, Looked: true, Spared: []Spared{{Reason: "rule P2", Pods: 3}}}
-	found := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue, Looked: true, Spared: []Spared{{Reason: "rule J1", Pods: 1}}}
+	looked := &Verdict{Code: NotEnoughResources, Help: HelpPod, Looked: true, Spared: []Spared{{Why: RuleNotMarked.Protection(), Pods: 3}}}
+	found := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue, Looked: true, Spared: []Spared{{Why: RuleNotLowerJob.Protection(), Pods: 1}}}
 	inVain := &Verdict{Code: OverShare, Subject: "q", Help: HelpQueue, Looked: true}
 	making := &Verdict{Code: Preempting, Help: HelpPod}
 	for name, test := range map[string]struct{ a, b, want *Verdict }{
@@ -174,9 +174,9 @@ func TestHeldTogetherTheFirstToBePutRightSpeaksAndHelpsAreJoined(t *testing.T) {
 }
 
 func TestPodsThatWereSparedInTwoPlacesAreAddedUpByReason(t *testing.T) {
-	here := []Spared{{Reason: "rule P2", Pods: 2}, {Reason: "rule J1", Pods: 1}}
-	there := []Spared{{Reason: "rule Q1", Pods: 4}, {Reason: "rule P2", Pods: 3}}
-	want := []Spared{{Reason: "rule P2", Pods: 5}, {Reason: "rule J1", Pods: 1}, {Reason: "rule Q1", Pods: 4}}
+	here := []Spared{{Why: RuleNotMarked.Protection(), Pods: 2}, {Why: RuleNotLowerJob.Protection(), Pods: 1}}
+	there := []Spared{{Why: RuleWithinShare.Protection(), Pods: 4}, {Why: RuleNotMarked.Protection(), Pods: 3}}
+	want := []Spared{{Why: RuleNotMarked.Protection(), Pods: 5}, {Why: RuleNotLowerJob.Protection(), Pods: 1}, {Why: RuleWithinShare.Protection(), Pods: 4}}
 	if diff := gocmp.Diff(want, addSpared(here, there)); diff != "" {
 		t.Errorf("the sum differs (-want +got):\n%s", diff)
 	}

@@ -94,8 +94,8 @@ func (m *Model) Vote(q Question) string {
 	}
 	why, by := poll.Ask(d)
 	switch {
-	case why != "":
-		return why
+	case why.Exists():
+		return why.String()
 	case by == poll.Tiers():
 		return ""
 	}

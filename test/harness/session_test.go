@@ -19,20 +19,20 @@ type voter struct{ prefix string }
 
 func (voter) Name() string { return "voter" }
 
-func (v voter) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
+func (v voter) VotePreempt(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	for _, t := range d.Victims {
 		if !strings.HasPrefix(t.Pod.Name, v.prefix) {
-			return framework.Reject, "its name is another"
+			return framework.Reject, verdict.Protection{Kind: verdict.ByPlugin, Detail: "its name is another"}
 		}
 	}
-	return framework.Permit, ""
+	return framework.Permit, verdict.Protection{}
 }
 
-func (v voter) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
+func (v voter) VoteReclaim(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	if d.Whole && d.For != nil && d.For.Pod.Name == "waits" {
-		return framework.Permit, ""
+		return framework.Permit, verdict.Protection{}
 	}
-	return framework.Abstain, ""
+	return framework.Abstain, verdict.Protection{}
 }
 
 func factory() framework.PluginFactory {
@@ -56,7 +56,7 @@ func TestAVoteIsThePluginsAnswer(t *testing.T) {
 		want      string
 	}{
 		"it permits":                   {"", harness.Question{Victims: "a"}, "yes"},
-		"it refuses one of two":        {"", harness.Question{Victims: "a b"}, "its name is another"},
+		"it refuses one of two":        {"", harness.Question{Victims: "a b"}, "voter (its name is another)"},
 		"it has an argument":           {"prefix: b", harness.Question{Victims: "b"}, "yes"},
 		"it has no say":                {"", harness.Question{Victims: "a", Reclaim: true}, ""},
 		"it is told of the whole gang": {"", harness.Question{Victims: "a b", Reclaim: true, Whole: true, For: "waits"}, "yes"},

@@ -29,6 +29,7 @@ var overMark = map[string]string{
 	"internal/eviction/rules.Guaranteed":       "it embeds guarantee.Rules, and asks them about the queues of one preemptor",
 	"internal/eviction/rules.Rules":            "each rule that may spare a pod is a method, and it embeds what the rules of guaranteed shares say",
 	"internal/eviction/victims":                "the order of victims, the bounds that follow from it, and their costs compare pods in one way",
+	"internal/explain":                         "each question to the model and the data of its answer, which asks the same model",
 	"internal/explain.Model":                   "each question is a method, and so is each part of an answer that asks the model",
 	"internal/explain/propose.Job":             "it embeds the job that it proposes changes for",
 	"internal/importer/kueue.importer":         "it embeds the reader of manifests, and each kind that is translated is a method",

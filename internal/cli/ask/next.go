@@ -66,7 +66,7 @@ func (p *printer) next(c *explain.Cause, queue string) string {
 	}
 	ahead := c.Where
 	if c.Code == string(verdict.PromisedToOthers) && len(c.Promised) > 0 {
-		ahead = strings.TrimPrefix(c.Promised[0].Reason, "promised to ")
+		ahead = c.Promised[0].Job
 	}
 	if namespace, job, ok := strings.Cut(ahead, "/"); ok {
 		ahead = job + " -n " + namespace

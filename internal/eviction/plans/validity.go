@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // broken says why a plan can no longer be fulfilled, "" if it can.
@@ -77,25 +77,25 @@ func forbidsVictims(s *framework.Session, p *cluster.Plan) string {
 		all.Add(t.Request())
 	}
 	r.SetWhole(all)
-	selector := victims.New(r)
+	selector, atItsMinimum := victims.New(r), verdict.RuleAtItsMinimum.Protection()
 	var units []victims.Unit
 	var broken []*cluster.Task // one task of each gang that is evicted as a whole
 	for _, t := range unsent {
 		why := r.Protects(t)
-		if why == "" && t.Job.KeepsMinimum(t, cluster.Leaving{}) {
+		if why.IsNone() && t.Job.KeepsMinimum(t, cluster.Leaving{}) {
 			u := victims.OneTask(t)
 			why = selector.WhyProtected(&u)
-		} else if why == "" && !slices.ContainsFunc(broken, func(b *cluster.Task) bool { return b.Job == t.Job }) {
+		} else if why.IsNone() && !slices.ContainsFunc(broken, func(b *cluster.Task) bool { return b.Job == t.Job }) {
 			if p.Scope == decision.WithinJob {
-				return "pod " + t.Key().String() + " may not leave: " + rules.AtItsMinimum
+				return "pod " + t.Key().String() + " may not leave: " + atItsMinimum.String()
 			}
 			u, ok := selector.WholeGang(t.Job)
-			if why = rules.AtItsMinimum; ok {
+			if why = atItsMinimum; ok {
 				why = selector.WhyProtected(&u)
 			}
 			broken = append(broken, t)
 		}
-		if why != "" {
+		if why.Exists() {
 			return fmt.Sprintf("pod %s may not leave any more: %s", t.Key(), why)
 		}
 		x.Evict(t)
@@ -105,13 +105,13 @@ func forbidsVictims(s *framework.Session, p *cluster.Plan) string {
 		// Tasks that another plan was to evict may stay, or tasks may have been added.
 		of := func(other *cluster.Task) bool { return other.Job != t.Job }
 		if t.Job.Ready() > 0 && (t.Job.Lacks() > 0 || !t.Job.KeptSubgroups(slices.DeleteFunc(slices.Clone(unsent), of))) {
-			return fmt.Sprintf("pod %s may not leave any more: %s", t.Key(), rules.AtItsMinimum)
+			return fmt.Sprintf("pod %s may not leave any more: %s", t.Key(), atItsMinimum)
 		}
 	}
 	repromise(x, promises)
 	r.SetWhole(nil)
 	if !r.StaysWithinShare(x, selector.TakesByRight(units), promised) {
-		return "the plan takes more than the job's queue may any more: " + quota.HasItsShare
+		return "the plan takes more than the job's queue may any more: " + verdict.RuleHasItsShare.Protection().String()
 	}
 	return ""
 }

@@ -62,9 +62,9 @@ func betweenQueues(s *framework.Session, scope decision.Scope, preemptor *cluste
 		OrderOnly: orderOnly, SurplusOnly: scope == decision.BetweenQueues, Whole: s.Policy.Whole()}, scope.CrossesQueues())
 }
 
-// QueueProtection names the rule that protects all that a queue holds from reclaiming by another queue. It is "" if
-// there is none. Rules about single jobs and pods may still protect them.
-func QueueProtection(s *framework.Session, from *cluster.Queue, victims *quota.Node) string {
+// QueueProtection says what protects all that a queue holds from reclaiming by another queue. It is none if
+// nothing does. Rules about single jobs and pods may still protect them.
+func QueueProtection(s *framework.Session, from *cluster.Queue, victims *quota.Node) verdict.Protection {
 	none := &cluster.Job{Queue: from}
 	rules := betweenQueues(s, decision.BetweenQueues, none)
 	if subtrees := s.Policy.Subtrees(); subtrees != nil {

@@ -18,13 +18,7 @@ import (
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/quota/guarantee"
 	"hekla.sh/hekla/pkg/resources"
-)
-
-// Why the rules of guaranteed shares protect pods.
-const (
-	MarkedFalse     = "rule G1 (marked volcano.sh/preemptable: false)"
-	sameApplication = "rule G3 (of the same application)"
-	ofDaemonSet     = "rule G5 (pods of a DaemonSet)"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Guaranteed are the rules of guaranteed shares for a preemptor, about queues and about pods.
@@ -81,19 +75,17 @@ func (r *Rules) RanksJobs() bool { return r.Guarantees != nil && r.Guarantees.Ra
 // AsksOneByOne reports whether each pod of the preemptor asks by itself (rule G9).
 func (r *Rules) AsksOneByOne() bool { return r.Guarantees != nil && r.Guarantees.Ask.IsSurplus }
 
-// protects names the rule that protects a pod of another queue of the subtree, "" if there is none. Without a mark a pod
+// protects names the rule that protects a pod of another queue of the subtree, none if there is none. Without a mark a pod
 // may be evicted.
-func (g *Guaranteed) protects(t *cluster.Task) string {
+func (g *Guaranteed) protects(t *cluster.Task) (why verdict.Protection) {
 	if mark, ok := t.Mark(); ok && mark != "true" {
-		return MarkedFalse
+		why.Kind = verdict.RuleMarkedFalse
+	} else if IsOfDaemonSet(t) {
+		why.Kind = verdict.RuleOfDaemonSet
+	} else if g.application.Name != "" && t.Job.ID.Namespace == g.application.Namespace && t.Application() == g.application.Name {
+		why.Kind = verdict.RuleSameApplication
 	}
-	if IsOfDaemonSet(t) {
-		return ofDaemonSet
-	}
-	if g.application.Name != "" && t.Job.ID.Namespace == g.application.Namespace && t.Application() == g.application.Name {
-		return sameApplication
-	}
-	return ""
+	return why
 }
 
 // ApplicationOf returns the namespace and the id of the application of a preemptor, zero if it is of none or no rule in the scope asks

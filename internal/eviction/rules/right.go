@@ -82,7 +82,7 @@ func (r *Rules) mayReclaimWith(t *cluster.Task, areAlike bool) *verdict.Verdict 
 // of the preemptor that wait, one of each class.
 func (r *Rules) takesFreely(n *quota.Node, pods []*cluster.Task) bool {
 	switch {
-	case n == r.Preemptor.QuotaNode() || r.Queues.Forbids(n) != "":
+	case n == r.Preemptor.QuotaNode() || r.Queues.Forbids(n).Exists():
 		return false
 	case r.Guarantees != nil && r.Guarantees.Governs(n):
 		return r.Guarantees.isEntitledToAny(n, pods)
@@ -92,7 +92,7 @@ func (r *Rules) takesFreely(n *quota.Node, pods []*cluster.Task) bool {
 
 // IsAnyGuaranteed reports whether a guarantee protects some of the spared pods. It depends on what the preemptor wants.
 func IsAnyGuaranteed(spared []verdict.Spared) bool {
-	return slices.ContainsFunc(spared, func(s verdict.Spared) bool { return s.Reason == quota.Guaranteed })
+	return slices.ContainsFunc(spared, func(s verdict.Spared) bool { return s.Why.Kind == verdict.RuleGuaranteed })
 }
 
 // RanksItsPods reports whether a pending task of a job has a higher priority than an evictable one.

@@ -10,20 +10,6 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// The reasons that protect pods. Pods are counted by reason, and the counts are shown to the user whose job waits.
-const (
-	notLowerJob   = "rule J1 (the priority of their job is not lower)"
-	restartsWhole = "rule P1 (other pods of the job are deleted when one is evicted)"
-	notLowerTask  = "rule P1 (their task priority is not lower)"
-	NotMarked     = "rule P2 (not marked volcano.sh/preemptable)"
-	ofAnother     = "rule P2 (their PodGroup belongs to another scheduler)"
-	requestsMore  = "rule P3 (the pod that waits requests nothing)"
-	wasNotEvicted = "rule S1 (the API server refused to evict them a while ago)"
-
-	AtItsMinimum  = "rule J2 (their gang is at its minimum)"
-	NeverPreempts = "rule P6 (the PriorityClass of the job never preempts)"
-)
-
 // Rules are the rules of an action for one preemptor in one scope.
 type Rules struct {
 	*Action
@@ -90,48 +76,49 @@ func (r *Rules) ConcernsJob(j *cluster.Job) bool {
 	return j != r.Preemptor
 }
 
-// Protects names the rule that protects a pod as long as objects do not change, "" if there is none.
-func (r *Rules) Protects(t *cluster.Task) string {
+// Protects names the rule that protects a pod as long as objects do not change, none if there is none.
+func (r *Rules) Protects(t *cluster.Task) verdict.Protection {
 	if r.Scope == decision.WithinJob && r.Preemptor.RestartsWhenEvicted() {
-		return restartsWhole
+		return verdict.RuleRestartsWhole.Protection()
 	}
 	if r.Scope == decision.WithinJob && r.pod != nil && t.Priority >= r.pod.Priority {
-		return notLowerTask
+		return verdict.RuleNotLowerTask.Protection()
 	}
-	if why := r.protectsJob(t.Job); why != "" {
+	if why := r.protectsJob(t.Job); why.Exists() {
 		return why
 	}
 	return r.ProtectsPod(t)
 }
 
-// ProtectsPod names the rule that protects a pod itself, whatever its job is, "" if there is none.
-func (r *Rules) ProtectsPod(t *cluster.Task) string {
+// ProtectsPod names the rule that protects a pod itself, whatever its job is, none if there is none.
+func (r *Rules) ProtectsPod(t *cluster.Task) (why verdict.Protection) {
 	if r.IsGoverned(t.Job) {
-		if why := r.Guarantees.protects(t); why != "" {
+		if why = r.Guarantees.protects(t); why.Exists() {
 			return why
 		}
 	} else if !t.IsMarked(r.markedByDefault) {
-		return NotMarked
+		why.Kind = verdict.RuleNotMarked
+		return why
 	}
-	if r.pod != nil && r.pod.BestEffort() && !t.BestEffort() {
-		return requestsMore
+	switch {
+	case r.pod != nil && r.pod.BestEffort() && !t.BestEffort():
+		why.Kind = verdict.RuleRequestsNothing
+	case !t.MayBeAsked():
+		why.Kind = verdict.RuleWasRefused
 	}
-	if !t.MayBeAsked() {
-		return wasNotEvicted
-	}
-	return ""
+	return why
 }
 
 // ProtectsJobFromAll names the rule that protects all pods of a job from preemptors of any queue that have the same scope and priority,
-// "" if there is none. MayEvictFrom knows the rules that read the preemptor's queue. It is not for the rules of guaranteed shares.
-func (r *Rules) ProtectsJobFromAll(j *cluster.Job) string {
+// none if there is none. MayEvictFrom knows the rules that read the preemptor's queue. It is not for the rules of guaranteed shares.
+func (r *Rules) ProtectsJobFromAll(j *cluster.Job) (why verdict.Protection) {
 	switch {
 	case j.IsForeign:
-		return ofAnother
+		why.Kind = verdict.RuleOtherScheduler
 	case r.Scope != decision.BetweenQueues && j.Priority >= r.Preemptor.Priority:
-		return notLowerJob
+		why.Kind = verdict.RuleNotLowerJob
 	}
-	return ""
+	return why
 }
 
 // MayEvictFrom reports whether the scope includes jobs of a queue, and no rule protects all of them from the preemptor's queue.
@@ -139,36 +126,32 @@ func (r *Rules) MayEvictFrom(q *quota.Node) bool {
 	if isOwn := q == r.Preemptor.QuotaNode(); isOwn || r.Scope == decision.BetweenJobs || r.Scope == decision.WithinJob {
 		return isOwn && r.Scope != decision.BetweenQueues
 	}
-	return r.Queues.Forbids(q) == ""
+	return r.Queues.Forbids(q).IsNone()
 }
 
 // protectsJob names the rule that protects all pods of a job.
-func (r *Rules) protectsJob(j *cluster.Job) string {
+func (r *Rules) protectsJob(j *cluster.Job) (why verdict.Protection) {
 	if r.Scope == decision.WithinJob {
 		if j.IsForeign {
-			return ofAnother
+			why.Kind = verdict.RuleOtherScheduler
 		}
-		return ""
-	}
-	if why := r.ProtectsJobFromAll(j); why != "" {
 		return why
 	}
-	if j.Queue == r.Preemptor.Queue {
-		return ""
+	if why = r.ProtectsJobFromAll(j); why.Exists() || j.Queue == r.Preemptor.Queue {
+		return why
 	}
-	why := r.Queues.Forbids(j.QuotaNode())
-	if why == "" && r.Guarantees != nil {
+	if why = r.Queues.Forbids(j.QuotaNode()); why.IsNone() && r.Guarantees != nil {
 		why = r.Guarantees.ForbidsJob(j.QuotaNode(), j.Priority)
 	}
 	return why
 }
 
-// WhyProtected says why pods of one job may not be evicted together at this point of the plan, "" if they may. The rules
+// WhyProtected says why pods of one job may not be evicted together at this point of the plan, none if they may. The rules
 // about what queues hold come first, then the votes of plugins. isWhole says that the pods are the whole gang. held is
 // the sum of their requests, nil if it is not worked out.
-func (r *Rules) WhyProtected(pods []*cluster.Task, isWhole bool, held resources.Vector) string {
+func (r *Rules) WhyProtected(pods []*cluster.Task, isWhole bool, held resources.Vector) verdict.Protection {
 	d := framework.VictimProposal{Preemptor: r.Preemptor, For: r.pod, Victims: pods, Whole: isWhole, Held: held}
-	if why := r.Queues.WhyProtected(pods[0].Job.QuotaNode(), d.Leaving(), r.Wanted(), r.isEntitled); why != "" {
+	if why := r.Queues.WhyProtected(pods[0].Job.QuotaNode(), d.Leaving(), r.Wanted(), r.isEntitled); why.Exists() {
 		return why
 	}
 	why, _ := r.poll.Ask(&d)
@@ -244,9 +227,9 @@ func (r *Rules) Outranks(j *cluster.Job) bool {
 	case decision.BetweenJobs:
 		return j.Queue == r.Preemptor.Queue && j.Priority < r.Preemptor.Priority
 	case decision.Anywhere:
-		return j.Priority < r.Preemptor.Priority && r.Queues.Forbids(j.QuotaNode()) == ""
+		return j.Priority < r.Preemptor.Priority && r.Queues.Forbids(j.QuotaNode()).IsNone()
 	}
-	return j.Queue != r.Preemptor.Queue && !r.IsGoverned(j) && !r.Queues.NeedsRight(j.QuotaNode()) && r.Queues.Forbids(j.QuotaNode()) == ""
+	return j.Queue != r.Preemptor.Queue && !r.IsGoverned(j) && !r.Queues.NeedsRight(j.QuotaNode()) && r.Queues.Forbids(j.QuotaNode()).IsNone()
 }
 
 // ByTiers runs a search with the votes of all tiers. With the compatibility setting for victim votes it runs the search

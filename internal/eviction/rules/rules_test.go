@@ -16,6 +16,7 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/capacity"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness"
 )
@@ -30,11 +31,11 @@ func (evicting) EvictionRules() framework.EvictionRules { return framework.Evict
 type voter struct{ name, allows string }
 
 func (v voter) Name() string { return v.name }
-func (v voter) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
+func (v voter) VotePreempt(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	if strings.HasPrefix(d.Victims[0].Pod.Name, v.allows) {
-		return framework.Permit, ""
+		return framework.Permit, verdict.Protection{}
 	}
-	return framework.Reject, v.name + " rejects them"
+	return framework.Reject, verdict.Protection{Kind: verdict.ByPlugin, Detail: "it rejects them"}
 }
 
 var marked = fixture.Annotated(schedulingv1beta1.PreemptableKey, "true")
@@ -153,7 +154,7 @@ func TestARuleProtectsAPodInSomeScopes(t *testing.T) {
 			m.Set(test.group, fixture.Pod("p", append(test.options, fixture.In("g"), fixture.On("n"))...),
 				fixture.Pod("waits", fixture.In("preemptor"), ranking("5"), fixture.Asks(test.waits)))
 			for _, scope := range scopes {
-				got := rulesFor(m, scope).Protects(m.TaskNamed("p"))
+				got := rulesFor(m, scope).Protects(m.TaskNamed("p")).String()
 				if want := test.want[scope]; want == "" && got != "" || !strings.HasPrefix(got, strings.TrimSpace("rule "+want)) && want != "" {
 					t.Errorf("in scope %s it is protected by %q, want %q", scope, got, want)
 				}
@@ -270,7 +271,7 @@ func TestVotesAreAskedForTierByTierAsUpstreamOnly(t *testing.T) {
 			var searches []string
 			allowed := func() (names string) {
 				for _, name := range []string{"a", "b"} {
-					if r.WhyProtected([]*cluster.Task{m.TaskNamed(name)}, false, nil) == "" {
+					if r.WhyProtected([]*cluster.Task{m.TaskNamed(name)}, false, nil).IsNone() {
 						names += name
 					}
 				}

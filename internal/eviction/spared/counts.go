@@ -10,7 +10,6 @@ import (
 	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
-	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -32,8 +31,8 @@ type countsKey struct {
 
 // queueCounts are the counts of one queue.
 type queueCounts struct {
-	byJob     map[string]int // pods that are protected because of their job, by rule
-	protected map[string]int // other protected pods, by rule
+	byJob     map[verdict.Protection]int // pods that are protected because of their job, by rule
+	protected map[verdict.Protection]int // other protected pods, by rule
 	units     map[string]*equalUnits
 	loose     int  // pods that may leave neither alone nor with their gang
 	waits     bool // as [victims.Selector.Waits]
@@ -64,12 +63,12 @@ func (c *Counts) Planned(p *cluster.Plan) {
 // plugin is asked. It is not for the rules of guaranteed shares, nor for pods that request nothing.
 func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdict.Spared, areProtected, ok bool) {
 	isEntitled := entitledOnce(r)
-	all := map[string]int{}
+	all := map[verdict.Protection]int{}
 	areProtected = true
 	for q := range c.queuesWithJobs(r) {
 		counted := c.of(r, q)
 		add(all, counted.byJob)
-		if why := r.Queues.Forbids(q); why != "" {
+		if why := r.Queues.Forbids(q); why.Exists() {
 			all[why] += counted.loose
 			for _, pods := range counted.protected {
 				all[why] += pods
@@ -84,15 +83,15 @@ func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdic
 		}
 		add(all, counted.protected)
 		areProtected = areProtected && counted.loose == 0 && len(counted.units) == 0
-		all[rules.AtItsMinimum] += counted.loose
+		all[verdict.RuleAtItsMinimum.Protection()] += counted.loose
 		for u, why := range counted.reasons(r, q, isEntitled) {
-			if why == "" {
+			if why.IsNone() {
 				return nil, false, false
 			}
 			all[why] += u.pods
 		}
 	}
-	return MostFirst(all), areProtected, true
+	return List(all), areProtected, true
 }
 
 // NoneFirst reports whether no pod may be the first to leave, whichever pods of the preemptor have nodes. It is about what the preemptor's
@@ -102,7 +101,7 @@ func (c *Counts) NoneFirst(r *rules.Rules) (help verdict.Help, is bool) {
 	help = verdict.HelpVictims | verdict.HelpShares
 	isEntitled, isOpen := entitledOnce(r), false
 	for q := range c.queuesWithJobs(r) {
-		if r.Queues.Forbids(q) != "" {
+		if r.Queues.Forbids(q).Exists() {
 			continue
 		}
 		counted := c.of(r, q)
@@ -111,7 +110,7 @@ func (c *Counts) NoneFirst(r *rules.Rules) (help verdict.Help, is bool) {
 			if !r.Queues.StaysProtected(q, why) {
 				return 0, false
 			}
-			if why == quota.HasItsShare && help&verdict.HelpOwnQueue == 0 {
+			if why.Kind == verdict.RuleHasItsShare && help&verdict.HelpOwnQueue == 0 {
 				help |= verdict.HelpOwnQueue
 				isOpen = isOpen || !r.OnlySharesRefuse()
 			}
@@ -145,9 +144,9 @@ func (c *Counts) queuesWithJobs(r *rules.Rules) iter.Seq[*quota.Node] {
 	}
 }
 
-// reasons yields the units of a queue, and why each may not be the first to leave, "" if it may.
-func (c *queueCounts) reasons(r *rules.Rules, q *quota.Node, isEntitled func() bool) iter.Seq2[*equalUnits, string] {
-	return func(yield func(*equalUnits, string) bool) {
+// reasons yields the units of a queue, and why each may not be the first to leave, none if it may.
+func (c *queueCounts) reasons(r *rules.Rules, q *quota.Node, isEntitled func() bool) iter.Seq2[*equalUnits, verdict.Protection] {
+	return func(yield func(*equalUnits, verdict.Protection) bool) {
 		for _, u := range c.units {
 			if !yield(u, r.Queues.WhyProtected(q, u.size, r.Wanted(), isEntitled)) {
 				return
@@ -167,9 +166,9 @@ func entitledOnce(r *rules.Rules) func() bool {
 	}
 }
 
-func add(sum, counts map[string]int) {
-	for reason, pods := range counts {
-		sum[reason] += pods
+func add(sum, counts map[verdict.Protection]int) {
+	for why, pods := range counts {
+		sum[why] += pods
 	}
 }
 
@@ -182,7 +181,7 @@ func (c *Counts) of(r *rules.Rules, q *quota.Node) *queueCounts {
 	if known := c.byQueue[key]; known != nil {
 		return known
 	}
-	counted := &queueCounts{byJob: map[string]int{}, protected: map[string]int{}, units: map[string]*equalUnits{}}
+	counted := &queueCounts{byJob: map[verdict.Protection]int{}, protected: map[verdict.Protection]int{}, units: map[string]*equalUnits{}}
 	selector := victims.New(r)
 	for _, j := range c.jobs[q] {
 		counted.count(r, selector, j)
@@ -200,9 +199,9 @@ func (c *queueCounts) count(r *rules.Rules, selector *victims.Selector, j *clust
 		if !t.Status.Yields() {
 			continue
 		}
-		if ofJob != "" {
+		if ofJob.Exists() {
 			c.byJob[ofJob]++
-		} else if why := r.ProtectsPod(t); why != "" {
+		} else if why := r.ProtectsPod(t); why.Exists() {
 			c.protected[why]++
 		} else {
 			unprotected = append(unprotected, t)
@@ -242,20 +241,16 @@ func (c *queueCounts) addUnit(size resources.Vector, pods int) {
 	u.pods += pods
 }
 
-// kinds are those of the reasons that owners of pods or operators could change.
-var kinds = map[string]verdict.SparedKind{rules.NotMarked: verdict.SparedByMark, rules.MarkedFalse: verdict.SparedByMark,
-	framework.BudgetSpent: verdict.SparedByBudget, framework.JobBudgetSpent: verdict.SparedByBudget}
-
-// MostFirst lists reasons with the number of pods that each spares, the most frequent first.
-func MostFirst(counts map[string]int) []verdict.Spared {
+// List lists protections with the number of pods that each spares, the most frequent first, in a total order. Nothing is worded for it.
+func List(counts map[verdict.Protection]int) []verdict.Spared {
 	spared := make([]verdict.Spared, 0, len(counts))
-	for reason, pods := range counts {
+	for why, pods := range counts {
 		if pods > 0 {
-			spared = append(spared, verdict.Spared{Reason: reason, Kind: kinds[reason], Pods: pods})
+			spared = append(spared, verdict.Spared{Why: why, Pods: pods})
 		}
 	}
 	slices.SortFunc(spared, func(s, t verdict.Spared) int {
-		return cmp.Or(cmp.Compare(t.Pods, s.Pods), cmp.Compare(s.Reason, t.Reason))
+		return cmp.Or(cmp.Compare(t.Pods, s.Pods), cmp.Compare(s.Why.Kind, t.Why.Kind), cmp.Compare(s.Why.Plugin, t.Why.Plugin), cmp.Compare(s.Why.Detail, t.Why.Detail))
 	})
 	return spared
 }

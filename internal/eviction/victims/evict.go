@@ -8,6 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Options say how units are evicted.
@@ -24,7 +25,7 @@ type Options struct {
 	// units: no budget covers the units before, for a violated budget changes the order in which units are given back.
 	Fits func() bool
 	// Why, unless nil, gets the reasons why pods may not be evicted.
-	Why map[*cluster.Task]string
+	Why map[*cluster.Task]verdict.Protection
 }
 
 // Evicted is the result of an eviction.
@@ -88,7 +89,7 @@ func (r *round) evict(x framework.Transaction, groups []*jobGroup) {
 		groups := queueGroups[first]
 		h := groups.First()
 		u := h.next
-		if why := r.whyProtected(&u); why == "" {
+		if why := r.whyProtected(&u); why.IsNone() {
 			u.leave(x, r.Local)
 			r.Units = append(r.Units, u)
 			r.isBudgeted = r.isBudgeted || r.covers(&u)
@@ -123,7 +124,7 @@ func (r *round) covers(u *Unit) bool {
 }
 
 // whyProtected is [Selector.WhyProtected] with a cache for whole gangs that are tried first.
-func (r *round) whyProtected(u *Unit) string {
+func (r *round) whyProtected(u *Unit) verdict.Protection {
 	if len(r.Units) > 0 || !u.Whole || r.rules.Pod() == nil {
 		return r.WhyProtected(u)
 	}
@@ -135,7 +136,7 @@ func (r *round) whyProtected(u *Unit) string {
 }
 
 // note stores why a unit may not be evicted, if the caller wants to know.
-func (r *round) note(u *Unit, why string) {
+func (r *round) note(u *Unit, why verdict.Protection) {
 	if r.Why == nil {
 		return
 	}
@@ -171,7 +172,7 @@ func (r *round) groupByJob(pods []*cluster.Task) []*jobGroup {
 	var groups []*jobGroup
 	byJob := map[*cluster.Job]*jobGroup{}
 	for _, t := range pods {
-		if !r.rules.Concerns(t) || r.rules.Protects(t) != "" {
+		if !r.rules.Concerns(t) || r.rules.Protects(t).Exists() {
 			continue
 		}
 		h := byJob[t.Job]

@@ -250,10 +250,10 @@ func (o *nodeOffers) isCurrent(s *Selector, n *cluster.Node) bool {
 // any queue.
 func (f *Floors) concerns(s *Selector, t *cluster.Task) bool {
 	if !f.isShared {
-		return s.rules.Concerns(t) && s.rules.Protects(t) == ""
+		return s.rules.Concerns(t) && s.rules.Protects(t).IsNone()
 	}
 	j := t.Job
-	return j != nil && j.Group != nil && j.Queue != nil && s.rules.ProtectsJobFromAll(j) == "" && s.rules.ProtectsPod(t) == ""
+	return j != nil && j.Group != nil && j.Queue != nil && s.rules.ProtectsJobFromAll(j).IsNone() && s.rules.ProtectsPod(t).IsNone()
 }
 
 // offersOf returns the offers of a node.

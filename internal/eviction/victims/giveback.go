@@ -118,7 +118,7 @@ func (s *Selector) mayLeaveAlone(x framework.Transaction, units []Unit) bool {
 		u.stay(x)
 		why := s.WhyProtected(u)
 		u.leave(x, nil)
-		if why != "" {
+		if why.Exists() {
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Unit is what is evicted as one.
@@ -119,9 +120,9 @@ type gang struct {
 	cost       Cost
 	unbudgeted bool // no disruption budget covers any of the tasks
 
-	// answer says why the gang may not be evicted as the first unit beside those of the plan, "" if it may. It is the
+	// answer says why the gang may not be evicted as the first unit beside those of the plan, none if it may. It is the
 	// same for all nodes of the gang until the plan changes.
-	answer  string
+	answer  verdict.Protection
 	version int // of the plan
 	kind    rules.Kind
 }
@@ -172,7 +173,7 @@ func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 	for _, t := range j.Tasks() {
 		switch {
 		case t.Status == cluster.Evicting && (t.Evicts == nil || t.Evicts == s.rules.Preemptor.Plan), t.Status.Yields():
-			if s.rules.ProtectsPod(t) != "" {
+			if s.rules.ProtectsPod(t).Exists() {
 				return &gang{} // the caller has found that no rule protects the job
 			}
 			g.tasks = append(g.tasks, t)
@@ -197,8 +198,8 @@ func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 	return g
 }
 
-// WhyProtected says why a unit may not be evicted at this point of the plan, "" if it may.
-func (s *Selector) WhyProtected(u *Unit) string {
+// WhyProtected says why a unit may not be evicted at this point of the plan, none if it may.
+func (s *Selector) WhyProtected(u *Unit) verdict.Protection {
 	return s.rules.WhyProtected(u.Tasks, u.Whole, u.held)
 }
 

@@ -15,6 +15,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness"
 )
@@ -32,8 +33,8 @@ func (e evicting) EvictionRules() framework.EvictionRules { return e.rules }
 type allowing struct{}
 
 func (allowing) Name() string { return "allowing" }
-func (allowing) VotePreempt(*framework.VictimProposal) (framework.Vote, string) {
-	return framework.Permit, ""
+func (allowing) VotePreempt(*framework.VictimProposal) (framework.Vote, verdict.Protection) {
+	return framework.Permit, verdict.Protection{}
 }
 
 // evictions are what a preemptor of high priority may evict from node n, in an open transaction.

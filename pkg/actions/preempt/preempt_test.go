@@ -118,7 +118,7 @@ func TestWhichJobsPreempt(t *testing.T) {
 	t.Run("a job that finds no room is told", func(t *testing.T) {
 		s := newStage(t).Set(fixture.Node("n1", "cpu=1")).Set(job("equal", "default", "high", "n1")).Set(job("a", "default", "high", ""))
 		s.Run(preempt.Name)
-		want := []verdict.Spared{{Reason: "rule J1 (the priority of their job is not lower)", Pods: 1}}
+		want := []verdict.Spared{{Why: verdict.RuleNotLowerJob.Protection(), Pods: 1}}
 		if diff := cmp.Diff(want, s.Verdict("a").Spared); diff != "" {
 			t.Error(diff)
 		}

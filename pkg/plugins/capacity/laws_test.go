@@ -197,7 +197,7 @@ func takesBack(t *testing.T, r *rapid.T) bool {
 	mayLeave := func(preemptor, victim *cluster.Task) bool {
 		d := &framework.VictimProposal{Preemptor: preemptor.Job, For: preemptor, Victims: []*cluster.Task{victim}}
 		why, _ := s.PollReclaim().Ask(d)
-		return why == "" && s.MayReclaim(preemptor) == nil &&
+		return why.IsNone() && s.MayReclaim(preemptor) == nil &&
 			s.Policy.Shares().IsSurplus(victim.Job.QuotaNode(), victim.Request(), preemptor.Request())
 	}
 	preemptor := w.TaskNamed("preemptor")

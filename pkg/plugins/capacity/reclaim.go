@@ -8,7 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-const notWanted = "capacity (nothing they hold is wanted)"
+const notWanted = "nothing they hold is wanted"
 
 // MayReclaim allows a queue to reclaim if it is open (rule Q5), and if it, or a queue above that lends to it, stays within
 // its share (rule Q4).
@@ -33,18 +33,18 @@ func (p *plugin) overShare(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 }
 
 // VoteReclaim permits evicting pods that hold something wanted, if their queue is above its share.
-func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
+func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	if p.view.AreOne(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node) {
-		return framework.Abstain, ""
+		return framework.Abstain, verdict.Protection{}
 	}
 	leaving := d.Leaving()
 	if !isWanted(d.Preemptor, leaving) {
-		return framework.Reject, notWanted
+		return framework.Reject, verdict.Protection{Kind: verdict.ByPlugin, Detail: notWanted}
 	}
-	if why := p.view.MayGive(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node, leaving); why != "" {
+	if why := p.view.MayGive(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node, leaving); why.Exists() {
 		return framework.Reject, why
 	}
-	return framework.Permit, ""
+	return framework.Permit, verdict.Protection{}
 }
 
 // isWanted reports whether the preemptor's pods together request something of what would leave. Its pods may differ,

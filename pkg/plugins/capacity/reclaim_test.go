@@ -7,9 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/quota"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness"
+)
+
+// What protects pods.
+var (
+	withinShare     = verdict.RuleWithinShare.Protection().String()
+	withinShareOver = verdict.RuleWithinShareOver.Protection().String()
+	guaranteed      = verdict.RuleGuaranteed.Protection().String()
 )
 
 // pods are a job of a queue with some pods that run.
@@ -37,15 +44,15 @@ func TestAQueueGivesWhatIsAboveItsShare(t *testing.T) {
 	}{
 		"what it holds beyond its share":                  {nil, options(fixture.Deserving("cpu=1")), "g-0", "yes"},
 		"beyond in one of two resources":                  {nil, options(fixture.Deserving("cpu=4 memory=1Gi")), "g-0", "yes"},
-		"not what is within its share":                    {nil, options(fixture.Deserving("cpu=2")), "g-0", quota.WithinShare},
+		"not what is within its share":                    {nil, options(fixture.Deserving("cpu=2")), "g-0", withinShare},
 		"what its share does not name":                    {nil, options(fixture.Deserving("nvidia.com/gpu=4")), "g-0", "yes"},
 		"all, if it deserves nothing at all":              {nil, nil, "g-0 g-1", "yes"},
 		"all, if it deserves only a number of pods":       {nil, options(fixture.Deserving("pods=9")), "g-0", "yes"},
-		"not below its guarantee, whatever it deserves":   {nil, options(fixture.Deserving("cpu=1"), fixture.Guaranteed("memory=2Gi")), "g-0", quota.Guaranteed},
+		"not below its guarantee, whatever it deserves":   {nil, options(fixture.Deserving("cpu=1"), fixture.Guaranteed("memory=2Gi")), "g-0", guaranteed},
 		"to a queue of more priority within its share":    {options(fixture.Ranking(5)), options(fixture.Deserving("cpu=9")), "g-0", "yes"},
 		"to a queue of more priority down to the floor":   {options(fixture.Ranking(5)), options(fixture.Guaranteed("cpu=1")), "g-0", "yes"},
-		"to a queue of more priority not below it":        {options(fixture.Ranking(5)), options(fixture.Guaranteed("cpu=1")), "g-0 g-1", quota.Guaranteed},
-		"to a queue of less priority as to any other":     {nil, options(fixture.Ranking(5), fixture.Deserving("cpu=2")), "g-0", quota.WithinShare},
+		"to a queue of more priority not below it":        {options(fixture.Ranking(5)), options(fixture.Guaranteed("cpu=1")), "g-0 g-1", guaranteed},
+		"to a queue of less priority as to any other":     {nil, options(fixture.Ranking(5), fixture.Deserving("cpu=2")), "g-0", withinShare},
 		"a guarantee of what does not leave is no reason": {options(fixture.Ranking(5)), options(fixture.Guaranteed("nvidia.com/gpu=1")), "g-0", "yes"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +69,7 @@ func TestReclaimAndShares(t *testing.T) {
 	t.Run("where priority only orders it gives no right to a share", func(t *testing.T) {
 		w := flatWorld(t, []fixture.QueueOption{fixture.Ranking(5)}, []fixture.QueueOption{fixture.Deserving("cpu=2")}).
 			Use(conf.Compatibility{QueuePriority: conf.QueuePriorityOrder})
-		if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-0", Victims: "g-0"}); got != quota.WithinShare {
+		if got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "t", For: "t-0", Victims: "g-0"}); got != withinShare {
 			t.Errorf("the answer is %q", got)
 		}
 	})
@@ -79,7 +86,7 @@ func TestReclaimAndShares(t *testing.T) {
 		s := w.Open()
 		x := s.Begin()
 		w.EvictPods(x, "g-0")
-		if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-0", Victims: "g-1"}); got != quota.WithinShare {
+		if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-0", Victims: "g-1"}); got != withinShare {
 			t.Errorf("the second of two pods, of which one is above the share: %q", got)
 		}
 		x.Undo()
@@ -111,7 +118,7 @@ func TestPodsThatHoldNothingWantedStay(t *testing.T) {
 	w := flatWorld(t, nil, nil).Set(pods("gpu", "victim", 1, "nvidia.com/gpu=1"))
 	s := w.Open()
 	question := harness.Question{Session: s, Reclaim: true, Preemptor: "t", For: "t-0", Victims: "gpu-0"}
-	if got := w.Vote(question); got != notWanted {
+	if got := w.Vote(question); got != "capacity ("+notWanted+")" {
 		t.Errorf("for a CPU leaves a GPU: %q", got)
 	}
 	// Another pod of the same gang wants it.
@@ -171,7 +178,7 @@ func TestQueuesAboveProtectWithTheirShareUpToALevel(t *testing.T) {
 	}{
 		"none are asked":                              {0, "cpu=9", "g-0", "yes"},
 		"the parent is above its share":               {1, "cpu=9", "g-0", "yes"},
-		"the grandparent is within its share":         {2, "cpu=9", "g-0", quota.WithinShareOver},
+		"the grandparent is within its share":         {2, "cpu=9", "g-0", withinShareOver},
 		"the grandparent is above its share":          {2, "cpu=1", "g-0", "yes"},
 		"the grandparent's share does not say":        {2, "memory=1Gi", "g-0", "yes"},
 		"the root has no share":                       {3, "cpu=1", "g-0", "yes"},
@@ -220,7 +227,7 @@ func TestTheGuaranteeOfAParentProtectsItsChildrenTogether(t *testing.T) {
 	}
 	w.EvictPods(x, "in-a-0")
 	question.Victims = "in-b-0"
-	if got := w.Vote(question); got != quota.Guaranteed {
+	if got := w.Vote(question); got != guaranteed {
 		t.Errorf("the second: %q", got)
 	}
 	// For a pod that comes into the department itself the department loses nothing.

@@ -7,12 +7,13 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Name is the name of the plugin in the configuration.
 const Name = "cdp"
 
-const cooling = "cdp (their cool-down is not over)"
+const cooling = "their cool-down is not over"
 
 // Factory makes the plugin.
 func Factory() framework.PluginFactory {
@@ -39,21 +40,25 @@ func (p *plugin) OpenSession(s *framework.Session) {
 func (p *plugin) WakeAt() time.Time { return p.wake }
 
 // VotePreempt protects pods whose cool-down is not over.
-func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) { return p.vote(d) }
+func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
+	return p.vote(d)
+}
 
 // VoteReclaim is the same between queues.
-func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) { return p.vote(d) }
+func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
+	return p.vote(d)
+}
 
-func (p *plugin) vote(d *framework.VictimProposal) (framework.Vote, string) {
+func (p *plugin) vote(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	for _, victim := range d.Victims {
 		if ends := coolDownEnds(victim); p.now.Before(ends) {
 			if p.wake.IsZero() || ends.Before(p.wake) {
 				p.wake = ends
 			}
-			return framework.Reject, cooling
+			return framework.Reject, verdict.Protection{Kind: verdict.ByPlugin, Detail: cooling}
 		}
 	}
-	return framework.Permit, ""
+	return framework.Permit, verdict.Protection{}
 }
 
 // coolDownEnds is when a pod may be evicted, zero if it may be at once.

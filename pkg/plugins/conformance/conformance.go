@@ -6,6 +6,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Name is the name of the plugin in the configuration.
@@ -18,25 +19,27 @@ func Factory() framework.PluginFactory {
 	}}
 }
 
-const critical = "rule P5 (system-critical pods)"
-
 type plugin struct{}
 
 func (plugin) Name() string { return Name }
 
 // VotePreempt protects pods that the cluster needs.
-func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) { return vote(d) }
+func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
+	return vote(d)
+}
 
 // VoteReclaim is the same between queues.
-func (plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) { return vote(d) }
+func (plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
+	return vote(d)
+}
 
-func vote(d *framework.VictimProposal) (framework.Vote, string) {
+func vote(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	for _, victim := range d.Victims {
 		if isCritical(victim.Pod) {
-			return framework.Reject, critical
+			return framework.Reject, verdict.RuleCritical.Protection()
 		}
 	}
-	return framework.Permit, ""
+	return framework.Permit, verdict.Protection{}
 }
 
 // isCritical reports whether the cluster needs a pod.

@@ -8,15 +8,16 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/plugins/conformance"
+	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness"
 )
 
 func TestWhatTheClusterLivesOnNeverLeaves(t *testing.T) {
-	const protected = "rule P5 (system-critical pods)"
+	const protected = verdict.RuleCritical
 	for name, test := range map[string]struct {
 		namespace, class string
-		want             string
+		want             verdict.ProtectionKind
 	}{
 		"a pod like any other":           {"work", "", ""},
 		"a pod of a user's class":        {"work", "high", ""},
@@ -40,7 +41,7 @@ func TestWhatTheClusterLivesOnNeverLeaves(t *testing.T) {
 			}
 			d := &framework.VictimProposal{Preemptor: w.JobNamed("preemptor"), For: w.TaskNamed("t0"), Victims: all, Whole: true}
 			for kind, poll := range map[string]framework.Poll{"preempt": s.PollPreempt(), "reclaim": s.PollReclaim()} {
-				if why, by := poll.Ask(d); why != test.want || by != 0 {
+				if why, by := poll.Ask(d); why.Kind != test.want || by != 0 {
 					t.Errorf("%s: tier %d says %q, want %q of the first", kind, by, why, test.want)
 				}
 			}

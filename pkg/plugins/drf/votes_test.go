@@ -13,6 +13,12 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
+// What users read.
+const (
+	hasLessJob   = "drf (" + smallerJob + ")"
+	hasLessQueue = "drf (" + smallerQueue + ")"
+)
+
 // job is a job of a queue with pods that run, named r0 and on, and pods that wait, w0 and on.
 func job(name, queue string, runs, waits int, asks string) []runtime.Object {
 	objects := []runtime.Object{fixture.Group(name, queue, 1)}
@@ -33,8 +39,8 @@ func TestAJobGivesAsLongAsItHasNoLessThanThePreemptor(t *testing.T) {
 	}{
 		"it would have more":            {0, 4, "g-r0", "yes"},
 		"it would have as much":         {2, 4, "g-r0", "yes"},
-		"it would have less":            {3, 4, "g-r0", smallerJob},
-		"together they would have less": {1, 4, "g-r0 g-r1 g-r2", smallerJob},
+		"it would have less":            {3, 4, "g-r0", hasLessJob},
+		"together they would have less": {1, 4, "g-r0 g-r1 g-r2", hasLessJob},
 	} {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q")).
 			Set(job("t", "q", test.preemptor, 1, "cpu=1")).Set(job("g", "q", test.victim, 0, "cpu=1"))
@@ -50,7 +56,7 @@ func TestVotesOnVictims(t *testing.T) {
 			Set(job("t", "q", 0, 3, "cpu=1")).Set(job("g", "q", 4, 0, "cpu=1"))
 		s := w.Open()
 		x := s.Begin()
-		for i, want := range []string{"yes", "yes", smallerJob} {
+		for i, want := range []string{"yes", "yes", hasLessJob} {
 			waits, victim := fmt.Sprintf("t-w%d", i), fmt.Sprintf("g-r%d", i)
 			if got := w.Vote(harness.Question{Session: s, Preemptor: "t", For: waits, Victims: victim}); got != want {
 				t.Fatalf("%s for %s: %q, want %q", victim, waits, got, want)
@@ -64,7 +70,7 @@ func TestVotesOnVictims(t *testing.T) {
 	t.Run("the largest part of any resource decides", func(t *testing.T) {
 		w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=10 memory=100"), fixture.Queue("q")).
 			Set(job("t", "q", 0, 1, "cpu=1 memory=30")).Set(job("g", "q", 3, 0, "cpu=1 memory=10"))
-		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != smallerJob {
+		if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "t", For: "t-w0", Victims: "g-r0"}); got != hasLessJob {
 			t.Errorf("a fifth stays and three tenths come: %q", got)
 		}
 	})
@@ -77,7 +83,7 @@ func TestVotesOnVictims(t *testing.T) {
 	})
 
 	t.Run("a job pending admission counts with its minimum", func(t *testing.T) {
-		for minimum, want := range map[string]string{"cpu=3": "yes", "cpu=4": smallerJob} {
+		for minimum, want := range map[string]string{"cpu=3": "yes", "cpu=4": hasLessJob} {
 			w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=12"), fixture.Queue("q"),
 				fixture.Group("pending", "q", 1, fixture.PendingAdmission, fixture.Wanting(minimum))).Set(job("g", "q", 4, 0, "cpu=1"))
 			if got := w.Vote(harness.Question{Session: w.Open(), Preemptor: "pending", Victims: "g-r0"}); got != want {
@@ -106,7 +112,7 @@ func TestVotesOnVictims(t *testing.T) {
 			t.Errorf("of its rich sibling: %q", got)
 		}
 		question.Victims = "g-r0"
-		if got := w.Vote(question); got != smallerQueue {
+		if got := w.Vote(question); got != hasLessQueue {
 			t.Errorf("of a queue in the other department: %q", got)
 		}
 	})
@@ -129,14 +135,14 @@ func TestAQueueGivesAsLongAsItComesAfterThePreemptors(t *testing.T) {
 		want             string
 	}{
 		"it would have more":                    {"1", 1, 3, 5, "g-r0", "yes"},
-		"it would have as much":                 {"1", 2, 3, 4, "g-r0", smallerQueue},
-		"it would have less":                    {"1", 3, 3, 4, "g-r0", smallerQueue},
+		"it would have as much":                 {"1", 2, 3, 4, "g-r0", hasLessQueue},
+		"it would have less":                    {"1", 3, 3, 4, "g-r0", hasLessQueue},
 		"it would have more for its weight":     {"2", 1, 3, 6, "g-r0", "yes"},
-		"it would have less for its weight":     {"4", 1, 3, 6, "g-r0", smallerQueue},
+		"it would have less for its weight":     {"4", 1, 3, 6, "g-r0", hasLessQueue},
 		"the last pod that the preemptor wants": {"1", 0, 1, 6, "g-r0", "yes"},
-		"the only pod of a victim":              {"1", 0, 1, 1, "g-r0", smallerQueue},
+		"the only pod of a victim":              {"1", 0, 1, 1, "g-r0", hasLessQueue},
 		"more than one pod at once":             {"1", 0, 1, 6, "g-r0 g-r1 g-r2", "yes"},
-		"more than there is between the two":    {"1", 0, 1, 6, "g-r0 g-r1 g-r2 g-r3 g-r4", smallerQueue},
+		"more than there is between the two":    {"1", 0, 1, 6, "g-r0 g-r1 g-r2 g-r3 g-r4", hasLessQueue},
 	} {
 		w := treeOf(t, []runtime.Object{fixture.Node("n1", "cpu=8"), at("a", "root/a", "1/1"), at("b", "root/b", "1/"+test.weights)},
 			job("t", "a", test.preemptor, test.waits, "cpu=1"), job("g", "b", test.victim, 0, "cpu=1"))

@@ -20,8 +20,8 @@ const anyHelp = verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict
 
 // Why pods may not be evicted.
 const (
-	keeps    = "extender (it does not let them go)"
-	isSilent = "extender (it gives no answer)"
+	keeps    = "it does not let them go"
+	isSilent = "it gives no answer"
 )
 
 // longestText is how many bytes of an extender's text are shown.
@@ -168,25 +168,25 @@ func (p *plugin) VetoNode(t *cluster.Task, n *cluster.Node) string {
 }
 
 // VotePreempt asks about victims for a preemptor of their queue.
-func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
+func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	return p.vote(preemptable, d)
 }
 
 // VoteReclaim is the same between queues.
-func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
+func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	return p.vote(reclaimable, d)
 }
 
-func (p *plugin) vote(verb string, d *framework.VictimProposal) (framework.Vote, string) {
+func (p *plugin) vote(verb string, d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	if !p.has(verb) {
-		return framework.Abstain, ""
+		return framework.Abstain, verdict.Protection{}
 	}
 	wanted := d.Preemptor.MinResources
 	if d.For != nil {
 		wanted = d.For.Request()
 	}
 	if !p.manages(wanted) {
-		return framework.Abstain, ""
+		return framework.Abstain, verdict.Protection{}
 	}
 	p.tell()
 	question := aboutVictims{Evictor: p.preemptor(d)}
@@ -196,19 +196,19 @@ func (p *plugin) vote(verb string, d *framework.VictimProposal) (framework.Vote,
 	var answer ofVictims
 	if err := p.ask(verb, question, &answer); err != nil {
 		if p.ignorable {
-			return framework.Abstain, ""
+			return framework.Abstain, verdict.Protection{}
 		}
-		return framework.Reject, isSilent
+		return framework.Reject, verdict.Protection{Kind: verdict.ByPlugin, Detail: isSilent}
 	}
 	if answer.Status == int(framework.Abstain) {
-		return framework.Abstain, ""
+		return framework.Abstain, verdict.Protection{}
 	}
 	for _, t := range d.Victims {
 		if answer.Status < 0 || !slices.ContainsFunc(answer.Victims, func(v victim) bool { return v.UID == t.UID() }) {
-			return framework.Reject, keeps
+			return framework.Reject, verdict.Protection{Kind: verdict.ByPlugin, Detail: keeps}
 		}
 	}
-	return framework.Permit, ""
+	return framework.Permit, verdict.Protection{}
 }
 
 // preemptor encodes the preemptor. A job pending admission has no pods yet, and is encoded as one pod with the request

@@ -42,8 +42,6 @@ func isReason(value any) error {
 	return nil
 }
 
-const atItsMinimum = "rule J2 (their gang is at its minimum)"
-
 type plugin struct{}
 
 func (plugin) Name() string { return Name }
@@ -90,17 +88,21 @@ func (plugin) IsStarving(j *cluster.Job) bool {
 }
 
 // VotePreempt permits evicting whole gangs, and pods that their gang does not need.
-func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) { return vote(d) }
+func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
+	return vote(d)
+}
 
 // VoteReclaim is the same between queues.
-func (plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) { return vote(d) }
+func (plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
+	return vote(d)
+}
 
-func vote(d *framework.VictimProposal) (framework.Vote, string) {
+func vote(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	victim := d.VictimJob()
 	if d.Whole || victim.Ready()-len(d.Victims) >= victim.MinMember && keepsRoles(victim, d.Victims) {
-		return framework.Permit, ""
+		return framework.Permit, verdict.Protection{}
 	}
-	return framework.Reject, atItsMinimum
+	return framework.Reject, verdict.RuleAtItsMinimum.Protection()
 }
 
 // keepsRoles reports whether a job keeps the minimum of each role without some tasks.

@@ -7,6 +7,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Name is the name of the plugin in the configuration.
@@ -35,12 +36,16 @@ func (*plugin) Name() string { return Name }
 func (p *plugin) OpenSession(s *framework.Session) { p.cluster = s.Cluster }
 
 // VotePreempt permits evictions that the budgets allow.
-func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) { return p.vote(d) }
+func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
+	return p.vote(d)
+}
 
 // VoteReclaim is the same between queues.
-func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) { return p.vote(d) }
+func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
+	return p.vote(d)
+}
 
-func (p *plugin) vote(d *framework.VictimProposal) (framework.Vote, string) {
+func (p *plugin) vote(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	p.needs = p.needs[:0]
 	for _, victim := range d.Victims {
 		for _, b := range p.cluster.Budgets(victim) {
@@ -51,9 +56,9 @@ func (p *plugin) vote(d *framework.VictimProposal) (framework.Vote, string) {
 			}
 			p.needs[i].evictions++
 			if p.needs[i].evictions > b.Left() {
-				return framework.Reject, framework.BudgetSpent
+				return framework.Reject, verdict.ByBudget.Protection()
 			}
 		}
 	}
-	return framework.Permit, ""
+	return framework.Permit, verdict.Protection{}
 }

@@ -6,15 +6,11 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Name is the name of the plugin in the configuration.
 const Name = "priority"
-
-const (
-	notLowerJob  = "rule J1 (the priority of their job is not lower)"
-	notLowerTask = "rule P1 (their task priority is not lower)"
-)
 
 // Factory makes the plugin.
 func Factory() framework.PluginFactory {
@@ -32,20 +28,20 @@ func (plugin) CompareJobs(a, b *cluster.Job) int { return cmp.Compare(b.Priority
 func (plugin) CompareTasks(a, b *cluster.Task) int { return cmp.Compare(b.Priority, a.Priority) }
 
 // VotePreempt permits evicting pods that rank below the preemptor.
-func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
+func (plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	victim := d.VictimJob()
 	if victim != d.Preemptor {
 		if victim.Priority < d.Preemptor.Priority {
-			return framework.Permit, ""
+			return framework.Permit, verdict.Protection{}
 		}
-		return framework.Reject, notLowerJob
+		return framework.Reject, verdict.RuleNotLowerJob.Protection()
 	}
 	for _, victim := range d.Victims {
 		if d.For == nil || victim.Priority >= d.For.Priority {
-			return framework.Reject, notLowerTask
+			return framework.Reject, verdict.RuleNotLowerTask.Protection()
 		}
 	}
-	return framework.Permit, ""
+	return framework.Permit, verdict.Protection{}
 }
 
 // IsStarving reports whether fewer tasks of the job have a node, or are pipelined to one, than could have one.

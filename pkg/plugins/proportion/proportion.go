@@ -206,14 +206,14 @@ func (p *plugin) overShare(q *cluster.Queue, claim quota.Claim) *verdict.Verdict
 
 // VoteReclaim permits evicting pods if their queue holds more than it deserves of some resource. Against a preemptor of
 // higher queue priority it always does (rule Q1).
-func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, string) {
+func (p *plugin) VoteReclaim(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	if p.view.AreOne(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node) {
-		return framework.Abstain, ""
+		return framework.Abstain, verdict.Protection{}
 	}
-	if why := p.view.MayGive(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node, d.Leaving()); why != "" {
+	if why := p.view.MayGive(&d.VictimJob().Queue.Node, &d.Preemptor.Queue.Node, d.Leaving()); why.Exists() {
 		return framework.Reject, why
 	}
-	return framework.Permit, ""
+	return framework.Permit, verdict.Protection{}
 }
 
 func (p *plugin) refusal(q *cluster.Queue, shortages []verdict.Shortage) *verdict.Verdict {

@@ -4,10 +4,14 @@ import (
 	"testing"
 
 	"hekla.sh/hekla/pkg/conf"
-	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness"
+)
+
+// What protects pods.
+var (
+	withinShare = verdict.RuleWithinShare.Protection().String()
 )
 
 // halves is a full cluster of four CPUs that all belong to the victim; the preemptor wants two, one each.
@@ -22,7 +26,7 @@ func TestReclaim(t *testing.T) {
 		w := halves(t, nil, nil)
 		s := w.Open()
 		x := s.Begin()
-		for _, step := range []struct{ victim, want string }{{"victim-0", "yes"}, {"victim-1", "yes"}, {"victim-2", quota.WithinShare}} {
+		for _, step := range []struct{ victim, want string }{{"victim-0", "yes"}, {"victim-1", "yes"}, {"victim-2", withinShare}} {
 			if got := w.Vote(harness.Question{Session: s, Reclaim: true, Preemptor: "of-preemptor", For: "preemptor-0", Victims: step.victim}); got != step.want {
 				t.Fatalf("%s: %q, want %q", step.victim, got, step.want)
 			}
@@ -66,8 +70,8 @@ func TestAQueueOfMorePriorityTakesFromWithinTheShare(t *testing.T) {
 	}{
 		"it does":                       {high, low, conf.Compatibility{}, "yes"},
 		"it does, when that is written": {high, low, conf.Compatibility{QueuePriority: conf.QueuePriorityStrict}, "yes"},
-		"it does not, as upstream":      {high, low, conf.Compatibility{QueuePriority: conf.QueuePriorityOrder}, quota.WithinShare},
-		"one of less does not":          {nil, append(high, low...), conf.Compatibility{}, quota.WithinShare},
+		"it does not, as upstream":      {high, low, conf.Compatibility{QueuePriority: conf.QueuePriorityOrder}, withinShare},
+		"one of less does not":          {nil, append(high, low...), conf.Compatibility{}, withinShare},
 	} {
 		w := halves(t, test.preemptor, test.victim).Use(test.compatibility)
 		got := w.Vote(harness.Question{Session: w.Open(), Reclaim: true, Preemptor: "of-preemptor", For: "preemptor-0", Victims: "victim-0"})

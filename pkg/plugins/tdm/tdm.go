@@ -9,6 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // Name is the name of the plugin in the configuration.
@@ -21,8 +22,8 @@ const (
 
 // Why pods may not be evicted, and why nodes refuse pods.
 const (
-	takesNothing = "tdm (the pod that waits may be evicted itself, or use revocable nodes)"
-	notUsable    = "tdm (they stand on revocable nodes)"
+	takesNothing = "the pod that waits may be evicted itself, or use revocable nodes"
+	notUsable    = "they stand on revocable nodes"
 
 	unknownZone = "node(s) were in a revocable zone that is not configured"
 	closedZone  = "node(s) were in a revocable zone that is closed"
@@ -213,9 +214,9 @@ func (p *plugin) IsStarving(j *cluster.Job) bool {
 
 // VotePreempt permits evictions for a pod that does not use revocable nodes, as far as the budget of the victims' job
 // allows.
-func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, string) {
+func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, verdict.Protection) {
 	if p.takesNothing(d) {
-		return framework.Reject, takesNothing
+		return framework.Reject, verdict.Protection{Kind: verdict.ByPlugin, Detail: takesNothing}
 	}
 	running, isUsable := 0, false
 	for _, t := range d.Victims {
@@ -225,12 +226,12 @@ func (p *plugin) VotePreempt(d *framework.VictimProposal) (framework.Vote, strin
 		isUsable = isUsable || zoneOf(t.Node) == ""
 	}
 	if !isUsable {
-		return framework.Reject, notUsable
+		return framework.Reject, verdict.Protection{Kind: verdict.ByPlugin, Detail: notUsable}
 	}
 	if left, isBounded := slack(d.VictimJob()); isBounded && running > left {
-		return framework.Reject, framework.JobBudgetSpent
+		return framework.Reject, verdict.Protection{Kind: verdict.ByBudget, Detail: "the disruption budget of their job is spent"}
 	}
-	return framework.Permit, ""
+	return framework.Permit, verdict.Protection{}
 }
 
 func (p *plugin) takesNothing(d *framework.VictimProposal) bool {

@@ -10,6 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/quota/guarantee"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // forest is a tree of queues with random terms, policies and usage.
@@ -79,7 +80,7 @@ func TestAPlanLeavesNoQueueBelowAndMoreGuaranteesMet(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(r, "units") {
 			victim, unit := rapid.SampledFrom(f.nodes).Draw(r, "victim"), drawVector(r, "unit", 4)
 			unit.AtMost(victim.Own.Allocated)
-			if victim == preemptor || rules.Forbids(victim) != "" || rules.WhyProtected(victim, unit, wanted, func() bool { return true }) != "" {
+			if victim == preemptor || rules.Forbids(victim).Exists() || rules.WhyProtected(victim, unit, wanted, func() bool { return true }).Exists() {
 				continue
 			}
 			f.tree.Book(victim, quota.Allocated, unit, -1)
@@ -112,7 +113,7 @@ func TestTwoQueuesNeverTakeFromEachOther(t *testing.T) {
 		mayTake := func(from, to *quota.Node) bool {
 			rules := guarantee.New(subtrees, quota.NewBetween(f.tree, quota.Between{Preemptor: to}, true),
 				guarantee.Preemptor{Node: to, Wanted: func() resources.Vector { return amount }, Reclaims: true})
-			return from != to && rules.Forbids(from) == "" && rules.WhyProtected(from, amount, amount, func() bool { return true }) == ""
+			return from != to && rules.Forbids(from).IsNone() && rules.WhyProtected(from, amount, amount, func() bool { return true }).IsNone()
 		}
 		if mayTake(a, b) && mayTake(b, a) {
 			r.Fatalf("%s and %s may take %v from each other", a.Name, b.Name, amount)
@@ -139,7 +140,7 @@ func TestWhatIsPreemptableMayBeTakenAndNoMore(t *testing.T) {
 			leaving.Set(d, amount)
 			wanted.Set(d, amount) // takes the place at the top
 			why := rules.WhyProtected(victim, leaving, wanted, func() bool { return true })
-			return rules.Forbids(victim) == "" && why != guarantee.Guaranteed
+			return rules.Forbids(victim).IsNone() && why.Kind != verdict.RuleWithinGuarantee
 		}
 		preemptable, held := balance.Preemptable.At(d), victim.Subtree.Allocated.At(d)
 		if preemptable > 0 && !mayGive(preemptable) {

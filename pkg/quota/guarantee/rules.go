@@ -1,27 +1,10 @@
 package guarantee
 
 import (
-	"fmt"
-
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
-
-// Why pods may not be evicted for a job of another queue. These reasons are counted, and shown to the user whose job waits.
-const (
-	Guaranteed     = "rule G2 (guaranteed to their queue)"
-	HasItsShare    = "rule G4 (the job's own queue has what it is guaranteed)"
-	NothingAsked   = "rule G5 (nothing they hold is asked for)"
-	HigherPriority = "rule G6 (of higher priority)"
-	Disabled       = "rule G7 (their queue is disabled)"
-	TooEarly       = "rule G9 (the job has not waited long enough)"
-	OnlyReclaim    = "rule G0 (only the action reclaim evicts pods of other queues)"
-)
-
-// OutsideFence is why pods may not be evicted from outside the fence of a queue (rule G7).
-func OutsideFence(n *quota.Node) string {
-	return fmt.Sprintf("rule G7 (outside the fence of queue %s)", n.Name)
-}
 
 // Preemptor is the job for which pods are to be evicted.
 type Preemptor struct {
@@ -60,7 +43,7 @@ type Rules struct {
 type relation struct {
 	common  *quota.Node
 	governs bool
-	forbids string
+	forbids verdict.Protection
 	// own is the relative priority of the preemptor at common.
 	own int64
 }
@@ -107,43 +90,43 @@ func (r *Rules) relate(victim *quota.Node) *relation {
 }
 
 // Forbids implements [quota.Rules]: rules G0, G7, Q3 and G9.
-func (r *Rules) Forbids(victim *quota.Node) string {
+func (r *Rules) Forbids(victim *quota.Node) verdict.Protection {
 	to := r.to(victim)
-	if to.forbids == "" && to.governs && r.job.IsEarly {
-		return TooEarly
+	if to.forbids.IsNone() && to.governs && r.job.IsEarly {
+		return verdict.RuleTooEarly.Protection()
 	}
 	return to.forbids
 }
 
-func (r *Rules) whyForbidden(victim *quota.Node, to *relation) string {
+func (r *Rules) whyForbidden(victim *quota.Node, to *relation) (none verdict.Protection) {
 	if victim == r.job.Node {
 		return r.Rules.Forbids(victim)
 	}
 	if r.job.IsDaemon && to.governs && r.job.Reclaims {
-		return ""
+		return none
 	}
 	for n := r.job.Node; n != nil && n != to.common; n = n.Above() {
 		if n.Policies.Fence && r.isBelowTop(n) {
-			return OutsideFence(n)
+			return verdict.Protection{Kind: verdict.RuleOutsideFence, Detail: n.Name}
 		}
 	}
 	for n := victim; n != nil; n = n.Above() {
 		if n.Policies.Disabled && r.isBelowTop(n) {
-			return Disabled
+			return verdict.RuleDisabled.Protection()
 		}
 	}
 	if !to.governs {
 		return r.Rules.Forbids(victim)
 	}
 	if !r.job.Reclaims {
-		return OnlyReclaim
+		return verdict.RuleOnlyReclaim.Protection()
 	}
 	for n := victim; n != to.common; n = n.Above() {
 		if !n.Reclaimable {
-			return quota.NotReclaimable
+			return verdict.RuleNotReclaimable.Protection()
 		}
 	}
-	return ""
+	return none
 }
 
 // isBelowTop reports whether a node is in a subtree and not its top, on which a policy of preemption has no effect.
@@ -152,18 +135,16 @@ func (r *Rules) isBelowTop(n *quota.Node) bool {
 	return top != nil && top != n
 }
 
-// ForbidsJob says why no pod of a job of a queue may be evicted (rule G6), "" if that is not forbidden.
-func (r *Rules) ForbidsJob(victim *quota.Node, priority int32) string {
+// ForbidsJob says why no pod of a job of a queue may be evicted (rule G6), none if that is not forbidden.
+func (r *Rules) ForbidsJob(victim *quota.Node, priority int32) (why verdict.Protection) {
 	if r.job.IsDaemon && r.Governs(victim) {
 		if priority > r.job.Priority {
-			return HigherPriority
+			why.Kind = verdict.RuleHigherPriority
 		}
-		return ""
+	} else if to := r.to(victim); to.governs && Relative(victim, to.common, priority) > to.own {
+		why.Kind = verdict.RuleHigherPriority
 	}
-	if to := r.to(victim); to.governs && Relative(victim, to.common, priority) > to.own {
-		return HigherPriority
-	}
-	return ""
+	return why
 }
 
 // Rank is the priority of a job of a queue when victims are compared (rule G8).
@@ -175,21 +156,20 @@ func (r *Rules) Rank(victim *quota.Node, priority int32) int64 {
 }
 
 // WhyProtected implements [quota.Rules]: rules G2, G5 and G4.
-func (r *Rules) WhyProtected(victim *quota.Node, leaving, wanted resources.Vector, isEntitled func() bool) string {
+func (r *Rules) WhyProtected(victim *quota.Node, leaving, wanted resources.Vector, isEntitled func() bool) (why verdict.Protection) {
 	to := r.to(victim)
 	switch {
 	case !to.governs:
 		return r.Rules.WhyProtected(victim, leaving, wanted, isEntitled)
 	case r.job.IsDaemon:
-		return ""
 	case r.breaksGuarantee(victim, to.common, leaving, wanted):
-		return Guaranteed
+		why.Kind = verdict.RuleWithinGuarantee
 	case !r.holdsAsked(to.common, leaving, wanted):
-		return NothingAsked
+		why.Kind = verdict.RuleNothingAsked
 	case !r.isWithin(to.common, wanted, wanted):
-		return HasItsShare
+		why.Kind = verdict.RuleHasItsGuarantee
 	}
-	return ""
+	return why
 }
 
 // breaksGuarantee reports whether a queue would be below its guarantee if an amount left (rule G2). At the common queue and
@@ -273,7 +253,7 @@ func (r *Rules) holdsAsked(common *quota.Node, leaving, wanted resources.Vector)
 // IsEntitledTo reports whether the preemptor may place an amount in room that a queue gives (rules G4 and G7), now or later.
 func (r *Rules) IsEntitledTo(victim *quota.Node, amount resources.Vector) bool {
 	to := r.to(victim)
-	return to.governs && to.forbids == "" && (r.job.IsDaemon || r.isWithin(to.common, amount, amount))
+	return to.governs && to.forbids.IsNone() && (r.job.IsDaemon || r.isWithin(to.common, amount, amount))
 }
 
 // Missing is a resource of which the preemptor's way has too little of its guarantee left.
@@ -315,7 +295,7 @@ func (r *Rules) TopName() string {
 }
 
 // StaysProtected implements [quota.Rules]. What is missing to a guarantee depends on what is placed.
-func (r *Rules) StaysProtected(*quota.Node, string) bool { return false }
+func (r *Rules) StaysProtected(*quota.Node, verdict.Protection) bool { return false }
 
 // NeedsRight implements [quota.Rules]. Between queues of a subtree the right is rule G4, which WhyProtected checks.
 func (r *Rules) NeedsRight(victim *quota.Node) bool {

@@ -24,24 +24,25 @@ type redactor struct {
 	found map[string]bool // those of names that were hidden, which count as known
 }
 
-// name hides the name of a job or pod, NAMESPACE/NAME.
-func (v *redactor) name(name *string) {
+// name hides the name of a job or pod, NAMESPACE/NAME. It reports whether it did.
+func (v *redactor) name(name *string) (isHidden bool) {
 	namespace, _, ok := strings.Cut(*name, "/")
 	if !ok || v.sees(namespace) {
-		return
+		return false
 	}
 	if v.found == nil {
 		v.found = map[string]bool{}
 	}
 	v.found[namespace] = true
 	*name = hidden
+	return true
 }
 
 // names leaves out of a list what is hidden. The total stands beside it.
 func (v *redactor) names(list []string) []string {
 	var seen []string
 	for _, name := range list {
-		if v.name(&name); name != hidden {
+		if !v.name(&name) {
 			seen = append(seen, name)
 		}
 	}
@@ -97,7 +98,7 @@ func (v *redactor) walk(at reflect.Value) {
 func (v *redactor) placements(list []explain.Placement) []explain.Placement {
 	var seen []explain.Placement
 	for _, p := range list {
-		if v.name(&p.Pod); p.Pod != hidden {
+		if !v.name(&p.Pod) {
 			seen = append(seen, p)
 		}
 	}
@@ -187,7 +188,7 @@ func hideNode(answer *explain.Node, v *redactor) {
 	defer v.texts(answer)
 	var seen []explain.NodePod
 	for _, p := range answer.Pods {
-		if v.name(&p.Pod); p.Pod != hidden {
+		if !v.name(&p.Pod) {
 			seen = append(seen, p)
 		}
 	}

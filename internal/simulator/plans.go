@@ -3,7 +3,6 @@ package simulator
 import (
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,8 +54,8 @@ func (s planWriter) begin(p *decision.PlanStart) {
 		for i := range p.Evictions {
 			e := &p.Evictions[i]
 			if pod := s.livePod(e.Pod, e.UID); pod != nil && pod.DeletionTimestamp == nil {
-				if reason := s.forbids(e, pod, true); reason != "" {
-					failed.Refused = append(failed.Refused, refusal(e, reason))
+				if refused := s.forbids(e, pod, true); refused != nil {
+					failed.Refused = append(failed.Refused, *refused)
 				}
 			}
 		}
@@ -65,8 +64,8 @@ func (s planWriter) begin(p *decision.PlanStart) {
 		e := &p.Evictions[i]
 		if len(failed.Refused) > 0 {
 			break
-		} else if reason := s.evict(e); reason != "" {
-			failed.Refused = append(failed.Refused, refusal(e, reason))
+		} else if refused := s.evict(e); refused != nil {
+			failed.Refused = append(failed.Refused, *refused)
 		} else {
 			failed.Sent++
 		}
@@ -77,23 +76,19 @@ func (s planWriter) begin(p *decision.PlanStart) {
 	}
 }
 
-func refusal(e *decision.Eviction, reason string) cache.Refused {
-	return cache.Refused{Pod: e.Pod, UID: e.UID, Reason: reason, ByBudget: strings.HasPrefix(reason, budgetForbids)}
-}
-
-// forbids says why the API server refuses to evict a pod, "" if it does not. isAsked says that it is only asked whether it would.
-func (s planWriter) forbids(e *decision.Eviction, pod *corev1.Pod, isAsked bool) string {
+// forbids says why the API server refuses to evict a pod, nil if it does not. isAsked says that it is only asked whether it would.
+func (s planWriter) forbids(e *decision.Eviction, pod *corev1.Pod, isAsked bool) *cache.Refused {
 	if s.options.Fate != nil {
 		if fate := s.options.Fate(*e); fate.Refused != "" && !(fate.Late && isAsked) {
-			return fate.Refused
+			return &cache.Refused{Pod: e.Pod, UID: e.UID, Reason: fate.Refused}
 		}
 	}
 	if !e.PastBudget {
 		if budget := controllers(s).spend(pod, isAsked); budget != "" {
-			return budgetForbids + budget
+			return &cache.Refused{Pod: e.Pod, UID: e.UID, Reason: budgetForbids + budget, ByBudget: true}
 		}
 	}
-	return ""
+	return nil
 }
 
 // end takes back what was written of a plan that is cancelled.
@@ -125,21 +120,21 @@ func (s planWriter) nominate(n decision.Nomination, record string) bool {
 	return true
 }
 
-// evict tells a pod to end. It returns why the API server refuses that for good, "" if it does not. A pod that is gone
+// evict tells a pod to end. It returns why the API server refuses that for good, nil if it does not. A pod that is gone
 // already, or is leaving, needs no eviction.
-func (s planWriter) evict(e *decision.Eviction) (refused string) {
+func (s planWriter) evict(e *decision.Eviction) *cache.Refused {
 	pod := s.livePod(e.Pod, e.UID)
 	if pod == nil || pod.DeletionTimestamp != nil || !s.mayWrite(true) {
-		return ""
+		return nil
 	}
 	s.markTarget(pod, corev1.ConditionTrue, corev1.PodReasonPreemptionByScheduler, e.Message, e.Record())
 	if !s.mayWrite(true) {
 		s.setPod(pod)
-		return ""
+		return nil
 	}
-	if reason := s.forbids(e, pod, false); reason != "" {
+	if refused := s.forbids(e, pod, false); refused != nil {
 		s.setPod(pod)
-		return reason
+		return refused
 	}
 	var seconds int64
 	if s.options.Grace {
@@ -156,7 +151,7 @@ func (s planWriter) evict(e *decision.Eviction) (refused string) {
 	s.setPod(pod)
 	s.report.Evictions = append(s.report.Evictions, Eviction{Cycle: s.report.Cycles, Pod: e.Pod.String(), Node: e.Node,
 		Action: e.Action, Rule: e.Rule, For: s.names[e.For], Message: e.Message})
-	return ""
+	return nil
 }
 
 // markTarget says on a pod whether it is to be evicted, and records it.

@@ -423,8 +423,7 @@ func (w *walk) judgeNodes(s *decision.WorkloadStatus, o *v1beta2.Workload, a *v1
 
 // judgePreemption checks that the plan is recorded for which a Workload is to leave (rule C18).
 func (w *walk) judgePreemption(s *decision.WorkloadStatus) {
-	_, rest, _ := strings.Cut(s.Evict.Message, "(UID: ")
-	uid, _, _ := strings.Cut(rest, ",")
+	uid := conditions.PreemptionOf(s.Evict.Message).UID
 	for _, o := range w.Workloads() {
 		if string(o.UID) == uid && o.Annotations[v1beta2.PlanAnnotation] == "" && !conditions.Is(o, v1beta2.QuotaReserved) {
 			w.fail("%s is evicted for %s, which has no plan", s.Workload.Name, o.Name)

@@ -2,13 +2,17 @@ package installed
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,6 +43,8 @@ type Program struct {
 	localcluster.Program
 	// MetricsURL is where it serves its metrics.
 	MetricsURL string
+	// addresses are those that it listens on.
+	addresses []string
 }
 
 // Install builds hekla, the scheduler and the controllers into the folder and applies the installer's files, which stand in the module's
@@ -91,7 +97,7 @@ func (s *System) Program(ctx context.Context, deployment string, arguments ...st
 	if deployment == Controllers {
 		all = append(all, "--yunikorn-labels") // as the chart does with yunikorn.labels
 	}
-	return Program{MetricsURL: "http://" + addresses["--listen-address"] + "/metrics", Program: localcluster.Program{
+	return Program{addresses: slices.Collect(maps.Values(addresses)), MetricsURL: "http://" + addresses["--listen-address"] + "/metrics", Program: localcluster.Program{
 		Name: deployment, Path: filepath.Join(s.Folder, spec.command), Args: append(all, arguments...),
 		ReadyURL: "http://" + addresses["--healthz-address"] + "/readyz",
 	}}, nil
@@ -105,10 +111,21 @@ func (s *System) Run(ctx context.Context, deployment string, arguments ...string
 		if err == nil {
 			_, err = s.Cluster.Run(ctx, program.Program)
 		}
-		if err == nil || attempt == 3 || !strings.Contains(err.Error(), "address already in use") {
+		if err == nil || attempt == 3 || !program.isAnyTaken() {
 			return program, err
 		}
 	}
+}
+
+// isAnyTaken reports whether another process uses one of the addresses. The program has ended by now, and its log would say so only in words.
+func (p *Program) isAnyTaken() bool {
+	return slices.ContainsFunc(p.addresses, func(address string) bool {
+		listener, err := net.Listen("tcp", address)
+		if err == nil {
+			err = listener.Close()
+		}
+		return errors.Is(err, syscall.EADDRINUSE)
+	})
 }
 
 // Kubectl runs kubectl with all rights, and returns what it prints. An error has that in it.

@@ -24,6 +24,8 @@ type document struct {
 	// isAbsent says that the ConfigMap does not exist, or was deleted: that asks for the default. Other
 	// problems ask for nothing.
 	isAbsent bool
+	// isDefault says that it is the one that is built in.
+	isDefault bool
 	// object is the ConfigMap the text is from, nil if it is from a file.
 	object *corev1.ObjectReference
 }
@@ -73,13 +75,16 @@ func (p *policies) begin(d document) error {
 	return p.useDefault()
 }
 
+// inForce is the configuration that is in force in place of one that cannot be used, as users read it.
+type inForce string
+
 const (
-	theDefault   = "the default configuration"
-	theOneBefore = "the configuration before it"
+	theDefault   inForce = "the default configuration"
+	theOneBefore inForce = "the configuration before it"
 )
 
 func (p *policies) useDefault() error {
-	return p.put(document{place: theDefault}, conf.Default(p.catalogue))
+	return p.put(document{place: string(theDefault), isDefault: true}, conf.Default(p.catalogue))
 }
 
 // update takes in what the source holds now.
@@ -170,7 +175,7 @@ func (p *policies) rejected(err error, isAnyInForce bool) {
 		p.refuse(d, err, theOneBefore)
 		return
 	}
-	if p.isStrict || d.place == theDefault {
+	if p.isStrict || d.isDefault {
 		p.refuse(d, err, "nothing")
 		return
 	}
@@ -180,7 +185,7 @@ func (p *policies) rejected(err error, isAnyInForce bool) {
 	}
 }
 
-func (p *policies) refuse(d document, err error, instead string) {
+func (p *policies) refuse(d document, err error, instead inForce) {
 	p.judge.ConfigurationRefused()
 	p.logger.Error(err, "Configuration cannot be used", "place", d.place, "inForce", instead)
 	p.setProblem(fmt.Sprintf("%s cannot be used, and %s is in force: %s", d.place, instead, err))
@@ -195,7 +200,7 @@ func (p *policies) refuse(d document, err error, instead string) {
 	if regarding != nil {
 		p.show(decision.Notice{
 			Regarding: *regarding, Type: corev1.EventTypeWarning, Reason: "InvalidConfiguration",
-			Message: fmt.Sprintf("%s %s in force. %s: %s", upperFirst(instead), verb, what, err),
+			Message: fmt.Sprintf("%s %s in force. %s: %s", upperFirst(string(instead)), verb, what, err),
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
@@ -100,22 +101,22 @@ func (a *asker) ask(ctx context.Context, path string, body, into any) ([]byte, e
 	if err == nil {
 		return text, bounds.UnmarshalJSON(text, into)
 	}
-	return nil, a.explain(text, err)
+	return nil, a.explain(path, text, err)
 }
 
-// explain says what an error of a question means. text is what came with it.
-func (a *asker) explain(text []byte, err error) error {
+// explain says what an error of a question at a path means. text is what came with it.
+func (a *asker) explain(path string, text []byte, err error) error {
 	switch {
 	case apierrors.IsServiceUnavailable(err):
 		return a.notServed(err)
-	case apierrors.IsNotFound(err) && !strings.Contains(string(text), "not known to the scheduler"):
-		return a.notServed(err) // the API server does not know the group
+	case apierrors.IsNotFound(err) && groupOf(text) != api.GroupVersion.Group:
+		return a.notServed(err) // it is the API server that does not know the group
 	case apierrors.IsNotFound(err):
 		return absent{message(text, err)}
 	case apierrors.IsForbidden(err):
 		sentence := message(text, err)
 		right := "the ClusterRole view has the right, for a RoleBinding in that namespace"
-		if strings.Contains(sentence, "at the cluster scope") {
+		if !strings.Contains(path, "/namespaces/") {
 			right = "the ClusterRole volcano-ask-all has the right, for a ClusterRoleBinding"
 		}
 		return &session.Explained{Sentence: sentence + "; " + right, Cause: err}
@@ -131,6 +132,15 @@ type absent struct{ sentence string }
 func (e absent) Error() string { return e.sentence }
 
 func isAbsent(err error) bool { return errors.As(err, new(absent)) }
+
+// groupOf is the group that an error is about: that of the answers if the scheduler has answered.
+func groupOf(text []byte) string {
+	var status metav1.Status
+	if bounds.UnmarshalJSON(text, &status) != nil || status.Details == nil {
+		return ""
+	}
+	return status.Details.Group
+}
 
 // message is what the scheduler says of an error.
 func message(text []byte, err error) string {

@@ -68,7 +68,7 @@ func (a *asker) snapshot(ctx context.Context) (io.ReadCloser, error) {
 	path := api.Snapshots.Path("", diagnosed)
 	from, err := a.api.Get().RequestURI(path).SetHeader("Accept", "application/json").Stream(ctx)
 	if err != nil {
-		return nil, a.explain(nil, err)
+		return nil, a.explain(path, nil, err)
 	}
 	return from, nil
 }
@@ -349,9 +349,9 @@ func sentence(e journal.Entry) string {
 		return "admit job " + e.Job + " in queue " + e.Queue
 	case journal.SentBack:
 		if _, name, isWorkload := strings.Cut(e.Job, "/workload/"); isWorkload {
-			return strings.TrimSuffix("evict Workload "+strings.TrimSuffix(e.Job, "workload/"+name)+name+": "+e.Message, ": ")
+			return saying("evict Workload "+strings.TrimSuffix(e.Job, "workload/"+name)+name, e.Message)
 		}
-		return strings.TrimSuffix("send job "+e.Job+" back to wait for admission: "+e.Message, ": ")
+		return saying("send job "+e.Job+" back to wait for admission", e.Message)
 	case journal.PlanCancelled:
 		return "cancel the plan of job " + e.Job + ": " + e.Message
 	}

@@ -198,6 +198,14 @@ func (p *printer) candidates(w io.Writer, c *explain.Candidates) {
 	block(w, "Evictions", lines...)
 }
 
+// saying adds a message, if there is one.
+func saying(what, message string) string {
+	if message == "" {
+		return what
+	}
+	return what + ": " + message
+}
+
 // madeFor ends the name of a PodGroup that a controller made: the UID of the object that users know.
 var madeFor = regexp.MustCompile(`-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
@@ -228,7 +236,7 @@ func (p *printer) story(w io.Writer, entries []journal.Entry) {
 		case journal.Admitted:
 			text = "was admitted"
 		case journal.SentBack:
-			text = strings.TrimSuffix("was sent back to wait for admission: "+e.Message, ": ")
+			text = saying("was sent back to wait for admission", e.Message)
 		case journal.PlanBegun:
 			text = "plan " + e.Plan + " came into force " + e.Message
 		case journal.PlanCancelled:

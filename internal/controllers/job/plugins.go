@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,7 +51,7 @@ func (r *Reconciler) ensureResources(ctx context.Context, job *batch.Job) error 
 	}
 	for _, resource := range set.Resources() {
 		if err := r.ensureResource(ctx, job, resource); err != nil {
-			return r.naming(resource, withMissingRight(resource, err))
+			return r.naming(resource, r.withMissingRight(ctx, resource, err))
 		}
 	}
 	r.memory.equip(name, job.UID, job.Generation)
@@ -137,17 +138,21 @@ func (r *Reconciler) removeResource(ctx context.Context, job *batch.Job, object 
 const secretsRight = "the controllers have no right to Secrets here, which the job plugin ssh needs: kubectl apply -f installer/ssh.yaml, " +
 	"or set sshPlugin.namespaces in the values of the chart; a RoleBinding to the ClusterRole volcano-controllers-ssh gives it in one namespace"
 
-// withMissingRight adds [secretsRight] to the refusal of a Secret.
-func withMissingRight(resource jobplugins.Resource, err error) error {
-	if _, isSecret := resource.Object.(*corev1.Secret); isSecret && isRightMissing(err) {
-		return fmt.Errorf("%s (%w)", secretsRight, err)
+// withMissingRight adds [secretsRight] to the refusal of a Secret, if that comes from an authorizer and not from admission, such as a
+// ResourceQuota's or that of a namespace that ends. The two have the same type and differ in their words, so the API server is asked.
+func (r *Reconciler) withMissingRight(ctx context.Context, resource jobplugins.Resource, err error) error {
+	_, isSecret := resource.Object.(*corev1.Secret)
+	if !isSecret || !apierrors.IsForbidden(err) {
+		return err
+	}
+	for _, verb := range []string{"create", "get", "patch"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: resource.Object.GetNamespace(), Verb: verb, Resource: "secrets"}}}
+		if r.client.Create(ctx, review) == nil && !review.Status.Allowed {
+			return fmt.Errorf("%s (%w)", secretsRight, err)
+		}
 	}
 	return err
-}
-
-// isRightMissing tells the refusal of an authorizer from that of admission, such as a ResourceQuota's or that of a namespace that ends.
-func isRightMissing(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), `resource "secrets"`)
 }
 
 // naming adds to an error which object it is about.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +38,7 @@ type Reconciler struct {
 	prober  *prober
 	specs   *specs
 	metrics *metrics.Metrics
+	told    told
 }
 
 // Reconcile makes the Jobs whose time has come and writes the status if it differs. An error means that a request failed and
@@ -47,6 +48,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, stored); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.prober.want(request.NamespacedName, nil)
+			r.told.forget(request.NamespacedName)
 			r.metrics.JobFlowGone(request.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -217,6 +219,7 @@ func (r *Reconciler) record(ctx context.Context, v *view, d *decision, cause err
 	status := v.observe(d)
 	stored := v.flow
 	if apiequality.Semantic.DeepEqual(&stored.Status, status) {
+		r.told.replace(client.ObjectKeyFromObject(stored), stored.UID, d.troubles)
 		return reconcile.Result{}, cause
 	}
 	updated := stored.DeepCopy()
@@ -236,8 +239,9 @@ func (r *Reconciler) record(ctx context.Context, v *view, d *decision, cause err
 // announce sends Events for what the new state says that the stored one did not.
 func (r *Reconciler) announce(stored *flowapi.JobFlow, state flowapi.State, d *decision) {
 	before := stored.Status.State
+	known := r.told.replace(client.ObjectKeyFromObject(stored), stored.UID, d.troubles)
 	for i := range min(len(d.troubles), maxSentences) {
-		if strings.Contains(before.Message, d.troubles[i].message) {
+		if slices.Contains(known, d.troubles[i]) {
 			continue
 		}
 		// The action tells the Events apart: the events API folds those with equal reason and action into one.

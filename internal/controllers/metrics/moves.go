@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"path"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -91,7 +89,7 @@ func (m *Metrics) WorkloadMoved(before, after *v1beta2.Workload) {
 	q := m.quotas.moves
 	if becomes(before, after, v1beta2.Preempted) {
 		c := conditions.Of(after, v1beta2.Preempted)
-		q.preempted.WithLabelValues(preemptor(c.Message), c.Reason).Inc()
+		q.preempted.WithLabelValues(conditions.PreemptionOf(c.Message).PreemptorQueue(), c.Reason).Inc()
 	}
 	queue := heldIn(after)
 	if queue == "" {
@@ -142,16 +140,6 @@ func queuedAt(w *v1beta2.Workload) time.Time {
 		}
 	}
 	return since
-}
-
-// preemptor is the ClusterQueue of the Workload for which another was preempted, as the condition Preempted says.
-func preemptor(message string) string {
-	_, rest, _ := strings.Cut(message, "preemptor path: ")
-	name, _, _ := strings.Cut(rest, ";")
-	if name == "" {
-		return "UNKNOWN"
-	}
-	return path.Base(name)
 }
 
 // ClusterQueueShare shows the weighted share of a ClusterQueue.

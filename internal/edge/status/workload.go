@@ -18,7 +18,7 @@ import (
 
 const (
 	ofWorkload = "Workload"
-	ofPlan     = "plan of a Workload"
+	ofPlan     = "WorkloadPlan"
 )
 
 // maxConflicts is how often a Workload is read again because another client has written it meanwhile. The controllers write one a

@@ -83,15 +83,16 @@ func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (i
 			if why != "" && isAnyCancelled { // which may have been the reason
 				why = forbidsVictimsNow(s, p)
 			}
+			isLost := false
 			if why == "" {
-				why = refuted(s, p)
+				why, isLost = refuted(s, p)
 			}
-			if why == roomIsLost {
+			if isLost {
 				lose(s, p)
 			} else if why != "" {
 				cancel(s, p, why)
 			}
-			isAnyCancelled = isAnyCancelled || why != ""
+			isAnyCancelled = isAnyCancelled || isLost || why != ""
 		})
 		isSpared = isSpared || len(p.Spared) > 0
 	}
@@ -167,19 +168,19 @@ func lose(s *framework.Session, p *cluster.Plan) {
 	cancel(s, p, roomIsLost)
 }
 
-// refuted says why a plan whose victims may leave is not possible beside earlier plans, "" if it is.
-func refuted(s *framework.Session, p *cluster.Plan) string {
+// refuted says why a plan whose victims may leave is not possible beside earlier plans, "" if it is, or if its room is lost.
+func refuted(s *framework.Session, p *cluster.Plan) (why string, isLost bool) {
 	if why := forbidsPlaces(s, p); why != "" {
-		return why
+		return why, false
 	}
 	order, isLost := outlookOf(s, p)
 	if isLost {
-		return roomIsLost
+		return "", true
 	}
 	if order != nil {
 		p.Sequence = order // the order in which the plan was made may not fit any more
 	}
-	return ""
+	return "", false
 }
 
 // actionOf returns the action whose rules apply to a plan. why says that there is none any more.

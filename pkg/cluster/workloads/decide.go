@@ -1,8 +1,6 @@
 package workloads
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -124,15 +122,13 @@ func preemption(victim, by *Entry, why workload.Why) *eviction {
 	if owner := metav1.GetControllerOfNoCopy(by.Object); jobUID == "" && owner != nil {
 		jobUID = string(owner.UID)
 	}
-	jobUID = cmp.Or(jobUID, "UNKNOWN")
-	return &eviction{reason: v1beta2.ReasonPreempted, preempted: string(why), by: by, message: fmt.Sprintf(
-		"Preempted to accommodate a workload (UID: %s, JobUID: %s) due to %s; preemptor path: %s; preemptee path: %s",
-		by.UID, jobUID, phrases[why], by.path(), victim.path())}
+	said := conditions.Preemption{UID: by.UID, JobUID: jobUID, Reason: phrases[why], Preemptor: by.path(), Preemptee: victim.path()}
+	return &eviction{reason: v1beta2.ReasonPreempted, preempted: string(why), by: by, message: said.String()}
 }
 
 func (e *Entry) path() string {
 	if e.Queue == nil {
-		return "UNKNOWN"
+		return ""
 	}
 	return e.Queue.Path()
 }

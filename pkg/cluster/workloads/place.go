@@ -3,7 +3,6 @@ package workloads
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -328,9 +327,7 @@ func (r *Reader) recall(e *Entry) {
 	if c == nil {
 		return
 	}
-	_, rest, found := strings.Cut(c.Message, "(UID: ")
-	uid, _, closed := strings.Cut(rest, ",")
-	if preemptor := r.byUID[types.UID(uid)]; found && closed && preemptor != nil && preemptor != e && !conditions.Is(preemptor.Object, v1beta2.Finished) {
+	if preemptor := r.byUID[types.UID(conditions.PreemptionOf(c.Message).UID)]; preemptor != nil && preemptor != e && !conditions.Is(preemptor.Object, v1beta2.Finished) {
 		e.EvictedFor(&preemptor.Workload)
 	}
 }

@@ -73,7 +73,7 @@ release: ## Write all files of a release into dist/: make release VERSION=v1.2.3
 	$(call release,all)
 
 .PHONY: generate
-generate: ## Make deepcopy, clients, CRDs and the installer anew.
+generate: ## Regenerate deepcopy, clients, CRDs and the installer.
 	hack/generate.sh
 
 .PHONY: check-generated
@@ -82,7 +82,7 @@ check-generated: generate ## Fail if what is generated is stale.
 	@test -z "$$(git status --porcelain -- pkg/apis pkg/client installer)" || { git status --short -- pkg/apis pkg/client installer; exit 1; }
 
 .PHONY: web
-web: ## Make the web page anew, after a change of web. Needs Node 20 or newer.
+web: ## Rebuild the web page, after a change of web. Needs Node 20 or newer.
 	cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent build
 
 .PHONY: check-web

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what is quoted on pages anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite what is quoted on pages")
 
 // quote is a block of code on a page, with the comment above it that says which declarations of which file it shows.
 var quote = regexp.MustCompile("(?s)<!-- quote ([^\\s]+) ([^>]+) -->\n```go\n(.*?)```\n")

@@ -24,7 +24,7 @@ func newDemoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Bring up a local cluster and watch gangs wait and start",
 		Long: `Starts a local cluster with two nodes, as hekla up does, submits the jobs of the folder example, adds a node
-in the middle, and shows what happens: drawn anew in place on a terminal, else line by line. It takes less than a
+in the middle, and shows what happens: drawn again in place on a terminal, else line by line. It takes less than a
 minute once the Kubernetes programs are built. The cluster stays, for you to play with, until hekla down.
 
 A cluster that runs already is used as it is, and gets one node more. The jobs are in the namespace ` + demo.Namespace + `; those

@@ -16,7 +16,7 @@ import (
 	"hekla.sh/hekla/internal/simulator"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the import says and prints into testdata/yunikorn anew")
+var rewrite = flag.Bool("rewrite", false, "rewrite what the import says and prints in testdata/yunikorn")
 
 // Files of testdata/yunikorn: a queues.yaml with all keys, Namespaces, and what the import makes of them.
 const (

@@ -73,7 +73,7 @@ func (c *registrar) step(ctx context.Context) error {
 	return errors.Join(c.reload(), c.look(ctx), c.keeper.Step(ctx), c.register(ctx))
 }
 
-// reload reads the resource groups anew if their file has changed. A bad file changes nothing.
+// reload reads the resource groups again if their file has changed. A bad file changes nothing.
 func (c *registrar) reload() error {
 	groups, content, err := readGroups(c.options.ConfigFile)
 	if err != nil || bytes.Equal(content, c.config) {

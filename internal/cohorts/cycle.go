@@ -371,7 +371,7 @@ func (c *Cycle) refuse(n *workload.Nomination, outcome workload.Outcome) {
 	case n.Assignment.Cursor != nil:
 		c.begun.begin(n, so)
 	case so.wasSkipped && c.booked > so.booked:
-		// The flavor of which others took the room may do with fewer pods, or if others leave it. The search begins anew.
+		// The flavor of which others took the room may do with fewer pods, or if others leave it. The search begins again.
 		n.Outcome = workload.Skipped
 	default:
 		c.bar(n, outcome)

@@ -98,7 +98,7 @@ func TestASparkApplicationIsOneGang(t *testing.T) {
 	awaitGroups(t, namespace, 0, 0)
 }
 
-func TestAfterAllPodsHaveEndedAnApplicationBeginsAnew(t *testing.T) {
+func TestAfterAllPodsHaveEndedAnApplicationBeginsAgain(t *testing.T) {
 	sparkQueue(t)
 	namespace := namespaceFor(t, "spark-again")
 	driver := sparkPod(namespace, "driver", "driver", nil, yunikorn.TaskGroupsKey, sparkGroups, yunikorn.GangParametersKey, "gangSchedulingStyle=Hard")

@@ -261,7 +261,7 @@ func TestEditingReplicasScalesTheJob(t *testing.T) {
 	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.Pending == 1 && status.MinAvailable == 1 })
 }
 
-func TestADeletedPodIsMadeAnew(t *testing.T) {
+func TestADeletedPodIsMadeAgain(t *testing.T) {
 	namespace := namespaceFor(t, "replacing")
 	job := newJob(namespace, "sim", task("a", 2))
 	create(t, job)

@@ -273,7 +273,7 @@ func TestAWorkloadFollowsItsJobUntilItHoldsQuota(t *testing.T) {
 		}
 		return nil
 	})
-	// A Workload that is deleted is made anew.
+	// A Workload that is deleted is made again.
 	if err := api.Delete(apitest.Context(t), w); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ type Demo struct {
 	pause   time.Duration
 }
 
-// New prepares a demo that is shown on output: drawn anew in place if that is a terminal, else as a log.
+// New prepares a demo that is shown on output: drawn again in place if that is a terminal, else as a log.
 func New(cluster *localcluster.Cluster, output io.Writer) (*Demo, error) {
 	core, err := kubernetes.NewForConfig(cluster.Config())
 	if err != nil {

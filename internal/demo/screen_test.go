@@ -89,7 +89,7 @@ func waiting(name string) job {
 		message: "2 of the 3 pods that must start together have a place; 0/2 nodes are available: 2 Insufficient cpu (such as node-1): cpu: needs 5, has 3, short by 2"}
 }
 
-func TestTheSceneIsDrawnAnewInPlaceBelowWhatIsSaid(t *testing.T) {
+func TestTheSceneIsDrawnAgainInPlaceBelowWhatIsSaid(t *testing.T) {
 	full := scene{
 		nodes:  []node{{name: "node-1", used: 4000, allocatable: 8000}, {name: "node-2", allocatable: 8000}},
 		queues: []queue{{name: "default", weight: 1, used: 4000}},

@@ -94,7 +94,7 @@ const (
 	yellow = "\x1b[33m"
 )
 
-// screen is a stage on a terminal: what is said scrolls by, below it is the scene, drawn anew in place.
+// screen is a stage on a terminal: what is said scrolls by, below it is the scene, drawn again in place.
 type screen struct {
 	terminal  *os.File
 	hasSpoken bool

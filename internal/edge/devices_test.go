@@ -213,7 +213,7 @@ func TestAClaimThatIsMadeForAPod(t *testing.T) {
 			t.Errorf("the claim is left: %v", err)
 		}
 	})
-	t.Run("is made anew for other devices", func(t *testing.T) {
+	t.Run("is made again for other devices", func(t *testing.T) {
 		n := newNeedy(t).asks()
 		first := n.wantsMade()
 		first.Made.Spec.Devices.Requests[0].Exactly.Count = 2

@@ -12,7 +12,7 @@ import (
 )
 
 // writeWorkload writes what was decided about a Workload. The loop learns whether it was written: until then it counts on it. A
-// decision that does not hold any more, or that the API server refuses, is not repeated, because the loop decides anew.
+// decision that does not hold any more, or that the API server refuses, is not repeated, because the loop decides again.
 func (o *Outbox) writeWorkload(d *decision.WorkloadStatus) {
 	change := status.Workload{WorkloadStatus: *d}
 	change.Done = func(version string, err error) {

@@ -282,7 +282,7 @@ func (f *Search) findFreeRoom(scope decision.Scope, j *cluster.Job, domains []*c
 
 // maxLooks bounds the search by one action in one cycle, in nodes tried on behalf of preemptors: some seconds on the largest clusters.
 // Preemptors beyond it wait for the next cycle, and have half of that to themselves. The preemptors before them in the order may be
-// looked at anew with every pod that ends, and must not use up every cycle.
+// looked at again with every pod that ends, and must not use up every cycle.
 const maxLooks = 250_000
 
 func (f *Search) hasTime(j *cluster.Job, scope decision.Scope) bool {

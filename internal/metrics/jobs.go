@@ -61,7 +61,7 @@ func (s *jobs) Describe(descriptions chan<- *prometheus.Desc) {
 // Collect sends the numbers read last.
 func (s *jobs) Collect(metrics chan<- prometheus.Metric) {
 	s.mutex.Lock()
-	samples := s.samples // made anew by read, and not changed
+	samples := s.samples // made again by read, and not changed
 	s.mutex.Unlock()
 	for i := range samples {
 		j := &samples[i]

@@ -74,7 +74,7 @@ func (r *reader) fairness(q *cluster.Queue, share *framework.Share) {
 // promise is when room was promised to a job for which pods are evicted.
 type promises map[cluster.JobID]time.Time
 
-// follow notes plans with evictions that have begun, and drops those that were cancelled. A plan that goes on after a restart is not timed anew.
+// follow notes plans with evictions that have begun, and drops those that were cancelled. A plan that goes on after a restart is not timed again.
 func (p promises) follow(started []decision.PlanStart, ended []decision.PlanEnd) {
 	for i := range ended {
 		delete(p, ended[i].Job)

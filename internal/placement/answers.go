@@ -115,12 +115,12 @@ func (a *answers) catchUp(e *Engine) {
 	a.objects.FollowAll()
 	a.readScores(e)
 	scores := a.scoresByObject()
-	isPreferredAnew := len(a.rankedBy) != len(scores) || len(scores) > 0 && &a.rankedBy[0] != &scores[0]
+	isPreferredAgain := len(a.rankedBy) != len(scores) || len(scores) > 0 && &a.rankedBy[0] != &scores[0]
 	a.rankedBy = scores
 	objects := a.version != a.objects.Version()
 	a.version = a.objects.Version()
 	switch {
-	case first || !ok || isPreferredAnew:
+	case first || !ok || isPreferredAgain:
 		a.lookAtAll(e)
 	case objects:
 		// A slot may be empty now, or be another node's with another rank: entries cannot be moved one by one in a heap

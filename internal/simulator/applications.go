@@ -49,7 +49,7 @@ func (s applications) grouped(pod *corev1.Pod) *corev1.Pod {
 }
 
 // groupFor returns the PodGroup that a pod joins: the one there is of its name, otherwise the wanted one, which it creates. An application
-// none of whose pods is alive begins anew.
+// none of whose pods is alive begins again.
 func (s applications) groupFor(wanted *schedulingv1beta1.PodGroup, pod *corev1.Pod, isOfApplication bool) *schedulingv1beta1.PodGroup {
 	id := cluster.JobID{Namespace: wanted.Namespace, Name: wanted.Name}
 	current := s.groups[id]

@@ -40,7 +40,7 @@ func (s *simulation) clearAway() {
 	}
 }
 
-// remove removes a pod. Its controller makes it anew.
+// remove removes a pod. Its controller makes it again.
 func (s *simulation) remove(pod *corev1.Pod) {
 	delete(s.pods, keyOf(pod))
 	delete(s.overdue, pod.UID)
@@ -62,18 +62,18 @@ func (s *simulation) isUp(pod *corev1.Pod) bool {
 	return !due.Add(s.overdue[pod.UID]).After(s.now)
 }
 
-// returns reports whether a pod is made anew when it is gone: its controller, or the Job of the input it belongs to.
+// returns reports whether a pod is made again when it is gone: its controller, or the Job of the input it belongs to.
 func (s *simulation) returns(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return false
 	}
 	if s.queued.IsOfWorkload(pod) && !s.queued.IsQueued(pod) {
-		return false // it is made anew when its Workload is admitted again
+		return false // it is made again when its Workload is admitted again
 	}
 	return metav1.GetControllerOfNoCopy(pod) != nil || s.managed[groupOf(pod)]
 }
 
-// Successor is how a controller makes a pod anew that is gone. The zero value is the usual.
+// Successor is how a controller makes a pod again that is gone. The zero value is the usual.
 type Successor struct {
 	// Name is that of the new pod, "" for the same.
 	Name string
@@ -104,7 +104,7 @@ func groupOf(pod *corev1.Pod) cluster.JobID {
 	return cluster.JobID{Namespace: pod.Namespace, Name: pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]}
 }
 
-// comeBack makes a pod anew: it has a UID of its own, which says how many there have been of the name, and waits for a node.
+// comeBack makes a pod again: it has a UID of its own, which says how many there have been of the name, and waits for a node.
 func (s *simulation) comeBack(pod *corev1.Pod) {
 	var how Successor
 	if s.options.Successor != nil {
@@ -116,7 +116,7 @@ func (s *simulation) comeBack(pod *corev1.Pod) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: key.Name, Labels: maps.Clone(pod.Labels), Annotations: maps.Clone(pod.Annotations),
 			OwnerReferences:   pod.OwnerReferences,
-			UID:               types.UID(fmt.Sprintf("Pod %s, made anew %d", key, s.returned[key])),
+			UID:               types.UID(fmt.Sprintf("Pod %s, made again %d", key, s.returned[key])),
 			CreationTimestamp: metav1.NewTime(s.now),
 		},
 		Spec:   *pod.Spec.DeepCopy(),

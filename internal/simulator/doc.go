@@ -6,7 +6,7 @@
 //
 // What surrounds the scheduler in a real cluster is quick here. Controllers make PodGroups and pods as soon as they may. Bound pods
 // run before the next cycle, and pods that are being deleted are gone by then, or with [Options.Grace] at the end of their grace
-// period. A pod of a controller, or of a Job of the input, is then made anew. Disruption budgets count as the disruption controller
+// period. A pod of a controller, or of a Job of the input, is then made again. Disruption budgets count as the disruption controller
 // does, and forbid as the eviction API does; quotas say what is used as their controller does. Claims are made and volumes bound at
 // once; a volume that is made can be used on every node. With [Options.Fate] a test makes evictions fail.
 //

@@ -159,7 +159,7 @@ func TestAnEvictedPodWithAControllerComesBackWithANewUID(t *testing.T) {
 	s.do(planOf("a", "b"))
 	s.pass()
 	a := s.pod("a")
-	if a == nil || a.UID != "Pod work/a, made anew 1" || a.Spec.NodeName != "" || a.Status.Phase != corev1.PodPending ||
+	if a == nil || a.UID != "Pod work/a, made again 1" || a.Spec.NodeName != "" || a.Status.Phase != corev1.PodPending ||
 		!a.CreationTimestamp.Time.Equal(s.now) || len(a.Status.Conditions) > 0 || a.DeletionTimestamp != nil {
 		t.Errorf("the pod that came back is %+v", a)
 	}

@@ -92,7 +92,7 @@ func (s queueing) MakePod(pod *corev1.Pod) bool {
 	}
 	pod.UID = types.UID("Pod " + key.String())
 	if s.returned[key]++; s.returned[key] > 1 {
-		pod.UID = types.UID(fmt.Sprintf("Pod %s, made anew %d", key, s.returned[key]-1))
+		pod.UID = types.UID(fmt.Sprintf("Pod %s, made again %d", key, s.returned[key]-1))
 	}
 	pod.CreationTimestamp = metav1.NewTime(s.now)
 	s.input.CompletePod(pod)

@@ -49,7 +49,7 @@ type Options struct {
 	Fate func(decision.Eviction) Fate
 	// RefuseBinding says why the API server refuses a binding, "" if it does not; nil: it refuses none. It is for tests.
 	RefuseBinding func(decision.Bind) string
-	// Successor says how the controller of a pod that is gone makes it anew; nil: at once, under its name. It is for tests.
+	// Successor says how the controller of a pod that is gone makes it again; nil: at once, under its name. It is for tests.
 	Successor func(gone *corev1.Pod) Successor
 	// Observe is told what each cycle decided, before it is carried out; nil observes nothing. It is for tests.
 	Observe func(*decision.Decisions)
@@ -92,7 +92,7 @@ type simulation struct {
 	supplies *provisioner
 	queued   *workloads.Controllers
 	overdue  map[types.UID]time.Duration // how much longer than their time evicted pods stay
-	delayed  []successor                 // pods that their controllers make anew later
+	delayed  []successor                 // pods that their controllers make again later
 	crash    *crash                      // nil if none is to come
 	loads    []cache.Measured            // of nodes, as they were measured last; told before every cycle
 }

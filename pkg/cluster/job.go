@@ -203,7 +203,7 @@ func (j *Job) withheldOfMinimum(d resources.Dim) int64 {
 	return max(withheld-beyond, 0)
 }
 
-// isReplenished reports whether a controller is known to create pods of the job anew: that of Volcano Jobs does, once the job is admitted.
+// isReplenished reports whether a controller is known to create pods of the job again: that of Volcano Jobs does, once the job is admitted.
 func (j *Job) isReplenished() bool {
 	if j.Group == nil || j.IsEnding {
 		return false

@@ -39,7 +39,7 @@ func TestTheDefaultIsVolcanosAndAdmitsWorkloads(t *testing.T) {
 		t.Errorf("overcommit-factor is %v, want its default", factor)
 	}
 	if want := (Compatibility{QueuePriority: QueuePriorityStrict, VictimVote: VictimVoteStrict}); c.Compatibility != want {
-		t.Errorf("compatibility is %+v, want the laws: %+v", c.Compatibility, want)
+		t.Errorf("compatibility is %+v, want the rules: %+v", c.Compatibility, want)
 	}
 }
 

@@ -349,7 +349,7 @@ func (l *randomCluster) checkRestart(j judge) {
 	if len(result.Decisions.Binds)+len(result.Decisions.Queues) > 0 || result.Panic != "" {
 		l.fail(j, "a scheduler started now finds more to do: %s%s", text(&result.Decisions), result.Panic)
 	}
-	// It may word a refusal anew, with another of several reasons or with newer numbers, but nothing is in another phase.
+	// It may word a refusal again, with another of several reasons or with newer numbers, but nothing is in another phase.
 	for _, d := range result.Decisions.Groups {
 		// A job whose pods are all gone is kept nothing for (rule J4), and may stay admitted. Nothing says so to a scheduler that starts, which
 		// lets it wait for admission again when its pods have not come for long enough.

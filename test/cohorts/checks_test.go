@@ -45,8 +45,8 @@ func named(t *testing.T, w *world.World, name string) map[string]int32 {
 	return counts
 }
 
-// Rule C21: an update that changes where pods may go is placed anew within the room of the Workload.
-func TestUpdatesOfAdmissionChecksArePlacedAnew(t *testing.T) {
+// Rule C21: an update that changes where pods may go is placed again within the room of the Workload.
+func TestUpdatesOfAdmissionChecksArePlacedAgain(t *testing.T) {
 	begin := func(t *testing.T, text string) *world.World {
 		w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").AddNode("n2", "cpu=4", "zone", "b")
 		w.AddNode("n3", "cpu=4", "zone", "c")
@@ -81,11 +81,11 @@ func TestUpdatesOfAdmissionChecksArePlacedAnew(t *testing.T) {
 			toZoneB, map[string]int32{"other on n1": 2, "main on n2": 2}},
 	}
 	for name, tt := range tests {
-		for _, isAnew := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, by another scheduler: %t", name, isAnew), func(t *testing.T) {
+		for _, isOther := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, by another scheduler: %t", name, isOther), func(t *testing.T) {
 				w := begin(t, tt.workload)
 				pass(w, "a", tt.update)
-				if isAnew {
+				if isOther {
 					w.Restart(nil)
 				}
 				w.Rest(20).Expect("a", "admitted")

@@ -24,7 +24,7 @@ import (
 // A walk has things happen to a cluster in no order: Workloads come, end, and are deleted, others edit quotas, Cohorts, flavors and nodes,
 // controllers of checks answer, and schedulers crash between their writes. After each step the totals of the model are right and rule C1
 // holds. Each reservation is judged on the objects alone, by rule C2 and by what nodes hold. At the end nothing happens any more: the
-// cluster must come to rest, and a scheduler that reads it anew must have nothing to say.
+// cluster must come to rest, and a scheduler that reads it again must have nothing to say.
 type walk struct {
 	*world.World
 	t      *testing.T
@@ -431,7 +431,7 @@ func (w *walk) judgePreemption(s *decision.WorkloadStatus) {
 	}
 }
 
-// rest has nothing more happen. The cluster must come to rest, and so must one whose scheduler begins anew then. That may evict some: of
+// rest has nothing more happen. The cluster must come to rest, and so must one whose scheduler begins again then. That may evict some: of
 // several for whom a Workload was evicted, its conditions name the last (rule C20). If it does not, nothing else changes.
 func (w *walk) rest() {
 	// Nodes that are promised and then cordoned are given up only when pods come, or by a scheduler that begins.

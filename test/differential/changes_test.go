@@ -64,7 +64,7 @@ func (m *maker) special(f feature) func() change {
 	return nil
 }
 
-// crash has the scheduler end in the middle of what it writes next, and begin anew.
+// crash has the scheduler end in the middle of what it writes next, and begin again.
 func (m *maker) crash() change {
 	writes, ofPlans := m.IntN(9), !m.once(4)
 	return change{fmt.Sprintf("the scheduler is to end after %d writes, only those of plans counted: %t", writes, ofPlans), func(l *run) {

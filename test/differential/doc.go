@@ -26,5 +26,5 @@
 //  1. A scenario and all that happens in it follow from its seed alone.
 //  2. Nothing of a scheduler is looked at but its decisions, and whether its model is sound.
 //
-// It must not know why a decision is made: what is right is for package laws to judge.
+// It must not know why a decision is made: what is right is for package test/rules to judge.
 package differential

@@ -37,10 +37,10 @@ var installed = sync.OnceValue(func() string {
 type restartPolicy uint8
 
 const (
-	restartsPod       restartPolicy = iota // its controller makes the pod anew
-	restartsRunning                        // all its pods that have nodes begin anew
-	restartsWhole                          // all its pods begin anew
-	restartsOnlyTasks                      // all its pods of the same role begin anew
+	restartsPod       restartPolicy = iota // its controller makes the pod again
+	restartsRunning                        // all its pods that have nodes begin again
+	restartsWhole                          // all its pods begin again
+	restartsOnlyTasks                      // all its pods of the same role begin again
 )
 
 var restartPolicies = []restartPolicy{restartsRunning, restartsWhole, restartsOnlyTasks}
@@ -73,7 +73,7 @@ func (l *run) live() {
 	l.cordon.come(l)
 }
 
-// successor is how the controller of a pod makes it anew.
+// successor is how the controller of a pod makes it again.
 func (l *run) successor(gone *corev1.Pod) simulator.Successor {
 	how := l.scenario.replaced
 	if how.Name != "" {

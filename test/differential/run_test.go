@@ -231,7 +231,7 @@ func decisions(d *decision.Decisions, led *simulator.Led) (all []string) {
 }
 
 // isWritten reports whether a plan only promises what the pods say that they are promised: a scheduler that starts makes such a
-// plan anew instead of taking it up.
+// plan again instead of taking it up.
 func isWritten(p *decision.PlanStart, led *simulator.Led) bool {
 	return len(p.Evictions) == 0 && !slices.ContainsFunc(p.Nominations, func(n decision.Nomination) bool {
 		pod, ok := led.Get(&corev1.Pod{}, n.Pod.Namespace, n.Pod.Name).(*corev1.Pod)
@@ -281,31 +281,31 @@ func (l *run) rest() {
 		l.fail("audit", "%s", problem)
 	}
 	l.rests++
-	anew := l.askAnew()
+	again := l.askAgain()
 	l.lookAgain() // the sharper word of the two
-	if len(anew) > 0 {
-		l.fail("missed", "a scheduler that starts now would %s", strings.Join(anew, "; "))
+	if len(again) > 0 {
+		l.fail("missed", "a scheduler that starts now would %s", strings.Join(again, "; "))
 	}
 }
 
-// askAnew returns what a scheduler decides that knows the objects only as they are now. There must be nothing to do for it.
-func (l *run) askAnew() []string {
+// askAgain returns what a scheduler decides that knows the objects only as they are now. There must be nothing to do for it.
+func (l *run) askAgain() []string {
 	input, err := manifests.New(l.led.Objects()...)
 	if err != nil {
 		panic(err)
 	}
 	var decided []string
-	var anew *simulator.Led
-	options := options(func(d *decision.Decisions) { decided = append(decided, decisions(d, anew)...) })
+	var again *simulator.Led
+	options := options(func(d *decision.Decisions) { decided = append(decided, decisions(d, again)...) })
 	options.Now = l.led.Now()
-	if anew, err = simulator.Lead(input, l.configuration.policy(), options); err != nil {
+	if again, err = simulator.Lead(input, l.configuration.policy(), options); err != nil {
 		panic(err)
 	}
 	for _, load := range l.led.Loads() {
-		anew.Measure(load)
+		again.Measure(load)
 	}
-	if err := anew.Cycle(); err != nil {
-		l.fail("panic anew", "%s", err)
+	if err := again.Cycle(); err != nil {
+		l.fail("panic again", "%s", err)
 	}
 	return decided
 }

@@ -26,7 +26,7 @@ type scenario struct {
 	changes       []timed
 	// policies are what becomes of gangs, by name, of which a pod is evicted.
 	policies map[string]restartPolicy
-	// replaced is how pods are made anew, zero for at once and under the same name. A name is what is added to the old one.
+	// replaced is how pods are made again, zero for at once and under the same name. A name is what is added to the old one.
 	replaced simulator.Successor
 	// overlook makes the model forget causes to wake jobs; nil forgets none.
 	overlook func(wake.Cause) bool

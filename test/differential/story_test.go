@@ -95,7 +95,7 @@ func (l *run) write(folder string) error {
 	if err := writeObjects(filepath.Join(folder, "cluster.yaml"), append([]runtime.Object{configuration}, l.scenario.objects...)); err != nil {
 		return err
 	}
-	text := "source: own, package differential\nlaws: [S2]\nnote: " + strconv.Quote(l.failure) + "\n"
+	text := "source: own, package differential\nrules: [S2]\nnote: " + strconv.Quote(l.failure) + "\n"
 	text += fmt.Sprintf("cycles: %d\nargs: [--grace, --now=%s]\n", l.cycles+5, beginning.Format(time.RFC3339))
 	if len(l.happened) > 0 {
 		text += "changes:\n"

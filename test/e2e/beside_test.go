@@ -123,7 +123,7 @@ func TestWhatKubeSchedulerMakesRoomForGetsTheRoom(t *testing.T) {
 // The kube-scheduler knows of no plans, and takes what victims leave. Hekla is killed meanwhile.
 func TestAPlanWhoseRoomOthersTakeEndsInCalm(t *testing.T) {
 	makeRoom(t)
-	letGoAtTheEnd(t)
+	releaseAtTheEnd(t)
 	haveKubeScheduler(t)
 	restartScheduler(t, shortLease...)
 	createQueue(t, "low", 1)
@@ -139,7 +139,7 @@ func TestAPlanWhoseRoomOthersTakeEndsInCalm(t *testing.T) {
 		createPod(t, theirs(name, "", "3"))
 	}
 	restartScheduler(t, shortLease...)
-	if err := letGo(t.Context(), victims); err != nil {
+	if err := release(t.Context(), victims); err != nil {
 		t.Fatal(err)
 	}
 	// Victims of later plans are of the first sixteen pods, which are held, or of those that replaced some.
@@ -148,7 +148,7 @@ func TestAPlanWhoseRoomOthersTakeEndsInCalm(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := letGo(ctx, leaving(pods)); err != nil {
+		if err := release(ctx, leaving(pods)); err != nil {
 			return err
 		}
 		running := 0
@@ -169,7 +169,7 @@ func TestAPlanWhoseRoomOthersTakeEndsInCalm(t *testing.T) {
 	apitest.Eventually(t, func(ctx context.Context) error {
 		pods, err := allPods(ctx)
 		if err == nil {
-			err = letGo(ctx, leaving(pods))
+			err = release(ctx, leaving(pods))
 		}
 		if got := staying(pods, "preemptor"); err == nil && got != 2 {
 			err = fmt.Errorf("%d pods of the preemptor run", got)

@@ -154,7 +154,7 @@ func awaitStaying(t *testing.T, job string, want int) {
 	})
 }
 
-// holdAll lets the pods of a Job end only when letGo is called, and returns them.
+// holdAll lets the pods of a Job end only when release is called, and returns them.
 func holdAll(t *testing.T, job string) []corev1.Pod {
 	t.Helper()
 	pods, err := podsOf(t.Context(), job)
@@ -171,8 +171,8 @@ func holdAll(t *testing.T, job string) []corev1.Pod {
 	return pods
 }
 
-// letGo lets pods end that are held.
-func letGo(ctx context.Context, pods map[types.UID]*corev1.Pod) error {
+// release lets pods end that are held.
+func release(ctx context.Context, pods map[types.UID]*corev1.Pod) error {
 	for _, p := range pods {
 		patch := []byte(`{"metadata":{"finalizers":null,"uid":"` + string(p.UID) + `"}}`)
 		_, err := core.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
@@ -184,8 +184,8 @@ func letGo(ctx context.Context, pods map[types.UID]*corev1.Pod) error {
 	return nil
 }
 
-// letGoAtTheEnd removes all Jobs when the test ends, and lets all of their pods end.
-func letGoAtTheEnd(t *testing.T) {
+// releaseAtTheEnd removes all Jobs when the test ends, and lets all of their pods end.
+func releaseAtTheEnd(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -202,7 +202,7 @@ func letGoAtTheEnd(t *testing.T) {
 				err = core.CoreV1().Pods(metav1.NamespaceDefault).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 			}
 			if err == nil {
-				err = letGo(ctx, leaving(pods))
+				err = release(ctx, leaving(pods))
 			}
 			if err != nil {
 				t.Errorf("%d pods stay: %v", len(pods), err)
@@ -352,7 +352,7 @@ func TestADisruptionBudgetIsBrokenOnlyWhereThereIsNoOtherWay(t *testing.T) {
 // A plan whose victims take their time, and a scheduler that is killed meanwhile.
 func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 	makeRoom(t)
-	letGoAtTheEnd(t)
+	releaseAtTheEnd(t)
 	restartScheduler(t, shortLease...)
 	createQueue(t, "low", 1)
 	createQueue(t, "high", 10)
@@ -379,7 +379,7 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 	for _, uid := range uids[:6] {
 		half[uid] = victims[uid]
 	}
-	if err := letGo(t.Context(), half); err != nil {
+	if err := release(t.Context(), half); err != nil {
 		t.Fatal(err)
 	}
 	awaitReason(t, "bystander", "PromisedToOthers")
@@ -410,7 +410,7 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 		t.Errorf("after the restart the plan is %s (%v), before it was %s (%v)", after.id, after.promised, before.id, before.promised)
 	}
 
-	if err := letGo(t.Context(), victims); err != nil {
+	if err := release(t.Context(), victims); err != nil {
 		t.Fatal(err)
 	}
 	awaitStaying(t, "preemptor", 3)
@@ -431,7 +431,7 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 // Whenever the scheduler is killed, the gang gets its room, and no more pods leave than it needs.
 func TestACrashWhileAPlanIsWrittenEvictsNoPodTwice(t *testing.T) {
 	makeRoom(t)
-	letGoAtTheEnd(t)
+	releaseAtTheEnd(t)
 	restartScheduler(t, shortLease...)
 	createQueue(t, "low", 1)
 	createQueue(t, "high", 10)
@@ -448,7 +448,7 @@ func TestACrashWhileAPlanIsWrittenEvictsNoPodTwice(t *testing.T) {
 	})
 	restartScheduler(t, shortLease...)
 	_, victims := awaitPlan(t, "preemptor", 3, 12)
-	if err := letGo(t.Context(), victims); err != nil {
+	if err := release(t.Context(), victims); err != nil {
 		t.Fatal(err)
 	}
 	awaitStaying(t, "preemptor", 3)
@@ -459,7 +459,7 @@ func TestACrashWhileAPlanIsWrittenEvictsNoPodTwice(t *testing.T) {
 
 func TestAPlanEndsWithTheJobThatItWasMadeFor(t *testing.T) {
 	makeRoom(t)
-	letGoAtTheEnd(t)
+	releaseAtTheEnd(t)
 	createQueue(t, "low", 1)
 	createQueue(t, "high", 10)
 	create(t, in("low", elastic(marked(batchJob("victim", 16, "1")))))
@@ -480,7 +480,7 @@ func TestAPlanEndsWithTheJobThatItWasMadeFor(t *testing.T) {
 		return err
 	})
 	// No plan holds the room any more: the pods that replace the victims get it.
-	if err := letGo(t.Context(), victims); err != nil {
+	if err := release(t.Context(), victims); err != nil {
 		t.Fatal(err)
 	}
 	awaitStaying(t, "victim", 16)

@@ -211,7 +211,7 @@ func thePodsHaveTheirVolumes(t *testing.T) {
 	}
 }
 
-func TestAPodIsPlacedAnewWhereItsVolumeCannotBeMade(t *testing.T) {
+func TestAPodIsPlacedAgainWhereItsVolumeCannotBeMade(t *testing.T) {
 	haveNodes(t, 2)
 	tidyUp(t)
 	lateClass(t, "fickle", provisionerName)

@@ -6,5 +6,5 @@
 //
 //	go test ./test/forecast -run TestRanges -rewrite
 //
-// writes it anew. For what the ranges promise, nine of ten true starts must be inside, and they may not be wider than a stated bound.
+// writes it again. For what the ranges promise, nine of ten true starts must be inside, and they may not be wider than a stated bound.
 package forecast

@@ -13,7 +13,7 @@ import (
 const defaultSeed, defaultWorlds = 20261125, 3
 
 var (
-	rewrite = flag.Bool("rewrite", false, "write the table of docs/why/eta.md anew")
+	rewrite = flag.Bool("rewrite", false, "write the table of docs/why/eta.md again")
 	seed    = flag.Uint64("seed", defaultSeed, "the first seed")
 	worlds  = flag.Int("worlds", defaultWorlds, "how many clusters of each kind")
 )
@@ -104,7 +104,7 @@ func compare(t *testing.T, table string) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("the table of %s is not what comes out now; write it anew with -rewrite:\n%s", page, table)
+		t.Errorf("the table of %s is not what comes out now; write it again with -rewrite:\n%s", page, table)
 	}
 }
 

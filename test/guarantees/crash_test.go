@@ -25,7 +25,7 @@ type course struct {
 	nodes   map[string]string // of pods
 }
 
-// policyOf returns a function that makes the policy of a configuration anew.
+// policyOf returns a function that makes the policy of a configuration again.
 func policyOf(input *manifests.Input) func() *framework.Policy {
 	return func() *framework.Policy {
 		registry := scheduler.NewRegistry()

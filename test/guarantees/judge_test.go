@@ -171,7 +171,7 @@ func (j *judge) cycle(d *decision.Decisions) error {
 }
 
 // wasMade reports whether a plan is that of a scheduler before, which has nominated its pods already. Plans that place no pods (rule G12)
-// are made anew.
+// are made again.
 func (j *judge) wasMade(p *decision.PlanStart) bool {
 	return len(p.Nominations) > 0 && !slices.ContainsFunc(p.Nominations, func(n decision.Nomination) bool { return j.at[n.UID] != n.Node })
 }

@@ -247,7 +247,7 @@ func TestAfterItsTimeoutAGangWaitsNoLonger(t *testing.T) {
 			t.Errorf("bound are %q", got)
 		}
 	})
-	t.Run("Hard: its waiting pods fail, and the next one begins anew", func(t *testing.T) {
+	t.Run("Hard: its waiting pods fail, and the next one begins again", func(t *testing.T) {
 		w := twoNodes(t, 1)
 		group := application("app", "q", 3, "placeholderTimeoutInSeconds=10 gangSchedulingStyle=Hard")
 		driver := member("driver", "app", "driver", w.Now)
@@ -386,7 +386,7 @@ func TestARecordOfOnesOwnHoldsNoNode(t *testing.T) {
 	}
 }
 
-// What a stand-in has reserved of devices is in no record. So one that needs devices gets its node, and them, anew after a restart.
+// What a stand-in has reserved of devices is in no record. So one that needs devices gets its node, and them, again after a restart.
 func TestStandInsHaveTheirDevicesAfterARestart(t *testing.T) {
 	const gpu = "example.com/gpu"
 	objects := func(w *loop.Loop) *loop.Loop {

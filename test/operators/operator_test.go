@@ -100,7 +100,7 @@ health: {healthProbeBindAddress: "HEALTH"}
 	},
 }
 
-// started are the operators that run, with the program that starts them anew.
+// started are the operators that run, with the program that starts them again.
 var started = map[string]localcluster.Program{}
 
 // haveOperators runs operators, which then run for all tests.

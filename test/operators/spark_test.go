@@ -41,7 +41,7 @@ var sparkResource = schema.GroupVersionResource{Group: "sparkoperator.k8s.io", V
 
 // sparkOperator plays the Spark operator, and Spark's driver, as their documentation describes them with the batch scheduler volcano.
 // An application has one PodGroup with minMember 1 and the resources of its driver and executors. When the driver runs it makes the
-// executors, and makes those that are lost anew, under other names. They go with their driver. A driver that is lost is submitted again.
+// executors, and makes those that are lost again, under other names. They go with their driver. A driver that is lost is submitted again.
 type sparkOperator struct {
 	apps dynamic.ResourceInterface
 	stop context.CancelFunc

@@ -127,7 +127,7 @@ func TestATenantMayAskOnlyAboutWhatTheTenantMaySee(t *testing.T) {
 	}
 	waitingGroup(t, "asks", "mine")
 	waitingGroup(t, "asked", "confidential")
-	tenant, stranger := accountOf(t, address, "asks", "tenant", "edit"), accountOf(t, address, "asks", "stranger", "")
+	tenant, outsider := accountOf(t, address, "asks", "tenant", "edit"), accountOf(t, address, "asks", "outsider", "")
 	allowed := func(code int) bool { return code == http.StatusOK || code == http.StatusNotFound }
 	expect := func(who asker, name string, all []question, want func(code int) bool) {
 		t.Helper()
@@ -150,16 +150,16 @@ func TestATenantMayAskOnlyAboutWhatTheTenantMaySee(t *testing.T) {
 	expect(tenant, "a tenant", other, is(http.StatusForbidden))
 	expect(tenant, "a tenant", ofCluster, is(http.StatusForbidden))
 	for _, all := range [][]question{mine, other, ofCluster} {
-		expect(stranger, "an account without a role", all, is(http.StatusForbidden))
+		expect(outsider, "an account without a role", all, is(http.StatusForbidden))
 		expect(asker{address, ""}, "a client without a token", all, is(http.StatusUnauthorized))
 		expect(asker{address, "nonsense"}, "a client with a wrong token", all, is(http.StatusUnauthorized))
 	}
-	t.Run("the page", func(t *testing.T) { mayReadThePage(t, tenant, stranger) })
-	t.Run("its events", func(t *testing.T) { mayFollowThePage(t, tenant, stranger) })
+	t.Run("the page", func(t *testing.T) { mayReadThePage(t, tenant, outsider) })
+	t.Run("its events", func(t *testing.T) { mayFollowThePage(t, tenant, outsider) })
 }
 
-// mayReadThePage expects that a tenant reads the own rows of each list, and a stranger none.
-func mayReadThePage(t *testing.T, tenant, stranger asker) {
+// mayReadThePage expects that a tenant reads the own rows of each list, and a outsider none.
+func mayReadThePage(t *testing.T, tenant, outsider asker) {
 	for _, list := range lists {
 		path := api.Overviews.Path("", list)
 		apitest.Eventually(t, func(ctx context.Context) error {
@@ -172,7 +172,7 @@ func mayReadThePage(t *testing.T, tenant, stranger asker) {
 			}
 			return err
 		})
-		for want, who := range map[int]asker{http.StatusForbidden: stranger, http.StatusUnauthorized: {address: tenant.address}} {
+		for want, who := range map[int]asker{http.StatusForbidden: outsider, http.StatusUnauthorized: {address: tenant.address}} {
 			if code, text, err := who.ask(apitest.Context(t), http.MethodGet, path, ""); err != nil || code != want {
 				t.Errorf("%s is read with %d %s %v, want %d", list, code, text, err, want)
 			}
@@ -184,11 +184,11 @@ func mayReadThePage(t *testing.T, tenant, stranger asker) {
 	}
 }
 
-// mayFollowThePage expects that a tenant gets server-sent events, and a stranger none.
-func mayFollowThePage(t *testing.T, tenant, stranger asker) {
+// mayFollowThePage expects that a tenant gets server-sent events, and a outsider none.
+func mayFollowThePage(t *testing.T, tenant, outsider asker) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for want, who := range map[int]asker{http.StatusOK: tenant, http.StatusForbidden: stranger, http.StatusUnauthorized: {address: tenant.address}} {
+	for want, who := range map[int]asker{http.StatusOK: tenant, http.StatusForbidden: outsider, http.StatusUnauthorized: {address: tenant.address}} {
 		response, err := who.request(ctx, http.MethodGet, api.Overviews.Path("", ""), "", "text/event-stream")
 		if err != nil {
 			t.Fatal(err)

@@ -19,8 +19,8 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// startAnew kills the API server and starts it with the same arguments. It returns before it is ready.
-func startAnew(t *testing.T) {
+// startAgain kills the API server and starts it with the same arguments. It returns before it is ready.
+func startAgain(t *testing.T) {
 	t.Helper()
 	processes := cluster.Processes()
 	i := slices.IndexFunc(processes, func(p *localcluster.Process) bool { return p.Name == "kube-apiserver" })
@@ -84,7 +84,7 @@ func TestNoJobIsForbiddenAfterTheAPIServerHasStarted(t *testing.T) {
 	if forbidden, other := try(apitest.Context(t)); forbidden != nil || other != nil {
 		t.Fatalf("before: %v, %v", forbidden, other)
 	}
-	startAnew(t)
+	startAgain(t)
 	const settled = 30 * time.Second // what the API server takes at most until it knows the kinds
 	served, last := 0, error(nil)
 	for begun := time.Now(); time.Since(begun) < settled; time.Sleep(100 * time.Millisecond) {

@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/test/browser"
 )
 
-var pictures = flag.Bool("pictures", false, "make the pictures of docs/web.md anew")
+var pictures = flag.Bool("pictures", false, "make the pictures of docs/web.md again")
 
 // album is where the pictures are.
 const album = "../../docs/web"

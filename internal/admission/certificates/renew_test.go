@@ -169,7 +169,7 @@ func TestWhatIsBrokenIsReplaced(t *testing.T) {
 	}
 }
 
-// Such are the certificates of a server that was told to make short ones, when it is started anew.
+// Such are the certificates of a server that was told to make short ones, when it is started again.
 func TestWhatExpiresBeforeANewAuthoritySettlesDoesNotWaitForIt(t *testing.T) {
 	short := Life{Authority: 9 * time.Second, Serving: 6 * time.Second, Settle: time.Second}
 	stored, _, err := Renew(noon, short, hosts, nil)

@@ -161,7 +161,7 @@ func (a jobAction) do(ctx context.Context, s *session.Session, namespace, name, 
 		return s.Explain(err)
 	}
 	if phase := job.Status.State.Phase; isFinal(phase) {
-		return fmt.Errorf("job %q in namespace %s is %s and stays so: it cannot be %s; delete it, or run it anew under another name", name, namespace, phase, a.past)
+		return fmt.Errorf("job %q in namespace %s is %s and stays so: it cannot be %s; delete it, or run it again under another name", name, namespace, phase, a.past)
 	}
 	command, err := session.BusCommand(s, job, namespace, a.action)
 	if err != nil {

@@ -65,7 +65,7 @@ func TestAQueueIsExplainedByWhatIsAboveIt(t *testing.T) {
 	}
 }
 
-func TestAQueueThatChangesIsReadAnew(t *testing.T) {
+func TestAQueueThatChangesIsReadAgain(t *testing.T) {
 	s, err := shares.New(on, []scheduling.Queue{queue("corp", "root", "", "0"), queue("a", "corp", "5", "2")})
 	if err != nil {
 		t.Fatal(err)

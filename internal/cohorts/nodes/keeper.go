@@ -301,7 +301,7 @@ func (k *Keeper) start(e *workloads.Entry, j *cluster.Job) {
 	}
 	x.Commit()
 	k.session.Cluster.Plans().Fulfil(p)
-	if isMoved || len(promised) < podsOf(e.Held) || e.IsToBePlacedAnew() { // a node that is gone has taken its promises along
+	if isMoved || len(promised) < podsOf(e.Held) || e.MustBePlacedAgain() { // a node that is gone has taken its promises along
 		k.fill(e, j)
 		k.move(e)
 	}
@@ -358,7 +358,7 @@ func (k *Keeper) expire(e *workloads.Entry, j *cluster.Job, haveCome bool) {
 // fill gives each pod of a Workload a node, or a stand-in one. Pods that wait take the places of stand-ins. Pods that are gone get a
 // stand-in again, and stand-ins that are too many go.
 func (k *Keeper) fill(e *workloads.Entry, j *cluster.Job) {
-	if e.IsToBePlacedAnew() && !k.reform(e, j) {
+	if e.MustBePlacedAgain() && !k.reform(e, j) {
 		return
 	}
 	isMoved, haveCome, again := false, true, time.Time{}

@@ -12,7 +12,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workloads"
 )
 
-// reform places the stand-ins of a Workload anew, since its checks have added to its pods: those may need other nodes. It reports false
+// reform places the stand-ins of a Workload again, since its checks have added to its pods: those may need other nodes. It reports false
 // if no nodes do, also beside what the Workload held (rule C21).
 func (k *Keeper) reform(e *workloads.Entry, j *cluster.Job) (done bool) {
 	x := k.session.Begin()

@@ -69,7 +69,7 @@ func newSimulation(t *rapid.T, cronJob *batch.CronJob) *simulation {
 	return w
 }
 
-// restart begins anew with nothing remembered and full caches.
+// restart begins again with nothing remembered and full caches.
 func (w *simulation) restart() {
 	w.crashIn = -1
 	w.controller = &Reconciler{

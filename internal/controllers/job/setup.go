@@ -146,7 +146,7 @@ func (e *podEvents) Update(_ context.Context, event event.UpdateEvent, queue que
 	e.wake(event.ObjectNew, queue)
 }
 
-// Delete wakes the Job, which may have to make the pod anew.
+// Delete wakes the Job, which may have to make the pod again.
 func (e *podEvents) Delete(_ context.Context, event event.DeleteEvent, queue queue) {
 	e.wake(event.Object, queue)
 }

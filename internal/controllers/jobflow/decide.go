@@ -114,7 +114,7 @@ func recordOf(jobFlow *flowapi.JobFlow, name string) *flowapi.JobStatus {
 }
 
 // IsRecorded reports whether a JobFlow knows in which phase a Job of its is. One that has ended and goes before that would be
-// made anew.
+// made again.
 func IsRecorded(jobFlow *flowapi.JobFlow, job *batch.Job) bool {
 	recorded := recordOf(jobFlow, job.Name)
 	return recorded != nil && recorded.State == job.Status.State.Phase

@@ -20,7 +20,7 @@
 //  2. A Job belongs to a JobFlow by its controller reference (UID), never by its name or labels. What belongs to another
 //     stays as it is, and the JobFlow says so.
 //  3. No Job is made twice. What decides is a JobFlow read from the API server itself; one that is on record as Completed
-//     counts as that for good, though it may be gone. Any other that is gone is made anew. Those whose time to live is over
+//     counts as that for good, though it may be gone. Any other that is gone is made again. Those whose time to live is over
 //     stay until they are on record (package garbagecollector).
 //  4. Each Job that belongs to the JobFlow stands in exactly one list of the status, and one that was Completed stays.
 //  5. Succeed and Failed are final: no Job is made after them. Jobs are deleted only after Succeed is on record, and only if

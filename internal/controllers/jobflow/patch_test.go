@@ -150,7 +150,7 @@ func TestAPatchThatDoesNotFitIsRefusedWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestAMergeIsDoneAnewWhenTemplateOrPatchHaveChanged(t *testing.T) {
+func TestAMergeIsDoneAgainWhenTemplateOrPatchHaveChanged(t *testing.T) {
 	s := newSpecs()
 	template := templateOf("a", batch.TaskSpec{Name: "main", Replicas: 1})
 	template.UID, template.ResourceVersion = "1", "1"

@@ -23,7 +23,7 @@ import (
 // mostOwners bounds how many owners are followed.
 const mostOwners = 10
 
-// replacing are the kinds that make what they own anew, one after the other. Each of these is a gang of its own, so the owners are followed no
+// replacing are the kinds that make what they own again, one after the other. Each of these is a gang of its own, so the owners are followed no
 // further.
 var replacing = []metav1.TypeMeta{
 	{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},

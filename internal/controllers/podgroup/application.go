@@ -47,7 +47,7 @@ func first(pods []*corev1.Pod) *corev1.Pod {
 }
 
 // ensureApplication makes the PodGroup of an application by its first pod. Later pods change nothing of it; the next pod after all have
-// ended begins the application anew. It returns the roles that pods have in it. Pods that name another queue, or a task group that it
+// ended begins the application again. It returns the roles that pods have in it. Pods that name another queue, or a task group that it
 // does not have, are told so.
 func (r *Reconciler) ensureApplication(ctx context.Context, model *corev1.Pod, pods, joining []*corev1.Pod, current *scheduling.PodGroup) (func(*corev1.Pod) string, error) {
 	if current != nil && !isOurs(current) {

@@ -47,7 +47,7 @@ const (
 	// Deployment of a hundred replicas is looked at a few times and not a hundred.
 	podEventsSettle = 20 * time.Millisecond
 
-	// minimumSettle is how long changes of pods are gathered before the minimum of PodGroups is counted anew.
+	// minimumSettle is how long changes of pods are gathered before the minimum of PodGroups is counted again.
 	minimumSettle = 200 * time.Millisecond
 
 	// idleGrace is how long a PodGroup outlives its last pod: a controller that replaces its only pod keeps its place.

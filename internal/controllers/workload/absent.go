@@ -40,7 +40,7 @@ func AreDefined(mapper meta.RESTMapper) (bool, error) {
 const definitionsInterval = time.Minute
 
 // errDefined ends the process when the definitions have come: watches are set up at the start.
-var errDefined = errors.New("the definitions of kueue.x-k8s.io have been installed: starting anew serves them")
+var errDefined = errors.New("the definitions of kueue.x-k8s.io have been installed: starting again serves them")
 
 // absent waits for the definitions.
 type absent struct {

@@ -35,7 +35,7 @@ func (b *barrier) await() {
 	<-opened
 }
 
-// A connection that is made anew costs both sides more than a binding. Between two bursts all connections are idle.
+// A connection that is made again costs both sides more than a binding. Between two bursts all connections are idle.
 func TestConnectionsForBindingsAreKept(t *testing.T) {
 	var made, isOther atomic.Int64
 	together := &barrier{size: apiserver.BindingConnections, opened: make(chan struct{})}

@@ -47,7 +47,7 @@ func inPages[L runtime.Object](kind runtime.Object, size int, list listFunc[L], 
 		Indexers: toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}})
 }
 
-// listPages lists all objects, transformed. An error of one page is one of the list: the informer begins anew.
+// listPages lists all objects, transformed. An error of one page is one of the list: the informer begins again.
 func listPages[L runtime.Object](ctx context.Context, size int, options metav1.ListOptions, list listFunc[L],
 	transform toolscache.TransformFunc) (runtime.Object, error) {
 	options.ResourceVersion, options.ResourceVersionMatch, options.Limit, options.Continue = "", "", 0, ""

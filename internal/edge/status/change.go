@@ -107,7 +107,7 @@ func (c StandIns) refresh() bool           { return false }
 func (c StandIns) uid() types.UID          { return c.UID }
 func (c StandIns) urgent(last Change) bool { return true }
 
-// awaited is true because a scheduler that starts anew finds the nodes by the record alone.
+// awaited is true because a scheduler that starts again finds the nodes by the record alone.
 func (c StandIns) awaited() bool { return true }
 
 func (c StandIns) write(ctx context.Context, clients *apiserver.Clients) error {

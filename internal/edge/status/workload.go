@@ -57,7 +57,7 @@ func (c Workload) write(ctx context.Context, clients *apiserver.Clients) error {
 	return err
 }
 
-// isOver reports whether an error ends the attempts to write a decision about a Workload: the loop decides anew.
+// isOver reports whether an error ends the attempts to write a decision about a Workload: the loop decides again.
 func isOver(err error) bool {
 	return errors.Is(err, ErrOutdated) || errors.Is(err, apiserver.ErrObjectGone) || apiserver.IsFinal(err)
 }

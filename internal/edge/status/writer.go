@@ -378,7 +378,7 @@ func (w *Writer) end(ctx context.Context, k key, c Change, err error, waiting []
 			w.queue.AddAfter(k, Rest)
 		}
 	case err == apiserver.ErrObjectGone || err == ErrOutdated || (k.what == ofWorkload || k.what == ofPlan) && isOver(err):
-		// The loop decides anew about a Workload whose status is refused.
+		// The loop decides again about a Workload whose status is refused.
 		w.queue.Forget(k)
 		w.queue.Add(k)
 	case ctx.Err() == nil:

@@ -250,7 +250,7 @@ func (c *Nodes) fitsBetterOnLess(t *cluster.Task) bool {
 	return len(c.session.Policy.Filters) == 0 && !c.session.Cluster.DependsOnPods(t.Class) && !t.Class.NeedsSupplies()
 }
 
-// reopen opens a node for a pod: with the units that opened it when it was tried at this point of the plan, otherwise anew.
+// reopen opens a node for a pod: with the units that opened it when it was tried at this point of the plan, otherwise again.
 func (c *Nodes) reopen(x framework.Transaction, t *cluster.Task, tried *candidate) (units []victims.Unit, ok bool) {
 	if tried.units == nil || tried.version != c.victims.Version() {
 		units, _, found := c.open(x, t, tried.node, nil)

@@ -23,7 +23,7 @@ func Dir(names ...string) (string, error) {
 }
 
 // Lock takes an advisory lock on path, which it makes if need be and never removes: a removed file could be locked
-// by one process and made anew by another.
+// by one process and made again by another.
 func Lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

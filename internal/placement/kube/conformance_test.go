@@ -31,7 +31,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// original is the kube-scheduler's own framework with our plugins and weights, over a snapshot that is made anew for
+// original is the kube-scheduler's own framework with our plugins and weights, over a snapshot that is made again for
 // every question.
 type original struct {
 	framework.Framework

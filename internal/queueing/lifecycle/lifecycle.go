@@ -103,7 +103,7 @@ func (o *Outcome) retain(since time.Time, keeps *time.Duration, now time.Time) {
 }
 
 // deactivated evicts a Workload that is not active, or says that it waits for being active. What made it inactive has been followed
-// then, so a user who makes it active again has it begin anew.
+// then, so a user who makes it active again has it begin again.
 func deactivated(w *v1beta2.Workload, o *Outcome, in Surroundings) {
 	reason, cause, message := conditions.Deactivated(w)
 	if target := conditions.Of(w, v1beta2.DeactivationTarget); target != nil {
@@ -128,7 +128,7 @@ func isDeactivated(w *v1beta2.Workload) bool {
 	return requeued != nil && requeued.Status == metav1.ConditionFalse && strings.HasPrefix(requeued.Reason, v1beta2.ReasonDeactivated)
 }
 
-// reactivate has a Workload begin anew that was not active and is again.
+// reactivate has a Workload begin again that was not active and is again.
 func reactivate(w *v1beta2.Workload, now time.Time) {
 	if !isDeactivated(w) {
 		return

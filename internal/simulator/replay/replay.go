@@ -55,7 +55,7 @@ type Result struct {
 	Notices []string `json:"notices,omitempty"`
 }
 
-// decisions are the kinds of entries that are decisions. A plan is told by its evictions: one that was in force already begins anew in a replay.
+// decisions are the kinds of entries that are decisions. A plan is told by its evictions: one that was in force already begins again in a replay.
 var decisions = []journal.Kind{journal.Bound, journal.Evicted, journal.PlanCancelled, journal.Admitted, journal.SentBack}
 
 func isDecision(e journal.Entry) bool { return slices.Contains(decisions, e.Kind) }

@@ -42,7 +42,7 @@ func (a *action) Execute(s *framework.Session) {
 	if cycle == nil || cycle.Queues != queues {
 		cycle = cohorts.New(queues, rules)
 	}
-	a.cycle = nil // if the rounds do not come to their end, others begin anew
+	a.cycle = nil // if the rounds do not come to their end, others begin again
 	places := nodes.New(s, &a.forms)
 	rounds := cycle.Decide(places, s.Now, s.IsOver, func(n *workload.Nomination) { keeper.Take(places, n) })
 	places.End()

@@ -222,7 +222,7 @@ func TestAnUpdateThatKeepsTheTermsOfAPodWakesNoJob(t *testing.T) {
 	c := newCluster(Set{pod("s", keepsAwayFrom("app", "a"))}, Set{pod("p", labelled("app", "a"))})
 	c.Apply(Set{pod("s", keepsAwayFrom("app", "a"), on("n"))})
 	if c.writer.Classes().IsStale {
-		t.Error("the classes are worked out anew, though no term came or went")
+		t.Error("the classes are worked out again, though no term came or went")
 	}
 	c.Settle()
 	if !c.DependsOnPods(c.Task(key("p")).Class) {

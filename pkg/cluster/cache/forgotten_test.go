@@ -28,7 +28,7 @@ func forgottenNames(c *Cache) []string {
 
 func TestTheModelForgetsWhatIsGone(t *testing.T) {
 	later := func(g *schedulingv1beta1.PodGroup) { g.UID = "later" }
-	anew := func(q *schedulingv1beta1.Queue) { q.UID = "later" }
+	again := func(q *schedulingv1beta1.Queue) { q.UID = "later" }
 	for name, test := range map[string]struct {
 		events     []Event
 		want       []string
@@ -43,7 +43,7 @@ func TestTheModelForgetsWhatIsGone(t *testing.T) {
 		"the pod is another one":         {[]Event{Set{pod("p", in("g"), uid("new"))}}, []string{"pod p"}, true},
 		"the pod is gone":                {[]Event{Delete{pod("p", in("g"))}}, []string{"pod p"}, true},
 		"the last pod of no PodGroup":    {[]Event{Delete{pod("x", in("none"))}}, []string{"job none", "pod x"}, true},
-		"the queue is another one":       {[]Event{Set{queue("q", "", anew)}}, []string{"queue q"}, true},
+		"the queue is another one":       {[]Event{Set{queue("q", "", again)}}, []string{"queue q"}, true},
 		"the queue is gone":              {[]Event{Delete{queue("q", "")}}, []string{"queue q"}, true},
 		"the object of the root is gone": {[]Event{Delete{queue("root", "")}}, []string{"queue root"}, true},
 	} {

@@ -44,7 +44,7 @@ func TestANodeIsAsBusyAsItWasFoundLast(t *testing.T) {
 	}
 }
 
-func TestANodeThatIsMadeAnewWasNotMeasuredYet(t *testing.T) {
+func TestANodeThatIsMadeAgainWasNotMeasuredYet(t *testing.T) {
 	c := cache.New(cache.Options{SchedulerNames: []string{"volcano"}})
 	node := fixture.Node("n", "cpu=4")
 	c.Apply(cache.Set{Object: node}, cache.Set{Object: fixture.Pod("keeps-its-name", fixture.On("n"))},

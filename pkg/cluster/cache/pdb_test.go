@@ -75,9 +75,9 @@ func TestABudgetIsSpentByEvictionsUntilTheAPIShowsThem(t *testing.T) {
 	}{
 		"nothing happens":                    {nil, 0, 1},
 		"the pod changes in another respect": {[]Event{Set{p(annotated("a", "b"))}}, 0, 1},
-		"the pod is labelled anew":           {[]Event{Set{p(app("y"))}}, 1, 0},
+		"the pod is labelled again":          {[]Event{Set{p(app("y"))}}, 1, 0},
 		"the pod loses its label":            {[]Event{Set{pod("p", on("n"))}}, 1, 1},
-		"the pod is labelled anew and back":  {[]Event{Set{p(app("y"))}, Set{p()}}, 0, 1},
+		"the pod is labelled again and back": {[]Event{Set{p(app("y"))}, Set{p()}}, 0, 1},
 		"the API shows it being deleted":     {[]Event{Set{p(deleting)}}, 1, 1},
 		"the pod is gone":                    {[]Event{Delete{p()}}, 1, 1},
 		"the pod finishes":                   {[]Event{Set{p(phase(corev1.PodFailed))}}, 1, 1},

@@ -10,7 +10,7 @@
 //  2. A gang that has waited too long has no stand-ins, and no minimum above one.
 //  3. There are stand-ins only for pods that the ResourceQuotas of their namespace allow, all of a gang or none, and nodes are held no
 //     longer than a given time.
-//  4. A process that starts anew finds the nodes that are held in the record of the PodGroup, and holds them again.
+//  4. A process that starts again finds the nodes that are held in the record of the PodGroup, and holds them again.
 //
 // This package must not know how jobs are placed, nor what is written to the API server.
 package standins

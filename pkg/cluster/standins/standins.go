@@ -157,7 +157,7 @@ func (k *StandIns) remove(t *cluster.Task) {
 	}
 }
 
-// Renew has a stand-in that waits made anew, because its request is another one.
+// Renew has a stand-in that waits made again, because its request is another one.
 func (k *StandIns) Renew(t *cluster.Task) {
 	k.remove(t)
 	k.Look(t.Job)
@@ -206,7 +206,7 @@ func (k *StandIns) count(j *cluster.Job) (c podSetCounts) {
 func (k *StandIns) settleJob(j *cluster.Job) {
 	e, c := j.Expected, k.count(j)
 	if (!c.isLiving || j.IsForeign) && !k.hasStandIns(j, cluster.Pipelined) {
-		// The next pod of the application begins anew.
+		// The next pod of the application begins again.
 		e.Since, e.IsOver, e.FailedBy = time.Time{}, false, time.Time{}
 		delete(k.recorded, j)
 	}

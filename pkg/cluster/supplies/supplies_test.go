@@ -26,7 +26,7 @@ func owner(s *supplies.Store) string {
 	return ""
 }
 
-func TestAReservationIsSeenUntilTheAPIServerShowsTheObjectAnew(t *testing.T) {
+func TestAReservationIsSeenUntilTheAPIServerShowsTheObjectAgain(t *testing.T) {
 	s := supplies.New()
 	s.Set(supplies.Volume, volume("1"))
 	pod := supplies.Pod{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "p"}, UID: "p-uid"}

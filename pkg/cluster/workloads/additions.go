@@ -79,9 +79,9 @@ func both(has, others map[string]string) map[string]string {
 	return all
 }
 
-// IsToBePlacedAnew reports whether checks have added something to the pods of a Workload since its stand-ins were placed. It is not
+// MustBePlacedAgain reports whether checks have added something to the pods of a Workload since its stand-ins were placed. It is not
 // admitted until [Reader.Move] was called.
-func (e *Entry) IsToBePlacedAnew() bool { return e.isOutdated }
+func (e *Entry) MustBePlacedAgain() bool { return e.isOutdated }
 
 // Pause has a Workload tried again later that is evicted because its pods find no nodes with what its checks add to them.
 func (e *Entry) Pause(now time.Time) {

@@ -50,7 +50,7 @@ type Entry struct {
 	write   write
 	isDirty bool
 	isMoved bool
-	// isOutdated says that its stand-ins are to be placed anew: checks have added to its pods.
+	// isOutdated says that its stand-ins are to be placed again: checks have added to its pods.
 	isOutdated bool
 }
 

@@ -171,7 +171,7 @@ func (d *drawn) charged() (wrong string) {
 	return wrong
 }
 
-func TestWhateverHappensTheReaderIsAsIfItReadEverythingAnew(t *testing.T) {
+func TestWhateverHappensTheReaderIsAsIfItReadEverythingAgain(t *testing.T) {
 	for seed := range uint64(150) {
 		d := &drawn{newKueue(t), rand.New(rand.NewPCG(seed, 1))}
 		var log []string
@@ -180,7 +180,7 @@ func TestWhateverHappensTheReaderIsAsIfItReadEverythingAnew(t *testing.T) {
 			switch d.random.IntN(4) {
 			case 0:
 				d.decide() // and the process ends before it has written anything
-				d.reader = d.anew()
+				d.reader = d.again()
 			case 1:
 				d.write(d.decide())
 			}
@@ -236,8 +236,8 @@ func TestAfterAPanicQueuesAreAsIfTheRoundsHadNotBegun(t *testing.T) {
 				if wrong := d.reader.Queues().Audit(); len(wrong) > 0 {
 					t.Fatalf("seed %d: %v", seed, wrong)
 				}
-				if have, want := dump(d.reader, d.keys()), dump(d.anew(), d.keys()); have != want {
-					t.Fatalf("seed %d: it has\n%s\nand one that reads everything anew\n%s", seed, have, want)
+				if have, want := dump(d.reader, d.keys()), dump(d.again(), d.keys()); have != want {
+					t.Fatalf("seed %d: it has\n%s\nand one that reads everything again\n%s", seed, have, want)
 				}
 			}
 		}

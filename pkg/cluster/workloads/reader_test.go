@@ -193,7 +193,7 @@ func TestVictimsLeaveAfterThePlanIsRecorded(t *testing.T) {
 	}
 
 	// A process that starts now takes up the plan, and so would one that has decided nothing.
-	if e := w.anew().Find(types.NamespacedName{Namespace: "team", Name: "high"}); e.Held == nil || !e.Planned || e.Charge == nil {
+	if e := w.again().Find(types.NamespacedName{Namespace: "team", Name: "high"}); e.Held == nil || !e.Planned || e.Charge == nil {
 		t.Errorf("after a restart high holds %+v", e.Held)
 	}
 	w.leave("low")
@@ -256,7 +256,7 @@ func TestARecordAloneHasNoEffect(t *testing.T) {
 "waitsFor": [{"namespace": "team", "name": "low", "uid": %q}]}`, w.workload("low").UID)}
 		conditions.Pend(o, v1beta2.ReasonWaitingForPreemptedWorkloads, "", w.now)
 	})
-	w.reader = w.anew()
+	w.reader = w.again()
 	w.run()
 	w.expect("low", "admitted in all")
 	if e := w.reader.Find(types.NamespacedName{Namespace: "team", Name: "high"}); e.Held != nil {

@@ -172,8 +172,8 @@ func (w *kueue) run() (writes int) {
 	for range 50 {
 		d := w.decide()
 		if d.IsEmpty() {
-			if have, want := dump(w.reader, w.keys()), dump(w.anew(), w.keys()); have != want {
-				w.t.Errorf("it has\n%s\nand one that reads everything anew\n%s", have, want)
+			if have, want := dump(w.reader, w.keys()), dump(w.again(), w.keys()); have != want {
+				w.t.Errorf("it has\n%s\nand one that reads everything again\n%s", have, want)
 			}
 			return writes
 		}
@@ -218,8 +218,8 @@ func (w *kueue) leave(name string) {
 	})
 }
 
-// anew is a reader that has read all objects at once, in another order.
-func (w *kueue) anew() *workloads.Reader {
+// again is a reader that has read all objects at once, in another order.
+func (w *kueue) again() *workloads.Reader {
 	r := workloads.New(resources.NewIndex())
 	names := slices.Sorted(maps.Keys(w.objects))
 	slices.Reverse(names)

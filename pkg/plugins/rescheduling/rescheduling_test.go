@@ -62,7 +62,7 @@ func chosen(m *harness.Model, at time.Time) string {
 	return strings.Join(names, " ")
 }
 
-// pod is one that runs on a node for long, may be evicted, and would be made anew.
+// pod is one that runs on a node for long, may be evicted, and would be made again.
 func pod(name, node string, options ...func(*corev1.Pod)) *corev1.Pod {
 	isController := true
 	standard := []func(*corev1.Pod){fixture.In("g"), fixture.On(node), fixture.Asks("cpu=2"),
@@ -121,7 +121,7 @@ func TestOnlyAPodThatIsBetterOffElsewhereLeaves(t *testing.T) {
 		"its mark says no":             {fixture.Annotated(schedulingv1beta1.PreemptableKey, "false"), nil},
 		"it is on its way out":         {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: noon} }, nil},
 		"it is critical":               {fixture.WithPriority(2_000_000_000), nil},
-		"nobody would make it anew":    {func(p *corev1.Pod) { p.OwnerReferences = nil }, nil},
+		"nobody would make it again":   {func(p *corev1.Pod) { p.OwnerReferences = nil }, nil},
 		"it has just started":          {started(noon.Add(-time.Minute)), nil},
 		"it may go to no other node":   {fixture.Selecting(corev1.LabelHostname, "a"), nil},
 		"it is too large":              {fixture.Asks("cpu=7"), nil},

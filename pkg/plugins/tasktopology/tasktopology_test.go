@@ -165,7 +165,7 @@ func TestWhoIsJoinedComesBeforeWhoJoins(t *testing.T) {
 	}
 }
 
-func TestTheOrderIsReadAnewInEachSession(t *testing.T) {
+func TestTheOrderIsReadAgainInEachSession(t *testing.T) {
 	w := harness.ForPlugin(t, tasktopology.Factory(), "")
 	w.Set(fixture.Queue("q")).Set(pods("ps0 worker0", ""))
 	for _, first := range []string{"worker", "ps", "worker"} {

@@ -79,7 +79,7 @@ func TestWhatIsSaidAgainBeforeItIsWrittenIsOneRequest(t *testing.T) {
 	}
 }
 
-func TestAnEventThatHasExpiredIsCreatedAnew(t *testing.T) {
+func TestAnEventThatHasExpiredIsCreatedAgain(t *testing.T) {
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "events"}, "a")
 	got := sent(t, &log{errors: []error{gone}}, func(o *outlet) {
 		_, _ = o.Patch(eventOf(corev1.EventTypeNormal, "a", 2), []byte("{}"))

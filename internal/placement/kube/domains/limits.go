@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// MaxKeys is how many topology keys a pod may have: of one with more none is looked at. A few such pods would have all keys read anew
+	// MaxKeys is how many topology keys a pod may have: of one with more none is looked at. A few such pods would have all keys read again
 	// again and again, of every node.
 	MaxKeys = 64
 	// MaxTerms is how many terms and constraints with their namespaces, expressions and values a pod may have. They are held against every

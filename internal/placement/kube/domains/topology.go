@@ -7,7 +7,7 @@ import corev1 "k8s.io/api/core/v1"
 type Topology struct {
 	nodes []*corev1.Node // by slot, nil where there is none
 	keys  map[string]*Key
-	// Generation grows when keys are read anew. Counts that were made before are of no use then.
+	// Generation grows when keys are read again. Counts that were made before are of no use then.
 	Generation uint64
 
 	work func(steps int) // nil if the work is not counted

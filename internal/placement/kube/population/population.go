@@ -25,10 +25,10 @@ type Population struct {
 	dropped uint64 // how many of the changes were dropped
 }
 
-// maxChanges bounds the changes that are kept. A class that is further behind is counted anew.
+// maxChanges bounds the changes that are kept. A class that is further behind is counted again.
 const maxChanges = 1 << 14
 
-// maxIndexed bounds the pods in indexes by label, at some 30 bytes each. Beyond it these indexes are made anew when they are asked for.
+// maxIndexed bounds the pods in indexes by label, at some 30 bytes each. Beyond it these indexes are made again when they are asked for.
 const maxIndexed = 1 << 20
 
 // Change says that a node or a pod on it has come or gone.

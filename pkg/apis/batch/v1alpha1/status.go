@@ -120,7 +120,7 @@ const (
 	// Running: at least minAvailable pods are running or have finished.
 	Running JobPhase = "Running"
 
-	// Restarting: the pods are on their way out and will be made anew.
+	// Restarting: the pods are on their way out and will be made again.
 	Restarting JobPhase = "Restarting"
 
 	// Completing: the Job was called complete and its remaining pods are on their way out.

@@ -8,7 +8,7 @@ const (
 	// AbortJobAction evicts every pod of the Job and keeps the Job, so that ResumeJobAction can start it again.
 	AbortJobAction Action = "AbortJob"
 
-	// RestartJobAction evicts every pod of the Job and creates them anew; it counts as one retry.
+	// RestartJobAction evicts every pod of the Job and creates them again; it counts as one retry.
 	RestartJobAction Action = "RestartJob"
 
 	// RestartTaskAction evicts and recreates the pods of the task in which the event happened.

@@ -54,7 +54,7 @@ func TestTaskGroupsMakeAGang(t *testing.T) {
 			t.Errorf("it is %+v", group)
 		}
 	})
-	t.Run("an application that begins anew has its own", func(t *testing.T) {
+	t.Run("an application that begins again has its own", func(t *testing.T) {
 		current, _ := ApplicationGroup(driver(twoGroups, "gangSchedulingStyle=Hard"), Surroundings{})
 		current.Annotations["by"] = "others"
 		wanted, _ := ApplicationGroup(driver("", ""), Surroundings{})

@@ -182,7 +182,7 @@ func checks(q *settings.ClusterQueue, name string) bool {
 	return slices.ContainsFunc(q.Checks, func(c settings.Check) bool { return c.Name == name })
 }
 
-// suspectAll has the activity of ClusterQueues looked at again. If retries is set, they refer to their flavors anew, and their Workloads are tried again.
+// suspectAll has the activity of ClusterQueues looked at again. If retries is set, they refer to their flavors again, and their Workloads are tried again.
 func (r *Registry) suspectAll(is func(*settings.ClusterQueue) bool, retries bool) {
 	for _, c := range r.clusters {
 		if c.Settings == nil || !is(c.Settings) {

@@ -1,4 +1,4 @@
-package laws
+package rules
 
 import (
 	"cmp"
@@ -55,14 +55,14 @@ func (o *oracle) takes(t *job) bool {
 
 // plans tries all plans that a job could have in a search, until one is enough. Each is put before a judge; those that it
 // objects to are passed over.
-func (o *oracle) plans(t *job, s search, isEnough func(*hearing) bool) {
+func (o *oracle) plans(t *job, s search, isEnough func(*planCheck) bool) {
 	var candidates []*pod
 	for _, name := range slices.Sorted(maps.Keys(o.at.pods)) {
 		v := o.at.pods[name]
 		if v.job == nil || v.job.queue == nil || s.level != anywhere && levelOf(s.action, t, v) != s.level {
 			continue
 		}
-		if law, _ := o.at.protects(s.action, t, v); law == "" && (s.level != anywhere || v.job != t) {
+		if rule, _ := o.at.protects(s.action, t, v); rule == "" && (s.level != anywhere || v.job != t) {
 			candidates = append(candidates, v)
 		}
 	}
@@ -160,7 +160,7 @@ func (o *oracle) breaks(t *job, victims []*pod) bool {
 }
 
 // allowed returns a plan with these victims and these pods on some nodes to which no judge objects, nil if there is none.
-func (o *oracle) allowed(t *job, action string, victims, comers []*pod) *hearing {
+func (o *oracle) allowed(t *job, action string, victims, comers []*pod) *planCheck {
 	room := map[string]amounts{}
 	for name, n := range o.at.nodes {
 		room[name] = amountsOf(n.Status.Allocatable)
@@ -169,7 +169,7 @@ func (o *oracle) allowed(t *job, action string, victims, comers []*pod) *hearing
 	for _, v := range victims {
 		room[v.node].add(v.wants, 1)
 	}
-	var found *hearing
+	var found *planCheck
 	tries := 0
 	nodes := slices.Sorted(maps.Keys(o.at.nodes))
 	on := make([]string, len(comers))
@@ -209,7 +209,7 @@ func fits(room, wants amounts) bool {
 }
 
 // hear puts a plan before a judge.
-func (o *oracle) hear(t *job, action string, victims, comers []*pod, on []string) *hearing {
+func (o *oracle) hear(t *job, action string, victims, comers []*pod, on []string) *planCheck {
 	d := decision.PlanStart{ID: "oracle", Job: fixture.Key(t.name)}
 	for _, v := range victims {
 		d.Evictions = append(d.Evictions, decision.Eviction{Pod: fixture.Key(v.name), UID: v.uid(), Node: v.node, VictimJob: fixture.Key(v.job.name),
@@ -219,10 +219,10 @@ func (o *oracle) hear(t *job, action string, victims, comers []*pod, on []string
 		d.Nominations = append(d.Nominations, decision.Nomination{Pod: fixture.Key(p.name), UID: p.uid(), Node: on[i], Job: d.Job})
 	}
 	j := &judge{setting: o.judge.setting, objects: o.judge.objects, memory: o.judge.memory}
-	h := &hearing{judge: j, decision: d, plan: planOf(d), before: o.at, divided: []*share{o.at.shares()}}
+	h := &planCheck{judge: j, decision: d, plan: planOf(d), before: o.at, divided: []*share{o.at.shares()}}
 	h.after = j.with(h.plan, o.at)
 	h.decided = h.after
-	h.hear()
+	h.check()
 	if len(j.breaches) == 0 && !h.stands(h.after, h.comers) {
 		j.breach("Q4", "the plugins keep what others are guaranteed free")
 	}
@@ -244,12 +244,12 @@ func smallCluster(s setting, choose chooser) *testCluster {
 }
 
 // misses returns the jobs of a cluster at rest for which the rules allow a plan.
-func (w *testCluster) misses() []*hearing {
+func (w *testCluster) misses() []*planCheck {
 	o := &oracle{judge: w.judge, at: take(w.setting, &w.objects, w.judge.memory, w.now)}
 	if len(o.at.nodes) > maxNodes {
 		return nil
 	}
-	var missed []*hearing
+	var missed []*planCheck
 	for _, name := range slices.Sorted(maps.Keys(o.at.jobs)) {
 		t := o.at.jobs[name]
 		if !o.takes(t) {
@@ -259,7 +259,7 @@ func (w *testCluster) misses() []*hearing {
 			if !slices.Contains(w.setting.actions, s.action) || s.level == betweenJobs && t.lone || s.level == anywhere && !t.lone {
 				continue
 			}
-			o.plans(t, s, func(h *hearing) bool {
+			o.plans(t, s, func(h *planCheck) bool {
 				missed = append(missed, h)
 				return true
 			})
@@ -315,7 +315,7 @@ var criteria = []string{"budget violations", "highest priority", "highest priori
 	"sum of priorities", "sum of priorities", "number of victims"}
 
 // cost works out what a plan costs.
-func (h *hearing) cost() cost {
+func (h *planCheck) cost() cost {
 	const shift = int64(1) << 31
 	importance := func(v *pod) [3]int64 {
 		var p [3]int64
@@ -348,7 +348,7 @@ func (h *hearing) cost() cost {
 }
 
 // violations is how many of the victims a budget does not allow to leave.
-func (h *hearing) violations() int64 {
+func (h *planCheck) violations() int64 {
 	violations := map[types.UID]bool{}
 	for _, b := range h.before.budgets {
 		left := b.Status.DisruptionsAllowed
@@ -378,7 +378,7 @@ func newComparison() *comparison {
 
 // watch compares the cost of each plan of a cluster with that of the best plan there is.
 func (c *comparison) watch(t *testing.T, seed int, w *testCluster) {
-	w.judge.watch = func(h *hearing) {
+	w.judge.watch = func(h *planCheck) {
 		if len(h.before.nodes) > maxNodes || len(h.victims) == 0 || len(h.comers) > 4 || len(h.breaches) > 0 {
 			return
 		}
@@ -387,9 +387,9 @@ func (c *comparison) watch(t *testing.T, seed int, w *testCluster) {
 			kind = "gangs"
 		}
 		own, best := h.cost(), cost(nil)
-		var better *hearing
+		var better *planCheck
 		o := &oracle{judge: h.judge, at: h.before, pods: h.comers}
-		o.plans(h.preemptor, search{h.plan.action, levelOf(h.plan.action, h.preemptor, h.victims[0])}, func(other *hearing) bool {
+		o.plans(h.preemptor, search{h.plan.action, levelOf(h.plan.action, h.preemptor, h.victims[0])}, func(other *planCheck) bool {
 			if c := other.cost(); best == nil || first(c.compare(best)) < 0 {
 				best, better = c, other
 			}

@@ -1,4 +1,4 @@
-package laws
+package rules
 
 import (
 	"fmt"
@@ -62,7 +62,7 @@ const packedClusters = 60
 
 // Node by node four of ten gangs get a plan that is not the best, in these clusters. So they show whether the search for better plans works.
 // What is left follows from rule K2: on a node the most important victims are given back first, even if fewer victims would leave
-// otherwise. More of it: HEKLA_LAWS_WORLDS=1000
+// otherwise. More of it: HEKLA_RULES_WORLDS=1000
 func TestTheGapToTheBestPlanInPackedClusters(t *testing.T) {
 	c, number := newComparison(), clustersOf(t, packedClusters)
 	for seed := range number {

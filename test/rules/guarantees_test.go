@@ -1,4 +1,4 @@
-package laws
+package rules
 
 import (
 	"slices"
@@ -27,7 +27,7 @@ const askDelay = time.Second
 func (s setting) guarantees() bool { return s.sharer == guaranteedShares }
 
 // spares is [picture.protects] for a pod of another queue.
-func (p *picture) spares(preemptor *job, v *pod) (law, why string) {
+func (p *picture) spares(preemptor *job, v *pod) (rule, why string) {
 	if value := mark(v); value != "" && value != "true" {
 		return "G1", "it is marked " + value
 	}
@@ -58,7 +58,7 @@ func way(q, other *queue) []*queue {
 }
 
 // entitled judges that the preemptor's queue may have what a plan takes from other queues: G4, G5 and G9.
-func (h *hearing) entitled() {
+func (h *planCheck) entitled() {
 	queue, asked := h.decided.queues[h.preemptor.queue.name], h.asked()
 	for _, v := range h.victims {
 		if v.job.queue == h.preemptor.queue {
@@ -116,7 +116,7 @@ func TestTheJudgeKnowsWhatGuaranteedSharesForbid(t *testing.T) {
 		t.Errorf("an allowed plan: %s", strings.Join(breaches, "; "))
 	}
 	no := false
-	for law, mutate := range map[string]func(*trial){
+	for rule, mutate := range map[string]func(*trial){
 		"G1": func(t *trial) {
 			t.pod("a-1", func(p *corev1.Pod) { p.Annotations[schedulingv1beta1.PreemptableKey] = "false" })
 		},
@@ -149,8 +149,8 @@ func TestTheJudgeKnowsWhatGuaranteedSharesForbid(t *testing.T) {
 	} {
 		world := newGuaranteeTrial()
 		mutate(world)
-		if breaches := world.verdict(); !slices.ContainsFunc(breaches, func(b string) bool { return strings.HasPrefix(b, law) }) {
-			t.Errorf("%s: the judge says %q", law, breaches)
+		if breaches := world.verdict(); !slices.ContainsFunc(breaches, func(b string) bool { return strings.HasPrefix(b, rule) }) {
+			t.Errorf("%s: the judge says %q", rule, breaches)
 		}
 	}
 }

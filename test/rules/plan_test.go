@@ -1,4 +1,4 @@
-package laws
+package rules
 
 import (
 	"cmp"
@@ -42,8 +42,8 @@ func levelOf(action string, preemptor *job, victim *pod) level {
 	return ""
 }
 
-// hearing judges one plan.
-type hearing struct {
+// planCheck judges one plan.
+type planCheck struct {
 	*judge
 	decision      decision.PlanStart
 	plan          *plan
@@ -57,7 +57,7 @@ type hearing struct {
 	comers      []*pod // that are promised a node, by name, as they were before
 }
 
-func (h *hearing) hear() {
+func (h *planCheck) check() {
 	if h.plan.action == "shuffle" {
 		h.cuts()
 		return
@@ -88,7 +88,7 @@ func (h *hearing) hear() {
 }
 
 // parties finds out who the plan is about.
-func (h *hearing) parties() bool {
+func (h *planCheck) parties() bool {
 	for _, e := range h.decision.Evictions {
 		v := h.before.pods[e.Pod.Name]
 		switch {
@@ -119,7 +119,7 @@ func (h *hearing) parties() bool {
 }
 
 // taking judges whether the preemptor may take at all: Q5, P6, J3, K6.
-func (h *hearing) taking() {
+func (h *planCheck) taking() {
 	for _, other := range h.before.plans {
 		if other.preemptor == h.plan.preemptor && other.id != h.plan.id && other.action != "" {
 			h.breach("K6", "plan %s is made while plan %s of %s is under way", h.plan.id, other.id, other.preemptor)
@@ -153,7 +153,7 @@ func mark(t *pod) string {
 }
 
 // protects says which rule, of those that look at objects alone, protects a pod from a preemptor; "" if none does.
-func (p *picture) protects(action string, preemptor *job, v *pod) (law, why string) {
+func (p *picture) protects(action string, preemptor *job, v *pod) (rule, why string) {
 	l := levelOf(action, preemptor, v)
 	switch {
 	case l == "":
@@ -184,9 +184,9 @@ func (p *picture) isCritical(v *pod) bool {
 	return p.setting.conformance && (class == "system-node-critical" || class == "system-cluster-critical")
 }
 
-func (h *hearing) victim(v *pod, e decision.Eviction) {
-	if law, why := h.before.protects(h.plan.action, h.preemptor, v); law != "" {
-		h.breach(law, "plan %s of %s evicts %s: %s", h.plan.id, h.preemptor.name, v.name, why)
+func (h *planCheck) victim(v *pod, e decision.Eviction) {
+	if rule, why := h.before.protects(h.plan.action, h.preemptor, v); rule != "" {
+		h.breach(rule, "plan %s of %s evicts %s: %s", h.plan.id, h.preemptor.name, v.name, why)
 	}
 }
 
@@ -200,7 +200,7 @@ func (p *picture) kept(name string, mayGo bool) bool {
 }
 
 // judgeVictims judges J2 and the budgets.
-func (h *hearing) judgeVictims() {
+func (h *planCheck) judgeVictims() {
 	for _, g := range h.giving() {
 		mayGo := h.setting.whole && g != h.preemptor
 		if !h.after.kept(g.name, mayGo) {
@@ -238,7 +238,7 @@ func (h *hearing) judgeVictims() {
 }
 
 // giving are the jobs that give, in the order decided.
-func (h *hearing) giving() []*job {
+func (h *planCheck) giving() []*job {
 	var jobs []*job
 	for _, v := range h.victims {
 		if !slices.Contains(jobs, v.job) {
@@ -249,7 +249,7 @@ func (h *hearing) giving() []*job {
 }
 
 // fit judges that every pod that is promised a node will fit there: S1, K1, K5.
-func (h *hearing) fit() {
+func (h *planCheck) fit() {
 	for _, t := range h.comers {
 		node := h.plan.nominated[t.uid()]
 		if !admits(h.before.nodes[node], t.object) {
@@ -262,7 +262,7 @@ func (h *hearing) fit() {
 }
 
 // asked is what the pods want that are promised a node.
-func (h *hearing) asked() amounts {
+func (h *planCheck) asked() amounts {
 	sum := amounts{}
 	for _, t := range h.comers {
 		sum.add(t.wants, 1)
@@ -271,7 +271,7 @@ func (h *hearing) asked() amounts {
 }
 
 // queues judges Q1, Q2 and Q4.
-func (h *hearing) queues() {
+func (h *planCheck) queues() {
 	if why := exceeds(h.queueAfter(), h.asked()); why != "" && h.setting.sharer != "" {
 		h.breach("Q4", "plan %s: %s", h.plan.id, why)
 	}
@@ -284,7 +284,7 @@ func (h *hearing) queues() {
 }
 
 // floors judges Q2.
-func (h *hearing) floors() {
+func (h *planCheck) floors() {
 	held := map[string]amounts{}
 	for _, v := range h.victims {
 		for _, q := range v.job.queue.upwards() {
@@ -305,7 +305,7 @@ func (h *hearing) floors() {
 }
 
 // shares judges Q1, and Q4 as far as it is about shares.
-func (h *hearing) shares() {
+func (h *planCheck) shares() {
 	if h.setting.guarantees() {
 		h.entitled()
 		return
@@ -327,10 +327,10 @@ func (h *hearing) shares() {
 	}
 }
 
-func (h *hearing) queueAfter() *queue { return h.after.queues[h.preemptor.queue.name] }
+func (h *planCheck) queueAfter() *queue { return h.after.queues[h.preemptor.queue.name] }
 
 // takesFromEquals reports whether any victim is of another queue of the preemptor's priority.
-func (h *hearing) takesFromEquals() bool {
+func (h *planCheck) takesFromEquals() bool {
 	return slices.ContainsFunc(h.victims, func(v *pod) bool {
 		return v.job.queue != h.preemptor.queue && v.job.queue.object.Spec.Priority == h.preemptor.queue.object.Spec.Priority
 	})
@@ -348,7 +348,7 @@ func (s *share) on(p *picture) *share {
 	return moved
 }
 
-func (h *hearing) describe() map[string]string {
+func (h *planCheck) describe() map[string]string {
 	said := map[string]string{}
 	for _, g := range h.giving() {
 		said[g.queue.name] = "holds " + g.queue.allocated().String() + " and keeps " + h.after.queues[g.queue.name].allocated().String()
@@ -368,7 +368,7 @@ func deservedOf(values map[corev1.ResourceName]float64) amounts {
 }
 
 // lumps are the victims that go together: the pods of a job that does not keep its minimum, else each alone.
-func (h *hearing) lumps() [][]*pod {
+func (h *planCheck) lumps() [][]*pod {
 	var lumps [][]*pod
 	of := map[*job]int{}
 	for _, v := range h.victims {
@@ -386,7 +386,7 @@ func (h *hearing) lumps() [][]*pod {
 
 // allowedInAnOrder reports whether the victims can leave one after the other, in some order, such that each holds what is
 // above the share of its queue at that moment (Q1, T2).
-func (h *hearing) allowedInAnOrder(s *share, left [][]*pod, gone []*pod) bool {
+func (h *planCheck) allowedInAnOrder(s *share, left [][]*pod, gone []*pod) bool {
 	if len(left) == 0 {
 		return true
 	}
@@ -415,7 +415,7 @@ func (h *hearing) allowedInAnOrder(s *share, left [][]*pod, gone []*pod) bool {
 }
 
 // minimal checks that none of the victims could have stayed: K2, K4, P1, P3.
-func (h *hearing) minimal() {
+func (h *planCheck) minimal() {
 	for _, g := range h.giving() {
 		var own []*pod
 		for _, v := range h.victims {
@@ -438,14 +438,14 @@ func (h *hearing) minimal() {
 }
 
 // mayStay judges whether the plan stands without the eviction of some pods of a victim.
-func (h *hearing) mayStay(g *job, back []*pod) {
-	law, comers := "K2", h.comers
+func (h *planCheck) mayStay(g *job, back []*pod) {
+	rule, comers := "K2", h.comers
 	if g == h.preemptor {
 		// No pod of the job is evicted for pods that rank no higher.
 		lowest := slices.MinFunc(back, func(a, b *pod) int { return cmp.Compare(a.rank, b.rank) }).rank
 		higher := slices.DeleteFunc(slices.Clone(comers), func(t *pod) bool { return t.rank <= lowest })
 		if len(higher) < len(comers) {
-			law, comers = "P1", higher
+			rule, comers = "P1", higher
 		}
 	}
 	p := &plan{id: h.plan.id, preemptor: h.plan.preemptor, action: h.plan.action, victims: maps.Clone(h.plan.victims), nominated: map[types.UID]string{}}
@@ -460,13 +460,13 @@ func (h *hearing) mayStay(g *job, back []*pod) {
 		return
 	}
 	if h.stands(then, comers) && h.stands(h.besideDisplaced(p), comers) && !h.isNeededInAShare(then, comers) {
-		h.breach(law, "plan %s of %s need not evict %v of %s", h.plan.id, h.preemptor.name, namesOf(back), g.name)
+		h.breach(rule, "plan %s of %s need not evict %v of %s", h.plan.id, h.preemptor.name, namesOf(back), g.name)
 	}
 }
 
 // isNeededInAShare reports whether there is a division of the cluster in which the plan stands as it was decided, and not without some of
 // its evictions. What queues may hold is worked out when a cycle begins, and a plan that ends in it may change that.
-func (h *hearing) isNeededInAShare(then *picture, comers []*pod) bool {
+func (h *planCheck) isNeededInAShare(then *picture, comers []*pod) bool {
 	return len(h.divided) > 1 && slices.ContainsFunc(h.divided, func(s *share) bool {
 		in := *h
 		in.divided = []*share{s}
@@ -476,7 +476,7 @@ func (h *hearing) isNeededInAShare(then *picture, comers []*pod) bool {
 
 // besideDisplaced draws the picture with a plan, and with the plans that other jobs than its own displaced in this cycle: it may have been
 // decided before they were.
-func (h *hearing) besideDisplaced(p *plan) *picture {
+func (h *planCheck) besideDisplaced(p *plan) *picture {
 	m := &memory{bound: h.memory.bound, plans: maps.Clone(h.memory.plans)}
 	for id, d := range h.displaced {
 		if !strings.Contains(d.why, "/"+h.preemptor.name+" ") {
@@ -487,7 +487,7 @@ func (h *hearing) besideDisplaced(p *plan) *picture {
 	return take(h.setting, h.objects, m, h.before.now)
 }
 
-func (h *hearing) stands(then *picture, comers []*pod) bool {
+func (h *planCheck) stands(then *picture, comers []*pod) bool {
 	asked := amounts{}
 	for _, t := range comers {
 		asked.add(t.wants, 1)
@@ -504,7 +504,7 @@ func (h *hearing) stands(then *picture, comers []*pod) bool {
 
 // growsBeyondShare reports whether the preemptor's queue would come to hold more than it did and more than the plugin that keeps
 // queues within their shares lets it, in what is asked for. Only a queue that may take from a lower one may grow beyond.
-func (h *hearing) growsBeyondShare(q *queue, asked amounts) bool {
+func (h *planCheck) growsBeyondShare(q *queue, asked amounts) bool {
 	if h.setting.sharer != "proportion" || h.mayTakeFromLower() {
 		return false
 	}
@@ -524,7 +524,7 @@ func (h *hearing) growsBeyondShare(q *queue, asked amounts) bool {
 }
 
 // guaranteesTooMuch reports whether more is guaranteed than the cluster has.
-func (h *hearing) guaranteesTooMuch() bool {
+func (h *planCheck) guaranteesTooMuch() bool {
 	left := amounts{}
 	for _, n := range h.before.nodes {
 		left.add(amountsOf(n.Status.Allocatable), 1)
@@ -541,7 +541,7 @@ func (h *hearing) guaranteesTooMuch() bool {
 }
 
 // mayTakeFromLower reports whether the action looks at queues of lower priority, and there is one with jobs.
-func (h *hearing) mayTakeFromLower() bool {
+func (h *planCheck) mayTakeFromLower() bool {
 	if h.plan.action != "reclaim" && !h.preemptor.lone {
 		return false
 	}

@@ -1,4 +1,4 @@
-package laws
+package rules
 
 import (
 	"cmp"
@@ -23,9 +23,9 @@ import (
 // they are, 0 that they are others each time; without it they are always the same, so that a failure is of the change that
 // is tested.
 const (
-	clustersEnv   = "HEKLA_LAWS_WORLDS"
+	clustersEnv   = "HEKLA_RULES_WORLDS"
 	plainClusters = 5_000
-	seedEnv       = "HEKLA_LAWS_SEED"
+	seedEnv       = "HEKLA_RULES_SEED"
 	plainSeed     = "3"
 )
 
@@ -71,8 +71,8 @@ func holds(t *testing.T, clusters int, all []setting, build func(setting, choose
 	}
 }
 
-// Whatever the cluster is like and whatever happens in it, the rules hold. More of it: HEKLA_LAWS_WORLDS=100000
-// HEKLA_LAWS_SEED=0 go test ./test/laws.
+// Whatever the cluster is like and whatever happens in it, the rules hold. More of it: HEKLA_RULES_WORLDS=100000
+// HEKLA_RULES_SEED=0 go test ./test/rules.
 func TestTheRulesHoldInRandomClusters(t *testing.T) {
 	clusters := clustersOf(t, plainClusters)
 	all := settings()

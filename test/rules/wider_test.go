@@ -1,4 +1,4 @@
-package laws
+package rules
 
 import (
 	"maps"
@@ -34,7 +34,7 @@ type wider struct {
 	closed  bool
 }
 
-// restart is which pods of a job begin anew when one of it is evicted, beside that pod.
+// restart is which pods of a job begin again when one of it is evicted, beside that pod.
 type restart string
 
 const (
@@ -239,7 +239,7 @@ func (p *picture) isGuaranteed(q, other *queue) bool {
 const subtree = "above"
 
 // cuts judges a plan of shuffle: Q2, J2, P4 and G12.
-func (h *hearing) cuts() {
+func (h *planCheck) cuts() {
 	if len(h.decision.Nominations) > 0 || len(h.decision.Evictions) == 0 || !h.parties() {
 		h.breach("A1", "plan %s of no job promises %d nodes and evicts %d pods", h.plan.id, len(h.decision.Nominations), len(h.decision.Evictions))
 		return

@@ -1,4 +1,4 @@
-package laws
+package rules
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ type judge struct {
 	setting  setting
 	objects  *objects
 	memory   *memory
-	watch    func(*hearing) // is told of each plan, unless it is nil
+	watch    func(*planCheck) // is told of each plan, unless it is nil
 	breaches []string
 
 	// fleeting says that a plan of this cycle was overruled in it. Its promises, which others could not take, are not known.
@@ -36,8 +36,8 @@ type displaced struct {
 	why  string
 }
 
-func (j *judge) breach(law, format string, arguments ...any) {
-	j.breaches = append(j.breaches, law+": "+fmt.Sprintf(format, arguments...))
+func (j *judge) breach(rule, format string, arguments ...any) {
+	j.breaches = append(j.breaches, rule+": "+fmt.Sprintf(format, arguments...))
 }
 
 // cycle judges the decisions of a cycle in the order in which they were made: plans of earlier cycles end or are fulfilled
@@ -369,7 +369,7 @@ func (j *judge) plan(d decision.PlanStart, at *picture, divided []*share) {
 
 // hear judges a plan. isRecovered says that it was decided before, and goes on; later are the plans that were decided after it, and go on too.
 func (j *judge) hear(d decision.PlanStart, at *picture, divided []*share, isRecovered bool, later []decision.PlanStart) {
-	c := &hearing{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided, isRecovered: isRecovered}
+	c := &planCheck{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided, isRecovered: isRecovered}
 	c.after = j.with(c.plan, at)
 	c.decided = c.after
 	if len(later) > 0 {
@@ -380,7 +380,7 @@ func (j *judge) hear(d decision.PlanStart, at *picture, divided []*share, isReco
 		m.plans[d.ID] = c.plan
 		c.decided = take(j.setting, j.objects, m, at.now)
 	}
-	c.hear()
+	c.check()
 	if j.watch != nil {
 		j.watch(c)
 	}

@@ -1,4 +1,4 @@
-package laws
+package rules
 
 import (
 	"strings"
@@ -112,8 +112,8 @@ func TestTheJudgeAcceptsAllowedPlans(t *testing.T) {
 func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 	no := false
 	for _, test := range []struct {
-		name, kind, law string
-		mutate          func(*trial)
+		name, kind, rule string
+		mutate           func(*trial)
 	}{
 		{"preempt takes from another queue", "reclaim", "A1", func(t *trial) { t.decisions.Plans[0].Evictions[0].Action = "preempt" }},
 		{"reclaim takes inside a queue", "preempt", "A1", func(t *trial) { t.decisions.Plans[0].Evictions[0].Action = "reclaim" }},
@@ -218,7 +218,7 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 			t.pod("a-1", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: t.now.Add(-lingersAfter)} })
 			t.decisions.Plans[0].Evictions = nil
 		}},
-		{"no law is named", "reclaim", "S4", func(t *trial) { t.decisions.Plans[0].Evictions[0].Rule = "" }},
+		{"no rule is named", "reclaim", "S4", func(t *trial) { t.decisions.Plans[0].Evictions[0].Rule = "" }},
 		{"a pod is bound where there is no room", "reclaim", "S5", func(t *trial) {
 			t.decisions = decision.Decisions{Binds: []decision.Bind{bind("t-0", "n1", "t")}}
 		}},
@@ -252,10 +252,10 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 			breaches := trial.verdict()
 			found := false
 			for _, b := range breaches {
-				found = found || strings.HasPrefix(b, test.law+": ")
+				found = found || strings.HasPrefix(b, test.rule+": ")
 			}
 			if !found {
-				t.Errorf("the judge does not object by %s but says %q", test.law, breaches)
+				t.Errorf("the judge does not object by %s but says %q", test.rule, breaches)
 			}
 		})
 	}

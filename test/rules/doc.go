@@ -1,4 +1,4 @@
-// Package laws checks the eviction engine from outside. It runs the scheduler on random small clusters, and checks each
+// Package rules checks the eviction engine from outside. It runs the scheduler on random small clusters, and checks each
 // decision against the rules of eviction (docs/preemption.md). Its implementation of the rules is slow and simple, and
 // shares no code with the scheduler.
 //
@@ -18,4 +18,4 @@
 //  3. Mutants of allowed decisions show that the judge rejects what each rule forbids.
 //
 // It must not import any package of the scheduler but the loop, its configuration, its events and its decisions.
-package laws
+package rules

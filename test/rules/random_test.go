@@ -1,4 +1,4 @@
-package laws
+package rules
 
 import (
 	"fmt"
@@ -46,7 +46,7 @@ func (w *testCluster) populate() {
 		w.makeBudget("b0")
 	}
 	if choose.once(8) {
-		w.makeStranger()
+		w.makeForeignPod()
 	}
 	w.recount()
 }
@@ -235,9 +235,9 @@ func (w *testCluster) makeBudget(name string) {
 	w.set(b)
 }
 
-// makeStranger makes a pod of another scheduler run, which says of itself that it may be evicted.
-func (w *testCluster) makeStranger() {
-	p := fixture.Pod("stranger", fixture.Annotated(schedulingv1beta1.PreemptableKey, "true"))
+// makeForeignPod makes a pod of another scheduler run, which says of itself that it may be evicted.
+func (w *testCluster) makeForeignPod() {
+	p := fixture.Pod("foreign", fixture.Annotated(schedulingv1beta1.PreemptableKey, "true"))
 	p.Spec.SchedulerName = "other"
 	w.identify(p)
 	if w.settle(p); p.Spec.NodeName != "" {

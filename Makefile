@@ -86,7 +86,8 @@ web: ## Rebuild the web page, after a change of web. Needs Node 20 or newer.
 	cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent build
 
 .PHONY: check-web
-check-web: web ## Fail if the web page in internal/web/dist is stale.
+check-web: web ## Fail if the web page in internal/web/dist is stale, or its source is not formatted.
+	cd web && npm run --silent check
 	git diff --exit-code --stat -- internal/web/dist
 	@test -z "$$(git status --porcelain -- internal/web/dist)" || { git status --short -- internal/web/dist; exit 1; }
 

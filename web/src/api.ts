@@ -22,23 +22,33 @@ export function setToken(token: string): void {
 
 /** Problem is an answer that is an error, with the status of HTTP; 0 if the scheduler could not be reached. */
 export class Problem extends Error {
-  constructor(readonly status: number, message: string) { super(message); }
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
 }
 
 let refused: (why: string) => void = () => {};
 /** onRefused is called when the token is not, or no longer, good. */
-export function onRefused(call: (why: string) => void): void { refused = call; }
+export function onRefused(call: (why: string) => void): void {
+  refused = call;
+}
 
 async function request(path: string, init: RequestInit = {}): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(base + path, { ...init, headers: { Accept: "application/json", ...init.headers, Authorization: `Bearer ${sessionStorage.getItem(store) ?? ""}` } });
+    response = await fetch(base + path, {
+      ...init,
+      headers: { Accept: "application/json", ...init.headers, Authorization: `Bearer ${sessionStorage.getItem(store) ?? ""}` },
+    });
   } catch (problem) {
     if ((problem as Error).name === "AbortError") throw problem;
     throw new Problem(0, "The scheduler cannot be reached.");
   }
   if (response.ok) return response;
-  const said = await response.json().catch(() => ({})) as { message?: string };
+  const said = (await response.json().catch(() => ({}))) as { message?: string };
   const message = said.message ?? response.statusText;
   if (response.status === 401) refused(message);
   throw new Problem(response.status, message);
@@ -46,7 +56,7 @@ async function request(path: string, init: RequestInit = {}): Promise<Response> 
 
 export async function ask<T>(path: string, signal?: AbortSignal): Promise<T> {
   const response = await request(path, { signal: signal ?? null });
-  return (await response.json() as { answer: T }).answer;
+  return ((await response.json()) as { answer: T }).answer;
 }
 
 // The stream of changes. Every hook below is told of each, and asks for what it shows.
@@ -55,14 +65,19 @@ const listeners = new Set<() => void>();
 const watchers = new Set<(state: Connection, why: string) => void>();
 let stopped: AbortController | undefined;
 
-function tell(state: Connection, why = ""): void { for (const w of watchers) w(state, why); }
+function tell(state: Connection, why = ""): void {
+  for (const w of watchers) w(state, why);
+}
 
-export function disconnect(): void { stopped?.abort(); stopped = undefined; }
+export function disconnect(): void {
+  stopped?.abort();
+  stopped = undefined;
+}
 
 /** connect follows changes until disconnect is called. */
 export async function connect(): Promise<void> {
   disconnect();
-  const own = stopped = new AbortController();
+  const own = (stopped = new AbortController());
   for (let wait = 500; !own.signal.aborted; wait = Math.min(wait * 2, 10_000)) {
     try {
       tell("connecting");
@@ -95,7 +110,9 @@ export function useConnection(): [Connection, string] {
   useEffect(() => {
     const watch = (s: Connection, why: string) => set([s, why]);
     watchers.add(watch);
-    return () => { watchers.delete(watch); };
+    return () => {
+      watchers.delete(watch);
+    };
   }, []);
   return state;
 }
@@ -106,7 +123,9 @@ const pace = 1000;
 /** follow asks at once and after each change, one request at a time, while the tab is seen. It returns what ends it. */
 function follow(load: (signal: AbortSignal) => Promise<void>, fail: (why: Problem) => void): () => void {
   const own = new AbortController();
-  let busy = false, due = false, last = 0;
+  let busy = false,
+    due = false,
+    last = 0;
   const go = async () => {
     due = true;
     if (busy || own.signal.aborted) return;
@@ -117,27 +136,41 @@ function follow(load: (signal: AbortSignal) => Promise<void>, fail: (why: Proble
       if (document.hidden && last) break; // visibilitychange asks again
       due = false;
       last = Date.now();
-      try { await load(own.signal); } catch (problem) {
+      try {
+        await load(own.signal);
+      } catch (problem) {
         if (!own.signal.aborted) fail(problem instanceof Problem ? problem : new Problem(0, String(problem)));
       }
     }
     busy = false;
   };
-  const seen = () => { if (!document.hidden && due) void go(); };
+  const seen = () => {
+    if (!document.hidden && due) void go();
+  };
   listeners.add(go);
   document.addEventListener("visibilitychange", seen);
   void go();
-  return () => { own.abort(); listeners.delete(go); document.removeEventListener("visibilitychange", seen); };
+  return () => {
+    own.abort();
+    listeners.delete(go);
+    document.removeEventListener("visibilitychange", seen);
+  };
 }
 
-export interface Live<T> { value?: T; problem?: Problem }
+export interface Live<T> {
+  value?: T;
+  problem?: Problem;
+}
 
 /** useAnswer is an answer that stays up to date. */
 export function useAnswer<T>(path: string | undefined): Live<T> {
   const [state, set] = useState<Live<T> & { path?: string }>({});
   useEffect(() => {
     if (path === undefined) return;
-    return follow(async (signal) => set({ path, value: await ask<T>(path, signal) }), (problem) => set((old) => ({ path, problem, ...(old.path === path && problem.status === 0 ? { value: old.value } : {}) })));
+    return follow(
+      async (signal) => set({ path, value: await ask<T>(path, signal) }),
+      (problem) => set((old) => ({ path, problem, ...(old.path === path && problem.status === 0 ? { value: old.value } : {}) })),
+    );
   }, [path]);
   return state.path === path ? state : {};
 }
@@ -145,20 +178,29 @@ export function useAnswer<T>(path: string | undefined): Live<T> {
 // What has been read of each list, so that going back to it shows it at once.
 const lists = new Map<string, { token: string; rows: Map<string, unknown>; answer: unknown }>();
 
-export function forgetLists(): void { lists.clear(); }
+export function forgetLists(): void {
+  lists.clear();
+}
 
 /** useList is a list that stays up to date: only rows that have changed are sent. */
 export function useList<A extends List<R>, R>(part: string, name: (row: R) => string): Live<A> {
   const [state, set] = useState<Live<A>>(() => ({ value: lists.get(part)?.answer as A | undefined }));
-  useEffect(() => follow(async (signal) => {
-    const known = lists.get(part);
-    const answer = await ask<A>(`overviews/${part}${known ? `?since=${encodeURIComponent(known.token)}` : ""}`, signal);
-    const rows = answer.whole || !known ? new Map<string, unknown>() : known.rows;
-    for (const row of answer.rows) rows.set(name(row), row);
-    for (const gone of answer.gone ?? []) rows.delete(gone);
-    const whole = { ...answer, rows: [...rows.values()] as R[] } as A;
-    lists.set(part, { token: answer.token, rows, answer: whole });
-    set({ value: whole });
-  }, (problem) => set((old) => ({ ...(problem.status === 0 ? old : {}), problem }))), [part]);
+  useEffect(
+    () =>
+      follow(
+        async (signal) => {
+          const known = lists.get(part);
+          const answer = await ask<A>(`overviews/${part}${known ? `?since=${encodeURIComponent(known.token)}` : ""}`, signal);
+          const rows = answer.whole || !known ? new Map<string, unknown>() : known.rows;
+          for (const row of answer.rows) rows.set(name(row), row);
+          for (const gone of answer.gone ?? []) rows.delete(gone);
+          const whole = { ...answer, rows: [...rows.values()] as R[] } as A;
+          lists.set(part, { token: answer.token, rows, answer: whole });
+          set({ value: whole });
+        },
+        (problem) => set((old) => ({ ...(problem.status === 0 ? old : {}), problem })),
+      ),
+    [part],
+  );
   return state;
 }

@@ -6,7 +6,10 @@ export function amount(resource: string, value: number): string {
   if (!inBytes(resource)) return value.toLocaleString("en");
   const units = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
   let unit = 0;
-  while (Math.abs(value) >= 1024 && unit < units.length - 1) { value /= 1024; unit++; }
+  while (Math.abs(value) >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
   return `${value >= 100 ? Math.round(value) : Math.round(value * 10) / 10}${units[unit]}`;
 }
 
@@ -18,23 +21,41 @@ export function inBytes(resource: string): boolean {
 export function parse(resource: string, text: string): number {
   const m = /^\s*(\d+(?:\.\d+)?)\s*([mkKMGTP]?i?)\s*$/.exec(text);
   if (!m) return NaN;
-  const factors: Record<string, number> = { "": 1, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50 };
+  const factors: Record<string, number> = {
+    "": 1,
+    m: 1e-3,
+    k: 1e3,
+    M: 1e6,
+    G: 1e9,
+    T: 1e12,
+    P: 1e15,
+    Ki: 2 ** 10,
+    Mi: 2 ** 20,
+    Gi: 2 ** 30,
+    Ti: 2 ** 40,
+    Pi: 2 ** 50,
+  };
   const factor = factors[m[2]!];
   return factor === undefined ? NaN : Number(m[1]) * factor * (resource === "cpu" ? 1000 : 1);
 }
 
 /** short is the name of a resource without its domain. */
-export function short(resource: string): string { return resource.replace(/^.*\//, ""); }
+export function short(resource: string): string {
+  return resource.replace(/^.*\//, "");
+}
 
 /** main are the resources that are shown first: those that nodes have, CPU and memory in front. What has no name is an amount of a flavor. */
 export function main(resources: string[], present: (number[] | null | undefined)[]): number[] {
   const rank = (r: string) => (r === "cpu" ? 0 : r === "memory" ? 1 : r.includes("/") ? 2 : 3);
-  return resources.map((_, i) => i)
+  return resources
+    .map((_, i) => i)
     .filter((i) => !["", "pods", "ephemeral-storage"].includes(resources[i]!) && present.some((p) => (p?.[i] ?? 0) > 0))
     .sort((a, b) => rank(resources[a]!) - rank(resources[b]!) || resources[a]!.localeCompare(resources[b]!));
 }
 
-export function percent(part: number, whole: number): string { return whole > 0 ? `${Math.round((part / whole) * 100)} %` : "–"; }
+export function percent(part: number, whole: number): string {
+  return whole > 0 ? `${Math.round((part / whole) * 100)} %` : "–";
+}
 
 /** since writes how long ago a time is. */
 export function since(time: string | undefined, now = Date.now()): string {
@@ -44,10 +65,16 @@ export function since(time: string | undefined, now = Date.now()): string {
 
 export function span(seconds: number): string {
   seconds = Math.max(0, Math.floor(seconds));
-  const parts: [number, string][] = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+  const parts: [number, string][] = [
+    [86400, "d"],
+    [3600, "h"],
+    [60, "m"],
+    [1, "s"],
+  ];
   const first = parts.findIndex(([length]) => seconds >= length);
   if (first < 0) return "0s";
-  const [length, unit] = parts[first]!, rest = parts[first + 1];
+  const [length, unit] = parts[first]!,
+    rest = parts[first + 1];
   const more = rest ? Math.floor((seconds % length) / rest[0]) : 0;
   return `${Math.floor(seconds / length)}${unit}${more && rest ? ` ${more}${rest[1]}` : ""}`;
 }
@@ -58,6 +85,8 @@ export function clock(time: string): string {
 }
 
 /** plural writes a number with a noun. */
-export function plural(count: number, noun: string, many = noun + "s"): string { return `${count.toLocaleString("en")} ${count === 1 ? noun : many}`; }
+export function plural(count: number, noun: string, many = noun + "s"): string {
+  return `${count.toLocaleString("en")} ${count === 1 ? noun : many}`;
+}
 
 export const byName = new Intl.Collator("en", { numeric: true }).compare;

@@ -12,8 +12,12 @@ import { Overview } from "./pages/overview";
 import { Queues } from "./pages/queues";
 
 const pages: { key: string; title: string; short: string }[] = [
-  { key: "", title: "Overview", short: "o" }, { key: "queues", title: "Queues", short: "q" }, { key: "jobs", title: "Jobs", short: "j" },
-  { key: "nodes", title: "Nodes", short: "n" }, { key: "evictions", title: "Evictions", short: "e" }, { key: "cycles", title: "Cycles", short: "c" },
+  { key: "", title: "Overview", short: "o" },
+  { key: "queues", title: "Queues", short: "q" },
+  { key: "jobs", title: "Jobs", short: "j" },
+  { key: "nodes", title: "Nodes", short: "n" },
+  { key: "evictions", title: "Evictions", short: "e" },
+  { key: "cycles", title: "Cycles", short: "c" },
 ];
 
 /** usePath is the address behind the #, in parts, and what follows its question mark. */
@@ -33,45 +37,104 @@ function usePath(): { parts: string[]; query: URLSearchParams } {
 
 function Login({ why, enter }: { why: string; enter: (token: string) => void }) {
   const [token, set] = useState("");
-  return <main class="login" id="main">
-    <h1>Hekla</h1>
-    <p>The page shows what you may see, by your token of this cluster. The token stays in this tab, and is sent to this scheduler only.</p>
-    {why && <p class="problem" role="alert">{why}</p>}
-    <form onSubmit={(e) => { e.preventDefault(); if (token.trim()) enter(token.trim()); }}>
-      <label for="token">Bearer token</label>
-      <input id="token" type="password" autocomplete="off" spellcheck={false} value={token} onInput={(e) => set(e.currentTarget.value)} autofocus />
-      <button type="submit">Show</button>
-    </form>
-    <p class="muted">On a local cluster, <code>hekla up</code> prints an address with a token. On others, a ServiceAccount that may view a namespace has one:{" "}
-      <code>kubectl -n NAMESPACE create token NAME</code></p>
-  </main>;
+  return (
+    <main class="login" id="main">
+      <h1>Hekla</h1>
+      <p>
+        The page shows what you may see, by your token of this cluster. The token stays in this tab, and is sent to this scheduler only.
+      </p>
+      {why && (
+        <p class="problem" role="alert">
+          {why}
+        </p>
+      )}
+      <form
+        onSubmit={(e) => {
+          e.preventDefault();
+          if (token.trim()) enter(token.trim());
+        }}
+      >
+        <label for="token">Bearer token</label>
+        <input
+          id="token"
+          type="password"
+          autocomplete="off"
+          spellcheck={false}
+          value={token}
+          onInput={(e) => set(e.currentTarget.value)}
+          autofocus
+        />
+        <button type="submit">Show</button>
+      </form>
+      <p class="muted">
+        On a local cluster, <code>hekla up</code> prints an address with a token. On others, a ServiceAccount that may view a namespace has
+        one: <code>kubectl -n NAMESPACE create token NAME</code>
+      </p>
+    </main>
+  );
 }
 
 function Live() {
   const [state, why] = useConnection();
-  return <span class={`live is-${state}`} role="status" title={why}>{state === "live" ? "live" : state === "lost" ? "not connected" : "connecting"}</span>;
+  return (
+    <span class={`live is-${state}`} role="status" title={why}>
+      {state === "live" ? "live" : state === "lost" ? "not connected" : "connecting"}
+    </span>
+  );
 }
 
 function Help({ close }: { close: () => void }) {
   const box = useRef<HTMLDialogElement>(null);
-  useEffect(() => { box.current!.showModal(); }, []);
-  return <dialog ref={box} aria-labelledby="keys" onClose={close}>
-    <h2 id="keys">Keys</h2>
-    <dl class="keys">
-      {pages.map((p) => <div key={p.key}><dt><kbd>g</kbd> <kbd>{p.short}</kbd></dt><dd>{p.title}</dd></div>)}
-      <div><dt><kbd>/</kbd></dt><dd>filter</dd></div>
-      <div><dt><kbd>↑</kbd> <kbd>↓</kbd> <kbd>Enter</kbd></dt><dd>move in a table, and open</dd></div>
-      <div><dt><kbd>?</kbd></dt><dd>this help</dd></div>
-    </dl>
-    <form method="dialog"><button>Close</button></form>
-  </dialog>;
+  useEffect(() => {
+    box.current!.showModal();
+  }, []);
+  return (
+    <dialog ref={box} aria-labelledby="keys" onClose={close}>
+      <h2 id="keys">Keys</h2>
+      <dl class="keys">
+        {pages.map((p) => (
+          <div key={p.key}>
+            <dt>
+              <kbd>g</kbd> <kbd>{p.short}</kbd>
+            </dt>
+            <dd>{p.title}</dd>
+          </div>
+        ))}
+        <div>
+          <dt>
+            <kbd>/</kbd>
+          </dt>
+          <dd>filter</dd>
+        </div>
+        <div>
+          <dt>
+            <kbd>↑</kbd> <kbd>↓</kbd> <kbd>Enter</kbd>
+          </dt>
+          <dd>move in a table, and open</dd>
+        </div>
+        <div>
+          <dt>
+            <kbd>?</kbd>
+          </dt>
+          <dd>this help</dd>
+        </div>
+      </dl>
+      <form method="dialog">
+        <button>Close</button>
+      </form>
+    </dialog>
+  );
 }
 
 function Page({ leave }: { leave: () => void }) {
-  const { parts: [page = "", ...rest], query } = usePath();
+  const {
+    parts: [page = "", ...rest],
+    query,
+  } = usePath();
   const [help, setHelp] = useState(false);
   const main = useRef<HTMLElement>(null);
-  const path = [page, ...rest].join("/"), shown = useRef(path);
+  const path = [page, ...rest].join("/"),
+    shown = useRef(path);
   useEffect(() => {
     document.title = `${rest.at(-1) || (pages.find((p) => p.key === page)?.title ?? "Overview")} · Hekla`;
     if (shown.current === path) return;
@@ -82,7 +145,8 @@ function Page({ leave }: { leave: () => void }) {
   useEffect(() => {
     let last = "";
     const keys = (e: KeyboardEvent) => {
-      const inText = e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement || e.target instanceof HTMLTextAreaElement;
+      const inText =
+        e.target instanceof HTMLInputElement || e.target instanceof HTMLSelectElement || e.target instanceof HTMLTextAreaElement;
       if (inText || e.ctrlKey || e.metaKey || e.altKey) return;
       const to = last === "g" ? pages.find((p) => p.short === e.key) : undefined;
       last = e.key;
@@ -95,26 +159,57 @@ function Page({ leave }: { leave: () => void }) {
     addEventListener("keydown", keys);
     return () => removeEventListener("keydown", keys);
   }, []);
-  return <>
-    <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); main.current!.focus(); }}>Skip to the content</a>
-    <header>
-      <a class="brand" href="#/">Hekla</a>
-      <nav aria-label="Pages">{pages.map((p) => <a key={p.key} href={`#/${p.key}`} {...(p.key === page ? { "aria-current": "page" as const } : {})}>{p.title}</a>)}</nav>
-      <Live />
-      <button type="button" class="plain" onClick={() => setHelp(true)} aria-label="Keys">?</button>
-      <button type="button" class="plain" onClick={leave}>Sign out</button>
-    </header>
-    <main id="main" ref={main} tabIndex={-1}>
-      {page === "queues" ? <Queues selected={rest[0]} />
-        : page === "jobs" && rest.length > 1 ? <Job key={path} namespace={rest[0]!} name={rest.slice(1).join("/")} />
-          : page === "jobs" ? <Jobs query={query} />
-            : page === "nodes" ? <Nodes selected={rest[0]} />
-              : page === "evictions" ? <Evictions />
-                : page === "cycles" ? <Cycles />
-                  : <Overview />}
-    </main>
-    {help && <Help close={() => setHelp(false)} />}
-  </>;
+  return (
+    <>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(e) => {
+          e.preventDefault();
+          main.current!.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <header>
+        <a class="brand" href="#/">
+          Hekla
+        </a>
+        <nav aria-label="Pages">
+          {pages.map((p) => (
+            <a key={p.key} href={`#/${p.key}`} {...(p.key === page ? { "aria-current": "page" as const } : {})}>
+              {p.title}
+            </a>
+          ))}
+        </nav>
+        <Live />
+        <button type="button" class="plain" onClick={() => setHelp(true)} aria-label="Keys">
+          ?
+        </button>
+        <button type="button" class="plain" onClick={leave}>
+          Sign out
+        </button>
+      </header>
+      <main id="main" ref={main} tabIndex={-1}>
+        {page === "queues" ? (
+          <Queues selected={rest[0]} />
+        ) : page === "jobs" && rest.length > 1 ? (
+          <Job key={path} namespace={rest[0]!} name={rest.slice(1).join("/")} />
+        ) : page === "jobs" ? (
+          <Jobs query={query} />
+        ) : page === "nodes" ? (
+          <Nodes selected={rest[0]} />
+        ) : page === "evictions" ? (
+          <Evictions />
+        ) : page === "cycles" ? (
+          <Cycles />
+        ) : (
+          <Overview />
+        )}
+      </main>
+      {help && <Help close={() => setHelp(false)} />}
+    </>
+  );
 }
 
 function App() {
@@ -129,7 +224,9 @@ function App() {
   useEffect(() => {
     onRefused((reason) => use("", `The token was refused: ${reason}`));
     // An address with a token may be opened in a tab that shows the page already.
-    const given = () => { if (location.hash.startsWith("#token=")) use(takeToken()); };
+    const given = () => {
+      if (location.hash.startsWith("#token=")) use(takeToken());
+    };
     addEventListener("hashchange", given);
     return () => removeEventListener("hashchange", given);
   }, []);

@@ -1,64 +1,207 @@
 // The answers of answers.hekla.sh/v1alpha1, as far as the page reads them. The Go packages internal/answers/api, internal/answers/board,
 // internal/explain and internal/journal say what the fields mean.
 
-export interface List<T> { token: string; whole: boolean; rows: T[]; gone?: string[] }
+export interface List<T> {
+  token: string;
+  whole: boolean;
+  rows: T[];
+  gone?: string[];
+}
 
 export interface JobRow {
-  job: string; name: string; queue: string; state: "Pending" | "Admitted" | "Running" | "Finished"; priority: number;
-  minAvailable: number; lacks: number; pods: number; reason?: string; message?: string; created: string; requests?: number[];
+  job: string;
+  name: string;
+  queue: string;
+  state: "Pending" | "Admitted" | "Running" | "Finished";
+  priority: number;
+  minAvailable: number;
+  lacks: number;
+  pods: number;
+  reason?: string;
+  message?: string;
+  created: string;
+  requests?: number[];
 }
-export interface JobCounts { pending: number; admitted: number; running: number; finished: number }
-export interface Jobs extends List<JobRow> { resources: string[]; others: JobCounts; otherNamespaces: number }
+export interface JobCounts {
+  pending: number;
+  admitted: number;
+  running: number;
+  finished: number;
+}
+export interface Jobs extends List<JobRow> {
+  resources: string[];
+  others: JobCounts;
+  otherNamespaces: number;
+}
 
 export interface QueueRow {
-  queue: string; parent?: string; state: string; problem?: string; priority: number; weight: number;
-  guarantee?: number[]; deserved?: number[]; ceiling?: number[]; holds?: number[]; requests?: number[]; borrowed?: number[];
-  pending: number; admitted: number; running: number; oldest?: string;
+  queue: string;
+  parent?: string;
+  state: string;
+  problem?: string;
+  priority: number;
+  weight: number;
+  guarantee?: number[];
+  deserved?: number[];
+  ceiling?: number[];
+  holds?: number[];
+  requests?: number[];
+  borrowed?: number[];
+  pending: number;
+  admitted: number;
+  running: number;
+  oldest?: string;
 }
-export interface Queues extends List<QueueRow> { resources: string[] }
+export interface Queues extends List<QueueRow> {
+  resources: string[];
+}
 
 export interface NodeRow {
-  node: string; ready: boolean; unschedulable?: boolean; hyperNode?: string; pods: number;
-  allocatable?: number[]; used?: number[]; leaving?: number[]; promised?: number[]; idle?: number[];
+  node: string;
+  ready: boolean;
+  unschedulable?: boolean;
+  hyperNode?: string;
+  pods: number;
+  allocatable?: number[];
+  used?: number[];
+  leaving?: number[];
+  promised?: number[];
+  idle?: number[];
 }
 export interface NodeTotals {
-  nodes: number; notReady: number; unschedulable: number;
-  allocatable: number[] | null; used: number[] | null; leaving: number[] | null; promised: number[] | null; idle: number[] | null;
+  nodes: number;
+  notReady: number;
+  unschedulable: number;
+  allocatable: number[] | null;
+  used: number[] | null;
+  leaving: number[] | null;
+  promised: number[] | null;
+  idle: number[] | null;
 }
-export interface Nodes extends List<NodeRow> { resources: string[]; hidden?: boolean; totals: NodeTotals }
+export interface Nodes extends List<NodeRow> {
+  resources: string[];
+  hidden?: boolean;
+  totals: NodeTotals;
+}
 
 export interface Entry {
-  cycle: number; time: string; kind: string; job?: string; queue?: string; pod?: string; node?: string; for?: string;
-  action?: string; rule?: string; plan?: string; reason?: string; message?: string;
+  cycle: number;
+  time: string;
+  kind: string;
+  job?: string;
+  queue?: string;
+  pod?: string;
+  node?: string;
+  for?: string;
+  action?: string;
+  rule?: string;
+  plan?: string;
+  reason?: string;
+  message?: string;
 }
 export interface Counts {
-  bound: number; evicted: number; plans: number; cancelled: number; fulfilled: number; admitted: number; sentBack: number; verdicts: number;
+  bound: number;
+  evicted: number;
+  plans: number;
+  cancelled: number;
+  fulfilled: number;
+  admitted: number;
+  sentBack: number;
+  verdicts: number;
 }
-export interface Cycle extends Counts { cycle: number; time: string; decisions?: Entry[]; more?: number }
-export interface Minute extends Counts { minute: string }
-export interface Evictions { token: string; rows: Entry[]; others: number }
-export interface Cycles { token: string; rows: Cycle[] }
+export interface Cycle extends Counts {
+  cycle: number;
+  time: string;
+  decisions?: Entry[];
+  more?: number;
+}
+export interface Minute extends Counts {
+  minute: string;
+}
+export interface Evictions {
+  token: string;
+  rows: Entry[];
+  others: number;
+}
+export interface Cycles {
+  token: string;
+  rows: Cycle[];
+}
 export interface Summary {
-  token: string; cycle: number; resources: string[]; jobs: JobCounts; waiting: { reason: string; jobs: number }[]; oldest?: string;
-  queues: number; nodes: NodeTotals; evictions: number; decisions: Minute[]; namespaces?: string[]; everything: boolean;
+  token: string;
+  cycle: number;
+  resources: string[];
+  jobs: JobCounts;
+  waiting: { reason: string; jobs: number }[];
+  oldest?: string;
+  queues: number;
+  nodes: NodeTotals;
+  evictions: number;
+  decisions: Minute[];
+  namespaces?: string[];
+  everything: boolean;
 }
 
 export type Amounts = Record<string, string>;
-export interface Shortage { resource: string; needed: string; available: string; missing: string }
-export interface NodeReason { reason: string; nodes: number; example: string }
-export interface Protected { rule: string; pods: number }
+export interface Shortage {
+  resource: string;
+  needed: string;
+  available: string;
+  missing: string;
+}
+export interface NodeReason {
+  reason: string;
+  nodes: number;
+  example: string;
+}
+export interface Protected {
+  rule: string;
+  pods: number;
+}
 export interface Cause {
-  code: string; message: string; waits: boolean; never?: boolean; where?: string; pod?: string; short?: Shortage[]; nodes?: NodeReason[];
-  suitable: number; promised?: NodeReason[]; protected?: Protected[];
+  code: string;
+  message: string;
+  waits: boolean;
+  never?: boolean;
+  where?: string;
+  pod?: string;
+  short?: Shortage[];
+  nodes?: NodeReason[];
+  suitable: number;
+  promised?: NodeReason[];
+  protected?: Protected[];
 }
 export interface Plan {
-  id: string; action: string; rule?: string; since: string; deadline: string; evictions: number; left: number; leaving?: string[];
+  id: string;
+  action: string;
+  rule?: string;
+  since: string;
+  deadline: string;
+  evictions: number;
+  left: number;
+  leaving?: string[];
   promised?: { pod: string; node: string }[];
 }
-export interface Task { pod: string; status: string; node?: string; requests?: Amounts }
+export interface Task {
+  pod: string;
+  status: string;
+  node?: string;
+  requests?: Amounts;
+}
 export interface Job {
-  job: string; workload: string; queue: string; phase: string; admitted: boolean; priority: number; minAvailable: number; lacks: number;
-  pods: Record<string, number>; holds: Amounts; requests: Amounts; created: string; attempts: number;
+  job: string;
+  workload: string;
+  queue: string;
+  phase: string;
+  admitted: boolean;
+  priority: number;
+  minAvailable: number;
+  lacks: number;
+  pods: Record<string, number>;
+  holds: Amounts;
+  requests: Amounts;
+  created: string;
+  attempts: number;
   tasks?: Task[];
   bounds?: { queue: string; resource: string; limit: string; may: string; holds: string; needed: string; exceeds: string }[];
   candidates?: { action: string; scope: string; mayLeave: number; pods?: string[]; protected?: Protected[]; notLookedAt?: boolean }[];
@@ -67,20 +210,32 @@ export interface Job {
   backOffs?: { until: string; reason: string }[];
 }
 export interface ETA {
-  earliest?: string; latest?: string; basis?: string; grounds?: { kind: string; jobs?: number; message: string }[];
-  assumes?: string; unknownBecause?: string; never?: boolean; message: string;
+  earliest?: string;
+  latest?: string;
+  basis?: string;
+  grounds?: { kind: string; jobs?: number; message: string }[];
+  assumes?: string;
+  unknownBecause?: string;
+  never?: boolean;
+  message: string;
 }
 export interface JobAnswer {
-  job: Job; cause: Cause;
+  job: Job;
+  cause: Cause;
   ahead?: { job: string; priority: number; because: string; reason?: string }[];
-  proposals?: Record<string, unknown>[]; noProposals?: string;
+  proposals?: Record<string, unknown>[];
+  noProposals?: string;
   eta?: ETA;
   story?: Entry[];
 }
 export interface QueueAnswer {
-  queue: string; takesFrom?: { queue: string; may: boolean; rule?: string }[]; givesTo?: { queue: string; may: boolean; rule?: string }[];
+  queue: string;
+  takesFrom?: { queue: string; may: boolean; rule?: string }[];
+  givesTo?: { queue: string; may: boolean; rule?: string }[];
   jobs: { pending: number; admitted: number; running: number; waiting?: string[] };
 }
 export interface NodeAnswer {
-  node: string; podCount: number; pods?: { pod: string; job?: string; queue?: string; status: string; requests: Amounts }[];
+  node: string;
+  podCount: number;
+  pods?: { pod: string; job?: string; queue?: string; status: string; requests: Amounts }[];
 }

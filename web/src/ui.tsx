@@ -26,52 +26,142 @@ export function State({ state }: { state: string }) {
 
 /** Loaded shows what has been loaded, or why it has not. */
 export function Loaded<T>({ live, children }: { live: Live<T>; children: (value: T) => ComponentChildren }) {
-  return <>
-    {live.problem && <p class="problem" role="alert">{live.problem.message}</p>}
-    {live.value !== undefined ? children(live.value) : !live.problem && <p class="muted" role="status">Loading …</p>}
-  </>;
+  return (
+    <>
+      {live.problem && (
+        <p class="problem" role="alert">
+          {live.problem.message}
+        </p>
+      )}
+      {live.value !== undefined
+        ? children(live.value)
+        : !live.problem && (
+            <p class="muted" role="status">
+              Loading …
+            </p>
+          )}
+    </>
+  );
 }
 
 /** Card is a part of a page with a heading. */
-export function Card({ title, note, children, wide }: { title: string; note?: ComponentChildren; children: ComponentChildren; wide?: boolean }) {
-  return <section class={wide ? "card wide" : "card"}><h2>{title}{note !== undefined && <small> {note}</small>}</h2>{children}</section>;
+export function Card({
+  title,
+  note,
+  children,
+  wide,
+}: {
+  title: string;
+  note?: ComponentChildren;
+  children: ComponentChildren;
+  wide?: boolean;
+}) {
+  return (
+    <section class={wide ? "card wide" : "card"}>
+      <h2>
+        {title}
+        {note !== undefined && <small> {note}</small>}
+      </h2>
+      {children}
+    </section>
+  );
 }
 
 const words: Record<string, string> = {
-  Bound: "bound", Evicted: "evicted", PlanBegun: "plan begun", PlanCancelled: "plan cancelled", PlanFulfilled: "plan fulfilled", Admitted: "admitted",
-  SentBack: "sent back", VerdictChanged: "waits", NothingInTheWay: "nothing in the way",
+  Bound: "bound",
+  Evicted: "evicted",
+  PlanBegun: "plan begun",
+  PlanCancelled: "plan cancelled",
+  PlanFulfilled: "plan fulfilled",
+  Admitted: "admitted",
+  SentBack: "sent back",
+  VerdictChanged: "waits",
+  NothingInTheWay: "nothing in the way",
 };
 
 /** Decision is one entry of the journal as a sentence. */
 export function Decision({ entry: e, of }: { entry: Entry; of?: string }) {
   const isOwn = of !== undefined && e.job === of;
-  return <>
-    <span class={`kind ${e.kind}`}>{words[e.kind] ?? e.kind}</span>{" "}
-    {e.kind === "Evicted" || e.kind === "Bound" ? <b>{e.pod}</b> : !isOwn && <JobLink job={e.job} />}
-    {e.kind === "Evicted" && !isOwn && e.job && <> of <JobLink job={e.job} /></>}
-    {e.node && <> on {e.node}</>}
-    {e.for && e.for !== of && <> for <JobLink job={e.for} /></>}
-    {e.action && <> by {e.action}</>}
-    {e.rule && <> under <span class="rule">rule {e.rule}</span></>}
-    {e.reason && <> <Code code={e.reason} /></>}
-    {e.message && <span class="said">{e.message}</span>}
-  </>;
+  return (
+    <>
+      <span class={`kind ${e.kind}`}>{words[e.kind] ?? e.kind}</span>{" "}
+      {e.kind === "Evicted" || e.kind === "Bound" ? <b>{e.pod}</b> : !isOwn && <JobLink job={e.job} />}
+      {e.kind === "Evicted" && !isOwn && e.job && (
+        <>
+          {" "}
+          of <JobLink job={e.job} />
+        </>
+      )}
+      {e.node && <> on {e.node}</>}
+      {e.for && e.for !== of && (
+        <>
+          {" "}
+          for <JobLink job={e.for} />
+        </>
+      )}
+      {e.action && <> by {e.action}</>}
+      {e.rule && (
+        <>
+          {" "}
+          under <span class="rule">rule {e.rule}</span>
+        </>
+      )}
+      {e.reason && (
+        <>
+          {" "}
+          <Code code={e.reason} />
+        </>
+      )}
+      {e.message && <span class="said">{e.message}</span>}
+    </>
+  );
 }
 
 /** Timeline lists entries, the newest first. */
 export function Timeline({ entries, of, empty }: { entries: Entry[]; of?: string; empty: string }) {
   if (!entries.length) return <p class="muted">{empty}</p>;
-  return <ol class="timeline">{entries.map((e, i) => <li key={`${e.cycle}-${i}`}>
-    <time dateTime={e.time}>{clock(e.time)}</time><span class="cycle">cycle {e.cycle}</span><div><Decision entry={e} {...(of === undefined ? {} : { of })} /></div>
-  </li>)}</ol>;
+  return (
+    <ol class="timeline">
+      {entries.map((e, i) => (
+        <li key={`${e.cycle}-${i}`}>
+          <time dateTime={e.time}>{clock(e.time)}</time>
+          <span class="cycle">cycle {e.cycle}</span>
+          <div>
+            <Decision entry={e} {...(of === undefined ? {} : { of })} />
+          </div>
+        </li>
+      ))}
+    </ol>
+  );
 }
 
-export interface Column<R> { key: string; title: string; cell: (row: R) => ComponentChildren; sort: (a: R, b: R) => number; class?: string }
+export interface Column<R> {
+  key: string;
+  title: string;
+  cell: (row: R) => ComponentChildren;
+  sort: (a: R, b: R) => number;
+  class?: string;
+}
 
 /** Grid is a table of any number of rows, of which only those in sight are in the document. Arrow keys move, Enter opens. */
-export function Grid<R>({ label, rows, columns, name, open, sort, onSort, rowHeight }: {
-  label: string; rows: R[]; columns: Column<R>[]; name: (row: R) => string; open: (row: R) => void; sort: { key: string; down: boolean };
-  onSort: (key: string) => void; rowHeight: number;
+export function Grid<R>({
+  label,
+  rows,
+  columns,
+  name,
+  open,
+  sort,
+  onSort,
+  rowHeight,
+}: {
+  label: string;
+  rows: R[];
+  columns: Column<R>[];
+  name: (row: R) => string;
+  open: (row: R) => void;
+  sort: { key: string; down: boolean };
+  onSort: (key: string) => void;
+  rowHeight: number;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
@@ -83,39 +173,83 @@ export function Grid<R>({ label, rows, columns, name, open, sort, onSort, rowHei
     watch.observe(box.current!);
     return () => watch.disconnect();
   }, []);
-  const beyond = 8, first = Math.max(0, Math.floor(top / rowHeight) - beyond);
+  const beyond = 8,
+    first = Math.max(0, Math.floor(top / rowHeight) - beyond);
   const last = Math.min(rows.length, Math.ceil((top + height) / rowHeight) + beyond);
   const go = (index: number) => {
     const row = rows[Math.max(0, Math.min(rows.length - 1, index))];
     if (!row) return;
     setActive(name(row));
-    const y = Math.max(0, Math.min(rows.length - 1, index)) * rowHeight, el = box.current!, head = el.firstElementChild!.clientHeight;
+    const y = Math.max(0, Math.min(rows.length - 1, index)) * rowHeight,
+      el = box.current!,
+      head = el.firstElementChild!.clientHeight;
     if (y < el.scrollTop) el.scrollTop = y;
     else if (y + rowHeight + head > el.scrollTop + el.clientHeight) el.scrollTop = y + rowHeight + head - el.clientHeight;
   };
   const keys = (e: KeyboardEvent) => {
     const page = Math.max(1, Math.floor(height / rowHeight) - 2);
-    const to: Record<string, number> = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: rows.length - 1 };
+    const to: Record<string, number> = {
+      ArrowDown: at + 1,
+      ArrowUp: at - 1,
+      PageDown: at + page,
+      PageUp: at - page,
+      Home: 0,
+      End: rows.length - 1,
+    };
     if (e.key === "Enter" && at >= 0) open(rows[at]!);
     else if (e.key in to) go(to[e.key]!);
     else return;
     e.preventDefault();
   };
-  return <div class="grid" role="grid" aria-label={label} aria-rowcount={rows.length + 1} tabIndex={0} ref={box} onKeyDown={keys}
-    onScroll={(e) => setTop(e.currentTarget.scrollTop)} {...(at >= first && at < last ? { "aria-activedescendant": `row-${at}` } : {})}>
-    <div class="row head" role="row" aria-rowindex={1}>
-      {columns.map((c) => <span key={c.key} role="columnheader" class={c.class ?? ""} aria-sort={sort.key === c.key ? (sort.down ? "descending" : "ascending") : "none"}>
-        <button type="button" onClick={() => onSort(c.key)}>{c.title}<span aria-hidden="true">{sort.key === c.key ? (sort.down ? " ▾" : " ▴") : ""}</span></button>
-      </span>)}
+  return (
+    <div
+      class="grid"
+      role="grid"
+      aria-label={label}
+      aria-rowcount={rows.length + 1}
+      tabIndex={0}
+      ref={box}
+      onKeyDown={keys}
+      onScroll={(e) => setTop(e.currentTarget.scrollTop)}
+      {...(at >= first && at < last ? { "aria-activedescendant": `row-${at}` } : {})}
+    >
+      <div class="row head" role="row" aria-rowindex={1}>
+        {columns.map((c) => (
+          <span
+            key={c.key}
+            role="columnheader"
+            class={c.class ?? ""}
+            aria-sort={sort.key === c.key ? (sort.down ? "descending" : "ascending") : "none"}
+          >
+            <button type="button" onClick={() => onSort(c.key)}>
+              {c.title}
+              <span aria-hidden="true">{sort.key === c.key ? (sort.down ? " ▾" : " ▴") : ""}</span>
+            </button>
+          </span>
+        ))}
+      </div>
+      <div class="body" role="rowgroup" style={{ height: `${rows.length * rowHeight}px` }}>
+        {rows.slice(first, last).map((r, i) => (
+          <div
+            key={name(r)}
+            id={`row-${first + i}`}
+            role="row"
+            aria-rowindex={first + i + 2}
+            aria-selected={first + i === at}
+            class={first + i === at ? "row active" : "row"}
+            style={{ transform: `translateY(${(first + i) * rowHeight}px)`, height: `${rowHeight}px` }}
+            onClick={() => open(r)}
+          >
+            {columns.map((c) => (
+              <span key={c.key} role="gridcell" class={c.class ?? ""}>
+                {c.cell(r)}
+              </span>
+            ))}
+          </div>
+        ))}
+      </div>
     </div>
-    <div class="body" role="rowgroup" style={{ height: `${rows.length * rowHeight}px` }}>
-      {rows.slice(first, last).map((r, i) => <div key={name(r)} id={`row-${first + i}`} role="row" aria-rowindex={first + i + 2} aria-selected={first + i === at}
-        class={first + i === at ? "row active" : "row"} style={{ transform: `translateY(${(first + i) * rowHeight}px)`, height: `${rowHeight}px` }}
-        onClick={() => open(r)}>
-        {columns.map((c) => <span key={c.key} role="gridcell" class={c.class ?? ""}>{c.cell(r)}</span>)}
-      </div>)}
-    </div>
-  </div>;
+  );
 }
 
 /** useNarrow is true on a phone. */
@@ -123,7 +257,8 @@ export function useNarrow(): boolean {
   const query = "(max-width: 700px)";
   const [narrow, set] = useState(() => matchMedia(query).matches);
   useEffect(() => {
-    const list = matchMedia(query), change = () => set(list.matches);
+    const list = matchMedia(query),
+      change = () => set(list.matches);
     list.addEventListener("change", change);
     return () => list.removeEventListener("change", change);
   }, []);
@@ -131,12 +266,28 @@ export function useNarrow(): boolean {
 }
 
 /** Bars shows parts of a whole as one bar, with the same said in words. */
-export function Bar({ parts, whole, marks = [], label }: {
-  parts: { class: string; value: number; title: string }[]; whole: number; marks?: { class: string; value: number; title: string }[]; label: string;
+export function Bar({
+  parts,
+  whole,
+  marks = [],
+  label,
+}: {
+  parts: { class: string; value: number; title: string }[];
+  whole: number;
+  marks?: { class: string; value: number; title: string }[];
+  label: string;
 }) {
   const at = (value: number) => `${Math.max(0, Math.min(100, whole > 0 ? (value / whole) * 100 : 0))}%`;
-  return <div class="bar" role="img" aria-label={label} title={label}>
-    {parts.filter((p) => p.value > 0).map((p) => <span key={p.class} class={`part ${p.class}`} style={{ width: at(p.value) }} />)}
-    {marks.map((m) => <span key={m.class} class={`mark ${m.class}`} style={{ left: at(m.value) }} />)}
-  </div>;
+  return (
+    <div class="bar" role="img" aria-label={label} title={label}>
+      {parts
+        .filter((p) => p.value > 0)
+        .map((p) => (
+          <span key={p.class} class={`part ${p.class}`} style={{ width: at(p.value) }} />
+        ))}
+      {marks.map((m) => (
+        <span key={m.class} class={`mark ${m.class}`} style={{ left: at(m.value) }} />
+      ))}
+    </div>
+  );
 }

@@ -4,7 +4,10 @@ import { chromium } from "playwright-core";
 import { createInterface } from "node:readline";
 import { World } from "./steps.mjs";
 
-const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage", "--force-prefers-reduced-motion"] });
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM,
+  args: ["--no-sandbox", "--disable-dev-shm-usage", "--force-prefers-reduced-motion"],
+});
 const world = new World(browser);
 for await (const line of createInterface({ input: process.stdin })) {
   const { step, args } = JSON.parse(line);

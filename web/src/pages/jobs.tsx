@@ -10,11 +10,47 @@ const order = { Pending: 0, Admitted: 1, Running: 2, Finished: 3 };
 const isWaiting = (r: JobRow) => r.state === "Pending" || r.state === "Admitted";
 
 const columns: Column<JobRow>[] = [
-  { key: "name", title: "Job", class: "name", cell: (r) => <a href={jobAddress(r.job)} tabIndex={-1} onClick={(e) => e.stopPropagation()}>{r.name}</a>, sort: (a, b) => byName(a.name, b.name) },
+  {
+    key: "name",
+    title: "Job",
+    class: "name",
+    cell: (r) => (
+      <a href={jobAddress(r.job)} tabIndex={-1} onClick={(e) => e.stopPropagation()}>
+        {r.name}
+      </a>
+    ),
+    sort: (a, b) => byName(a.name, b.name),
+  },
   { key: "queue", title: "Queue", class: "queue", cell: (r) => r.queue, sort: (a, b) => byName(a.queue, b.queue) },
-  { key: "state", title: "State", class: "statecell", cell: (r) => <State state={r.state} />, sort: (a, b) => order[a.state] - order[b.state] },
-  { key: "reason", title: "Reason", class: "reason", cell: (r) => <>{r.reason && <Code code={r.reason} />} <span class="said">{r.message}</span></>, sort: (a, b) => (a.reason ?? "~").localeCompare(b.reason ?? "~") },
-  { key: "pods", title: "Pods", class: "number", cell: (r) => <span title={`${r.minAvailable - r.lacks} of the ${r.minAvailable} that must start together have nodes`}>{r.minAvailable - r.lacks}/{r.minAvailable}</span>, sort: (a, b) => a.pods - b.pods },
+  {
+    key: "state",
+    title: "State",
+    class: "statecell",
+    cell: (r) => <State state={r.state} />,
+    sort: (a, b) => order[a.state] - order[b.state],
+  },
+  {
+    key: "reason",
+    title: "Reason",
+    class: "reason",
+    cell: (r) => (
+      <>
+        {r.reason && <Code code={r.reason} />} <span class="said">{r.message}</span>
+      </>
+    ),
+    sort: (a, b) => (a.reason ?? "~").localeCompare(b.reason ?? "~"),
+  },
+  {
+    key: "pods",
+    title: "Pods",
+    class: "number",
+    cell: (r) => (
+      <span title={`${r.minAvailable - r.lacks} of the ${r.minAvailable} that must start together have nodes`}>
+        {r.minAvailable - r.lacks}/{r.minAvailable}
+      </span>
+    ),
+    sort: (a, b) => a.pods - b.pods,
+  },
   { key: "priority", title: "Priority", class: "number", cell: (r) => r.priority, sort: (a, b) => a.priority - b.priority },
   { key: "age", title: "Age", class: "number", cell: (r) => since(r.created), sort: (a, b) => b.created.localeCompare(a.created) },
 ];
@@ -23,13 +59,17 @@ const columns: Column<JobRow>[] = [
 const haystacks = new WeakMap<JobRow, string>();
 function haystack(r: JobRow): string {
   let text = haystacks.get(r);
-  if (text === undefined) haystacks.set(r, text = `${r.name} ${r.job} ${r.queue} ${r.state} ${r.reason ?? ""} ${r.message ?? ""}`.toLowerCase());
+  if (text === undefined)
+    haystacks.set(r, (text = `${r.name} ${r.job} ${r.queue} ${r.state} ${r.reason ?? ""} ${r.message ?? ""}`.toLowerCase()));
   return text;
 }
 
 export function Jobs({ query }: { query: URLSearchParams }) {
   const live = useList<Answer, JobRow>("jobs", nameOf);
-  const text = query.get("text") ?? "", reason = query.get("reason") ?? "", queue = query.get("queue") ?? "", state = query.get("state") ?? "";
+  const text = query.get("text") ?? "",
+    reason = query.get("reason") ?? "",
+    queue = query.get("queue") ?? "",
+    state = query.get("state") ?? "";
   const [sort, setSort] = useState({ key: "", down: false });
   const narrow = useNarrow();
   // The filter is in the address, so that it can be sent to somebody, and the way back finds it.
@@ -42,31 +82,101 @@ export function Jobs({ query }: { query: URLSearchParams }) {
   const rows = live.value?.rows;
   const found = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-    const list = (rows ?? []).filter((r) => (!state || (state === "waiting" ? isWaiting(r) : r.state === state)) && (!reason || r.reason === reason) && (!queue || r.queue === queue) &&
-      words.every((w) => haystack(r).includes(w)));
+    const list = (rows ?? []).filter(
+      (r) =>
+        (!state || (state === "waiting" ? isWaiting(r) : r.state === state)) &&
+        (!reason || r.reason === reason) &&
+        (!queue || r.queue === queue) &&
+        words.every((w) => haystack(r).includes(w)),
+    );
     const column = columns.find((c) => c.key === sort.key);
-    return list.sort(column ? (a, b) => (sort.down ? column.sort(b, a) : column.sort(a, b)) : (a, b) => Number(isWaiting(b)) - Number(isWaiting(a)) || order[a.state] - order[b.state] || a.created.localeCompare(b.created) || byName(a.name, b.name));
+    return list.sort(
+      column
+        ? (a, b) => (sort.down ? column.sort(b, a) : column.sort(a, b))
+        : (a, b) =>
+            Number(isWaiting(b)) - Number(isWaiting(a)) ||
+            order[a.state] - order[b.state] ||
+            a.created.localeCompare(b.created) ||
+            byName(a.name, b.name),
+    );
   }, [rows, text, reason, queue, state, sort]);
   const reasons = useMemo(() => [...new Set((rows ?? []).flatMap((r) => r.reason ?? []))].sort(), [rows]);
   const queues = useMemo(() => [...new Set((rows ?? []).map((r) => r.queue))].sort(byName), [rows]);
-  const counts = useMemo(() => { const c: Record<string, number> = {}; for (const r of rows ?? []) c[r.state] = (c[r.state] ?? 0) + 1; return c; }, [rows]);
-  return <div class="full">
-    <h1>Jobs</h1>
-    <Loaded live={live}>{(answer) => <>
-      <div class="filters" role="search" aria-label="Jobs">
-        <label>Filter <input data-filter type="search" value={text} placeholder="name, queue, reason …" onInput={(e) => set("text", e.currentTarget.value)} /></label>
-        <label>Reason <select value={reason} onChange={(e) => set("reason", e.currentTarget.value)}><option value="">all</option>{reasons.map((r) => <option key={r}>{r}</option>)}</select></label>
-        <label>Queue <select value={queue} onChange={(e) => set("queue", e.currentTarget.value)}><option value="">all</option>{queues.map((q) => <option key={q}>{q}</option>)}</select></label>
-        <div class="chips" role="group" aria-label="State">
-          {["", "waiting", ...states].map((s) => <button key={s} type="button" aria-pressed={state === s} onClick={() => set("state", s)}>
-            {s === "" ? "All" : s === "waiting" ? `Waiting ${(counts.Pending ?? 0) + (counts.Admitted ?? 0)}` : `${s} ${counts[s] ?? 0}`}</button>)}
-        </div>
-      </div>
-      <p class="count" role="status">{plural(found.length, "job")}{found.length < answer.rows.length ? ` of ${answer.rows.length.toLocaleString("en")}` : ""}
-        {answer.otherNamespaces > 0 && `; in ${plural(answer.otherNamespaces, "namespace")} that you may not see: ${plural(answer.others.pending + answer.others.admitted, "waiting job")}, ${answer.others.running} running, ${answer.others.finished} finished`}</p>
-      <Grid label="Jobs" rows={found} columns={columns} name={nameOf} sort={sort} rowHeight={narrow ? 84 : 36}
-        open={(r) => { location.hash = jobAddress(r.job); }}
-        onSort={(key) => setSort((old) => (old.key === key ? (old.down ? { key: "", down: false } : { key, down: true }) : { key, down: false }))} />
-    </>}</Loaded>
-  </div>;
+  const counts = useMemo(() => {
+    const c: Record<string, number> = {};
+    for (const r of rows ?? []) c[r.state] = (c[r.state] ?? 0) + 1;
+    return c;
+  }, [rows]);
+  return (
+    <div class="full">
+      <h1>Jobs</h1>
+      <Loaded live={live}>
+        {(answer) => (
+          <>
+            <div class="filters" role="search" aria-label="Jobs">
+              <label>
+                Filter{" "}
+                <input
+                  data-filter
+                  type="search"
+                  value={text}
+                  placeholder="name, queue, reason …"
+                  onInput={(e) => set("text", e.currentTarget.value)}
+                />
+              </label>
+              <label>
+                Reason{" "}
+                <select value={reason} onChange={(e) => set("reason", e.currentTarget.value)}>
+                  <option value="">all</option>
+                  {reasons.map((r) => (
+                    <option key={r}>{r}</option>
+                  ))}
+                </select>
+              </label>
+              <label>
+                Queue{" "}
+                <select value={queue} onChange={(e) => set("queue", e.currentTarget.value)}>
+                  <option value="">all</option>
+                  {queues.map((q) => (
+                    <option key={q}>{q}</option>
+                  ))}
+                </select>
+              </label>
+              <div class="chips" role="group" aria-label="State">
+                {["", "waiting", ...states].map((s) => (
+                  <button key={s} type="button" aria-pressed={state === s} onClick={() => set("state", s)}>
+                    {s === ""
+                      ? "All"
+                      : s === "waiting"
+                        ? `Waiting ${(counts.Pending ?? 0) + (counts.Admitted ?? 0)}`
+                        : `${s} ${counts[s] ?? 0}`}
+                  </button>
+                ))}
+              </div>
+            </div>
+            <p class="count" role="status">
+              {plural(found.length, "job")}
+              {found.length < answer.rows.length ? ` of ${answer.rows.length.toLocaleString("en")}` : ""}
+              {answer.otherNamespaces > 0 &&
+                `; in ${plural(answer.otherNamespaces, "namespace")} that you may not see: ${plural(answer.others.pending + answer.others.admitted, "waiting job")}, ${answer.others.running} running, ${answer.others.finished} finished`}
+            </p>
+            <Grid
+              label="Jobs"
+              rows={found}
+              columns={columns}
+              name={nameOf}
+              sort={sort}
+              rowHeight={narrow ? 84 : 36}
+              open={(r) => {
+                location.hash = jobAddress(r.job);
+              }}
+              onSort={(key) =>
+                setSort((old) => (old.key === key ? (old.down ? { key: "", down: false } : { key, down: true }) : { key, down: false }))
+              }
+            />
+          </>
+        )}
+      </Loaded>
+    </div>
+  );
 }

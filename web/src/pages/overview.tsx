@@ -7,81 +7,224 @@ import { Bar, Card, Code, Loaded } from "../ui";
 
 export function Overview() {
   const live = useAnswer<Summary>("overviews/summary");
-  return <>
-    <h1>Overview</h1>
-    <Loaded live={live}>{(s) => <>
-      {!s.everything && <p class="note">You see the jobs of {plural(s.namespaces?.length ?? 0, "namespace")}{s.namespaces?.length ? `: ${s.namespaces.slice(0, 10).join(", ")}${s.namespaces.length > 10 ? " …" : ""}` : ""}. All other namespaces are in the sums.</p>}
-      <div class="tiles">
-        <Tile href="#/jobs?state=waiting" title="Waiting jobs" value={s.jobs.pending + s.jobs.admitted} note={s.oldest ? `the oldest for ${since(s.oldest)}` : "none waits"} />
-        <Tile href="#/jobs?state=Running" title="Running jobs" value={s.jobs.running} note={`${s.jobs.finished.toLocaleString("en")} finished`} />
-        <Tile href="#/nodes" title="Nodes" value={s.nodes.nodes} note={s.nodes.notReady + s.nodes.unschedulable ? `${s.nodes.notReady} not ready, ${s.nodes.unschedulable} cordoned` : "all usable"} />
-        <Tile href="#/queues" title="Queues" value={s.queues} note="" />
-        <Tile href="#/evictions" title="Evictions" value={s.evictions} note="in the last hour" />
-        <Tile href="#/cycles" title="Last cycle" value={s.cycle} note="" />
-      </div>
-      <div class="cards">
-        <Card title="Why jobs wait">{s.waiting.length ? <ul class="reasons">{s.waiting.map((w) => <li key={w.reason}>
-          <a href={`#/jobs?${w.reason ? `reason=${encodeURIComponent(w.reason)}` : "state=waiting"}`}><Code code={w.reason || "NotTriedYet"} /></a>
-          <Bar label={`${w.reason || "not tried yet"}: ${plural(w.jobs, "job")}`} whole={s.waiting[0]!.jobs} parts={[{ class: "asked", value: w.jobs, title: "" }]} />
-          <span class="number">{w.jobs.toLocaleString("en")}</span></li>)}</ul> : <p class="muted">No job waits.</p>}</Card>
-        <Card title="Room"><Room totals={s.nodes} resources={s.resources} /></Card>
-        <Card title="Decisions" note="for each minute of the last hour" wide><Decisions minutes={s.decisions} /></Card>
-      </div>
-    </>}</Loaded>
-  </>;
+  return (
+    <>
+      <h1>Overview</h1>
+      <Loaded live={live}>
+        {(s) => (
+          <>
+            {!s.everything && (
+              <p class="note">
+                You see the jobs of {plural(s.namespaces?.length ?? 0, "namespace")}
+                {s.namespaces?.length ? `: ${s.namespaces.slice(0, 10).join(", ")}${s.namespaces.length > 10 ? " …" : ""}` : ""}. All other
+                namespaces are in the sums.
+              </p>
+            )}
+            <div class="tiles">
+              <Tile
+                href="#/jobs?state=waiting"
+                title="Waiting jobs"
+                value={s.jobs.pending + s.jobs.admitted}
+                note={s.oldest ? `the oldest for ${since(s.oldest)}` : "none waits"}
+              />
+              <Tile
+                href="#/jobs?state=Running"
+                title="Running jobs"
+                value={s.jobs.running}
+                note={`${s.jobs.finished.toLocaleString("en")} finished`}
+              />
+              <Tile
+                href="#/nodes"
+                title="Nodes"
+                value={s.nodes.nodes}
+                note={
+                  s.nodes.notReady + s.nodes.unschedulable
+                    ? `${s.nodes.notReady} not ready, ${s.nodes.unschedulable} cordoned`
+                    : "all usable"
+                }
+              />
+              <Tile href="#/queues" title="Queues" value={s.queues} note="" />
+              <Tile href="#/evictions" title="Evictions" value={s.evictions} note="in the last hour" />
+              <Tile href="#/cycles" title="Last cycle" value={s.cycle} note="" />
+            </div>
+            <div class="cards">
+              <Card title="Why jobs wait">
+                {s.waiting.length ? (
+                  <ul class="reasons">
+                    {s.waiting.map((w) => (
+                      <li key={w.reason}>
+                        <a href={`#/jobs?${w.reason ? `reason=${encodeURIComponent(w.reason)}` : "state=waiting"}`}>
+                          <Code code={w.reason || "NotTriedYet"} />
+                        </a>
+                        <Bar
+                          label={`${w.reason || "not tried yet"}: ${plural(w.jobs, "job")}`}
+                          whole={s.waiting[0]!.jobs}
+                          parts={[{ class: "asked", value: w.jobs, title: "" }]}
+                        />
+                        <span class="number">{w.jobs.toLocaleString("en")}</span>
+                      </li>
+                    ))}
+                  </ul>
+                ) : (
+                  <p class="muted">No job waits.</p>
+                )}
+              </Card>
+              <Card title="Room">
+                <Room totals={s.nodes} resources={s.resources} />
+              </Card>
+              <Card title="Decisions" note="for each minute of the last hour" wide>
+                <Decisions minutes={s.decisions} />
+              </Card>
+            </div>
+          </>
+        )}
+      </Loaded>
+    </>
+  );
 }
 
 function Tile({ href, title, value, note }: { href: string; title: string; value: number; note: string }) {
-  return <a class="tile" href={href}><span>{title}</span><b>{value.toLocaleString("en")}</b><small>{note}</small></a>;
+  return (
+    <a class="tile" href={href}>
+      <span>{title}</span>
+      <b>{value.toLocaleString("en")}</b>
+      <small>{note}</small>
+    </a>
+  );
 }
 
 export function Room({ totals: t, resources }: { totals: NodeTotals; resources: string[] }) {
   const dims = main(resources, [t.allocatable]);
   if (!dims.length) return <p class="muted">No node is usable.</p>;
-  return <div>{dims.map((d) => {
-    const name = resources[d]!, of = (list: number[] | null) => list?.[d] ?? 0, whole = of(t.allocatable), stays = of(t.used) - of(t.leaving);
-    return <div class="queuebar" key={d}><span class="resource">{short(name)}</span>
-      <Bar whole={whole} label={`${short(name)}: ${amount(name, of(t.used))} of ${amount(name, whole)} used, of which ${amount(name, of(t.leaving))} is leaving; ${amount(name, of(t.promised))} promised`}
-        parts={[{ class: "used", value: stays, title: "used" }, { class: "leaving", value: of(t.leaving), title: "leaving" }, { class: "promised", value: Math.max(0, of(t.promised) - of(t.leaving)), title: "promised" }]} />
-      <span class="figures">{amount(name, of(t.used))} of {amount(name, whole)} ({percent(of(t.used), whole)})</span></div>;
-  })}</div>;
+  return (
+    <div>
+      {dims.map((d) => {
+        const name = resources[d]!,
+          of = (list: number[] | null) => list?.[d] ?? 0,
+          whole = of(t.allocatable),
+          stays = of(t.used) - of(t.leaving);
+        return (
+          <div class="queuebar" key={d}>
+            <span class="resource">{short(name)}</span>
+            <Bar
+              whole={whole}
+              label={`${short(name)}: ${amount(name, of(t.used))} of ${amount(name, whole)} used, of which ${amount(name, of(t.leaving))} is leaving; ${amount(name, of(t.promised))} promised`}
+              parts={[
+                { class: "used", value: stays, title: "used" },
+                { class: "leaving", value: of(t.leaving), title: "leaving" },
+                { class: "promised", value: Math.max(0, of(t.promised) - of(t.leaving)), title: "promised" },
+              ]}
+            />
+            <span class="figures">
+              {amount(name, of(t.used))} of {amount(name, whole)} ({percent(of(t.used), whole)})
+            </span>
+          </div>
+        );
+      })}
+    </div>
+  );
 }
 
 const series: { key: "bound" | "evicted" | "admitted"; title: string; color: string }[] = [
-  { key: "bound", title: "pods bound", color: "--used" }, { key: "admitted", title: "jobs admitted", color: "--share" }, { key: "evicted", title: "pods evicted", color: "--borrowed" },
+  { key: "bound", title: "pods bound", color: "--used" },
+  { key: "admitted", title: "jobs admitted", color: "--share" },
+  { key: "evicted", title: "pods evicted", color: "--borrowed" },
 ];
 
 /** dense has one entry for each minute of the last hour. */
 function dense(minutes: Minute[]): { time: number; of?: Minute }[] {
-  const now = Math.floor(Date.now() / 60000), known = new Map(minutes.map((m) => [Math.floor(Date.parse(m.minute) / 60000), m]));
-  return Array.from({ length: 60 }, (_, i) => { const time = now - 59 + i, of = known.get(time); return of ? { time: time * 60, of } : { time: time * 60 }; });
+  const now = Math.floor(Date.now() / 60000),
+    known = new Map(minutes.map((m) => [Math.floor(Date.parse(m.minute) / 60000), m]));
+  return Array.from({ length: 60 }, (_, i) => {
+    const time = now - 59 + i,
+      of = known.get(time);
+    return of ? { time: time * 60, of } : { time: time * 60 };
+  });
 }
 
 function Decisions({ minutes }: { minutes: Minute[] }) {
-  const box = useRef<HTMLDivElement>(null), chart = useRef<uPlot>();
+  const box = useRef<HTMLDivElement>(null),
+    chart = useRef<uPlot>();
   const data = dense(minutes);
   const columns: uPlot.AlignedData = [data.map((m) => m.time), ...series.map((s) => data.map((m) => m.of?.[s.key] ?? 0))];
   useEffect(() => {
     const draw = () => {
       chart.current?.destroy();
-      const style = getComputedStyle(document.documentElement), color = (name: string) => style.getPropertyValue(name).trim();
+      const style = getComputedStyle(document.documentElement),
+        color = (name: string) => style.getPropertyValue(name).trim();
       const axis = { stroke: color("--muted"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
-      chart.current = new uPlot({
-        width: box.current!.clientWidth, height: 180, legend: { show: false }, cursor: { show: false }, scales: { y: { range: (_u, _min, max) => [0, Math.max(4, max * 1.1)] } }, axes: [axis, { ...axis, size: 56 }],
-        series: [{}, ...series.map((s) => ({ label: s.title, stroke: color(s.color), width: 2, points: { show: false } }))],
-      }, columns, box.current!);
+      chart.current = new uPlot(
+        {
+          width: box.current!.clientWidth,
+          height: 180,
+          legend: { show: false },
+          cursor: { show: false },
+          scales: { y: { range: (_u, _min, max) => [0, Math.max(4, max * 1.1)] } },
+          axes: [axis, { ...axis, size: 56 }],
+          series: [{}, ...series.map((s) => ({ label: s.title, stroke: color(s.color), width: 2, points: { show: false } }))],
+        },
+        columns,
+        box.current!,
+      );
     };
     draw();
-    const dark = matchMedia("(prefers-color-scheme: dark)"), watch = new ResizeObserver(() => chart.current?.setSize({ width: box.current!.clientWidth, height: 180 }));
+    const dark = matchMedia("(prefers-color-scheme: dark)"),
+      watch = new ResizeObserver(() => chart.current?.setSize({ width: box.current!.clientWidth, height: 180 }));
     watch.observe(box.current!);
     dark.addEventListener("change", draw);
-    return () => { watch.disconnect(); dark.removeEventListener("change", draw); chart.current?.destroy(); chart.current = undefined; };
+    return () => {
+      watch.disconnect();
+      dark.removeEventListener("change", draw);
+      chart.current?.destroy();
+      chart.current = undefined;
+    };
   }, []);
   useEffect(() => chart.current?.setData(columns), [minutes]);
-  return <figure class="chart">
-    <ul class="legend">{series.map((s) => <li key={s.key} class={s.key === "bound" ? "used" : s.key === "evicted" ? "borrowed" : "share"}>{s.title} {data.reduce((sum, m) => sum + (m.of?.[s.key] ?? 0), 0).toLocaleString("en")}</li>)}</ul>
-    <div ref={box} role="img" aria-label={`Decisions for each minute: ${series.map((s) => `${data.reduce((sum, m) => sum + (m.of?.[s.key] ?? 0), 0)} ${s.title}`).join(", ")}`} />
-    <details><summary>As a table</summary><table><thead><tr><th scope="col">Minute</th>{series.map((s) => <th scope="col" key={s.key}>{s.title}</th>)}</tr></thead>
-      <tbody>{minutes.length ? [...minutes].reverse().map((m) => <tr key={m.minute}><th scope="row">{clock(m.minute)}</th>{series.map((s) => <td key={s.key}>{m[s.key]}</td>)}</tr>) : <tr><td colSpan={4}>Nothing was decided.</td></tr>}</tbody></table></details>
-  </figure>;
+  return (
+    <figure class="chart">
+      <ul class="legend">
+        {series.map((s) => (
+          <li key={s.key} class={s.key === "bound" ? "used" : s.key === "evicted" ? "borrowed" : "share"}>
+            {s.title} {data.reduce((sum, m) => sum + (m.of?.[s.key] ?? 0), 0).toLocaleString("en")}
+          </li>
+        ))}
+      </ul>
+      <div
+        ref={box}
+        role="img"
+        aria-label={`Decisions for each minute: ${series.map((s) => `${data.reduce((sum, m) => sum + (m.of?.[s.key] ?? 0), 0)} ${s.title}`).join(", ")}`}
+      />
+      <details>
+        <summary>As a table</summary>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Minute</th>
+              {series.map((s) => (
+                <th scope="col" key={s.key}>
+                  {s.title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {minutes.length ? (
+              [...minutes].reverse().map((m) => (
+                <tr key={m.minute}>
+                  <th scope="row">{clock(m.minute)}</th>
+                  {series.map((s) => (
+                    <td key={s.key}>{m[s.key]}</td>
+                  ))}
+                </tr>
+              ))
+            ) : (
+              <tr>
+                <td colSpan={4}>Nothing was decided.</td>
+              </tr>
+            )}
+          </tbody>
+        </table>
+      </details>
+    </figure>
+  );
 }

@@ -39,7 +39,7 @@ func (r *jobs) adapt(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 		return r.follow(ctx, object, w, nil)
 	}
 	sets := job.PodSets()
-	if m, is := job.(marked); is && isHeld && m.IsMarked() { // another client has suspended it
+	if m, is := job.(integration.Marked); is && isHeld && m.IsMarked() { // another client has suspended it
 		sets = m.QueuedAs(w.Spec.PodSets)
 	}
 	switch {

@@ -63,25 +63,6 @@ type jobs struct {
 	wrap func() integration.Job // an empty job of the kind
 }
 
-// resetter is a job whose status has to be edited between being suspended and being restored.
-type resetter interface {
-	// ResetStatus edits the status in memory, and reports whether that has changed it.
-	ResetStatus() bool
-}
-
-// marked is a job whose template says that it was started.
-type marked interface {
-	// IsMarked reports whether the template has what pods get at a start.
-	IsMarked() bool
-	// QueuedAs are the podsets of a marked job without what it got at its start.
-	QueuedAs(sets []v1beta2.PodSet) []v1beta2.PodSet
-}
-
-func isMarked(job integration.Job) bool {
-	m, is := job.(marked)
-	return is && m.IsMarked()
-}
-
 // Reconcile makes the Workload of a job, starts the job when the Workload is admitted, stops it when it is not any more, and says in
 // the Workload how the job fares.
 func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -135,8 +116,8 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 		return 0, err
 	}
 	message, succeeded, isFinished := job.Finished()
-	if serves, is := job.(interface{ NotServed() string }); is && job.IsSuspended() && !isFinished && (w == nil || !conditions.Is(w, v1beta2.Finished)) {
-		if why := serves.NotServed(); why != "" {
+	if job.IsSuspended() && !isFinished && (w == nil || !conditions.Is(w, v1beta2.Finished)) {
+		if why := integration.NotServed(job); why != "" {
 			r.events.Eventf(job.Object(), nil, corev1.EventTypeWarning, reasonNotSupported, "Sync", "it stays suspended: %s", why)
 			if w != nil && w.DeletionTimestamp == nil && !isPrebuilt(job) {
 				return 0, r.part(ctx, job, w, why)
@@ -165,7 +146,7 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 	isEvicted := conditions.Is(w, v1beta2.Evicted)
 	isAdmitted := conditions.Is(w, v1beta2.Admitted) && !isEvicted
 	isEnding := isEvicted && conditions.Is(w, v1beta2.QuotaReserved)
-	if !isAdmitted && (isEnding || !job.IsSuspended() || isMarked(job)) {
+	if !isAdmitted && (isEnding || !job.IsSuspended() || integration.IsStarted(job)) {
 		if hasStopped, err := r.stop(ctx, job, w, stopMessage(w)); !hasStopped || err != nil {
 			return 0, err
 		}
@@ -201,8 +182,8 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 // isStarted reports whether a job that runs was started with what its Workload was admitted with. One that Kueue has started has no
 // nodes in its admission, and maybe no marks.
 func isStarted(job integration.Job, w *v1beta2.Workload) bool {
-	_, is := job.(marked)
-	return !is || isMarked(job) || w.Status.Admission == nil ||
+	_, is := job.(integration.Marked)
+	return !is || integration.IsStarted(job) || w.Status.Admission == nil ||
 		!slices.ContainsFunc(w.Status.Admission.PodSetAssignments, func(p v1beta2.PodSetAssignment) bool { return p.TopologyAssignment != nil })
 }
 

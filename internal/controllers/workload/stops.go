@@ -44,7 +44,7 @@ func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workloa
 	if apiequality.Semantic.DeepEqual(before, object) {
 		return true, nil
 	}
-	if s, is := job.(resetter); is && s.ResetStatus() {
+	if s, is := job.(integration.StatusResetter); is && s.ResetStatus() {
 		// The answer has the template as it was: nothing but the status is changed by this.
 		if err := r.client.Status().Patch(ctx, object, client.MergeFromWithOptions(before, lock)); err != nil {
 			return false, fmt.Errorf("resetting the status: %w", err)
@@ -62,7 +62,7 @@ func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workloa
 // and was not started with it, stays as it is.
 func restore(job integration.Job, w *v1beta2.Workload) {
 	sets := integration.TakeRecord(job.Object())
-	if sets == nil && (isMarked(job) || !isPrebuilt(job)) {
+	if sets == nil && (integration.IsStarted(job) || !isPrebuilt(job)) {
 		sets = w.Spec.PodSets
 	}
 	job.Restore(sets)
@@ -74,7 +74,7 @@ func (r *jobs) releaseDeleted(ctx context.Context, job integration.Job, w *v1bet
 		if job.IsActive() && job.IsSuspended() {
 			return nil
 		}
-		if !job.IsSuspended() || isMarked(job) {
+		if !job.IsSuspended() || integration.IsStarted(job) {
 			if hasStopped, err := r.stop(ctx, job, w, "its workload was deleted"); !hasStopped || err != nil {
 				return err
 			}

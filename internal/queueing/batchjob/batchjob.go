@@ -31,6 +31,13 @@ type Job struct{ *batchv1.Job }
 
 var _ integration.Job = Job{}
 
+var _ interface {
+	integration.Job
+	integration.StatusResetter
+	integration.Marked
+	integration.Unserved
+} = Job{}
+
 // Object is the Job itself.
 func (j Job) Object() client.Object { return j.Job }
 

@@ -4,6 +4,18 @@
 // places of it the job still needs. [Apply] adds it to a template,
 // [Restore] takes it away.
 //
+// A new kind of jobs, such as JobSet, MPIJob or RayJob, takes these steps. The example of this package is such a kind.
+//
+//  1. A package beside batchjob and vcjob with a type that wraps the object and implements [Job]. Its podsets have the names and the order of
+//     the kind's own parts, such as its replicated jobs, and the counts that run at a time.
+//  2. Run and Restore edit each template with [Apply] and [Restore], in the order of the podsets.
+//  3. [StatusResetter], if the API server or the kind's controller refuses a changed template while the status says that the job has begun.
+//  4. [Marked], if Run edits the templates of the job's own object. A kind whose pods get it in another way, as vcjob, does without.
+//  5. [Unserved], if the job can ask for what Hekla does not serve.
+//  6. The group and kind in the list of what package owners serves, so that jobs that it makes are not queued by themselves.
+//  7. A controller in internal/controllers/workload/setup.go that wraps the kind, and the kind in the simulator's workloads.
+//  8. A webhook in internal/admission that suspends a new job with a queue name, and the rights to the kind in the installer.
+//
 // Invariants:
 //
 //  1. What a Job method edits is the object in memory. Who asks writes it.

@@ -34,6 +34,11 @@ func IsQueued(job *batch.Job) (is bool, why string) {
 	return true, ""
 }
 
+var _ interface {
+	integration.Job
+	integration.Unserved
+} = Job{}
+
 // Object is the Job itself.
 func (j Job) Object() client.Object { return j.Job }
 

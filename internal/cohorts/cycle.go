@@ -316,12 +316,13 @@ func (c *Cycle) book(n *workload.Nomination, isFit bool) {
 	c.Queues.Charge(w, n.Assignment.Usage)
 	c.begun.forget(w)
 	c.unblock(w)
-	w.Cursor, w.Planned, w.Reserved = nil, !isFit, c.Now
+	w.Cursor, w.Phase, w.Reserved = nil, workload.PhaseReserved, c.Now
 	if !isFit {
+		w.Phase = workload.PhasePlanned
 		c.planned = append(c.planned, n)
 	}
 	for _, v := range n.Victims {
-		v.Evicted = true
+		v.Phase = workload.PhaseEvicting
 		v.EvictedFor(w)
 		n.WaitsFor = append(n.WaitsFor, v.Workload)
 		if c.gone == nil {

@@ -57,8 +57,8 @@ func TestACycle(t *testing.T) {
 		if diff := cmp.Diff(want, run(w, trees.Room{}, nil)); diff != "" {
 			t.Error(diff)
 		}
-		if !owner.Planned || b.Usage(w.FR()) != 1000 {
-			t.Errorf("it is planned: %t, and its queue is charged for %d", owner.Planned, b.Usage(w.FR()))
+		if owner.Phase != workload.PhasePlanned || b.Usage(w.FR()) != 1000 {
+			t.Errorf("it is %s, and its queue is charged for %d", owner.Phase, b.Usage(w.FR()))
 		}
 	})
 

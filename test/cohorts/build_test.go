@@ -135,6 +135,14 @@ func (m *model) flavor(name string) *workload.Flavor {
 	return m.flavors[name]
 }
 
+// phaseOf is the phase of a Workload that holds quota.
+func phaseOf(isEvicted bool) workload.Phase {
+	if isEvicted {
+		return workload.PhaseEvicting
+	}
+	return workload.PhaseAdmitted
+}
+
 // build makes the model of a case.
 func build(t *testing.T, c *theCase) *model {
 	t.Helper()
@@ -151,7 +159,7 @@ func build(t *testing.T, c *theCase) *model {
 	m.cycle = &cohorts.Cycle{Queues: m.queues, Rules: m.rules, Assigner: assigner, Nodes: trees.Room{}, ByPriority: true, Now: after(1000)}
 	for _, s := range c.Admitted {
 		w := &workload.Workload{UID: s.Name, Name: s.Name, Queue: m.byName[s.ClusterQueue], Priority: s.Priority,
-			Timestamp: after(s.CreatedSeconds), Reserved: after(s.ReservedSeconds), Evicted: s.Evicted}
+			Timestamp: after(s.CreatedSeconds), Reserved: after(s.ReservedSeconds), Phase: phaseOf(s.Evicted)}
 		m.workloads[w.Name] = w
 		m.queues.Charge(w, m.amounts(s.Usage))
 	}

@@ -47,7 +47,7 @@ func (m *model) auditNodes(g *grid) string {
 			}
 			for _, p := range g.pods[w] {
 				placed += size(p.requests)
-				if !w.Evicted {
+				if w.Phase != workload.PhaseEvicting {
 					v := held[p.node]
 					v.Add(p.requests)
 					held[p.node] = v
@@ -172,7 +172,7 @@ func (m *model) fill(r *rand.Rand) {
 		claim := m.claimOf(r, w)
 		if w.Queue.Fits(claim.Usage) && r.IntN(8) > 0 {
 			m.queues.Remove(w)
-			w.Reserved, w.Evicted = after(i%3), r.IntN(10) == 0
+			w.Reserved, w.Phase = after(i%3), phaseOf(r.IntN(10) == 0)
 			m.queues.Charge(w, claim.Usage)
 		}
 	}

@@ -41,14 +41,14 @@ func (m *model) stepOn(g *grid, now time.Time) (decided bool) {
 		if g != nil {
 			g.drop(v)
 		}
-		v.Evicted = false
+		v.Phase = workload.PhaseWaiting
 		m.queues.Add(v)
 	}
 	if g != nil && len(victims) > 0 {
 		m.queues.NodesChanged()
 	}
 	for _, w := range planned {
-		w.Planned = false
+		w.Phase = workload.PhaseAdmitted
 	}
 	return decided
 }

@@ -168,7 +168,7 @@ func (k *Keeper) update(e *workloads.Entry, j *cluster.Job) {
 	case e == nil || e.Held == nil:
 		k.release(j)
 		return
-	case e.Evicted && (j == nil || j.Plan == nil):
+	case e.Phase == workload.PhaseEvicting && (j == nil || j.Plan == nil):
 		return // it keeps what it has until it has been stopped
 	}
 	if j == nil {
@@ -178,9 +178,9 @@ func (k *Keeper) update(e *workloads.Entry, j *cluster.Job) {
 	account(k.session.Cluster, j, &e.Workload)
 	k.session.LookAt(j, func() {
 		switch {
-		case e.Held.IsPlanned && j.Plan == nil:
+		case e.Phase == workload.PhasePlanned && j.Plan == nil:
 			k.restorePlan(e, j)
-		case e.Held.IsPlanned:
+		case e.Phase == workload.PhasePlanned:
 		case j.Plan != nil:
 			k.start(e, j)
 		default:

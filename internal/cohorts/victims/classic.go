@@ -97,8 +97,8 @@ func (s *search) collect() []candidate {
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
 		switch {
-		case a.Evicted != b.Evicted:
-			return before(a.Evicted)
+		case a.leaves() != b.leaves():
+			return before(a.leaves())
 		case a.rank != b.rank:
 			return a.rank - b.rank
 		}

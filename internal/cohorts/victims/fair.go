@@ -73,8 +73,8 @@ func (s *search) candidates() []candidate {
 	}
 	s.queue.Charge(s.Usage)
 	slices.SortFunc(found, func(a, b candidate) int {
-		if a.Evicted != b.Evicted {
-			return before(a.Evicted)
+		if a.leaves() != b.leaves() {
+			return before(a.leaves())
 		}
 		return s.compare(&a, &b)
 	})
@@ -255,8 +255,8 @@ func (f *fairSearch) highestQueue(n *cohort.Node) *list {
 }
 
 func (f *fairSearch) isEarlier(a, b *candidate) bool {
-	if a.Evicted != b.Evicted {
-		return a.Evicted
+	if a.leaves() != b.leaves() {
+		return a.leaves()
 	}
 	return f.compare(a, b) < 0
 }

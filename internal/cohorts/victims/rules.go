@@ -113,7 +113,7 @@ func (s *search) run() []workload.Victim {
 // mayTake reports whether a Workload that is charged may be evicted (rule C13), but for what its queue borrows.
 func (s *search) mayTake(v *workload.Workload, policy workload.Policy) bool {
 	switch {
-	case v == s.Workload || v.Planned || s.Gone[v] || v.Queue.Inactive != "" || s.spared[v] || !policy.Allows(s.Workload, v):
+	case v == s.Workload || v.Phase == workload.PhasePlanned || s.Gone[v] || v.Queue.Inactive != "" || s.spared[v] || !policy.Allows(s.Workload, v):
 		return false
 	case s.nodesOnly && !s.opens(v), !s.nodesOnly && !v.Uses(s.frs):
 		return false
@@ -136,6 +136,9 @@ func (s *search) opens(v *workload.Workload) bool {
 	}
 	return opens
 }
+
+// leaves is how candidates are sorted first: those that leave anyway.
+func (c *candidate) leaves() bool { return c.Phase == workload.PhaseEvicting }
 
 // compare sorts candidates of one rank (rule C14).
 func (s *search) compare(a, b *candidate) int {

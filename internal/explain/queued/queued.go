@@ -144,9 +144,9 @@ func state(e *workloads.Entry) string {
 	switch {
 	case conditions.Is(e.Object, v1beta2.Finished):
 		return Finished
-	case e.Held != nil && e.Evicted:
+	case e.Phase == workload.PhaseEvicting:
 		return Leaving
-	case e.Held != nil && e.Held.IsPlanned:
+	case e.Phase == workload.PhasePlanned:
 		return Promised
 	case e.Held != nil && conditions.Is(e.Object, v1beta2.Admitted):
 		return Admitted

@@ -24,14 +24,12 @@ type Workload struct {
 	// none.
 	Shape string
 
+	// Phase is where the Workload is on its way.
+	Phase Phase
 	// Charge is what the Workload takes of the quota, nil if nothing is reserved for it.
 	Charge []cohort.Amount
 	// Reserved is when the quota was reserved.
 	Reserved time.Time
-	// Planned says that quota and nodes are promised, but victims must leave first. A planned Workload is not evicted.
-	Planned bool
-	// Evicted says that the pods have been told to leave.
-	Evicted bool
 	// Cursor is where the search for flavors goes on, see [Assignment.Cursor].
 	Cursor [][]int
 

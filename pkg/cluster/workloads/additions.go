@@ -85,7 +85,7 @@ func (e *Entry) MustBePlacedAgain() bool { return e.isOutdated }
 
 // Pause has a Workload tried again later that is evicted because its pods find no nodes with what its checks add to them.
 func (e *Entry) Pause(now time.Time) {
-	if e.Evicted {
+	if e.Phase == workload.PhaseEvicting {
 		e.notBefore = now.Add(misfitPause << min(e.misfits, mostMisfits))
 		e.misfits++
 	}

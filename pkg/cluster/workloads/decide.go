@@ -28,11 +28,11 @@ func (r *Reader) Decide(n *workload.Nomination, nodes [][]settings.NodeCount, no
 	r.Tally.count(n, e.local.Key)
 	switch n.Outcome {
 	case workload.Admitted:
-		r.held.take(e, r.held.admission(n, nodes), false)
+		r.held.take(e, r.held.admission(n, nodes))
 		e.isAssumed = true
 		r.say(e, condition{})
 	case workload.Preempting, workload.Deferred:
-		r.held.take(e, r.held.admission(n, nodes), true)
+		r.held.take(e, r.held.admission(n, nodes))
 		r.plans.begin(e, n, now)
 	case workload.Skipped:
 		r.say(e, condition{v1beta2.ReasonWaitingForQuota, "Workload no longer fits after processing another workload"})
@@ -44,10 +44,9 @@ func (r *Reader) Decide(n *workload.Nomination, nodes [][]settings.NodeCount, no
 }
 
 // take notes what a Workload holds that the rounds have charged.
-func (r *holding) take(e *Entry, a *v1beta2.Admission, isPlanned bool) {
+func (r *holding) take(e *Entry, a *v1beta2.Admission) {
 	held := r.heldOf(a)
-	held.IsPlanned = isPlanned
-	e.Held, e.state, e.given = held, holds, a
+	e.Held, e.given = held, a
 	r.holders(r.registry.ClusterQueue(held.ClusterQueue))[e] = true
 }
 
@@ -84,7 +83,7 @@ func (r *Reader) AwaitReady() bool {
 // isUnready reports whether a Workload is admitted and its pods are not ready.
 func (r *Reader) isUnready(w *workload.Workload) bool {
 	e := r.Of(w)
-	return e != nil && !e.Evicted && conditions.Is(e.Object, v1beta2.Admitted) && !conditions.Is(e.Object, v1beta2.PodsReady)
+	return e != nil && e.Phase != workload.PhaseEvicting && conditions.Is(e.Object, v1beta2.Admitted) && !conditions.Is(e.Object, v1beta2.PodsReady)
 }
 
 // Evict ends the admission of a Workload for another reason than preemption, which the condition Evicted then has. It holds
@@ -92,7 +91,7 @@ func (r *Reader) isUnready(w *workload.Workload) bool {
 // not written yet waits again instead.
 func (r *Reader) Evict(w *workload.Workload, reason, message string) {
 	e := r.Of(w)
-	if e == nil || e.state != holds || e.Evicted {
+	if e == nil || e.Held == nil || e.Phase == workload.PhaseEvicting {
 		return
 	}
 	if e.plan != nil {
@@ -104,7 +103,7 @@ func (r *Reader) Evict(w *workload.Workload, reason, message string) {
 		r.later(e)
 		return
 	}
-	e.evict, e.Evicted = &eviction{reason: reason, message: message}, true
+	e.evict, e.Phase = &eviction{reason: reason, message: message}, workload.PhaseEvicting
 	r.changed(e)
 }
 

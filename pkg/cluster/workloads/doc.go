@@ -2,7 +2,7 @@
 // decided until these objects say it.
 //
 // Main types: a [Reader] is given objects ([Reader.Set], [Reader.Delete]) and fills [workload.Queues]. An [Entry] is one
-// Workload, as it was read and as it was decided. [Reader.Decide] takes the nominations of a round, [Reader.Evict] ends the
+// Workload, as it was read and as it was decided. Its [workload.Phase] says where it is on its way. [Reader.Decide] takes the nominations of a round, [Reader.Evict] ends the
 // admission of a Workload, and [Reader.TakeDecisions] returns what is to be written.
 //
 // A cycle: [Reader.Settle], then [Reader.TakeMoved] for the nodes that Workloads hold, then the rounds, each nomination to

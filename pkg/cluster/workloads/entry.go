@@ -25,7 +25,6 @@ type Entry struct {
 
 	local    *queues.LocalQueue // its LocalQueue
 	shape    *shapes.Shape
-	state    state
 	isQueued bool      // it is to be placed
 	until    time.Time // when it is tried again
 
@@ -58,8 +57,6 @@ type Entry struct {
 type Held struct {
 	ClusterQueue string
 	PodSets      []HeldPodSet // in the order of the Workload's
-	// IsPlanned says that others must leave before the Workload starts: the nodes are promised.
-	IsPlanned bool
 }
 
 // HeldPodSet is what one pod set holds.
@@ -106,6 +103,13 @@ func (e *Entry) HasStarted() bool {
 // IsOfAdmission reports whether a pod that was made at a time was made by the present admission, as far as that can be told.
 func (e *Entry) IsOfAdmission(created time.Time) bool {
 	return conditions.Of(e.Object, v1beta2.Evicted) == nil || !created.Before(since(e.Object, v1beta2.QuotaReserved))
+}
+
+// stay has a Workload that holds something keep it: it is not told to leave, or not any more.
+func (e *Entry) stay() {
+	if e.Phase = workload.PhaseReserved; conditions.Is(e.Object, v1beta2.Admitted) {
+		e.Phase = workload.PhaseAdmitted
+	}
 }
 
 // ID is the namespace and name of the Workload.

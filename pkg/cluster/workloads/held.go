@@ -28,7 +28,7 @@ func (r *holding) confirm(e *Entry) {
 		e.evict = nil
 	}
 	evict := e.evict
-	if e.state == holds && e.plan == nil && e.Held.isAs(held) {
+	if e.Held != nil && e.plan == nil && e.Held.isAs(held) {
 		e.Held = held
 		r.recharge(e)
 	} else {
@@ -41,7 +41,11 @@ func (r *holding) confirm(e *Entry) {
 	}
 	e.reclaimed = o.Status.ReclaimablePods
 	e.isAssumed, e.given, e.failures = false, nil, 0
-	e.evict, e.Evicted = evict, isEvicted || evict != nil
+	if e.evict = evict; isEvicted || evict != nil {
+		e.Phase = workload.PhaseEvicting
+	} else {
+		e.stay()
+	}
 	e.Timestamp = r.timestamp(o)
 	if o.Spec.Priority != nil {
 		e.Priority = *o.Spec.Priority
@@ -130,14 +134,14 @@ func amounts(sums map[resources.Dim]int64) (v []cohort.Amount) {
 	return v
 }
 
-// hold has a Workload hold quota and nodes.
+// hold has a Workload hold quota and nodes. The caller says in which phase.
 func (r *holding) hold(e *Entry, held *Held, charge []cohort.Amount) {
 	w := settings.OfWorkload(e.Object)
 	before := e.shape
 	e.shape = r.shapes.Of(&w)
 	r.shapes.Release(before)
 	e.PodSets, e.Shape, e.Priority, e.Timestamp = e.shape.Sets, e.shape.Key, w.Priority, r.timestamp(e.Object)
-	e.Held, e.state, e.Planned = held, holds, held.IsPlanned
+	e.Held = held
 	c := r.registry.ClusterQueue(held.ClusterQueue)
 	r.holders(c)[e] = true
 	r.chargeTo(e, c, charge)
@@ -174,7 +178,7 @@ func (r *holding) holders(c *queues.ClusterQueue) map[*Entry]bool {
 
 // drop ends what a Workload holds.
 func (r *holding) drop(e *Entry) {
-	if e.state != holds {
+	if e.Held == nil {
 		return
 	}
 	r.queues.Release(&e.Workload)
@@ -182,8 +186,8 @@ func (r *holding) drop(e *Entry) {
 	delete(r.holders(c), e)
 	r.registry.ForgetClusterQueue(c)
 	r.dropPlan(e)
-	e.Held, e.Queue, e.given, e.moved, e.isAssumed, e.isOutdated, e.evict, e.state = nil, nil, nil, nil, false, false, nil, isOut
-	e.Planned, e.Evicted, e.Reserved, e.vacant = false, false, time.Time{}, nil
+	e.Held, e.Queue, e.given, e.moved, e.isAssumed, e.isOutdated, e.evict = nil, nil, nil, nil, false, false, nil
+	e.Phase, e.Reserved, e.vacant = workload.PhaseOutside, time.Time{}, nil
 	r.moves(e)
 }
 

@@ -11,16 +11,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads/queues"
-)
-
-// state is where a Workload is.
-type state uint8
-
-const (
-	isOut state = iota // neither waits nor holds anything
-	waits              // in a queue
-	holds              // quota, or the promise of it
 )
 
 // condition is the reason and the message of a condition.
@@ -134,6 +126,7 @@ func (r *Reader) place(e *Entry, now time.Time) {
 	defer func() { e.isKnown = true }()
 	if conditions.Is(e.Object, v1beta2.Finished) {
 		r.withdraw(e, condition{})
+		e.Phase = workload.PhaseFinished
 		e.Forget()
 		return
 	}
@@ -206,12 +199,12 @@ func (r *Reader) withdraw(e *Entry, why condition) {
 
 // leave ends the waiting of a Workload.
 func (r *base) leave(e *Entry) {
-	if e.state == waits {
+	if e.Phase == workload.PhaseWaiting {
 		if r.first[e.Queue].head == e {
 			delete(r.first, e.Queue)
 		}
 		r.queues.Remove(&e.Workload)
-		e.state, e.Queue, e.Cursor = isOut, nil, nil
+		e.Phase, e.Queue, e.Cursor = workload.PhaseOutside, nil, nil
 	}
 }
 
@@ -221,19 +214,19 @@ func (r *Reader) wait(e *Entry, w *settings.Workload, c *queues.ClusterQueue) {
 	e.shape = r.shapes.Of(w)
 	r.shapes.Release(before)
 	timestamp := r.timestamp(e.Object)
-	if e.state == waits && e.Queue == c.Queue && e.shape == before && e.Timestamp.Equal(timestamp) {
+	if e.Phase == workload.PhaseWaiting && e.Queue == c.Queue && e.shape == before && e.Timestamp.Equal(timestamp) {
 		return
 	}
 	r.leave(e)
 	r.held.drop(e)
 	e.Queue, e.Priority, e.Timestamp = c.Queue, w.Priority, timestamp
-	e.PodSets, e.Shape, e.Evicted = e.shape.Sets, e.shape.Key, false
+	e.PodSets, e.Shape, e.Phase = e.shape.Sets, e.shape.Key, workload.PhaseOutside
 	if e.shape.Problem != "" {
 		e.Queue = nil
 		r.say(e, condition{v1beta2.ReasonMisconfigured, e.shape.Problem})
 		return
 	}
-	e.state = waits
+	e.Phase = workload.PhaseWaiting
 	r.queues.Add(&e.Workload)
 	if e.Queue.Strict {
 		r.say(e, r.heldUp(e))

@@ -90,7 +90,7 @@ func (r *planning) begin(e *Entry, n *workload.Nomination, now time.Time) {
 			continue // it leaves already
 		}
 		p.victims = append(p.victims, victim)
-		victim.evict, victim.Evicted = preemption(victim, e, v.Why), true
+		victim.evict, victim.Phase = preemption(victim, e, v.Why), workload.PhaseEvicting
 	}
 	record.Until = p.until
 	text, _ := json.Marshal(&record) // of strings, numbers and times
@@ -130,7 +130,8 @@ func (r *planning) told(victim *Entry, hasFailed bool) {
 			r.explain(v.by)
 		}
 	case hasFailed:
-		victim.evict, victim.Evicted = nil, false
+		victim.evict = nil
+		victim.stay()
 		r.moves(victim) // it keeps its nodes
 	}
 }
@@ -167,8 +168,7 @@ func sortedPlans(plans map[*Entry]bool) []*Entry {
 // start reserves what was promised to a Workload, now that the others have left.
 func (r *planning) start(e *Entry, now time.Time) {
 	r.dropPlan(e)
-	e.Planned, e.isAssumed, e.Reserved = false, true, now
-	e.Held.IsPlanned = false
+	e.Phase, e.isAssumed, e.Reserved = workload.PhaseReserved, true, now
 	r.say(e, condition{})
 	r.moves(e)
 	r.changed(e)
@@ -181,7 +181,8 @@ func (r *planning) end(e *Entry) {
 	}
 	for _, victim := range e.plan.victims {
 		if v := victim.evict; v != nil && v.by == e && !victim.write.isSent {
-			victim.evict, victim.Evicted = nil, false
+			victim.evict = nil
+			victim.stay()
 		}
 	}
 	r.drop(e)
@@ -236,7 +237,7 @@ func (r *planning) restore(e *Entry, now time.Time) bool {
 	p := &plan{record: text, isRecorded: true, until: record.Until}
 	for _, of := range record.WaitsFor {
 		victim := r.byUID[of.UID]
-		if victim == nil || victim.state != holds {
+		if victim == nil || victim.Held == nil {
 			continue // it has left
 		}
 		if !conditions.Is(victim.Object, v1beta2.Evicted) {
@@ -254,8 +255,8 @@ func (r *planning) restore(e *Entry, now time.Time) bool {
 		return false
 	}
 	r.leave(e)
-	held.IsPlanned = true
 	r.hold(e, held, charge)
+	e.Phase = workload.PhasePlanned
 	e.given, e.plan, r.planned[e] = record.Admission, p, true
 	e.why = shown(e.Object)
 	return true

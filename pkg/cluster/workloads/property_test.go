@@ -145,7 +145,7 @@ func (d *drawn) charged() (wrong string) {
 		o := d.workload(key.Name)
 		e := d.reader.Find(key)
 		if !conditions.Is(o, v1beta2.QuotaReserved) || conditions.Is(o, v1beta2.Finished) || o.Status.Admission == nil {
-			if e.Held != nil && !e.Planned {
+			if e.Held != nil && e.Phase != workload.PhasePlanned {
 				wrong += key.Name + " holds, and its object does not say so\n"
 			}
 			if e.Held != nil && e.Queue != nil {

@@ -15,6 +15,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
 )
 
@@ -193,7 +194,7 @@ func TestVictimsLeaveAfterThePlanIsRecorded(t *testing.T) {
 	}
 
 	// A process that starts now takes up the plan, and so would one that has decided nothing.
-	if e := w.again().Find(types.NamespacedName{Namespace: "team", Name: "high"}); e.Held == nil || !e.Planned || e.Charge == nil {
+	if e := w.again().Find(types.NamespacedName{Namespace: "team", Name: "high"}); e.Held == nil || e.Phase != workload.PhasePlanned || e.Charge == nil {
 		t.Errorf("after a restart high holds %+v", e.Held)
 	}
 	w.leave("low")
@@ -240,7 +241,7 @@ func TestAPlanEndsWhenVictimsDoNotLeave(t *testing.T) {
 	}
 	w.now = due
 	d := w.decide()
-	if e := w.reader.Find(types.NamespacedName{Namespace: "team", Name: "high"}); e.Planned && len(d.WorkloadPlans) == 0 {
+	if e := w.reader.Find(types.NamespacedName{Namespace: "team", Name: "high"}); e.Phase == workload.PhasePlanned && len(d.WorkloadPlans) == 0 {
 		t.Error("the old plan stands")
 	}
 }

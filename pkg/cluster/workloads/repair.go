@@ -5,6 +5,7 @@ import (
 
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/workload"
 )
 
 // Repair brings the queues back to what was decided, after rounds that did not come to their end. Quota that was charged or withheld
@@ -17,16 +18,16 @@ func (r *Reader) Repair() {
 		}
 	}
 	for _, e := range r.entries {
-		if e.state != holds && e.IsCharged() {
+		if e.Held == nil && e.IsCharged() {
 			r.queues.Release(&e.Workload)
-			e.Planned, e.Reserved = false, time.Time{}
+			e.Phase, e.Reserved = workload.PhaseWaiting, time.Time{}
 		}
-		if e.state == waits && !e.IsWaiting() {
-			e.state, e.Queue, e.Cursor = isOut, nil, nil
+		if e.Held == nil && e.Queue != nil && !e.IsWaiting() {
+			e.Phase, e.Queue, e.Cursor = workload.PhaseOutside, nil, nil
 			r.later(e)
 		}
-		if e.Evicted && e.evict == nil && !conditions.Is(e.Object, v1beta2.Evicted) {
-			e.Evicted = false
+		if e.Phase == workload.PhaseEvicting && e.evict == nil && !conditions.Is(e.Object, v1beta2.Evicted) {
+			e.stay()
 		}
 	}
 	r.queues.Rebook()

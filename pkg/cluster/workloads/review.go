@@ -74,7 +74,7 @@ func fitsWithout(q *workload.Queue, charge []cohort.Amount, leaving []*Entry) bo
 // isAwaited reports whether a Workload that is to leave for another has not left. It may be admitted again before the others have left: it is
 // not waited for twice.
 func (r *planning) isAwaited(victim *Entry) bool {
-	return r.entries[victim.ID()] == victim && victim.state == holds && victim.plan == nil
+	return r.entries[victim.ID()] == victim && victim.Held != nil && victim.plan == nil
 }
 
 // mayStart reports whether a Workload with a plan fits beside all that hold quota. Others may be in the way that leave for another plan. What

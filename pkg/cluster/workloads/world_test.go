@@ -255,7 +255,7 @@ func dump(r *workloads.Reader, keys []types.NamespacedName) string {
 		if e.Queue != nil {
 			queue = e.Queue.Name
 		}
-		line := fmt.Sprintf("%s in %q waits %v priority %d at %s evicted %v planned %v", key, queue, e.IsWaiting(), e.Priority, e.Timestamp, e.Evicted, e.Planned)
+		line := fmt.Sprintf("%s in %q waits %v priority %d at %s %v", key, queue, e.IsWaiting(), e.Priority, e.Timestamp, e.Phase)
 		if e.Held != nil {
 			line += fmt.Sprintf(" holds %s", e.Held.ClusterQueue)
 			for _, p := range e.Held.PodSets {

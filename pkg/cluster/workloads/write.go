@@ -13,6 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/workload"
 )
 
 // Numbers in messages that only drift are written again after refreshPause. What could not be written is tried again after a
@@ -167,16 +168,16 @@ func (r *writing) want(e *Entry) (w wanted) {
 	if conditions.Is(o, v1beta2.Finished) {
 		return w
 	}
-	if e.state == holds && e.plan == nil {
+	if e.Held != nil && e.plan == nil {
 		if e.isAssumed {
 			w.reserve = e.given
-		} else if !e.Evicted {
+		} else if e.Phase != workload.PhaseEvicting {
 			w.moved = e.moved
 		}
 		if e.evict != nil && !conditions.Is(o, v1beta2.Evicted) && e.evict.isRecorded() {
 			w.evict = e.evict
 		}
-		w.admits = (e.isAssumed || !conditions.Is(o, v1beta2.Evicted)) && !e.Evicted && !conditions.Is(o, v1beta2.Admitted) && r.mayStart(e)
+		w.admits = (e.isAssumed || !conditions.Is(o, v1beta2.Evicted)) && e.Phase != workload.PhaseEvicting && !conditions.Is(o, v1beta2.Admitted) && r.mayStart(e)
 		return w
 	}
 	if e.why != (condition{}) && e.why != shown(o) {

@@ -9,6 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/wake"
+	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/verdict"
@@ -97,12 +98,17 @@ func (w *Workloads) HaveNodesChanged() bool {
 // (rule C1).
 func (w *Workloads) Audit() []string {
 	found := w.Queues().Audit()
+	for _, e := range w.All() {
+		if e.Phase.Holds() != (e.Held != nil) {
+			found = append(found, fmt.Sprintf("workload %s is %s, and holds something: %t", e.Key(), e.Phase, e.Held != nil))
+		}
+	}
 	if !w.AreKept || !w.IsSettled() || len(w.changed) > 0 {
 		return found
 	}
 	for _, q := range w.Queues().All() {
 		for _, of := range q.Holders() {
-			if e := w.Of(of); e != nil && e.Held != nil && !e.Evicted {
+			if e := w.Of(of); e != nil && e.Held != nil && e.Phase != workload.PhaseEvicting {
 				found = append(found, w.auditNodes(e)...)
 			}
 		}
@@ -112,6 +118,7 @@ func (w *Workloads) Audit() []string {
 
 func (w *Workloads) auditNodes(e *workloads.Entry) (found []string) {
 	j := w.model.Job(cluster.WorkloadID(e.Namespace, e.Name))
+	isPlanned := e.Phase == workload.PhasePlanned
 	for i := range e.Held.PodSets {
 		set := &e.Held.PodSets[i]
 		have := e.Vacant(set.Name)
@@ -119,8 +126,8 @@ func (w *Workloads) auditNodes(e *workloads.Entry) (found []string) {
 			for _, t := range j.Tasks() {
 				switch {
 				case t.Role != set.Name:
-				case t.Status.Counts() && t.Node != nil && (t.Status == cluster.Pipelined) == e.Held.IsPlanned,
-					t.Status.Leaves() && t.Node != nil && !e.Held.IsPlanned:
+				case t.Status.Counts() && t.Node != nil && (t.Status == cluster.Pipelined) == isPlanned,
+					t.Status.Leaves() && t.Node != nil && !isPlanned:
 					have++
 				}
 			}
@@ -129,8 +136,8 @@ func (w *Workloads) auditNodes(e *workloads.Entry) (found []string) {
 			found = append(found, fmt.Sprintf("workload %s holds quota for %d pods of pod set %s, and has nodes for %d", e.Key(), set.Count, set.Name, have))
 		}
 	}
-	if e.Held.IsPlanned != (j != nil && j.Plan != nil) {
-		found = append(found, fmt.Sprintf("workload %s is planned: %t, and has a plan: %t", e.Key(), e.Held.IsPlanned, j != nil && j.Plan != nil))
+	if isPlanned != (j != nil && j.Plan != nil) {
+		found = append(found, fmt.Sprintf("workload %s is planned: %t, and has a plan: %t", e.Key(), isPlanned, j != nil && j.Plan != nil))
 	}
 	return found
 }

@@ -19,13 +19,14 @@ var GoSum []byte
 //go:embed installer/hekla.yaml
 var Installer embed.FS
 
-// Configuration holds installer/configuration.yaml: the default configuration as a ConfigMap, which users may edit and the
-// installer does not overwrite.
+// Configuration holds installer/configuration.yaml: the default configuration as a ConfigMap, which users may edit and
+// the installer does not overwrite.
 //
 //go:embed installer/configuration.yaml
 var Configuration embed.FS
 
-// SSHRights holds installer/ssh.yaml: the right to Secrets that the job plugin ssh needs, which the installer does not give.
+// SSHRights holds installer/ssh.yaml: the right to Secrets that the job plugin ssh needs, which the installer does not
+// give.
 //
 //go:embed installer/ssh.yaml
 var SSHRights embed.FS

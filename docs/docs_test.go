@@ -33,8 +33,8 @@ func page(t *testing.T, path string) string {
 	return string(content)
 }
 
-// rows returns the rows of a page's tables whose first cell is one word in code, by that word. A word may stand in several
-// tables.
+// rows returns the rows of a page's tables whose first cell is one word in code, by that word. A word may stand in
+// several tables.
 func rows(text string) map[string][]string {
 	result := map[string][]string{}
 	row := regexp.MustCompile("(?m)^\\| `([^`|]+)`(?:, `[^`|]+`)* \\|.*$")
@@ -44,7 +44,8 @@ func rows(text string) map[string][]string {
 	return result
 }
 
-// constants returns the texts of the constants of a file that are of a type, or, if there is no type, whose name begins so.
+// constants returns the texts of the constants of a file that are of a type, or, if there is no type, whose name begins
+// so.
 func constants(t *testing.T, path, typeName, prefix string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -280,7 +281,8 @@ func TestEveryFlagIsDescribed(t *testing.T) {
 			t.Errorf("configuration.md describes --%s, which the scheduler does not have", name)
 		}
 	}
-	// The commands of the controllers and of the webhook server also have flags of Volcano without effect, so the source is read.
+	// The commands of the controllers and of the webhook server also have flags of Volcano without effect, so the
+	// source is read.
 	for file, described := range map[string]string{"options.go": ofControllers, "admission.go": page(t, "admission.md")} {
 		declared := regexp.MustCompile(`flags\.\w+\(&o\.\w+, "([a-z-]+)"`).FindAllStringSubmatch(page(t, "../cmd/controllers/app/"+file), -1)
 		if len(declared) < 10 {

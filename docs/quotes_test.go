@@ -17,8 +17,8 @@ var rewrite = flag.Bool("rewrite", false, "rewrite what is quoted on pages")
 // quote is a block of code on a page, with the comment above it that says which declarations of which file it shows.
 var quote = regexp.MustCompile("(?s)<!-- quote ([^\\s]+) ([^>]+) -->\n```go\n(.*?)```\n")
 
-// declarations returns declarations of a file with their comments, in the order of their names: functions and types by their name,
-// methods as type.method, constants and variables by any name of their group.
+// declarations returns declarations of a file with their comments, in the order of their names: functions and types by
+// their name, methods as type.method, constants and variables by any name of their group.
 func declarations(t *testing.T, path string, names []string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("..", path))

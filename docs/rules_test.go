@@ -11,11 +11,13 @@ import (
 )
 
 var (
-	// ruleText is where a page has the text of a rule: a row of a table or an item of a list that begins with its number.
+	// ruleText is where a page has the text of a rule: a row of a table or an item of a list that begins with its
+	// number.
 	ruleText = regexp.MustCompile(`(?m)^(?:\| |- \*\*)([ACGJKPQST]\d{1,2})(?: \| .{20}|\*\* .{20})`)
 	// ruleNames are numbers after the word rule, several of them with commas and the like between.
 	ruleNames = regexp.MustCompile(`\b[Rr]ules? ((?:[A-Z]\d{1,2})(?:(?:, | and | or | to |–)[A-Z]\d{1,2})*)`)
-	// ruleNote is a number in brackets, as comments and pages have it, and ruleWord one in a literal of its own, as decisions have it.
+	// ruleNote is a number in brackets, as comments and pages have it, and ruleWord one in a literal of its own, as
+	// decisions have it.
 	ruleNote = regexp.MustCompile(`\(((?:[ACGJKPQST]\d{1,2})(?:(?:, | and | or | to |–)[ACGJKPQST]\d{1,2})*)\)`)
 	ruleWord = regexp.MustCompile(`return "([ACGJKPQST]\d{1,2})"|\{"([ACGJKPQST]\d{1,2})",`)
 	number   = regexp.MustCompile(`[A-Z]\d{1,2}`)

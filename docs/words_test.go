@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// retiredWords are words that the project does not use, and what to write instead. They are looked for on pages, in examples and manifests, and
-// in Go but for its tests: in comments, messages and the parts of names.
+// retiredWords are words that the project does not use, and what to write instead. They are looked for on pages, in
+// examples and manifests, and in Go but for its tests: in comments, messages and the parts of names.
 var retiredWords = map[string]string{
 	"door":        `"admission"; before it a job is "pending admission"`,
 	"taker":       `"preemptor", or "the job that preempts"`,
@@ -110,7 +110,8 @@ func TestRetiredWordsAreFound(t *testing.T) {
 	}
 }
 
-// filesBelow returns the files below a folder with one of the endings, without generated clients, hidden folders and what npm has installed.
+// filesBelow returns the files below a folder with one of the endings, without generated clients, hidden folders and
+// what npm has installed.
 func filesBelow(t *testing.T, folder string, endings ...string) []string {
 	t.Helper()
 	var found []string

@@ -1,6 +1,6 @@
 // Command hekla-controllers runs the controllers that turn Jobs into PodGroups and pods, give lone pods a PodGroup, and
-// keep Queues in order. Flags are Volcano's wherever they have a meaning here. A program with controllers of its own is this file
-// with more arguments to app.NewCommand.
+// keep Queues in order. Flags are Volcano's wherever they have a meaning here. A program with controllers of its own is
+// this file with more arguments to app.NewCommand.
 package main
 
 import (

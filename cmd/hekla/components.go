@@ -189,8 +189,9 @@ func componentNames() []string {
 	return names
 }
 
-// installer returns what the installer puts onto a cluster, except what would run Hekla there a second time. A local cluster has no Secrets of
-// others, and so the job plugin ssh works there at once; on a foreign one it is for the administrator to allow.
+// installer returns what the installer puts onto a cluster, except what would run Hekla there a second time. A local
+// cluster has no Secrets of others, and so the job plugin ssh works there at once; on a foreign one it is for the
+// administrator to allow.
 func installer(isForeign bool) ([]*unstructured.Unstructured, error) {
 	objects, err := localcluster.ReadManifests(hekla.Installer)
 	if err != nil {

@@ -105,8 +105,8 @@ func importYuniKorn(command *cobra.Command, f *importYuniKornFlags, path string)
 	return printObjects(command.OutOrStdout(), result.Objects, f.output)
 }
 
-// readManifests puts the Namespaces of a file, and the Queue of a name, into the options. It returns how many objects are neither. The
-// error lists all objects that cannot be read.
+// readManifests puts the Namespaces of a file, and the Queue of a name, into the options. It returns how many objects
+// are neither. The error lists all objects that cannot be read.
 func readManifests(text []byte, parent string, options *yunikorn.Options) (others int, err error) {
 	var problems []error
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))

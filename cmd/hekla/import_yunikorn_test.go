@@ -78,8 +78,8 @@ func TestTheImportOfYuniKornSaysWhatBecomesOfEachKey(t *testing.T) {
 	}
 }
 
-// eachScalar calls a function with each value below a node. Limits, a resolver and a partition that is not imported have one line
-// for all of their keys.
+// eachScalar calls a function with each value below a node. Limits, a resolver and a partition that is not imported
+// have one line for all of their keys.
 func eachScalar(n *yaml.Node, isKey bool, visit func(n *yaml.Node)) {
 	switch n.Kind {
 	case yaml.ScalarNode:

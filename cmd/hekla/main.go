@@ -1,5 +1,6 @@
-// Command hekla is what a person uses: jobs and queues of a cluster as with vcctl, a local cluster in one command, and what-if
-// questions without any cluster. Linked under another name it is vcctl, a plugin of kubectl, or a Slurm-like program.
+// Command hekla is what a person uses: jobs and queues of a cluster as with vcctl, a local cluster in one command, and
+// what-if questions without any cluster. Linked under another name it is vcctl, a plugin of kubectl, or a Slurm-like
+// program.
 package main
 
 import (

@@ -14,8 +14,8 @@ import (
 	"hekla.sh/hekla/internal/localcluster"
 )
 
-// pageReader is the ServiceAccount with whose token the web page of a local cluster is opened. It may read what the page shows, of all
-// namespaces, and nothing else. Its role and binding have the same name.
+// pageReader is the ServiceAccount with whose token the web page of a local cluster is opened. It may read what the
+// page shows, of all namespaces, and nothing else. Its role and binding have the same name.
 const pageReader = "hekla-page"
 
 // pageFile has the address of the page, in the folder of the cluster.
@@ -47,8 +47,8 @@ func preparePage(ctx context.Context, cluster *localcluster.Cluster) (flag strin
 	return "--web-address=" + address, os.WriteFile(pageFile(cluster), []byte(address), 0o600)
 }
 
-// pageAddress returns the address of the page with a token in its fragment, which browsers send to no server; "" if the scheduler of the
-// cluster does not run, or serves none.
+// pageAddress returns the address of the page with a token in its fragment, which browsers send to no server; "" if the
+// scheduler of the cluster does not run, or serves none.
 func pageAddress(ctx context.Context, cluster *localcluster.Cluster) (string, error) {
 	isServed := false
 	for _, process := range cluster.Processes() {

@@ -16,8 +16,8 @@ const (
 	pluginProgram              = "kubectl hekla"
 )
 
-// newProgram returns the program that this executable is when it was started like this, and how a person calls it: under the
-// name of a link to it, it is another than hekla.
+// newProgram returns the program that this executable is when it was started like this, and how a person calls it:
+// under the name of a link to it, it is another than hekla.
 func newProgram(arguments []string, streams genericiooptions.IOStreams) (program *cobra.Command, called string) {
 	name, rest := strings.TrimSuffix(filepath.Base(arguments[0]), ".exe"), arguments[1:]
 	if program := cli.ForName(name, streams); program != nil {

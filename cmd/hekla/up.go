@@ -252,8 +252,8 @@ func (u *upCommand) start(ctx context.Context, dir string) error {
 // patience limits the wait for the default queue.
 const patience = 15 * time.Second
 
-// awaitDefaultQueue waits until the controllers have made the queue of jobs that name none: the webhooks refuse such a job before. If it
-// does not come, the cluster runs all the same, and its logs say why.
+// awaitDefaultQueue waits until the controllers have made the queue of jobs that name none: the webhooks refuse such a
+// job before. If it does not come, the cluster runs all the same, and its logs say why.
 func awaitDefaultQueue(ctx context.Context, cluster *localcluster.Cluster) {
 	client, err := versioned.NewForConfig(cluster.Config())
 	if err != nil {

@@ -31,8 +31,8 @@ var programs = []program{
 	{"./cmd/scheduler", "hekla-scheduler"},
 }
 
-// readCommit reads which commit is built. Outside of a clone the time is the beginning of 1970, as it is for a commit that is not
-// known.
+// readCommit reads which commit is built. Outside of a clone the time is the beginning of 1970, as it is for a commit
+// that is not known.
 func (s *source) readCommit(ctx context.Context) error {
 	s.time = time.Unix(0, 0).UTC()
 	command := exec.CommandContext(ctx, "git", "log", "-1", "--format=%H %ct")

@@ -98,8 +98,8 @@ func (o *options) writeImage(ctx context.Context) error {
 	return o.packImage(executables)
 }
 
-// packImage writes the image of executables, by architecture and name: as an OCI layout in a directory and as an archive of that,
-// and for each platform as an archive that every docker loads.
+// packImage writes the image of executables, by architecture and name: as an OCI layout in a directory and as an
+// archive of that, and for each platform as an archive that every docker loads.
 func (o *options) packImage(executables map[string]map[string]string) error {
 	reference, err := name.NewTag(o.name)
 	if err != nil {

@@ -54,8 +54,8 @@ func (f imageFiles) entries() map[string]entry {
 	return all
 }
 
-// roots are the authorities that are trusted for HTTPS, as Mozilla's programs trust them. Those that are trusted with conditions are
-// left out, since a file of certificates cannot tell them.
+// roots are the authorities that are trusted for HTTPS, as Mozilla's programs trust them. Those that are trusted with
+// conditions are left out, since a file of certificates cannot tell them.
 func roots() []byte {
 	text := &bytes.Buffer{}
 	for root := range bundle.Roots() {

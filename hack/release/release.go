@@ -72,7 +72,8 @@ func (o *options) writeAll(ctx context.Context) error {
 	return writeChecksums(o.out)
 }
 
-// emptied makes a directory that is empty. What stands there is removed only if it looks like what this program has written before.
+// emptied makes a directory that is empty. What stands there is removed only if it looks like what this program has
+// written before.
 func emptied(folder string) error {
 	found, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAJobWithManyMistakesIsRefusedInTime asks by each of the largest lists that pass a server's bounds. To find all mistakes, and to
-// put them into one sentence, took minutes.
+// TestAJobWithManyMistakesIsRefusedInTime asks by each of the largest lists that pass a server's bounds. To find all
+// mistakes, and to put them into one sentence, took minutes.
 func TestAJobWithManyMistakesIsRefusedInTime(t *testing.T) {
 	_, handler := newServer(t, &shelf{}, nil)
 	repeated := func(text string, number int) string { return strings.TrimSuffix(strings.Repeat(text+",", number), ",") }

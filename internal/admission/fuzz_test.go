@@ -9,7 +9,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// Every handler gets whatever a body may be. The seeds are run with the other tests; go test -fuzz=FuzzJobs goes on from there.
+// Every handler gets whatever a body may be. The seeds are run with the other tests; go test -fuzz=FuzzJobs goes on
+// from there.
 
 func FuzzJobs(f *testing.F)       { fuzz(f, "/jobs/mutate", "/jobs/validate") }
 func FuzzQueues(f *testing.F)     { fuzz(f, "/queues/mutate", "/queues/validate") }

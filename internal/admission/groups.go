@@ -57,8 +57,8 @@ type groupObject struct {
 	Value []string `json:"value"`
 }
 
-// readGroups reads the resource groups from a file; there are none in no file, and none in one that is not there: its ConfigMap
-// is optional. It returns what the file holds, too.
+// readGroups reads the resource groups from a file; there are none in no file, and none in one that is not there: its
+// ConfigMap is optional. It returns what the file holds, too.
 func readGroups(file string) ([]resourceGroup, []byte, error) {
 	if file == "" {
 		return nil, nil, nil
@@ -167,8 +167,8 @@ func (g *resourceGroup) place(pod *corev1.Pod) {
 	}
 }
 
-// inResourceGroupOrGated sends the pods that belong to a resource group, those of ours that ask for the gate of queue admission,
-// and no others.
+// inResourceGroupOrGated sends the pods that belong to a resource group, those of ours that ask for the gate of queue
+// admission, and no others.
 func inResourceGroupOrGated(s *settings) ([]admissionregistrationv1.MatchCondition, bool) {
 	var belongs []string
 	for i := range s.groups {

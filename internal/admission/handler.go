@@ -69,8 +69,8 @@ func validates[T client.Object](kind schema.GroupKind, rules func(context.Contex
 	}
 }
 
-// alone makes rules from a function that says what is wrong with an object by itself: what a controller of the kind asks as
-// well. Of an update only what was not wrong before is told.
+// alone makes rules from a function that says what is wrong with an object by itself: what a controller of the kind
+// asks as well. Of an update only what was not wrong before is told.
 func alone[T client.Object](problemsOf func(T, *settings) field.ErrorList) func(context.Context, *server, client.Reader, change[T]) (ruling, error) {
 	return func(_ context.Context, s *server, _ client.Reader, asked change[T]) (ruling, error) {
 		problems := problemsOf(asked.after, s.settings.Load())
@@ -159,16 +159,18 @@ func withSpec(raw []byte, operations []jsonpatch.Operation) []jsonpatch.Operatio
 	return operations
 }
 
-// unreadable is what is wrong with an object that cannot be decoded: it is refused, by a webhook whose failures are ignored, too.
+// unreadable is what is wrong with an object that cannot be decoded: it is refused, by a webhook whose failures are
+// ignored, too.
 type unreadable struct{ why string }
 
 func (u unreadable) Error() string { return "the object cannot be read: " + u.why }
 
-// errStaysUnreadable is for an object that could not be decoded before, either. Those that delete it step by step are let through.
+// errStaysUnreadable is for an object that could not be decoded before, either. Those that delete it step by step are
+// let through.
 var errStaysUnreadable = errors.New("the object cannot be read, before the change and after it")
 
-// decode reads the objects of a request. An object that is missing where the operation has one is an error. One that follows on
-// one that cannot be read is judged as if it were new.
+// decode reads the objects of a request. An object that is missing where the operation has one is an error. One that
+// follows on one that cannot be read is judged as if it were new.
 func decode[T client.Object](scheme *runtime.Scheme, request admission.Request) (change[T], error) {
 	asked := change[T]{operation: request.Operation}
 	if request.Operation != admissionv1.Create {
@@ -200,8 +202,8 @@ func decode[T client.Object](scheme *runtime.Scheme, request admission.Request) 
 	return asked, nil
 }
 
-// read decodes one object. Its quantities are checked first, also for kinds that do not do so themselves. Any client that
-// reaches the server can send it anything.
+// read decodes one object. Its quantities are checked first, also for kinds that do not do so themselves. Any client
+// that reaches the server can send it anything.
 func read[T client.Object](scheme *runtime.Scheme, request admission.Request, raw runtime.RawExtension) (T, error) {
 	var none T
 	if len(raw.Raw) == 0 {
@@ -265,8 +267,8 @@ func answering(service *service, s *server) admission.Handler {
 	})
 }
 
-// code gives refusals about the kinds of Kueue, and about what is queued by them, the status that Kueue's have: forbidden. What their
-// definitions refuse is invalid, there as well.
+// code gives refusals about the kinds of Kueue, and about what is queued by them, the status that Kueue's have:
+// forbidden. What their definitions refuse is invalid, there as well.
 func (service *service) code(response *admission.Response) {
 	if r := response.Result; r != nil && r.Reason == metav1.StatusReasonInvalid && strings.HasPrefix(service.path, "/kueue/") {
 		r.Reason, r.Code = metav1.StatusReasonForbidden, http.StatusForbidden

@@ -20,9 +20,9 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// defaultJob writes down what the user left open, as the Job controller would read it, and refuses what the schema would, where that
-// has words of its own for it. Of an update only what the stored
-// Job has and a client leaves out again and again, because it never wrote it, is written: names would count as changed.
+// defaultJob writes down what the user left open, as the Job controller would read it, and refuses what the schema
+// would, where that has words of its own for it. Of an update only what the stored Job has and a client leaves out
+// again and again, because it never wrote it, is written: names would count as changed.
 func defaultJob(_ context.Context, s *server, asked change[*batch.Job]) error {
 	if problem := validation.JobTooLarge(asked.after); problem != nil {
 		return refused{problem}
@@ -116,8 +116,8 @@ func takesJobs(queues *queuetree.Tree, name, namespace string, path *field.Path)
 	return takesWork(queues, "job", name, namespace, path)
 }
 
-// takesWork says why nothing new of a kind can be put into a queue from a namespace, nil if it can. Who may use a queue the policies of the
-// installer ask as well, but not for half a minute after the start of an API server.
+// takesWork says why nothing new of a kind can be put into a queue from a namespace, nil if it can. Who may use a queue
+// the policies of the installer ask as well, but not for half a minute after the start of an API server.
 func takesWork(queues *queuetree.Tree, kind, name, namespace string, path *field.Path) *field.Error {
 	queue, is := queues.ByName[name]
 	switch {

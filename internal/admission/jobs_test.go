@@ -331,7 +331,8 @@ func TestAPodOfNoResourceGroupStaysAsItIs(t *testing.T) {
 	}
 }
 
-// The schema would refuse it, too, in other words than Volcano's: so it is refused where defaults are set, which is before.
+// The schema would refuse it, too, in other words than Volcano's: so it is refused where defaults are set, which is
+// before.
 func TestVolumesInOnePlaceAreRefusedBeforeTheSchemaIsAsked(t *testing.T) {
 	_, handler := newServer(t, jobQueues(t), nil)
 	got := refusal(ask(t, handler, asked{path: "/jobs/mutate", operation: admissionv1.Create, namespace: "lab",

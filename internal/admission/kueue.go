@@ -22,8 +22,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/validation"
 )
 
-// kueueServices are the webhooks for the kinds of kueue.x-k8s.io, and for the jobs and pods that wait for their quota. The API server
-// sends objects of an older version converted, which for these kinds means as they are.
+// kueueServices are the webhooks for the kinds of kueue.x-k8s.io, and for the jobs and pods that wait for their quota.
+// The API server sends objects of an older version converted, which for these kinds means as they are.
 func kueueServices() []*service {
 	return []*service{
 		kueueCheck("clusterqueues", "ClusterQueue", alone(func(o *v1beta2.ClusterQueue, _ *settings) field.ErrorList { return validation.ClusterQueue(o) })),
@@ -62,8 +62,8 @@ func relabelled[T client.Object](resource schema.GroupVersionResource, path, kin
 	}
 }
 
-// kueueCheck is the webhook that checks a kind. Kueue itself may run beside us and own these kinds, and controllers write Workloads:
-// without an answer they are stored, and are inactive if something is wrong with them.
+// kueueCheck is the webhook that checks a kind. Kueue itself may run beside us and own these kinds, and controllers
+// write Workloads: without an answer they are stored, and are inactive if something is wrong with them.
 func kueueCheck[T client.Object](resource, kind string, rules func(context.Context, *server, client.Reader, change[T]) (ruling, error)) *service {
 	return &service{
 		path: "/kueue/" + resource + "/validate", name: "validate" + resource + ".hekla.sh",
@@ -81,8 +81,9 @@ func judgeWorkload(_ context.Context, _ *server, _ client.Reader, asked change[*
 	return ruling{problems: validation.Workload(asked.after)}, nil
 }
 
-// holdJob suspends a Job that is submitted to a LocalQueue, until its workload is admitted. A Job that names none is submitted to
-// the LocalQueue default of its namespace, if there is one. Otherwise it waits until it names one, if the configuration says so.
+// holdJob suspends a Job that is submitted to a LocalQueue, until its workload is admitted. A Job that names none is
+// submitted to the LocalQueue default of its namespace, if there is one. Otherwise it waits until it names one, if the
+// configuration says so.
 func holdJob(ctx context.Context, s *server, asked change[*batchv1.Job]) error {
 	job, known := asked.after, s.settings.Load().workloads
 	if isMade, err := s.owners.IsMade(ctx, known, job); err != nil || isMade {
@@ -112,7 +113,8 @@ func holdJob(ctx context.Context, s *server, asked change[*batchv1.Job]) error {
 	return nil
 }
 
-// holdPod puts the gate of admission on a pod that is submitted to a LocalQueue by itself, and the finalizer that keeps it.
+// holdPod puts the gate of admission on a pod that is submitted to a LocalQueue by itself, and the finalizer that keeps
+// it.
 func holdPod(ctx context.Context, s *server, asked change[*corev1.Pod]) error {
 	pod := asked.after
 	if pod.Spec.NodeName != "" {

@@ -16,8 +16,9 @@ import (
 	"hekla.sh/hekla/pkg/apis/scheduling/validation"
 )
 
-// defaultPodGroup puts a PodGroup that has not chosen a queue into that of its namespace. So does an update that takes its queue away: some
-// operators write again and again the spec that they made it with. Other updates leave a PodGroup where it is.
+// defaultPodGroup puts a PodGroup that has not chosen a queue into that of its namespace. So does an update that takes
+// its queue away: some operators write again and again the spec that they made it with. Other updates leave a PodGroup
+// where it is.
 func defaultPodGroup(ctx context.Context, s *server, asked change[*scheduling.PodGroup]) error {
 	group := asked.after
 	if asked.operation == admissionv1.Update && queueOf(asked.before) == queueOf(group) {

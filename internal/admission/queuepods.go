@@ -14,14 +14,14 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// listPage is how many objects are asked for at a time. An answer that needs more of them than can be read in the time there is
-// for it is not given.
+// listPage is how many objects are asked for at a time. An answer that needs more of them than can be read in the time
+// there is for it is not given.
 const listPage = 1000
 
-// podsIn returns the names of the pods that hold room in a queue: that have a node, and have not finished. The status of the
-// queue is what the scheduler knew a moment ago, which is too old for who deletes a queue right after its last Job. So
-// the pods themselves are looked for, by the PodGroups that are in the queue; there is no index of either in this process, because the
-// question is rare and they are many.
+// podsIn returns the names of the pods that hold room in a queue: that have a node, and have not finished. The status
+// of the queue is what the scheduler knew a moment ago, which is too old for who deletes a queue right after its last
+// Job. So the pods themselves are looked for, by the PodGroups that are in the queue; there is no index of either in
+// this process, because the question is rare and they are many.
 func podsIn(ctx context.Context, live client.Reader, queue string) ([]string, error) {
 	members, err := groupsIn(ctx, live, queue)
 	if err != nil {

@@ -166,7 +166,8 @@ func judgeResources(said *ruling, spec *scheduling.QueueSpec) {
 	}
 }
 
-// exceeds says that a queue has more of a resource by one of its lists than by another, in the words of Volcano where it has any.
+// exceeds says that a queue has more of a resource by one of its lists than by another, in the words of Volcano where
+// it has any.
 func exceeds(smaller, larger *field.Path, name corev1.ResourceName, quantity, bound resource.Quantity) string {
 	detail := fmt.Sprintf("must not exceed %s, which is %s", larger, bound.String())
 	of := func(path *field.Path) string { return strings.Split(path.String(), ".")[1] }
@@ -206,7 +207,8 @@ func judgePlace(settings *settings, queues *queuetree.Tree, queue *scheduling.Qu
 	return nil
 }
 
-// judgeParent says why the queue, which may be there by its place in the tree, cannot be the first one below its parent.
+// judgeParent says why the queue, which may be there by its place in the tree, cannot be the first one below its
+// parent.
 func judgeParent(ctx context.Context, s *server, queues *queuetree.Tree, queue *scheduling.Queue) (*field.Error, error) {
 	parent := queues.ByName[queuetree.ParentOf(queue)]
 	if parent == nil || queuetree.IsRoot(parent) || len(queues.Below(parent.Name)) > 0 {

@@ -218,7 +218,8 @@ func TestAQueueIsWrittenDownAsItIsMeant(t *testing.T) {
 	}
 }
 
-// Whatever the queues of a cluster look like, every question about them is answered, and what is admitted leads to root.
+// Whatever the queues of a cluster look like, every question about them is answered, and what is admitted leads to
+// root.
 func TestNoTreeHoweverTangledStopsTheServer(t *testing.T) {
 	names := []string{"root", "a", "b", "c", "d", "e"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -28,8 +28,8 @@ const (
 	firstRegistration = 15 * time.Second
 )
 
-// registrar keeps certificates, registration, resource groups and what is known of workloads as they should be. Each replica has one; they write the
-// same, and only over what they have read.
+// registrar keeps certificates, registration, resource groups and what is known of workloads as they should be. Each
+// replica has one; they write the same, and only over what they have read.
 type registrar struct {
 	api     client.Client
 	live    client.Reader
@@ -96,8 +96,8 @@ func (c *registrar) look(ctx context.Context) error {
 	return err
 }
 
-// register fills in the two configurations, which must exist: they are installed empty, so that the controllers need no right to
-// create any, and so that they go when Hekla is removed.
+// register fills in the two configurations, which must exist: they are installed empty, so that the controllers need no
+// right to create any, and so that they go when Hekla is removed.
 func (c *registrar) register(ctx context.Context) error {
 	bundle := c.keeper.Bundle()
 	if bundle == nil {

@@ -45,17 +45,18 @@ const (
 	// two objects at most; the rest is small.
 	maxBody = 7 << 20
 
-	// maxBodies is how much of bodies is in memory at one time. Those that do not fit wait for their turn. Decoded, compared and
-	// encoded again an object takes ten times its text: the memory limit of the installer has room for that.
+	// maxBodies is how much of bodies is in memory at one time. Those that do not fit wait for their turn. Decoded,
+	// compared and encoded again an object takes ten times its text: the memory limit of the installer has room for
+	// that.
 	maxBodies = 3 * maxBody
 
-	// maxRequests is how many requests are answered at a time, however small they are. An API server sends some at once.
-	// Other clients that reach the server may send more, and these wait for their turn.
+	// maxRequests is how many requests are answered at a time, however small they are. An API server sends some at
+	// once. Other clients that reach the server may send more, and these wait for their turn.
 	maxRequests = 64
 
-	// maxObjects is how many JSON objects a body may have, and how many are decoded at one time. Text says little of what it takes:
-	// "{}" may stand for a task, which takes a kilobyte, and four while its list grows. A Job of 256 tasks of 64 policies has
-	// some 20,000, and an update has two Jobs.
+	// maxObjects is how many JSON objects a body may have, and how many are decoded at one time. Text says little of
+	// what it takes: "{}" may stand for a task, which takes a kilobyte, and four while its list grows. A Job of 256
+	// tasks of 64 policies has some 20,000, and an update has two Jobs.
 	maxObjects = 60_000
 
 	// maxHeader is far more than an API server sends.
@@ -101,8 +102,8 @@ type Options struct {
 	// Address is where to listen.
 	Address string
 
-	// SecretName is the Secret, in Namespace, that holds the certificates. If CertificateFile, KeyFile and BundleFile are
-	// set these are used, and the Secret is not.
+	// SecretName is the Secret, in Namespace, that holds the certificates. If CertificateFile, KeyFile and BundleFile
+	// are set these are used, and the Secret is not.
 	SecretName                           string
 	CertificateFile, KeyFile, BundleFile string
 
@@ -292,7 +293,8 @@ func objectsIn(document []byte) int {
 	return count
 }
 
-// bounded keeps bodies that are too large out, all of them together within the room, and as many requests as there are turns.
+// bounded keeps bodies that are too large out, all of them together within the room, and as many requests as there are
+// turns.
 func bounded(room, turns *semaphore.Weighted, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if request.ContentLength > maxBody {

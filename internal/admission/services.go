@@ -124,8 +124,8 @@ func services() []*service {
 	}, kueueServices()...)
 }
 
-// DefaultEnabled are the paths that are served unless others are asked for: Volcano's default, and those of the kinds of Kueue. What
-// holds jobs and pods back is registered only while the scheduler admits workloads.
+// DefaultEnabled are the paths that are served unless others are asked for: Volcano's default, and those of the kinds
+// of Kueue. What holds jobs and pods back is registered only while the scheduler admits workloads.
 func DefaultEnabled() []string {
 	return []string{"/jobs/mutate", "/jobs/validate", "/podgroups/mutate", "/pods/validate", "/pods/mutate", "/queues/mutate", "/queues/validate",
 		"/kueue/clusterqueues/validate", "/kueue/cohorts/validate", "/kueue/localqueues/validate", "/kueue/resourceflavors/validate", "/kueue/workloads/validate",
@@ -152,8 +152,8 @@ func selected(paths []string) ([]*service, error) {
 	return slices.DeleteFunc(all, func(s *service) bool { return !slices.Contains(paths, s.path) }), nil
 }
 
-// specChanges leaves out updates that change no spec, such as those by which objects are deleted step by step: they must
-// go on when no webhook answers.
+// specChanges leaves out updates that change no spec, such as those by which objects are deleted step by step: they
+// must go on when no webhook answers.
 func specChanges(*settings) ([]admissionregistrationv1.MatchCondition, bool) {
 	return []admissionregistrationv1.MatchCondition{{
 		Name: "spec-changes", Expression: "request.operation != 'UPDATE' || object.spec != oldObject.spec",

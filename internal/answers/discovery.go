@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/internal/answers/api"
 )
 
-// known answers all whom the API server knows: which questions there are is no secret. It is also how the API server finds out that
-// this server runs.
+// known answers all whom the API server knows: which questions there are is no secret. It is also how the API server
+// finds out that this server runs.
 func (s *Server) known(answer func() any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if _, ok, err := s.guard.User(r); err != nil || !ok {

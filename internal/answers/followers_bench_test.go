@@ -135,9 +135,9 @@ func cpuTime(tb testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkCyclesBesideFollowers counts the cycles of a scheduler that pauses for two milliseconds before each, to be asked for overviews. It
-// counts in seconds of CPU time without clients and with a thousand that follow. These are another process. Before and after them it runs
-// alone, because cycles become faster and slower while pods end.
+// BenchmarkCyclesBesideFollowers counts the cycles of a scheduler that pauses for two milliseconds before each, to be
+// asked for overviews. It counts in seconds of CPU time without clients and with a thousand that follow. These are
+// another process. Before and after them it runs alone, because cycles become faster and slower while pods end.
 func BenchmarkCyclesBesideFollowers(b *testing.B) {
 	e := &ending{events: events{wake: make(chan struct{}, 1)}}
 	l := backlogged(b, e)

@@ -49,12 +49,12 @@ func (v *redactor) names(list []string) []string {
 	return seen
 }
 
-// mention is what may be NAMESPACE/NAME in a sentence, after what is before it. A name with a dot before the slash is none, such as that of a
-// resource.
+// mention is what may be NAMESPACE/NAME in a sentence, after what is before it. A name with a dot before the slash is
+// none, such as that of a resource.
 var mention = regexp.MustCompile(`(^|[^A-Za-z0-9._/-])([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?`)
 
-// text takes hidden names out of a sentence. It has them in the form that users know, which may not be that of a field: a job has another
-// name than its PodGroup.
+// text takes hidden names out of a sentence. It has them in the form that users know, which may not be that of a field:
+// a job has another name than its PodGroup.
 func (v *redactor) text(sentence *string) {
 	if !strings.Contains(*sentence, "/") {
 		return

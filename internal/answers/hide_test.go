@@ -34,7 +34,8 @@ func TestSentencesNameNoJobOfAnotherNamespace(t *testing.T) {
 }
 
 func TestAnAnswerNamesNoJobOfAnotherNamespace(t *testing.T) {
-	// The PodGroup of a Volcano Job has another name than the Job. Namespace new has come since the scheduler was asked for namespaces.
+	// The PodGroup of a Volcano Job has another name than the Job. Namespace new has come since the scheduler was asked
+	// for namespaces.
 	answer := api.Job{Story: []journal.Entry{
 		{Job: "mine/a", Pod: "mine/a-0", For: "theirs/secret-9d1e", Message: "Preempted by job theirs/secret (priority 10) in queue q"},
 		{Job: "mine/a", For: "new/secret-9d1e", Message: "Preempted by job new/secret in queue q"},

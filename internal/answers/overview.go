@@ -22,14 +22,16 @@ import (
 )
 
 const (
-	// Freshness is how old an overview may be. That is how often the scheduler is asked for one, while a client reads it.
+	// Freshness is how old an overview may be. That is how often the scheduler is asked for one, while a client reads
+	// it.
 	Freshness = time.Second
-	// MaxWatches is how many clients may follow overviews at a time. Each takes some tens of kilobytes; the scheduler is asked once for all.
+	// MaxWatches is how many clients may follow overviews at a time. Each takes some tens of kilobytes; the scheduler
+	// is asked once for all.
 	MaxWatches = 1000
 	// viewLife is how long what a client may see is used again.
 	viewLife = 30 * time.Second
-	// maxViewed is about how many namespaces the API server is asked whether a client may see them, and reviewers how many such requests run
-	// at once.
+	// maxViewed is about how many namespaces the API server is asked whether a client may see them, and reviewers how
+	// many such requests run at once.
 	maxViewed, reviewers = 1000, 16
 	// maxViews bounds how many views are stored.
 	maxViews = 1000
@@ -164,7 +166,8 @@ func (s *Server) look(q *question) (*board.View, error) {
 	return view, nil
 }
 
-// watchOverview sends an event whenever something has changed, until the client goes: server-sent events. What has changed the client asks for.
+// watchOverview sends an event whenever something has changed, until the client goes: server-sent events. What has
+// changed the client asks for.
 func (s *Server) watchOverview(w http.ResponseWriter, r *http.Request) {
 	q := &question{ctx: r.Context(), request: r}
 	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") && r.URL.Query().Get("watch") == "" {
@@ -217,16 +220,16 @@ func (s *Server) watchOverview(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sendEvent reports whether an event was written in time. The end of the stream is written without a limit, so that the client sees it
-// end and not break off.
+// sendEvent reports whether an event was written in time. The end of the stream is written without a limit, so that the
+// client sees it end and not break off.
 func sendEvent(w http.ResponseWriter, text string, limit time.Duration) (ok bool) {
 	defer within(w, limit)()
 	_, err := w.Write([]byte(text))
 	return err == nil
 }
 
-// viewOf returns what a client may see: all, or the namespaces with jobs in which it may get jobs. What the API server cannot be asked about
-// is not seen.
+// viewOf returns what a client may see: all, or the namespaces with jobs in which it may get jobs. What the API server
+// cannot be asked about is not seen.
 func (s *Server) viewOf(q *question) *board.View {
 	key := keyOf(q.who)
 	s.overview.mutex.Lock()

@@ -33,14 +33,17 @@ import (
 const (
 	// MaxBody is the largest request in bytes: some thousand pods.
 	MaxBody = 8 << 20
-	// atOnce is how many submissions are read, decoded and tried at a time, one of each user at most: each may take tens of megabytes.
+	// atOnce is how many submissions are read, decoded and tried at a time, one of each user at most: each may take
+	// tens of megabytes.
 	atOnce = 2
 	// toRead is how long a client may take to send one.
 	toRead = 5 * time.Second
-	// Share is how many questions a second are answered at most, with Burst at once. A question takes the scheduler about a millisecond at 5,000
-	// nodes while 10,000 jobs wait (BenchmarkCyclesBesideQuestions): a twentieth of its time.
+	// Share is how many questions a second are answered at most, with Burst at once. A question takes the scheduler
+	// about a millisecond at 5,000 nodes while 10,000 jobs wait (BenchmarkCyclesBesideQuestions): a twentieth of its
+	// time.
 	Share, Burst = 50, 50
-	// TrialShare is how many trials a second: searches for proposals, submissions, and diagnoses. Each may take tens of milliseconds.
+	// TrialShare is how many trials a second: searches for proposals, submissions, and diagnoses. Each may take tens of
+	// milliseconds.
 	TrialShare, TrialBurst = 2, 10
 	// patience is how long a question may take, with the wait for its turn.
 	patience = 20 * time.Second
@@ -80,7 +83,8 @@ func (s *Server) Snapshots(by Snap) { s.snap = by }
 // Diagnoses has the server answer what a scheduler says of itself. It must be called before [Server.Handler].
 func (s *Server) Diagnoses(by Diagnose) { s.diagnose = by }
 
-// LedBy has a process that does not lead say which does, "" if it is not known. It must be called before [Server.Handler].
+// LedBy has a process that does not lead say which does, "" if it is not known. It must be called before
+// [Server.Handler].
 func (s *Server) LedBy(leader func() string) { s.leader = leader }
 
 // New returns a server of answers to questions.
@@ -199,7 +203,8 @@ func access(r api.Resource, namespace, name, path string) gate.Access {
 	return gate.Access{Verb: r.Verb, Group: api.GroupVersion.Group, Version: api.GroupVersion.Version, Resource: r.Name, Namespace: namespace, Name: name, Path: path}
 }
 
-// visibility returns in which namespaces the client may see jobs. A namespace about which the API server cannot be asked is not seen.
+// visibility returns in which namespaces the client may see jobs. A namespace about which the API server cannot be
+// asked is not seen.
 func (s *Server) visibility(q *question) func(string) bool {
 	known := map[string]bool{}
 	may := func(namespace string) bool {

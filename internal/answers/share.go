@@ -39,7 +39,8 @@ func (s *shares) of(who user.Info) *share {
 	return s.find(shareOf(who))
 }
 
-// shareOf tells apart who has a share: a user, or all ServiceAccounts of a namespace together, of which a tenant can make any number.
+// shareOf tells apart who has a share: a user, or all ServiceAccounts of a namespace together, of which a tenant can
+// make any number.
 func shareOf(who user.Info) string {
 	if namespace, _, err := serviceaccount.SplitUsername(who.GetName()); err == nil {
 		return serviceaccount.MakeNamespaceGroupName(namespace)
@@ -90,8 +91,8 @@ func (s *shares) leave(who user.Info) {
 	s.find(shareOf(who)).watches--
 }
 
-// within has writing to a client fail after some time: a client that does not read would hold its answer in memory. The function that it
-// returns must be called once all is written.
+// within has writing to a client fail after some time: a client that does not read would hold its answer in memory. The
+// function that it returns must be called once all is written.
 func within(w http.ResponseWriter, limit time.Duration) (done func()) {
 	out := http.NewResponseController(w)
 	if out.SetWriteDeadline(time.Now().Add(limit)) != nil {

@@ -13,8 +13,8 @@ import (
 	"hekla.sh/hekla/internal/snapshot"
 )
 
-// snapshot writes a snapshot, compressed for clients that read that. It is whole: the right to get one is a right to see all that the scheduler
-// reads. One is written at a time, because each is a copy of the cluster.
+// snapshot writes a snapshot, compressed for clients that read that. It is whole: the right to get one is a right to
+// see all that the scheduler reads. One is written at a time, because each is a copy of the cluster.
 func (s *Server) snapshot(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()

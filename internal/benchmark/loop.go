@@ -37,7 +37,8 @@ type way struct {
 // loopsWay is that of the loop with so many requests at once.
 func (b *bench) loopsWay(atOnce int) way { return way{b.Restricted.Core, atOnce} }
 
-// calibrate finds how many requests at once make the loop fastest, and how fast it would be in the way of the scheduler.
+// calibrate finds how many requests at once make the loop fastest, and how fast it would be in the way of the
+// scheduler.
 func (b *bench) calibrate(ctx context.Context) error {
 	var ways []way
 	for _, atOnce := range trialRequests {

@@ -13,7 +13,8 @@ type Report struct {
 	// RequestsAtOnce is how many Binding requests the loop sends at once; Trials are what was tried to find it.
 	RequestsAtOnce int     `json:"requestsAtOnce"`
 	Trials         []Trial `json:"trials"`
-	// SchedulersWay is a trial of the loop over connections like those over which the scheduler binds, with as many requests at once.
+	// SchedulersWay is a trial of the loop over connections like those over which the scheduler binds, with as many
+	// requests at once.
 	SchedulersWay Trial `json:"schedulersWay"`
 	// Shapes are in the order in which they were asked for.
 	Shapes []ShapeReport `json:"shapes"`
@@ -68,19 +69,21 @@ type Measurement struct {
 	StartToFirstSeconds    float64 `json:"startToFirstSeconds"`
 	StartToLastSeconds     float64 `json:"startToLastSeconds"`
 	FirstToLastSeconds     float64 `json:"firstToLastSeconds"`
-	// PodsRunningAtLast is how many pods ran when the last one was bound: a contender that is fast leaves kwok behind, and
-	// then the API server has work left over.
+	// PodsRunningAtLast is how many pods ran when the last one was bound: a contender that is fast leaves kwok behind,
+	// and then the API server has work left over.
 	PodsRunningAtLast int `json:"podsRunningAtLast"`
 	// PodsRunningPerSecond counts from the start until the last pod runs, so that nothing is left over.
 	PodsRunningPerSecond float64 `json:"podsRunningPerSecond"`
-	// Process is what the contender's process used. The loop runs in that of the benchmark, which watches the pods besides.
+	// Process is what the contender's process used. The loop runs in that of the benchmark, which watches the pods
+	// besides.
 	Process *ProcessUse `json:"process,omitempty"`
-	// Cost is that of the time from the start to the last binding; the requests are counted until the contender has ended.
+	// Cost is that of the time from the start to the last binding; the requests are counted until the contender has
+	// ended.
 	testbed.Cost
 }
 
-// ProcessUse is what a process has used since it was started: when the last pod was bound, and after some idle seconds. Of the loop it is
-// the CPU time from its first request to the last binding.
+// ProcessUse is what a process has used since it was started: when the last pod was bound, and after some idle seconds.
+// Of the loop it is the CPU time from its first request to the last binding.
 type ProcessUse struct {
 	CPUSeconds               float64 `json:"cpuSeconds"`
 	CPUSecondsAfterIdle      float64 `json:"cpuSecondsAfterIdle"`

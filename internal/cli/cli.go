@@ -16,8 +16,8 @@ import (
 	"hekla.sh/hekla/internal/version"
 )
 
-// AddCommands adds the verbs to the command hekla, or to what else it is called: job, queue, jobflow, jobtemplate, pod and
-// version. The program is what a person types to start the command.
+// AddCommands adds the verbs to the command hekla, or to what else it is called: job, queue, jobflow, jobtemplate, pod
+// and version. The program is what a person types to start the command.
 func AddCommands(root *cobra.Command, program string, streams genericiooptions.IOStreams) {
 	addVerbs(root, session.New(program, false, streams))
 }

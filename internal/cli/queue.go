@@ -22,8 +22,8 @@ func newQueueCommand(s *session.Session) *cobra.Command {
 		newQueueCreateCommand(s), newQueueDeleteCommand(s), newQueueOperateCommand(s), newQueueListCommand(s), newQueueGetCommand(s))
 }
 
-// addQueueNameFlag adds the flag of a queue's name, which has the letter that other verbs have for the namespace: queues are
-// in none.
+// addQueueNameFlag adds the flag of a queue's name, which has the letter that other verbs have for the namespace:
+// queues are in none.
 func addQueueNameFlag(s *session.Session, command *cobra.Command) {
 	s.AddNameFlag(command, "n", "name of the queue")
 }
@@ -256,8 +256,8 @@ func getQueue(ctx context.Context, s *session.Session, name, configMap string, i
 	return listQueues(ctx, s, name, "", configMap, isWatch)
 }
 
-// listQueues lists the queues with some labels, or the one of a name. Where guarantees are enforced it shows what is left of them, and
-// explains the one of a name.
+// listQueues lists the queues with some labels, or the one of a name. Where guarantees are enforced it shows what is
+// left of them, and explains the one of a name.
 func listQueues(ctx context.Context, s *session.Session, name, labels, configMap string, isWatch bool) error {
 	options, err := session.LabelOption(labels)
 	if err != nil {
@@ -304,8 +304,8 @@ var queueColumns = []session.Column[*scheduling.Queue]{
 	{Title: "Age", IsWide: true, Cell: func(q *scheduling.Queue) string { return session.Age(q.CreationTimestamp) }},
 }
 
-// share is how much of what it deserves a queue holds, of the resource of which it holds most; "" if it deserves nothing by
-// name.
+// share is how much of what it deserves a queue holds, of the resource of which it holds most; "" if it deserves
+// nothing by name.
 func share(q *scheduling.Queue) string {
 	largest, isKnown := 0.0, false
 	for name, deserved := range q.Spec.Deserved {

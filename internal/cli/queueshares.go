@@ -22,8 +22,8 @@ func addConfigMapFlag(command *cobra.Command, configMap *string) {
 		"NAMESPACE/NAME of the configuration of the scheduler, which says whether guarantees are enforced")
 }
 
-// readShares returns what queues have of their guarantees. It returns nil where guarantees are not enforced, for vcctl, for other formats
-// than tables, and for users who may not read the configuration of the scheduler.
+// readShares returns what queues have of their guarantees. It returns nil where guarantees are not enforced, for vcctl,
+// for other formats than tables, and for users who may not read the configuration of the scheduler.
 func readShares(ctx context.Context, s *session.Session, configMap string) (*shares.Shares, error) {
 	if s.IsVolcano || !s.Output.IsTable() {
 		return nil, nil

@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// PointToHelp has the errors about wrong arguments and flags of a command, and of those below it, end in the command that shows how it is used.
+// PointToHelp has the errors about wrong arguments and flags of a command, and of those below it, end in the command
+// that shows how it is used.
 func PointToHelp(command *cobra.Command) {
 	pointed := func(c *cobra.Command, err error) error {
 		if err == nil {
@@ -24,7 +25,8 @@ func PointToHelp(command *cobra.Command) {
 	}
 }
 
-// Explain adds to the error that there is no such command where the commands are listed: cobra finds that out before anything is run.
+// Explain adds to the error that there is no such command where the commands are listed: cobra finds that out before
+// anything is run.
 func Explain(err error) error {
 	text := err.Error()
 	if !strings.HasPrefix(text, "unknown command ") || strings.Contains(text, "--help") {

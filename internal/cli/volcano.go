@@ -85,8 +85,8 @@ var jobListTexts = map[string]string{
 	"all-namespaces": "list jobs in all namespaces", "selector": "fuzzy matching jobName",
 }
 
-// speakAsVolcano gives the commands of one of Volcano's programs its usage lines, flags and descriptions. What Hekla adds works, and is
-// left out of the help: that is compared by scripts, and hekla's own tells of it.
+// speakAsVolcano gives the commands of one of Volcano's programs its usage lines, flags and descriptions. What Hekla
+// adds works, and is left out of the help: that is compared by scripts, and hekla's own tells of it.
 func speakAsVolcano(root *cobra.Command) {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.Short, root.Example = "", ""

@@ -18,12 +18,13 @@ type Cycle struct {
 	Rules    *victims.Rules
 	Assigner *flavors.Assigner
 	Nodes    workload.Nodes
-	// ByPriority is prioritySortingWithinCohort: of heads that borrow equally far the one of higher priority comes first.
+	// ByPriority is prioritySortingWithinCohort: of heads that borrow equally far the one of higher priority comes
+	// first.
 	ByPriority bool
 	// MaxRounds bounds how many heads of one queue a cycle decides about, 0 if nothing does.
 	MaxRounds int
-	// IsOver reports whether the time for rounds is used up; nil is never. It is asked after each round, and before a further head of a
-	// queue enters one.
+	// IsOver reports whether the time for rounds is used up; nil is never. It is asked after each round, and before a
+	// further head of a queue enters one.
 	IsOver func() bool
 	// Now is the time of the cycle.
 	Now time.Time
@@ -31,8 +32,8 @@ type Cycle struct {
 	Decided func(*workload.Nomination)
 
 	withheld []withheld // to the end of the cycle, or for heads of strict queues to that of the round
-	// blocked are the heads of strict queues that were refused. Until they are admitted or are no heads any more, each takes part in
-	// every round of its tree.
+	// blocked are the heads of strict queues that were refused. Until they are admitted or are no heads any more, each
+	// takes part in every round of its tree.
 	blocked map[*workload.Queue]withheld
 	again   []*workload.Workload // refused while quota was withheld from them
 	later   []*workload.Workload // refused while another could not leave; tried again in the next cycle
@@ -51,7 +52,8 @@ type Cycle struct {
 	more     bool                   // another round may decide more
 }
 
-// New returns a cycle for all queues by the rules of a plugin. Nothing counts as refused: what was refused before was by other rules.
+// New returns a cycle for all queues by the rules of a plugin. Nothing counts as refused: what was refused before was
+// by other rules.
 func New(queues *workload.Queues, of *framework.WorkloadRules) *Cycle {
 	for _, q := range queues.All() {
 		queues.RetryAll(q)
@@ -69,9 +71,9 @@ func (c *Cycle) Use(nodes workload.Nodes) {
 	}
 }
 
-// Decide decides about the heads of all queues on the nodes of a session, until nothing more can be decided (rule C12). It calls decided with
-// each decision, when quota and nodes are taken and before the next one is made. When isOver says so, which may be nil, the rest is left to
-// the next cycle.
+// Decide decides about the heads of all queues on the nodes of a session, until nothing more can be decided (rule C12).
+// It calls decided with each decision, when quota and nodes are taken and before the next one is made. When isOver says
+// so, which may be nil, the rest is left to the next cycle.
 func (c *Cycle) Decide(nodes workload.Nodes, now time.Time, isOver func() bool, decided func(*workload.Nomination)) workload.Rounds {
 	c.Use(nodes)
 	c.Now, c.IsOver, c.Decided = now, isOver, decided
@@ -81,8 +83,9 @@ func (c *Cycle) Decide(nodes workload.Nodes, now time.Time, isOver func() bool, 
 	return rounds
 }
 
-// Run runs the rounds of a cycle. Who was refused because quota was withheld for a blocked head is tried again at its end,
-// when it is not withheld any more. For the head of a strict queue it is withheld until that Workload is admitted or is not the head.
+// Run runs the rounds of a cycle. Who was refused because quota was withheld for a blocked head is tried again at its
+// end, when it is not withheld any more. For the head of a strict queue it is withheld until that Workload is admitted
+// or is not the head.
 func (c *Cycle) Run() workload.Rounds {
 	later := c.later
 	c.later, c.rounds = nil, 0
@@ -111,8 +114,9 @@ func (c *Cycle) isOver(turns int) bool {
 
 // Round decides about the heads of all queues. It reports whether another round may decide more.
 //
-// When a head has been decided, the next of its queue enters the order at once, on the state as it is then. If it waited for the next round,
-// a head of another queue that comes after it, by priority or by share, would be decided before it.
+// When a head has been decided, the next of its queue enters the order at once, on the state as it is then. If it
+// waited for the next round, a head of another queue that comes after it, by priority or by share, would be decided
+// before it.
 func (c *Cycle) Round() bool {
 	c.victims, c.gone, c.planned, c.more = nil, nil, nil, false
 	c.turns, c.before = map[*workload.Queue]int{}, map[*workload.Nomination]int{}
@@ -145,8 +149,8 @@ func (c *Cycle) Round() bool {
 	return c.more
 }
 
-// enter nominates the head of a queue. Heads that do not fit, whatever is decided about others, are refused at once, and the next one is
-// nominated. It returns nil if no head is to be decided about in this round any more.
+// enter nominates the head of a queue. Heads that do not fit, whatever is decided about others, are refused at once,
+// and the next one is nominated. It returns nil if no head is to be decided about in this round any more.
 func (c *Cycle) enter(q *workload.Queue) *workload.Nomination {
 	for w := q.Head(); w != nil && (c.turns[q] == 0 || !c.isOver(c.rounds+c.turns[q])); w = q.Head() {
 		c.turns[q]++
@@ -264,8 +268,9 @@ func (c *Cycle) awaitVictims(n *workload.Nomination) {
 	}
 }
 
-// hasQuota reports whether there is quota for a fit beside all that is held now: the round's victims hold theirs until they have left, and
-// those for whom they leave hold nothing before. If only the victims' quota is missing, the fit is deferred as for nodes.
+// hasQuota reports whether there is quota for a fit beside all that is held now: the round's victims hold theirs until
+// they have left, and those for whom they leave hold nothing before. If only the victims' quota is missing, the fit is
+// deferred as for nodes.
 func (c *Cycle) hasQuota(n *workload.Nomination) (has bool) {
 	if len(c.victims) == 0 {
 		return true
@@ -293,8 +298,8 @@ func (c *Cycle) without(victims []workload.Victim, do func()) {
 	}
 }
 
-// commit takes quota and nodes, if they still hold the Workload with the round's victims and its own gone. The nodes of one
-// that is admitted at once must be free now.
+// commit takes quota and nodes, if they still hold the Workload with the round's victims and its own gone. The nodes of
+// one that is admitted at once must be free now.
 func (c *Cycle) commit(n *workload.Nomination, parts []workload.Part, isFit bool) (fits bool) {
 	all := c.victims[:len(c.victims):len(c.victims)]
 	for _, v := range n.Victims {
@@ -353,7 +358,8 @@ func (c *Cycle) skip(n *workload.Nomination) {
 		c.begun.begin(n, so)
 		c.more = c.more || isWithheld
 	case isWithheld && !c.more:
-		// Only what is withheld can have stood in the way. It does so to the end of the cycle, or as long as a strict head is blocked.
+		// Only what is withheld can have stood in the way. It does so to the end of the cycle, or as long as a strict
+		// head is blocked.
 		c.Queues.Refuse(n.Workload, n.Assignment)
 		if toTheEnd {
 			c.again = append(c.again, n.Workload)
@@ -372,7 +378,8 @@ func (c *Cycle) refuse(n *workload.Nomination, outcome workload.Outcome) {
 	case n.Assignment.Cursor != nil:
 		c.begun.begin(n, so)
 	case so.wasSkipped && c.booked > so.booked:
-		// The flavor of which others took the room may do with fewer pods, or if others leave it. The search begins again.
+		// The flavor of which others took the room may do with fewer pods, or if others leave it. The search begins
+		// again.
 		n.Outcome = workload.Skipped
 	default:
 		c.bar(n, outcome)

@@ -7,8 +7,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workload"
 )
 
-// nominateAll is nominate. The head of a strict queue tries all flavors at once until one fits or may be made to: while it tried one in each
-// round, others could take what it is entitled to.
+// nominateAll is nominate. The head of a strict queue tries all flavors at once until one fits or may be made to: while
+// it tried one in each round, others could take what it is entitled to.
 func (c *Cycle) nominateAll(w *workload.Workload) *workload.Nomination {
 	n := c.nominate(w)
 	for w.Queue.Strict && n.Assignment.Cursor != nil && n.Assignment.Mode < workload.Fit && len(n.Victims) == 0 {
@@ -50,8 +50,9 @@ func (c *Cycle) try(w *workload.Workload, counts []int32) (n *workload.Nominatio
 	return n, len(n.Victims) > 0
 }
 
-// shrink finds the largest number of pods with which a Workload fits, nil if there is none (rule C8). It searches over how
-// many pods are left out in all. Each pod set leaves out its part of them. What was short goes to the assignment of all pods.
+// shrink finds the largest number of pods with which a Workload fits, nil if there is none (rule C8). It searches over
+// how many pods are left out in all. Each pod set leaves out its part of them. What was short goes to the assignment of
+// all pods.
 func (c *Cycle) shrink(w *workload.Workload, whole *workload.Assignment) *workload.Nomination {
 	most := int64(0)
 	for i := range w.PodSets {

@@ -11,7 +11,8 @@ type searches struct{ by map[*workload.Workload]search }
 
 type search struct {
 	tried *workload.Nomination // what was short at the flavors before
-	// One of them would have done, but others took its room: booked is how many nominations were booked before that round.
+	// One of them would have done, but others took its room: booked is how many nominations were booked before that
+	// round.
 	wasSkipped bool
 	booked     int
 }

@@ -17,7 +17,8 @@ type withheld struct {
 	v     []cohort.Amount
 }
 
-// withholds reports whether something is withheld from a queue for the head of another one: to the end of the cycle, and of the round.
+// withholds reports whether something is withheld from a queue for the head of another one: to the end of the cycle,
+// and of the round.
 func (c *Cycle) withholds(from *workload.Queue) (cycle, round bool) {
 	for _, h := range c.withheld {
 		if h.queue != from && h.queue.Tree() == from.Tree() {
@@ -27,8 +28,8 @@ func (c *Cycle) withholds(from *workload.Queue) (cycle, round bool) {
 	return cycle, round
 }
 
-// entitled returns what is withheld for a blocked head, if its queue cannot get back what others borrow (rule C12). While the head of a
-// strict queue tries flavors again, it is what was withheld before.
+// entitled returns what is withheld for a blocked head, if its queue cannot get back what others borrow (rule C12).
+// While the head of a strict queue tries flavors again, it is what was withheld before.
 func (c *Cycle) entitled(n *workload.Nomination) []withheld {
 	if n.Queue.Preemption.ReclaimWithinCohort == workload.Any {
 		c.unblock(n.Workload)
@@ -53,7 +54,8 @@ func (c *Cycle) entitled(n *workload.Nomination) []withheld {
 	return []withheld{h}
 }
 
-// entitlement is what of an assignment a queue may have by its own quota, and by what it may borrow if the assignment borrows.
+// entitlement is what of an assignment a queue may have by its own quota, and by what it may borrow if the assignment
+// borrows.
 func entitlement(q *workload.Queue, of *workload.Assignment) (v []cohort.Amount) {
 	for _, a := range of.Usage {
 		limit := q.Nominal(a.FR)
@@ -81,7 +83,8 @@ func minus(a, b int64) int64 {
 	return a - b
 }
 
-// own gives a queue what is withheld for its own heads: it is withheld from other queues only. It must be given to keep.
+// own gives a queue what is withheld for its own heads: it is withheld from other queues only. It must be given to
+// keep.
 func (c *Cycle) own(q *workload.Queue) (own []withheld) {
 	rest := c.withheld[:0]
 	for _, h := range c.withheld {
@@ -103,8 +106,8 @@ func (c *Cycle) keep(own []withheld) {
 	}
 }
 
-// freeAll gives back what is withheld to the end of the cycle. It reports whether a Workload was refused because of that, and is tried
-// again.
+// freeAll gives back what is withheld to the end of the cycle. It reports whether a Workload was refused because of
+// that, and is tried again.
 func (c *Cycle) freeAll() bool {
 	for _, h := range c.withheld {
 		h.queue.Release(h.v)
@@ -117,8 +120,8 @@ func (c *Cycle) freeAll() bool {
 	return len(again) > 0
 }
 
-// withoutStrict does something without what is withheld for heads of strict queues to the end of the round: it is not withheld from those
-// whose turn comes earlier. With nil it ends what is withheld.
+// withoutStrict does something without what is withheld for heads of strict queues to the end of the round: it is not
+// withheld from those whose turn comes earlier. With nil it ends what is withheld.
 func (c *Cycle) withoutStrict(do func()) {
 	var strict []withheld
 	c.withheld = slices.DeleteFunc(c.withheld, func(h withheld) bool {
@@ -134,8 +137,8 @@ func (c *Cycle) withoutStrict(do func()) {
 	}
 }
 
-// review ends what is withheld for heads of strict queues that are no heads any more. Those who wait for it are tried again, also if it is
-// less than before.
+// review ends what is withheld for heads of strict queues that are no heads any more. Those who wait for it are tried
+// again, also if it is less than before.
 func (c *Cycle) review() {
 	for q, h := range c.blocked {
 		if !h.head.IsStrictHead() || h.head.Queue != q {
@@ -181,8 +184,9 @@ func (c *Cycle) unblock(w *workload.Workload) {
 	}
 }
 
-// stand returns nominations of the blocked heads of strict queues in the trees of other heads, as they were refused. When it is the turn
-// of one, quota is withheld for it from those who come later. So it is not lent for as long as there are borrowers.
+// stand returns nominations of the blocked heads of strict queues in the trees of other heads, as they were refused.
+// When it is the turn of one, quota is withheld for it from those who come later. So it is not lent for as long as
+// there are borrowers.
 func (c *Cycle) stand(heads []*workload.Workload) (nominations []*workload.Nomination) {
 	c.standing = nil
 	if len(c.blocked) == 0 || len(heads) == 0 {

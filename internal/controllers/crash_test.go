@@ -35,8 +35,9 @@ import (
 // errDead is what a process hears of the API server that is killed: nothing.
 var errDead = errors.New("the process was killed")
 
-// mortal is the connection of a process that is killed with the first write that changes anything in a namespace. The write
-// arrives; the process does not live to hear of it, and what it was about to write at the same time is never sent.
+// mortal is the connection of a process that is killed with the first write that changes anything in a namespace. The
+// write arrives; the process does not live to hear of it, and what it was about to write at the same time is never
+// sent.
 type mortal struct {
 	next      http.RoundTripper
 	namespace string
@@ -68,7 +69,8 @@ func (m *mortal) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errDead
 }
 
-// live runs the controllers until the context ends or they are killed by their first write in the namespace, which it returns.
+// live runs the controllers until the context ends or they are killed by their first write in the namespace, which it
+// returns.
 func live(ctx context.Context, namespace string, options controllers.Options) (write string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -96,11 +98,12 @@ func live(ctx context.Context, namespace string, options controllers.Options) (w
 	return m.write, err
 }
 
-// mostLives bounds how often the controllers are started: a Job that each of them writes to without coming on is no progress.
+// mostLives bounds how often the controllers are started: a Job that each of them writes to without coming on is no
+// progress.
 const mostLives = 300
 
-// keepDying has the controllers killed at every single write in a namespace, one life after the other, until stop is called. It
-// returns the writes that they died of.
+// keepDying has the controllers killed at every single write in a namespace, one life after the other, until stop is
+// called. It returns the writes that they died of.
 func keepDying(t *testing.T, namespace string, options controllers.Options) (stop func() []string) {
 	t.Helper()
 	options.SchedulerNames = []string{"volcano"}
@@ -211,7 +214,8 @@ func objectsOf(list client.ObjectList) []client.Object {
 	return objects
 }
 
-// tellStory takes a Job with tasks, plugins and a volume through its life and returns what there is at the end of each chapter.
+// tellStory takes a Job with tasks, plugins and a volume through its life and returns what there is at the end of each
+// chapter.
 func tellStory(t *testing.T, namespace string) map[string][]string {
 	t.Helper()
 	keepOpen(t, namespace)

@@ -14,8 +14,8 @@ import (
 	"hekla.sh/hekla/pkg/client/definitions"
 )
 
-// watchDefinitions tells, in the log and in an Event, of definitions whose objects cannot have their statuses written, and of those
-// that drop fields: at the start, and when they become so.
+// watchDefinitions tells, in the log and in an Event, of definitions whose objects cannot have their statuses written,
+// and of those that drop fields: at the start, and when they become so.
 func watchDefinitions(mgr manager.Manager) error {
 	api, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {

@@ -34,8 +34,8 @@ func changeHyperNodes(t *testing.T, patch string) {
 	}
 }
 
-// A definition of an older version, or another's, drops what users write, or takes no status. It is said in the log, and in an Event
-// on the definition, by controllers that start later and by those that run.
+// A definition of an older version, or another's, drops what users write, or takes no status. It is said in the log,
+// and in an Event on the definition, by controllers that start later and by those that run.
 func TestADefinitionOfAnotherVersionIsTold(t *testing.T) {
 	asks, err := discovery.NewDiscoveryClientForConfig(cluster.Config())
 	if err != nil {

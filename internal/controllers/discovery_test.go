@@ -79,7 +79,8 @@ func TestHyperNodesFollowTheLabelsOfNodes(t *testing.T) {
 	discovered(t, "rack=a disc-a0 disc-a1", "rack=b disc-b0", "row=r "+rack+" "+rack)
 	awaitEvent(t, configMap, discovery.ReasonSourceNotSupported, `networkTopologyDiscovery[0].source: "ufm" is not supported`)
 
-	// A node moves, one comes, one goes; what a user makes of a discovered one is put right, what is deleted comes back.
+	// A node moves, one comes, one goes; what a user makes of a discovered one is put right, what is deleted comes
+	// back.
 	change(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "disc-a1"}}, func(n *corev1.Node) { n.Labels["rack.example.com"] = "b" })
 	createForTest(t, rackNode("disc-c0", "c"))
 	all := discovered(t, "rack=a disc-a0", "rack=b disc-a1 disc-b0", "rack=c disc-c0", "row=r "+rack+" "+rack+" "+rack)

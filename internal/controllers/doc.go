@@ -1,7 +1,7 @@
 // Package controllers turns what users submit into what the scheduler works on: Jobs into PodGroups and pods, lone pods
-// into PodGroups, schedules into Jobs, and it keeps the state and counts of Queues. Each controller is a sub-package of its
-// own; this package only puts the chosen ones into one controller-runtime manager (Add) and shapes the cache they share
-// (CacheOptions).
+// into PodGroups, schedules into Jobs, and it keeps the state and counts of Queues. Each controller is a sub-package of
+// its own; this package only puts the chosen ones into one controller-runtime manager (Add) and shapes the cache they
+// share (CacheOptions).
 //
 //	job          Job -> PodGroup <job>-<uid> and pods <job>-<task>-<index>; phases, counts, the reason for waiting
 //	podgroup     a pod of our scheduler without a PodGroup -> PodGroup podgroup-<owner or pod uid>
@@ -85,10 +85,11 @@
 //	""                      configmaps named volcano-scheduler-configmap  get
 //	""                      events                              create patch
 //
-// Clusters that enforce owner reference permissions ask for the finalizers. The reason is that pods and PodGroups block the
-// foreground deletion of their Job, and Jobs that of their CronJob or JobFlow. CronJobs and JobFlows create Jobs. They are
-// deleted when their ttlSecondsAfterFinished is over, for the history of a CronJob, to be replaced by its next run, or when
-// a JobFlow that has succeeded does not retain them. ConfigMaps, Secrets, Services and NetworkPolicies are those of job
-// plugins, read by name only. Jobs of batch/v1 are changed only if they name a LocalQueue. HyperNodes are made, changed and deleted by the discovery: those of users never. The events
-// of the Role are those of leader election.
+// Clusters that enforce owner reference permissions ask for the finalizers. The reason is that pods and PodGroups block
+// the foreground deletion of their Job, and Jobs that of their CronJob or JobFlow. CronJobs and JobFlows create Jobs.
+// They are deleted when their ttlSecondsAfterFinished is over, for the history of a CronJob, to be replaced by its next
+// run, or when a JobFlow that has succeeded does not retain them. ConfigMaps, Secrets, Services and NetworkPolicies are
+// those of job plugins, read by name only. Jobs of batch/v1 are changed only if they name a LocalQueue. HyperNodes are
+// made, changed and deleted by the discovery: those of users never. The events of the Role are those of leader
+// election.
 package controllers

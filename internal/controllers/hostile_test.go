@@ -28,8 +28,8 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// shared is the connection of controllers beside which another client works: after each write in a namespace it has its turn, before the
-// controllers hear of theirs.
+// shared is the connection of controllers beside which another client works: after each write in a namespace it has its
+// turn, before the controllers hear of theirs.
 type shared struct {
 	next      http.RoundTripper
 	namespace string

@@ -101,8 +101,8 @@ func admitWorkloads(ctx context.Context) error {
 	}})
 }
 
-// prepareProgram builds the binary and decides how it is run: everything on but the election of a leader, which has a test of its
-// own.
+// prepareProgram builds the binary and decides how it is run: everything on but the election of a leader, which has a
+// test of its own.
 func prepareProgram(ctx context.Context, scratch string) error {
 	if err := apitest.Build(ctx, scratch, "controllers"); err != nil {
 		return err
@@ -130,7 +130,8 @@ func prepareProgram(ctx context.Context, scratch string) error {
 			fmt.Sprintf("--listen-address=127.0.0.1:%d", numbers), "--enable-metrics",
 			"--shortest-cronjob-interval=2s",
 			"--yunikorn-labels",
-			// A short lease is lost on a busy machine, and a long one would have every test wait that kills the process.
+			// A short lease is lost on a busy machine, and a long one would have every test wait that kills the
+			// process.
 			"--leader-elect=false",
 			"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms",
 		},

@@ -177,8 +177,8 @@ func variablesOf(pod *corev1.Pod) map[string]string {
 	return variables
 }
 
-// frameworks are the examples by file, and for each of their pods the variables, or else the command, that the framework
-// needs.
+// frameworks are the examples by file, and for each of their pods the variables, or else the command, that the
+// framework needs.
 var frameworks = map[string]struct {
 	variables map[string]map[string]string
 	commands  map[string]string

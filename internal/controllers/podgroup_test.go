@@ -237,7 +237,8 @@ func TestAMinimumIsAskedOfAllReplicaSetsOfADeploymentTogether(t *testing.T) {
 		t.Errorf("with the first new pod the PodGroups are %+v", groups)
 	}
 
-	// In the middle of it the controllers die. When the new pod runs, one of the old ones goes, and its PodGroup needs one.
+	// In the middle of it the controllers die. When the new pod runs, one of the old ones goes, and its PodGroup needs
+	// one.
 	if err := process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// prebuilt is a Workload as a user writes it by hand, for so many pods: without what the API server adds to the template of a Job.
+// prebuilt is a Workload as a user writes it by hand, for so many pods: without what the API server adds to the
+// template of a Job.
 func prebuilt(namespace, name string, pods int32) *v1beta2.Workload {
 	return &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1beta2.WorkloadSpec{
 		QueueName: "q",

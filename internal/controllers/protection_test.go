@@ -88,8 +88,8 @@ func TestNothingIsKeptWhileNoWorkloadsAreServed(t *testing.T) {
 	awaitGone(t, w)
 }
 
-// serveNoWorkloads takes the action admit out of the scheduler's configuration. What it returns puts it back, and waits until Workloads are
-// made again; it must be called before the context of the test ends.
+// serveNoWorkloads takes the action admit out of the scheduler's configuration. What it returns puts it back, and waits
+// until Workloads are made again; it must be called before the context of the test ends.
 func serveNoWorkloads(t *testing.T) (serve func()) {
 	t.Helper()
 	configuration := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "volcano-scheduler-configmap"}}

@@ -18,7 +18,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// tellQueuedStory takes a queued Job through its life, in the place of the scheduler, and returns what there is at the end of each chapter.
+// tellQueuedStory takes a queued Job through its life, in the place of the scheduler, and returns what there is at the
+// end of each chapter.
 func tellQueuedStory(t *testing.T, namespace string) []string {
 	t.Helper()
 	quotaFor(t, namespace)

@@ -17,8 +17,8 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// withoutGarbageCollector holds up Kubernetes' own controllers until the test ends: as it is with the kinds that the garbage
-// collector has not heard of.
+// withoutGarbageCollector holds up Kubernetes' own controllers until the test ends: as it is with the kinds that the
+// garbage collector has not heard of.
 func withoutGarbageCollector(t *testing.T) {
 	t.Helper()
 	processes := cluster.Processes()

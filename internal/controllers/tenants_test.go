@@ -39,9 +39,9 @@ func peakMemory(t *testing.T) resource.Quantity {
 	return peak
 }
 
-// A tenant submits Jobs with more pods than any cluster has room for. The controllers' memory does not grow with the number
-// of pods, and the small Job of another tenant does not wait. This holds if a quota refuses the pods, and if they are
-// created.
+// A tenant submits Jobs with more pods than any cluster has room for. The controllers' memory does not grow with the
+// number of pods, and the small Job of another tenant does not wait. This holds if a quota refuses the pods, and if
+// they are created.
 func TestJobsOfMillionsOfPodsFillNoMemoryAndHoldUpNoOther(t *testing.T) {
 	const (
 		jobs, replicas = 3, 1_000_000

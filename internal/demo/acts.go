@@ -99,8 +99,8 @@ func isCompleted(name string) func(scene) bool {
 	return func(s scene) bool { return s.job(name).phase == batchv1alpha1.Completed }
 }
 
-// submit applies the objects of these names from the folder example, jobs in the demo's namespace, after change has made
-// of them what it likes.
+// submit applies the objects of these names from the folder example, jobs in the demo's namespace, after change has
+// made of them what it likes.
 func (d *Demo) submit(ctx context.Context, change func(*unstructured.Unstructured) error, names ...string) error {
 	all, err := localcluster.ReadManifests(hekla.Examples)
 	if err != nil {
@@ -128,8 +128,8 @@ func (d *Demo) submit(ctx context.Context, change func(*unstructured.Unstructure
 // asItIs changes nothing.
 func asItIs(*unstructured.Unstructured) error { return nil }
 
-// oneTooMany makes the gang one pod larger than there are nodes, and each pod larger than half of the largest node. So the
-// gang waits on any cluster. On that of `hekla up --nodes 2` it stays as it is written.
+// oneTooMany makes the gang one pod larger than there are nodes, and each pod larger than half of the largest node. So
+// the gang waits on any cluster. On that of `hekla up --nodes 2` it stays as it is written.
 func oneTooMany(nodes []node) func(*unstructured.Unstructured) error {
 	return func(object *unstructured.Unstructured) error {
 		var job batchv1alpha1.Job

@@ -56,8 +56,8 @@ func New(cluster *localcluster.Cluster, output io.Writer) (*Demo, error) {
 	return d, nil
 }
 
-// Run performs the demo, which takes less than a minute, and leaves what it has made in the cluster. Its error says what
-// did not happen as it should.
+// Run performs the demo, which takes less than a minute, and leaves what it has made in the cluster. Its error says
+// what did not happen as it should.
 func (d *Demo) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, d.stage.end()) }()
 	if err := d.clear(ctx); err != nil {

@@ -591,7 +591,8 @@ func TestEventsAreShownWithTheirObject(t *testing.T) {
 	}
 }
 
-// eventOf waits until there is one Event of a reason about an object, as kubectl lists them, and it has happened so often.
+// eventOf waits until there is one Event of a reason about an object, as kubectl lists them, and it has happened so
+// often.
 func eventOf(t *testing.T, clients *apiserver.Clients, namespace, name, reason string, count int32) *corev1.Event {
 	t.Helper()
 	var found *corev1.Event

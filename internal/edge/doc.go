@@ -17,25 +17,26 @@
 //
 //  1. The loop never waits for the API server: [intake.Inbox.Take] and [Outbox.Do] only touch memory.
 //  2. The loop must not decide anything before [intake.Inbox.WaitSynced] has returned.
-//  3. Binds come first. While any wait, plans get a part of the requests, and so do statuses for which a controller waits with
-//     pods. All other statuses are deferred but for three a second, so that of each object only the newest is written.
+//  3. Binds come first. While any wait, plans get a part of the requests, and so do statuses for which a controller
+//     waits with pods. All other statuses are deferred but for three a second, so that of each object only the newest
+//     is written.
 //  4. When leadership is lost, every request in flight is cancelled and none is started.
 //  5. No condition of a pod is written after its binding was sent.
 //  6. An outbox that is drained begins no further step. The next leader does the rest.
-//  7. Objects of kueue.x-k8s.io are watched once the API server has their definitions. While Kueue itself runs, by its Lease, the
-//     loop sees none of them.
+//  7. Objects of kueue.x-k8s.io are watched once the API server has their definitions. While Kueue itself runs, by its
+//     Lease, the loop sees none of them.
 //  8. Of decisions about Workloads the loop learns how they ended. One that does not hold any more is not written.
-//  9. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those about single pods that
-//     wait or have a node, and about admissions, come after everything else. Only the newest Event of each pod is kept, and of each
-//     Workload the newest of each reason. Few are written while bindings or admissions wait, and beyond a limit they are dropped and
-//     counted.
+//  9. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those about single pods
+//     that wait or have a node, and about admissions, come after everything else. Only the newest Event of each pod is
+//     kept, and of each Workload the newest of each reason. Few are written while bindings or admissions wait, and
+//     beyond a limit they are dropped and counted.
 //
 // The caches are filled only after leadership is won, so a standby costs almost nothing. The lists with which a leader
-// begins are newer than everything that the leader before it wrote, because they are read from etcd. The price is the time
-// of a list at take-over: about a second per 50,000 pods, after up to fifteen seconds for the Lease.
+// begins are newer than everything that the leader before it wrote, because they are read from etcd. The price is the
+// time of a list at take-over: about a second per 50,000 pods, after up to fifteen seconds for the Lease.
 //
-// This package must not know policy: package framework and all above it. The edge reads the clock, and the loop gets the
-// time as an argument.
+// This package must not know policy: package framework and all above it. The edge reads the clock, and the loop gets
+// the time as an argument.
 //
 // # Permissions
 //

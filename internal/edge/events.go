@@ -24,14 +24,15 @@ import (
 const (
 	// eventWorkers write Events. Each request takes milliseconds, and the limits below are a few hundred a second.
 	eventWorkers = 4
-	// laterEventsPerSecond limits the Events that come after all other writes: that a pod got a node or waits, that a job was scheduled, and
-	// that a Workload was admitted. It is one in twenty of the requests that are allowed by default. While such writes wait, the limit is
-	// busyLaterEventsPerSecond.
+	// laterEventsPerSecond limits the Events that come after all other writes: that a pod got a node or waits, that a
+	// job was scheduled, and that a Workload was admitted. It is one in twenty of the requests that are allowed by
+	// default. While such writes wait, the limit is busyLaterEventsPerSecond.
 	laterEventsPerSecond, busyLaterEventsPerSecond = 100, 3
-	// maxLaterEvents is how many of these may wait: ten megabytes, and two minutes of writes. Further ones are dropped and
-	// counted.
+	// maxLaterEvents is how many of these may wait: ten megabytes, and two minutes of writes. Further ones are dropped
+	// and counted.
 	maxLaterEvents = 10_000
-	// maxEventRequests limits how often an Event is sent if the API server does not accept it. Nothing depends on Events.
+	// maxEventRequests limits how often an Event is sent if the API server does not accept it. Nothing depends on
+	// Events.
 	maxEventRequests = 4
 	// longestNote limits the message of an Event: the most that events.k8s.io accepts, and more than users read.
 	longestNote = 1024
@@ -39,10 +40,10 @@ const (
 	reasonScheduled = "Scheduled"
 )
 
-// eventWriter writes Events in the form of core/v1: unlike those that are made by events.k8s.io/v1 these carry the times of
-// their first and last occurrence and a count, which kubectl sorts by and scripts read. Of an object there is one Event for each
-// reason, with the newest message: by default the library would begin to merge those with other numbers only after the tenth.
-// About one object it lets 25 Events pass at once, and then one in five minutes.
+// eventWriter writes Events in the form of core/v1: unlike those that are made by events.k8s.io/v1 these carry the
+// times of their first and last occurrence and a count, which kubectl sorts by and scripts read. Of an object there is
+// one Event for each reason, with the newest message: by default the library would begin to merge those with other
+// numbers only after the tenth. About one object it lets 25 Events pass at once, and then one in five minutes.
 type eventWriter struct {
 	core       typedcorev1.CoreV1Interface
 	source     string
@@ -117,7 +118,8 @@ func (w *eventWriter) tell(pod types.NamespacedName, uid types.UID, kind, reason
 	w.putOff(subject{uid: uid}, w.event(regarding, kind, reason, message))
 }
 
-// tellAdmission writes an Event about a Workload after all other Events, unless a newer one with the same reason replaces it.
+// tellAdmission writes an Event about a Workload after all other Events, unless a newer one with the same reason
+// replaces it.
 func (w *eventWriter) tellAdmission(n decision.Notice) {
 	w.putOff(subject{n.Regarding.UID, n.Reason}, w.event(n.Regarding, n.Type, n.Reason, n.Message))
 }
@@ -231,12 +233,12 @@ func (w *eventWriter) take() (e *corev1.Event, isLater bool) {
 	}
 }
 
-// isRepeatable is false of an Event that comes once for each pod, and most Events are such. To look for an earlier one costs as much
-// as to write it.
+// isRepeatable is false of an Event that comes once for each pod, and most Events are such. To look for an earlier one
+// costs as much as to write it.
 func isRepeatable(e *corev1.Event) bool { return e.Reason != reasonScheduled }
 
-// send creates an Event, or increases the count of an existing one. The answer of the API server is not decoded, because it says
-// nothing new.
+// send creates an Event, or increases the count of an existing one. The answer of the API server is not decoded,
+// because it says nothing new.
 func (w *eventWriter) send(ctx context.Context, c *record.EventCorrelateResult) error {
 	client := w.core.RESTClient()
 	if c.Event.Count > 1 {

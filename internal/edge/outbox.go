@@ -25,11 +25,12 @@ const (
 	// statusWorkers is the number of writers for PodGroups and queues, and again for the conditions of pods. They are
 	// separate, so that the conditions of ten thousand waiting pods do not delay the phase of a PodGroup.
 	statusWorkers = 3
-	// admissionWorkers is the number of writers for Workloads. A job starts only after its Workload is written, so they are as many as
-	// keep an API server busy.
+	// admissionWorkers is the number of writers for Workloads. A job starts only after its Workload is written, so they
+	// are as many as keep an API server busy.
 	admissionWorkers = 16
-	// busyShare is the part of the allowed requests that statuses may use for which pods wait, while binds wait: one in twenty, a
-	// hundred a second by default. Less would delay the next jobs: their pods are created only after their new phase is written.
+	// busyShare is the part of the allowed requests that statuses may use for which pods wait, while binds wait: one in
+	// twenty, a hundred a second by default. Less would delay the next jobs: their pods are created only after their
+	// new phase is written.
 	busyShare = 20
 	// The limit of Events about PodGroups and failures: ten a second after a first hundred. Users read no more.
 	eventsPerSecond, eventsAtOnce = 10, 100
@@ -187,8 +188,8 @@ func (o *Outbox) Show(n decision.Notice) bool {
 	return true
 }
 
-// Settle waits until neither a condition nor the nominated node of a pod is being written. A write after the binding would
-// say that the pod has no node.
+// Settle waits until neither a condition nor the nominated node of a pod is being written. A write after the binding
+// would say that the pod has no node.
 func (o *Outbox) settle(ctx context.Context, b decision.Bind) {
 	for _, sending := range []<-chan struct{}{
 		o.pods.DropPod(b.Pod, b.UID), o.plans.Sending(b.UID),
@@ -249,9 +250,9 @@ func (o *Outbox) finished(b decision.Bind, outcome binder.Outcome) {
 }
 
 // Drain closes the outbox in order. It begins nothing new. It drops statuses, which the next leader works out again. It
-// finishes the bindings under way with the rest of their gangs, so that no gang is left incomplete. Of plans it finishes
-// only the requests under way, and the next leader continues them. Drain returns when all that is over, or with an error
-// when the context ends before.
+// finishes the bindings under way with the rest of their gangs, so that no gang is left incomplete. Of plans it
+// finishes only the requests under way, and the next leader continues them. Drain returns when all that is over, or
+// with an error when the context ends before.
 func (o *Outbox) Drain(ctx context.Context) error {
 	o.isClosed.Store(true)
 	o.jobs.Close()

@@ -30,8 +30,8 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// tap is between an outbox and the real API server. It keeps what was written, in the order of the answers, and can stop or
-// lose what goes through.
+// tap is between an outbox and the real API server. It keeps what was written, in the order of the answers, and can
+// stop or lose what goes through.
 type tap struct {
 	next http.RoundTripper
 
@@ -299,8 +299,8 @@ func TestAPlanIsWrittenDownBeforeAnyPodIsEvicted(t *testing.T) {
 	preemptor, v, w, past := createPod(t, s.admin, s.namespace, "a"), s.running("v"), s.running("w"), s.running("x")
 	plan := s.plan("p", []*corev1.Pod{preemptor}, []*corev1.Pod{v, w, past})
 	plan.Evictions[2].PastBudget = true
-	// What waits of the statuses of its PodGroup is older, and is not written any more. It waits only as long as no worker
-	// has taken it.
+	// What waits of the statuses of its PodGroup is older, and is not written any more. It waits only as long as no
+	// worker has taken it.
 	older := plan.Group
 	older.Status.Conditions = nil
 	s.outbox = s.newOutbox()

@@ -15,7 +15,8 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// A pod that is resized in place takes the larger of what it asks for and what the kubelet has given it, as kube-scheduler counts.
+// A pod that is resized in place takes the larger of what it asks for and what the kubelet has given it, as
+// kube-scheduler counts.
 func TestAResizeInPlaceIsDeliveredAndCounted(t *testing.T) {
 	clients, _ := adminClients(t)
 	namespace := space(t, clients)

@@ -29,8 +29,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// wire is an API server for the pods p0, p1 …, reduced to what goes over the wire for a binding, which answers as a script
-// says. Where the script has ended it binds.
+// wire is an API server for the pods p0, p1 …, reduced to what goes over the wire for a binding, which answers as a
+// script says. Where the script has ended it binds.
 type wire struct {
 	mutex    sync.Mutex
 	pods     map[string]*corev1.Pod

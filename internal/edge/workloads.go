@@ -11,8 +11,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// writeWorkload writes what was decided about a Workload. The loop learns whether it was written: until then it counts on it. A
-// decision that does not hold any more, or that the API server refuses, is not repeated, because the loop decides again.
+// writeWorkload writes what was decided about a Workload. The loop learns whether it was written: until then it counts
+// on it. A decision that does not hold any more, or that the API server refuses, is not repeated, because the loop
+// decides again.
 func (o *Outbox) writeWorkload(d *decision.WorkloadStatus) {
 	change := status.Workload{WorkloadStatus: *d}
 	change.Done = func(version string, err error) {
@@ -33,7 +34,8 @@ func (o *Outbox) writeWorkload(d *decision.WorkloadStatus) {
 	o.workloads.Put(change)
 }
 
-// recordPlan records for which Workloads others are about to be evicted. That it was recorded the loop sees by the annotation.
+// recordPlan records for which Workloads others are about to be evicted. That it was recorded the loop sees by the
+// annotation.
 func (o *Outbox) recordPlan(d *decision.WorkloadPlan) {
 	change := status.Plan{WorkloadPlan: *d}
 	change.Done = func(err error) {
@@ -45,7 +47,8 @@ func (o *Outbox) recordPlan(d *decision.WorkloadPlan) {
 	o.workloads.Put(change)
 }
 
-// failWorkload logs what the API server refuses, which another permission or setting may mend. That Workloads change is no error.
+// failWorkload logs what the API server refuses, which another permission or setting may mend. That Workloads change is
+// no error.
 func (o *Outbox) failWorkload(name string, err error) {
 	if !errors.Is(err, status.ErrOutdated) && !errors.Is(err, apiserver.ErrObjectGone) {
 		o.options.Logger.Error(err, "A decision about a Workload was refused", "workload", name)

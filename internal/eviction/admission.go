@@ -16,8 +16,9 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// CouldAdmit reports whether a job would be admitted after evictions that are allowed for it (rule J4). If not, why says what prevents
-// the evictions, to be shown beside the refusal, and what could make them possible. The model stays unchanged.
+// CouldAdmit reports whether a job would be admitted after evictions that are allowed for it (rule J4). If not, why
+// says what prevents the evictions, to be shown beside the refusal, and what could make them possible. The model stays
+// unchanged.
 func (f *Search) CouldAdmit(j *cluster.Job) (ok bool, why *verdict.Verdict) {
 	var help verdict.Help
 	for _, scope := range f.scopes(j) {
@@ -92,8 +93,9 @@ func withoutVictims(scope decision.Scope) *verdict.Verdict {
 	return noVictims
 }
 
-// maxAsked limits how many pods one action tries as victims in one cycle for jobs pending admission of different shapes: about a second.
-// Jobs beyond the limit wait for the next cycle, in which half of it is reserved for them, see [Search.hasTime].
+// maxAsked limits how many pods one action tries as victims in one cycle for jobs pending admission of different
+// shapes: about a second. Jobs beyond the limit wait for the next cycle, in which half of it is reserved for them, see
+// [Search.hasTime].
 const maxAsked = 400_000
 
 func (m *admission) hasTime(j *cluster.Job, scope decision.Scope) bool {
@@ -110,15 +112,15 @@ type admissionRequest struct {
 	first *cluster.Task    // the first pending task, nil if there is none
 	lacks resources.Vector // of its minResources
 
-	// What else plugins may read. A ResourceQuota is of one namespace, and may count pods, pods of one PriorityClass, and limits, which
-	// minResources names too.
+	// What else plugins may read. A ResourceQuota is of one namespace, and may count pods, pods of one PriorityClass,
+	// and limits, which minResources names too.
 	namespace, class string
 	members          int
 	named, has       resources.Vector
 }
 
-// admissionShape is what two jobs must have in common so that the refusal of one says something about the other: the scope, and all that
-// rules and votes read of them, except amounts.
+// admissionShape is what two jobs must have in common so that the refusal of one says something about the other: the
+// scope, and all that rules and votes read of them, except amounts.
 type admissionShape struct {
 	scope    decision.Scope
 	queue    *cluster.Queue
@@ -166,8 +168,8 @@ type refusedRequest struct {
 	byAmounts bool
 }
 
-// covers reports whether another request of the same shape must be refused too, because it requests no less of everything that the
-// refusal was about. A job that also requests another resource may preempt other pods.
+// covers reports whether another request of the same shape must be refused too, because it requests no less of
+// everything that the refusal was about. A job that also requests another resource may preempt other pods.
 func (r *refusedRequest) covers(c *admissionRequest) bool {
 	if r.whatever {
 		return true
@@ -179,8 +181,8 @@ func (r *refusedRequest) covers(c *admissionRequest) bool {
 		r.named.LessEqual(c.named) && c.has.LessEqual(r.has)
 }
 
-// maxRefused limits how many refused requests of one shape are remembered. Each requested less of something than those before it, so
-// there are few even with many waiting jobs.
+// maxRefused limits how many refused requests of one shape are remembered. Each requested less of something than those
+// before it, so there are few even with many waiting jobs.
 const maxRefused = 32
 
 func (m *admission) remember(request *admissionRequest, r *refusedRequest) {
@@ -203,7 +205,8 @@ func isNoLarger(request, other resources.Vector) bool {
 	return request.LessEqual(other)
 }
 
-// try evicts pods, as rules and votes allow, until the job would be admitted. Then it returns nil, otherwise the refusal.
+// try evicts pods, as rules and votes allow, until the job would be admitted. Then it returns nil, otherwise the
+// refusal.
 func (m *admission) try(request *admissionRequest) *refusedRequest {
 	s, j := m.search.session, request.job
 	x := s.Begin()
@@ -255,8 +258,8 @@ func (m *admission) protected(a *attempt) *verdict.Verdict {
 	return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps, Looked: true, Spared: spared}
 }
 
-// neverFits says why a job pending admission could not start even on empty nodes, "" if it may be able to. Such a job must not be
-// admitted because of evictions: what it was admitted with would be reserved for as long as it waits.
+// neverFits says why a job pending admission could not start even on empty nodes, "" if it may be able to. Such a job
+// must not be admitted because of evictions: what it was admitted with would be reserved for as long as it waits.
 func (m *admission) neverFits(request *admissionRequest) string {
 	s, j := m.search.session, request.job
 	names := s.Cluster.Resources

@@ -23,7 +23,8 @@ type attempt struct {
 	floors     *victims.Floors // nil if they do not hold for the preemptor
 	candidates *candidates.Nodes
 	guide      guide
-	// brokeGuarantee is set if a draft failed because it would leave a queue below its guarantee. A job with more pods may keep it.
+	// brokeGuarantee is set if a draft failed because it would leave a queue below its guarantee. A job with more pods
+	// may keep it.
 	brokeGuarantee bool
 	evictsAll      bool            // all pods that may be evicted are, before any is placed
 	displaces      bool            // plans of other jobs are withdrawn
@@ -65,8 +66,8 @@ func (a *attempt) planIn(domains []*cluster.Domain, lower []*cluster.Plan, pods 
 	return false
 }
 
-// plan searches the current domain: first beside all plans in force, then with plans of lower priority displaced. It puts the first plan
-// in force that it finds.
+// plan searches the current domain: first beside all plans in force, then with plans of lower priority displaced. It
+// puts the first plan in force that it finds.
 func (a *attempt) plan(lower []*cluster.Plan, pods []*cluster.Task) bool {
 	s := a.search.session
 	x := s.Begin()
@@ -184,8 +185,8 @@ func (a *attempt) inOrders(orders [][]*cluster.Task, w way) (d *draft, wasRefuse
 // maxFurtherOrders is how many orders are tried that begin with pods which found no node.
 const maxFurtherOrders = 2
 
-// further returns the orders to try after those of the pods of a job, one after the other, see [gang.Orders]. Inside a job the order says for
-// which pod others may be evicted.
+// further returns the orders to try after those of the pods of a job, one after the other, see [gang.Orders]. Inside a
+// job the order says for which pod others may be evicted.
 func (a *attempt) further(w way, pods []*cluster.Task) gang.Orders {
 	orders := gang.Orders{HasPlace: func(t *cluster.Task) bool {
 		a.reset()
@@ -198,8 +199,8 @@ func (a *attempt) further(w way, pods []*cluster.Task) gang.Orders {
 	return orders
 }
 
-// try places the pods in one order and in one way. It returns nil if that fails, and leaves its changes for the caller to undo.
-// wasRefused says that in another order other pods would have been evicted.
+// try places the pods in one order and in one way. It returns nil if that fails, and leaves its changes for the caller
+// to undo. wasRefused says that in another order other pods would have been evicted.
 func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *draft, wasRefused bool) {
 	d, a.unplaced = &draft{}, nil
 	a.reset()
@@ -222,8 +223,8 @@ func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *
 	return d, wasRefused
 }
 
-// isComplete reports whether a draft may become a plan: with it the preemptor has what it needs to start, whole, and the rules that are
-// about all of a plan allow it. Every way to make a draft ends here.
+// isComplete reports whether a draft may become a plan: with it the preemptor has what it needs to start, whole, and
+// the rules that are about all of a plan allow it. Every way to make a draft ends here.
 func (a *attempt) isComplete(x framework.Transaction, d *draft) bool {
 	if j := a.rules.Preemptor; len(d.placed) == 0 || j.LacksPromises() > 0 || !j.KeepsSubgroupsWhole() {
 		return false
@@ -240,8 +241,8 @@ func (a *attempt) reset() {
 	a.candidates.Reset()
 }
 
-// around returns the tasks on the nodes from which pods may be evicted for some: of the domain, or of their own nodes if a DaemonSet
-// controls them.
+// around returns the tasks on the nodes from which pods may be evicted for some: of the domain, or of their own nodes
+// if a DaemonSet controls them.
 func (a *attempt) around(pods []*cluster.Task) []*cluster.Task {
 	s := a.search.session
 	if a.rules.IsForDaemon() {
@@ -264,16 +265,17 @@ func (a *attempt) around(pods []*cluster.Task) []*cluster.Task {
 	return all
 }
 
-// requestingFirst moves pods that request nothing to the end. For such a pod no pod may be evicted that requests something (rule P3).
+// requestingFirst moves pods that request nothing to the end. For such a pod no pod may be evicted that requests
+// something (rule P3).
 func requestingFirst(pods []*cluster.Task) []*cluster.Task {
 	pods = slices.Clone(pods)
 	slices.SortStableFunc(pods, func(t, u *cluster.Task) int { return btoi(t.BestEffort()) - btoi(u.BestEffort()) })
 	return pods
 }
 
-// placeAll places as many pods as the job needs to start. While the job is starving still, it then places each further pod that fits. It
-// reports whether the job has what it needs. cleared says that all pods that may be evicted are gone. Before the
-// first pod that requests nothing is placed, it gives back victims that are not needed.
+// placeAll places as many pods as the job needs to start. While the job is starving still, it then places each further
+// pod that fits. It reports whether the job has what it needs. cleared says that all pods that may be evicted are gone.
+// Before the first pod that requests nothing is placed, it gives back victims that are not needed.
 func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Task, cleared bool) bool {
 	j, s := a.rules.Preemptor, a.search.session
 	failed := failures{kinds: map[rules.Kind]bool{}, pods: map[*cluster.Task]bool{}}
@@ -314,8 +316,8 @@ func (a *attempt) placeAll(x framework.Transaction, d *draft, pods []*cluster.Ta
 	return true
 }
 
-// placeByItself is place for a pod that asks by itself: its failure, or a rule about all that the plan places, leaves the others as
-// they are.
+// placeByItself is place for a pod that asks by itself: its failure, or a rule about all that the plan places, leaves
+// the others as they are.
 func (a *attempt) placeByItself(x framework.Transaction, d *draft, t *cluster.Task, failed *failures) {
 	before := *d
 	y := a.search.session.Begin()
@@ -340,15 +342,16 @@ func (f *failures) covers(r *rules.Rules, t *cluster.Task) bool {
 	return f.kinds[r.KindOf(t)] || f.pods[t]
 }
 
-// place nominates a node for a pod: one on which it fits at this point of the plan, otherwise the cheapest that evictions open. If there
-// is none, it notes the failure.
+// place nominates a node for a pod: one on which it fits at this point of the plan, otherwise the cheapest that
+// evictions open. If there is none, it notes the failure.
 func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, failed *failures) {
 	a.candidates.Renew()
 	a.rules.SetPod(t)
 	s := a.search.session
 	cheapest := a.openGuided(x, d, t)
 	if cheapest.Node == nil && a.rules.MayPlace(t) {
-		// Free nodes come first. If allocate placed the job on a free node later, the evictions would have been in vain.
+		// Free nodes come first. If allocate placed the job on a free node later, the evictions would have been in
+		// vain.
 		if n := cmp.Or(s.Placer.Best(t), s.Outlook.Best(t)); n != nil {
 			x.Pipeline(t, n)
 			d.placed = append(d.placed, t)
@@ -383,9 +386,9 @@ func (a *attempt) giveBack(x framework.Transaction, d *draft) {
 	}
 }
 
-// maxRounds limits the rounds in which victims are given back. One is enough if pods do not attract or repel each other and no disruption
-// budget is violated, because then a victim that comes back only takes room. Each further round costs as much as the first. Long chains,
-// in which each victim that comes back lets one more come back, are not worth it.
+// maxRounds limits the rounds in which victims are given back. One is enough if pods do not attract or repel each other
+// and no disruption budget is violated, because then a victim that comes back only takes room. Each further round costs
+// as much as the first. Long chains, in which each victim that comes back lets one more come back, are not worth it.
 const maxRounds = 8
 
 // stillFit reports whether the preemptor's pods still fit with the victims of a unit back on their nodes.
@@ -417,8 +420,9 @@ func (a *attempt) stillFit(x framework.Transaction, placed []*cluster.Task, u *v
 	return true
 }
 
-// fitsInOrder reports whether the preemptor's pods fit on their nodes one after the other, in the order in which they were placed. With
-// affinity or spread they may not: the pod that attracts one of them may have been evicted for the next.
+// fitsInOrder reports whether the preemptor's pods fit on their nodes one after the other, in the order in which they
+// were placed. With affinity or spread they may not: the pod that attracts one of them may have been evicted for the
+// next.
 func (a *attempt) fitsInOrder(x framework.Transaction, placed []*cluster.Task) bool {
 	s := a.search.session
 	if !plans.DependOnOthers(s.Cluster, placed) {

@@ -25,8 +25,8 @@ func TestFailuresAreThoseOfLargerPodsToo(t *testing.T) {
 	}
 }
 
-// cycleOfTheLast returns in which cycle room is made for the last of 150 jobs, which alone wants one pod only and can have it. size is the
-// memory that the pods of a job ask for, in Mi.
+// cycleOfTheLast returns in which cycle room is made for the last of 150 jobs, which alone wants one pod only and can
+// have it. size is the memory that the pods of a job ask for, in Mi.
 func cycleOfTheLast(t *testing.T, size func(job int) int) int {
 	const nodes, preemptors = 2000, 150
 	s, now := full(t, nodes, nil)

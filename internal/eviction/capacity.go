@@ -6,8 +6,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// capacity is what the nodes could run if they were empty. With it a search that would evict every pod in vain ends before it begins. Decisions do
-// not change it, so it is kept for a whole session.
+// capacity is what the nodes could run if they were empty. With it a search that would evict every pod in vain ends
+// before it begins. Decisions do not change it, so it is kept for a whole session.
 type capacity struct {
 	session *framework.Session
 	held    map[*cluster.Class]holdable // how many pods of a class would fit
@@ -25,8 +25,8 @@ func capacityOf(s *framework.Session) capacity {
 	return capacity{session: s, held: map[*cluster.Class]holdable{}}
 }
 
-// couldHold reports whether as many of some pods as are lacking would fit on empty nodes. It is a quick check before a search that evicts
-// everything in vain.
+// couldHold reports whether as many of some pods as are lacking would fit on empty nodes. It is a quick check before a
+// search that evicts everything in vain.
 func (c *capacity) couldHold(pods []*cluster.Task, lacks int) bool {
 	room := 0
 	for _, t := range cluster.OnePerClass(pods) {

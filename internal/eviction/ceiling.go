@@ -8,13 +8,14 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// maxCeilingNodes limits the nodes on which a pod is tried if an upper limit of its queue is in the way and no node has room. For each of
-// them victims are looked for on all nodes.
+// maxCeilingNodes limits the nodes on which a pod is tried if an upper limit of its queue is in the way and no node has
+// room. For each of them victims are looked for on all nodes.
 const maxCeilingNodes = 8
 
-// underCeiling looks for a draft for one pod whose queue, or one above it, is at its upper limit (rule G8). The victims then may be on any
-// node, and one elsewhere may be cheaper than two on the node itself. It returns nil if no upper limit is in the way, or if it finds none.
-// The cheapest set for a node with room is the cheapest of all, since a node without room needs at least as much to leave.
+// underCeiling looks for a draft for one pod whose queue, or one above it, is at its upper limit (rule G8). The victims
+// then may be on any node, and one elsewhere may be cheaper than two on the node itself. It returns nil if no upper
+// limit is in the way, or if it finds none. The cheapest set for a node with room is the cheapest of all, since a node
+// without room needs at least as much to leave.
 func (a *attempt) underCeiling(x framework.Transaction, pods []*cluster.Task) *draft {
 	j := a.rules.Preemptor
 	i := slices.IndexFunc(pods, func(t *cluster.Task) bool { return j.LacksPromises() == 0 || j.WantsPromise(t.Role) })
@@ -61,8 +62,8 @@ type draftOn struct {
 	largestFirst bool
 }
 
-// try evicts all pods that may be evicted, places a pod on one node, and gives back what is not needed. It returns nil if the pod does
-// not fit, and leaves its changes for the caller to undo.
+// try evicts all pods that may be evicted, places a pod on one node, and gives back what is not needed. It returns nil
+// if the pod does not fit, and leaves its changes for the caller to undo.
 func (on *draftOn) try(a *attempt, x framework.Transaction, t *cluster.Task) *draft {
 	a.reset()
 	a.rules.SetPod(t)

@@ -168,7 +168,8 @@ func TestAVetoedNodeIsPassedOver(t *testing.T) {
 	})
 }
 
-// A surplus pod is given back only after the rest of its gang. Neither may keep a pod from coming back whose budget is spent.
+// A surplus pod is given back only after the rest of its gang. Neither may keep a pod from coming back whose budget is
+// spent.
 func TestASurplusPodWithoutBudgetLeftIsGivenBackFirst(t *testing.T) {
 	start(t, everything).Set(nodes("cpu=2", "n1", "n2"), fixture.Budget("b", "guarded", 0), fixture.Budget("other", "other", 9),
 		job("pair", "default", "low", 0, "n1 n2", one(0, budgeted)),
@@ -178,8 +179,8 @@ func TestASurplusPodWithoutBudgetLeftIsGivenBackFirst(t *testing.T) {
 		Expect("young-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
 }
 
-// Both pods of old may not leave for the first pod alone: their department would fall below its guarantee. With the first pod elsewhere they
-// may leave for the second, and their queue is lower than that of the others.
+// Both pods of old may not leave for the first pod alone: their department would fall below its guarantee. With the
+// first pod elsewhere they may leave for the second, and their queue is lower than that of the others.
 func TestANodeThatWasRefusedForOnePodIsTriedForTheNext(t *testing.T) {
 	below := func(q *schedulingv1beta1.Queue) { q.Spec.Parent = "dept" }
 	hierarchical := with(everything, "- name: capacity", "- name: capacity\n    enableHierarchy: true")

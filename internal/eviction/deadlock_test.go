@@ -28,7 +28,8 @@ func circle(t *testing.T) *loop.Loop {
 func slow(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(600)) }
 
 func TestPlansDoNotWaitForEachOther(t *testing.T) {
-	// The plan of the second preemptor would evict the pod that attracts the first one, and both would wait for each other.
+	// The plan of the second preemptor would evict the pod that attracts the first one, and both would wait for each
+	// other.
 	t.Run("no plan is made that closes a circle", func(t *testing.T) {
 		w := circle(t).Set(job("a", "default", "mid", 1, "-", drawn))
 		w.Expect("other-0 leaves n1 for a by J1; a-0 is nominated to n1").Terminate("other-0")

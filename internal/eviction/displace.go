@@ -12,9 +12,10 @@ import (
 	"hekla.sh/hekla/pkg/quota"
 )
 
-// lowerPlans returns the plans whose nominated nodes the preemptor may take (rule K5), the least important first. waits says that there
-// are more, whose evictions are not sent yet. Cancelling such a plan would only spare its victims. A plan for a gang that runs below its
-// minimum is not displaced either, because the gang would stay incomplete (rule J2).
+// lowerPlans returns the plans whose nominated nodes the preemptor may take (rule K5), the least important first. waits
+// says that there are more, whose evictions are not sent yet. Cancelling such a plan would only spare its victims. A
+// plan for a gang that runs below its minimum is not displaced either, because the gang would stay incomplete (rule
+// J2).
 func (a *attempt) lowerPlans() (lower []*cluster.Plan, waits bool) {
 	if a.rules.Scope == decision.WithinJob || !a.search.outranksAny(a.rules) {
 		return nil, false
@@ -41,9 +42,9 @@ func (a *attempt) lowerPlans() (lower []*cluster.Plan, waits bool) {
 	return lower, waits
 }
 
-// displace runs the attempt on nodes that are nominated for jobs of lower priority. It withdraws one plan after the other until the
-// preemptor fits, and restores those whose nodes it does not need. It returns nil if it fails, and leaves its changes for the caller to
-// undo.
+// displace runs the attempt on nodes that are nominated for jobs of lower priority. It withdraws one plan after the
+// other until the preemptor fits, and restores those whose nodes it does not need. It returns nil if it fails, and
+// leaves its changes for the caller to undo.
 func (a *attempt) displace(x framework.Transaction, lower []*cluster.Plan, pods []*cluster.Task) *draft {
 	lost := make([][]plans.Promise, len(lower))
 	before := quota.Held{}
@@ -70,14 +71,14 @@ func (a *attempt) displace(x framework.Transaction, lower []*cluster.Plan, pods 
 	return nil
 }
 
-// leaveGuarantees reports whether the queues of displaced plans keep their guarantees (rule Q2). Pods of such a queue may have been
-// evicted for others because the pipelined tasks counted for the guarantee.
+// leaveGuarantees reports whether the queues of displaced plans keep their guarantees (rule Q2). Pods of such a queue
+// may have been evicted for others because the pipelined tasks counted for the guarantee.
 func leaveGuarantees(displaced []*cluster.Plan, before quota.Held) bool {
 	return !slices.ContainsFunc(displaced, func(p *cluster.Plan) bool { return !before.KeepsGuarantees(p.Job.QuotaNode()) })
 }
 
-// restore pipelines the tasks of a plan again, if all of them fit beside those of the preemptor, and the preemptor's pods still fit. By
-// affinity or spread a task may keep a pod from a node on which it takes no room.
+// restore pipelines the tasks of a plan again, if all of them fit beside those of the preemptor, and the preemptor's
+// pods still fit. By affinity or spread a task may keep a pod from a node on which it takes no room.
 func (a *attempt) restore(x framework.Transaction, d *draft, lost []plans.Promise) bool {
 	s := a.search.session
 	y := s.Begin()

@@ -115,7 +115,8 @@ func TestNominationsAreNotOverruled(t *testing.T) {
 	})
 }
 
-// One pod in place of the large one would leave the queue below its guarantee. The refusal says nothing about two such pods.
+// One pod in place of the large one would leave the queue below its guarantee. The refusal says nothing about two such
+// pods.
 func TestARefusalForAGuaranteeIsNotThatOfALargerJob(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=2", "n1"), queue("ours", 0, "", "cpu=2", ""),
 		job("low", "ours", "low", 1, "n1", asking("cpu=2")), job("mid", "ours", "mid", 1, "-", asking("cpu=2")))

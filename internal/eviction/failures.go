@@ -12,8 +12,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// preemptorShape is what two preemptors have in common if the second finds no victims when the first found none. The second lacks no fewer
-// pods. The only thing that more pods help is the guarantee of their own queue.
+// preemptorShape is what two preemptors have in common if the second finds no victims when the first found none. The
+// second lacks no fewer pods. The only thing that more pods help is the guarantee of their own queue.
 type preemptorShape struct {
 	scope    decision.Scope
 	queue    *cluster.Queue
@@ -39,7 +39,8 @@ type searchFailure struct {
 	refine func(v *verdict.Verdict)
 }
 
-// likeShape is what two preemptors have in common if the second finds no victims when the first, whose pods request no more, found none.
+// likeShape is what two preemptors have in common if the second finds no victims when the first, whose pods request no
+// more, found none.
 type likeShape struct {
 	preemptorShape        // of any class
 	constraints    string // of the class
@@ -73,8 +74,8 @@ func (f *Search) knownFailure(shape preemptorShape, lacks int) (why searchFailur
 	return searchFailure{}, false
 }
 
-// noteFailure stores a failure. It is one of larger pods too, except where a larger request may help, as it may against the guarantee of a
-// queue that the preemptor is below. Rules of guaranteed shares name the request in what they say.
+// noteFailure stores a failure. It is one of larger pods too, except where a larger request may help, as it may against
+// the guarantee of a queue that the preemptor is below. Rules of guaranteed shares name the request in what they say.
 func (f *Search) noteFailure(shape preemptorShape, a *attempt, why searchFailure) {
 	f.failures[shape] = why
 	if a.rules.Guarantees != nil || rules.IsAnyGuaranteed(why.spared) {
@@ -90,8 +91,8 @@ func (f *Search) noteFailure(shape preemptorShape, a *attempt, why searchFailure
 	f.smallest[like] = kept
 }
 
-// shapeOf returns the shape of a job whose pods are all of one class and have no nodes yet. Other jobs are not comparable. No job is if
-// plugins veto nodes, because these read the pod itself and not only its class.
+// shapeOf returns the shape of a job whose pods are all of one class and have no nodes yet. Other jobs are not
+// comparable. No job is if plugins veto nodes, because these read the pod itself and not only its class.
 func (f *Search) shapeOf(scope decision.Scope, j *cluster.Job, pods []*cluster.Task) (shape preemptorShape, ok bool) {
 	if len(cluster.OnePerClass(pods)) > 1 {
 		return preemptorShape{}, false

@@ -53,16 +53,18 @@ func (a *attempt) cancelDisplaced(d *draft) {
 	}
 }
 
-// pastBudget reports whether a victim has to be deleted, past its disruption budgets. It has to be if the action ignores budgets, or if a
-// budget of the victim does not allow all victims of the plan. Then all pods of this budget are deleted, since the first deletion uses up
-// what the budget allows. The eviction API refuses pods with two budgets. The engine has checked both.
+// pastBudget reports whether a victim has to be deleted, past its disruption budgets. It has to be if the action
+// ignores budgets, or if a budget of the victim does not allow all victims of the plan. Then all pods of this budget
+// are deleted, since the first deletion uses up what the budget allows. The eviction API refuses pods with two budgets.
+// The engine has checked both.
 func (a *attempt) pastBudget(t *cluster.Task) bool {
 	budgets := a.search.session.Cluster.Budgets(t)
 	return !a.rules.Budgets || len(budgets) > 1 || slices.ContainsFunc(budgets, func(b *cluster.Budget) bool { return b.Left() < 0 })
 }
 
-// bind binds the pods of a job that needs no evictions at once. Left to allocate, their nodes could be given to a later preemptor of this
-// action. The surplus of a job is left to an action that allocates and is still to run. It reports whether no plan is needed.
+// bind binds the pods of a job that needs no evictions at once. Left to allocate, their nodes could be given to a later
+// preemptor of this action. The surplus of a job is left to an action that allocates and is still to run. It reports
+// whether no plan is needed.
 func (a *attempt) bind(x framework.Transaction, d *draft) bool {
 	j, s := a.rules.Preemptor, a.search.session
 	if j.Lacks() == 0 && s.WillAllocate() {

@@ -15,7 +15,8 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// undecided is an action that looks for victims for the jobs first and second, cancels the plan of the first, and looks for the second again.
+// undecided is an action that looks for victims for the jobs first and second, cancels the plan of the first, and looks
+// for the second again.
 type undecided struct{ rules framework.EvictionRules }
 
 const undecidedName = "example.com/undecided"

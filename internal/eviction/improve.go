@@ -37,11 +37,11 @@ type improvement struct {
 	left  []*cluster.Node // that the victims of the best draft leave
 }
 
-// improve looks for a draft that costs less than one that was found node by node (rule K4). The cheapest node for each task is not always
-// the cheapest set of nodes: one victim may make room for two tasks. If there are few ways to put the tasks on the nodes that may be
-// opened, all are tried. Otherwise the search runs again with a task on another node, with another node opened first, or with a node left
-// out, and continues from the best of these drafts until none is better. The transaction shows the draft before, and the returned draft
-// after.
+// improve looks for a draft that costs less than one that was found node by node (rule K4). The cheapest node for each
+// task is not always the cheapest set of nodes: one victim may make room for two tasks. If there are few ways to put
+// the tasks on the nodes that may be opened, all are tried. Otherwise the search runs again with a task on another
+// node, with another node opened first, or with a node left out, and continues from the best of these drafts until none
+// is better. The transaction shows the draft before, and the returned draft after.
 func (a *attempt) improve(x framework.Transaction, pods []*cluster.Task, d *draft) *draft {
 	if len(d.placed) < 2 || len(d.placed) > maxImprovedPods || len(d.units) == 0 || a.rules.Scope == decision.WithinJob {
 		return d
@@ -180,8 +180,9 @@ func nodesLeft(units []victims.Unit) []*cluster.Node {
 	return nodes[:min(len(nodes), maxFirstNodes)]
 }
 
-// firstNodes returns nodes that may be opened for tasks, those of the least cost for one of each class, and the nodes of a draft. They are
-// sorted by name. In the order of their bounds, the bounds would decide between two plans that cost the same.
+// firstNodes returns nodes that may be opened for tasks, those of the least cost for one of each class, and the nodes
+// of a draft. They are sorted by name. In the order of their bounds, the bounds would decide between two plans that
+// cost the same.
 func (a *attempt) firstNodes(pods []*cluster.Task, ofDraft []*cluster.Node) []*cluster.Node {
 	a.reset()
 	var nodes []*cluster.Node

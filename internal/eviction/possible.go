@@ -18,8 +18,8 @@ type PossibleVictims struct {
 	NotLookedAt bool
 }
 
-// PossibleVictims returns which pods could be evicted for a job with a pending task, for each scope with any pods. A scope with more pods
-// than most is not searched, and no more than these are visited. The model stays unchanged.
+// PossibleVictims returns which pods could be evicted for a job with a pending task, for each scope with any pods. A
+// scope with more pods than most is not searched, and no more than these are visited. The model stays unchanged.
 func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 	pending := f.session.Pending(j)
 	if len(pending) == 0 {
@@ -53,8 +53,8 @@ func (f *Search) PossibleVictims(j *cluster.Job, most int) []PossibleVictims {
 	return all
 }
 
-// concerned returns the jobs with pods that a scope includes, and the number of these pods. If the pods are more than most, it does not
-// visit all jobs, unless the number is needed for a preemptor that never preempts.
+// concerned returns the jobs with pods that a scope includes, and the number of these pods. If the pods are more than
+// most, it does not visit all jobs, unless the number is needed for a preemptor that never preempts.
 func (f *Search) concerned(r *rules.Rules, most int) (jobs []*cluster.Job, count int, areMore bool) {
 	visit := func(of []*cluster.Job) {
 		for _, j := range of {

@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Preemptors returns the jobs of a queue that may look for victims, in the order of service: those that are admitted, have pending tasks,
-// have no plan in force, and do not pause.
+// Preemptors returns the jobs of a queue that may look for victims, in the order of service: those that are admitted,
+// have pending tasks, have no plan in force, and do not pause.
 func Preemptors(s *framework.Session, q *cluster.Queue) []*cluster.Job {
 	var jobs []*cluster.Job
 	for _, j := range s.Jobs(q) {
@@ -22,13 +22,15 @@ func Preemptors(s *framework.Session, q *cluster.Queue) []*cluster.Job {
 	return jobs
 }
 
-// AsksForMore reports whether a job that has its minimum asks for room for its further pods, by the rules of guaranteed shares.
+// AsksForMore reports whether a job that has its minimum asks for room for its further pods, by the rules of guaranteed
+// shares.
 func AsksForMore(s *framework.Session, j *cluster.Job) bool { return rules.AsksForMore(s, j) }
 
-// InTurn calls look for the jobs that want more pods, such as those that are starving. Each time it takes the first queue by the order of queues,
-// and in it the first job by the order of jobs. A plan counts when the next queue is chosen, as a placement does in allocate. So of two queues
-// that are otherwise equal, the one that holds less is next. A job whose plan is displaced by that has its turn, too. It gets what any action
-// can do for it, since what is left of its room must not go to jobs behind it (rule S6). InTurn returns all other preemptors in the order of their turns,
+// InTurn calls look for the jobs that want more pods, such as those that are starving. Each time it takes the first
+// queue by the order of queues, and in it the first job by the order of jobs. A plan counts when the next queue is
+// chosen, as a placement does in allocate. So of two queues that are otherwise equal, the one that holds less is next.
+// A job whose plan is displaced by that has its turn, too. It gets what any action can do for it, since what is left of
+// its room must not go to jobs behind it (rule S6). InTurn returns all other preemptors in the order of their turns,
 // also those that want no more.
 func InTurn(s *framework.Session, wantsMore func(j *cluster.Job) bool, look func(j *cluster.Job)) (preemptors []*cluster.Job) {
 	t := newTurns(s)

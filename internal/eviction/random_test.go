@@ -105,7 +105,8 @@ func live(w *loop.Loop, objects []runtime.Object) string {
 	return strings.Join(story, "\n")
 }
 
-// forgetful is preempt or reclaim with a new search for each preemptor, which has stored nothing. With triesAll it tries all nodes.
+// forgetful is preempt or reclaim with a new search for each preemptor, which has stored nothing. With triesAll it
+// tries all nodes.
 type forgetful struct {
 	framework.Action
 	triesAll bool
@@ -187,7 +188,8 @@ func acting(wrap func(framework.Action) framework.Action) []scheduler.Extension 
 	return extensions
 }
 
-// A search keeps failures, lower bounds of costs and numbers of spared pods from one preemptor to the next. None may change a decision.
+// A search keeps failures, lower bounds of costs and numbers of spared pods from one preemptor to the next. None may
+// change a decision.
 func TestWhatIsKeptBetweenSearchesChangesNoDecision(t *testing.T) {
 	counts := 0
 	defer func() {

@@ -38,7 +38,8 @@ func told(plan string) func(*corev1.Pod) {
 	}
 }
 
-// The plan cannot be taken up, but the pods of its job are promised what is free and on its way before another job gets it.
+// The plan cannot be taken up, but the pods of its job are promised what is free and on its way before another job gets
+// it.
 func TestTheJobOfALostPlanOfAnEarlierProcessComesFirst(t *testing.T) {
 	w := start(t, with(everything, "enqueue, allocate", "allocate")).Set(nodes("cpu=2", "n1"), job("victim", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
 		job("late", "default", "low", 0, "-"), job("preemptor", "default", "high", 2, "- -", recorded("p1", "preempt"), one(0, nominated("n1")), one(1, nominated("n2"))))
@@ -117,8 +118,8 @@ func TestPlansOfAnEarlierProcessAreRecovered(t *testing.T) {
 			w.Expect("m-0 is nominated to n1; " + first + "-0 is nominated to n1").RemovePods("g0-0").Expect(first + "-0 is bound to n1").RemovePods("g1-0").Expect("m-0 is bound to n1")
 		}
 	})
-	// The last of many different pods fits on its nominated node only before all others. Trying all orders would take too
-	// long.
+	// The last of many different pods fits on its nominated node only before all others. Trying all orders would take
+	// too long.
 	t.Run("the pod that must be placed first is found", func(t *testing.T) {
 		const pods = 7
 		options := []option{each(fixture.Labelled("app", "x")), each(nominated("n1")), recorded("p1", "preempt")}
@@ -137,8 +138,8 @@ func TestPlansOfAnEarlierProcessAreRecovered(t *testing.T) {
 		w.Expect("preemptor-6 is bound to n1; preemptor-0 is bound to n1; preemptor-1 is bound to n1; preemptor-2 is bound to n1; preemptor-3 is bound to n1; preemptor-4 is bound to n1; " +
 			"preemptor-5 is bound to n1")
 	})
-	// A task that is nominated to a cordoned node counts in what queues share, as it did for the scheduler that made the
-	// plan.
+	// A task that is nominated to a cordoned node counts in what queues share, as it did for the scheduler that made
+	// the plan.
 	t.Run("a plan on a cordoned node", func(t *testing.T) {
 		cordoned := fixture.Node("n1", "cpu=1")
 		cordoned.Spec.Unschedulable = true

@@ -85,8 +85,8 @@ func (f *Search) follow() {
 	}
 }
 
-// forgetPlanned is forget after a plan that came into force and displaced none. Such a plan adds no possible victim and makes none cheaper, so
-// lower bounds stay valid.
+// forgetPlanned is forget after a plan that came into force and displaced none. Such a plan adds no possible victim and
+// makes none cheaper, so lower bounds stay valid.
 func (f *Search) forgetPlanned(p *cluster.Plan) {
 	evictable, floors, promised, counted := f.evictable, f.floors, f.promised, f.counted
 	f.forget()
@@ -255,7 +255,8 @@ func (f *Search) takeRoomOnItsWay(scope decision.Scope, j *cluster.Job, domains 
 	return a.planIn(domains, lower, pods)
 }
 
-// noteLooks counts the nodes that a search in vain has looked at, and notes what would let a pod of another queue be the first to leave.
+// noteLooks counts the nodes that a search in vain has looked at, and notes what would let a pod of another queue be
+// the first to leave.
 func (f *Search) noteLooks(a *attempt, pods []*cluster.Task, why *searchFailure) {
 	help, are := a.areNoneFirst(pods...)
 	if !are {
@@ -280,9 +281,9 @@ func (f *Search) findFreeRoom(scope decision.Scope, j *cluster.Job, domains []*c
 	f.refuse(scope, j, searchFailure{spared: spared})
 }
 
-// maxLooks bounds the search by one action in one cycle, in nodes tried on behalf of preemptors: some seconds on the largest clusters.
-// Preemptors beyond it wait for the next cycle, and have half of that to themselves. The preemptors before them in the order may be
-// looked at again with every pod that ends, and must not use up every cycle.
+// maxLooks bounds the search by one action in one cycle, in nodes tried on behalf of preemptors: some seconds on the
+// largest clusters. Preemptors beyond it wait for the next cycle, and have half of that to themselves. The preemptors
+// before them in the order may be looked at again with every pod that ends, and must not use up every cycle.
 const maxLooks = 250_000
 
 func (f *Search) hasTime(j *cluster.Job, scope decision.Scope) bool {
@@ -292,8 +293,8 @@ func (f *Search) hasTime(j *cluster.Job, scope decision.Scope) bool {
 	return f.looks < maxLooks/2
 }
 
-// hasRoomOnItsWay reports whether terminating pods make room that may be nominated for a job without victims (rule P4). A job whose queue
-// is overused gets no such room, as it would get no free room either.
+// hasRoomOnItsWay reports whether terminating pods make room that may be nominated for a job without victims (rule P4).
+// A job whose queue is overused gets no such room, as it would get no free room either.
 func (f *Search) hasRoomOnItsWay(scope decision.Scope, j *cluster.Job) bool {
 	s := f.session
 	return scope != decision.WithinJob && !s.Cluster.Releasing.IsZero() && s.Overused(j.Queue) == nil
@@ -316,8 +317,8 @@ func (f *Search) mayFindVictims(scope decision.Scope, j *cluster.Job) bool {
 	return false
 }
 
-// queuesWithVictims yields the keys of evictableQueues, each once. Until that is worked out, it looks at no more pods than it takes to
-// answer the caller: most ask whether there is one queue of some kind.
+// queuesWithVictims yields the keys of evictableQueues, each once. Until that is worked out, it looks at no more pods
+// than it takes to answer the caller: most ask whether there is one queue of some kind.
 func (f *Search) queuesWithVictims() iter.Seq[*quota.Node] {
 	return func(yield func(*quota.Node) bool) {
 		seen := map[*quota.Node]bool{}
@@ -354,8 +355,8 @@ func btoi(b bool) int {
 // helps lists what may help a refused preemptor: any change of nodes, queues, pods or the job itself.
 const helps = verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod | verdict.HelpJob
 
-// helpsOf lists what may help a refused job. If the job needs volumes or devices these are listed too, because evictions do not open a
-// node that lacks them.
+// helpsOf lists what may help a refused job. If the job needs volumes or devices these are listed too, because
+// evictions do not open a node that lacks them.
 func helpsOf(j *cluster.Job) verdict.Help {
 	if slices.ContainsFunc(j.Tasks(), func(t *cluster.Task) bool { return t.Status == cluster.Pending && t.Class.NeedsSupplies() }) {
 		return helps | verdict.HelpSupply

@@ -17,8 +17,9 @@ type protectionKey struct {
 	wanted         uint64
 }
 
-// sparedFor is [attempt.spared]. If rules protect all pods, the counts are the same for every preemptor of the same queue and priority.
-// finds is false if it may take no pod, whichever it wants. It is nil if the verdict says another reason.
+// sparedFor is [attempt.spared]. If rules protect all pods, the counts are the same for every preemptor of the same
+// queue and priority. finds is false if it may take no pod, whichever it wants. It is nil if the verdict says another
+// reason.
 func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
 	if a.rules.Scope == decision.BetweenQueues && !a.rules.Guarantees.CountsPods(f.queuesWithVictims()) {
 		return nil
@@ -36,8 +37,8 @@ func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
 	return found
 }
 
-// count is [attempt.mayLeave] of all pods that the preemptor may want. If preemptors share counts, it first tries to count without evicting
-// the pods in a trial.
+// count is [attempt.mayLeave] of all pods that the preemptor may want. If preemptors share counts, it first tries to
+// count without evicting the pods in a trial.
 func (f *Search) count(a *attempt, isShared bool) (found []verdict.Spared, areProtected, noneLeaves bool) {
 	if isShared && a.rules.Guarantees == nil {
 		if found, areProtected, ok := f.counted.Of(a.rules, a.victims); ok {
@@ -57,9 +58,9 @@ func (a *attempt) sharesCounts(pod *cluster.Task) bool {
 	return a.floors != nil && !pod.BestEffort() && a.rules.Preemptor.Evictable() == 0 && a.rules.Variant() == 0
 }
 
-// areNoneFirst reports whether rules are known to keep every pod from being the first to leave for some pods, whichever further pods of the
-// preemptor get nodes. help is what may change that, 0 if more than pods and shares may. Nothing is tried for it. It is not known while pods are
-// gone, or plans are withdrawn.
+// areNoneFirst reports whether rules are known to keep every pod from being the first to leave for some pods, whichever
+// further pods of the preemptor get nodes. help is what may change that, 0 if more than pods and shares may. Nothing is
+// tried for it. It is not known while pods are gone, or plans are withdrawn.
 func (a *attempt) areNoneFirst(pods ...*cluster.Task) (help verdict.Help, are bool) {
 	if a.evictsAll || a.displaces || a.rules.Guarantees != nil {
 		return 0, false
@@ -91,15 +92,16 @@ func (a *attempt) pods() []*cluster.Task {
 	return slices.DeleteFunc(slices.Clone(all), func(t *cluster.Task) bool { return !a.rules.Concerns(t) })
 }
 
-// spared counts the pods that may not be evicted for the preemptor by rule, the most frequent first: those that a rule always protects,
-// and those that a rule protects once all others are gone. Pods that may be evicted are not counted. They would not be enough.
+// spared counts the pods that may not be evicted for the preemptor by rule, the most frequent first: those that a rule
+// always protects, and those that a rule protects once all others are gone. Pods that may be evicted are not counted.
+// They would not be enough.
 func (a *attempt) spared() []verdict.Spared {
 	_, protected, _ := a.mayLeave(a.pods())
 	return protected
 }
 
-// mayLeave returns the pods that may be evicted together, by rules and votes, and counts the others by rule. areProtected reports whether
-// a rule protects all of them, whichever others are gone.
+// mayLeave returns the pods that may be evicted together, by rules and votes, and counts the others by rule.
+// areProtected reports whether a rule protects all of them, whichever others are gone.
 func (a *attempt) mayLeave(pods []*cluster.Task) (leaving []*cluster.Task, protected []verdict.Spared, areProtected bool) {
 	counts := map[verdict.Protection]int{}
 	var unprotected []*cluster.Task

@@ -223,7 +223,8 @@ func TestNothingIsEvictedForAJobWhoseRoomIsTakenRepeatedly(t *testing.T) {
 	})
 }
 
-// A victim does not end, and its node goes and comes back. Another victim makes room meanwhile, and what waits behind goes on.
+// A victim does not end, and its node goes and comes back. Another victim makes room meanwhile, and what waits behind
+// goes on.
 func TestTheRoomOfAVictimThatStaysIsNotCountedOnAnyNode(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 0, "n1 n2"), job("preemptor", "default", "high", 1, "-"))
 	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
@@ -240,7 +241,8 @@ func TestTheRoomOfAVictimThatStaysIsNotCountedOnAnyNode(t *testing.T) {
 	w.RemovePods("victim-0").Expect("behind-0 is bound to n1")
 }
 
-// The preemptor is bound to another node, and the victim is still leaving the one that was promised: others may be promised that now.
+// The preemptor is bound to another node, and the victim is still leaving the one that was promised: others may be
+// promised that now.
 func TestAPlanThatIsFulfilledElsewhereWakesThoseBehindIt(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 0, "n1"), job("fixed", "default", "high", 0, "n2"), job("preemptor", "default", "high", 1, "-"))
 	w.Set(job("behind", "default", "low", 1, "-"))

@@ -70,7 +70,8 @@ func BenchmarkAnswers(b *testing.B) {
 	}
 }
 
-// BenchmarkCycleBesideQuestions is a cycle after a pod has come and another has gone; asked, everything is asked about between two.
+// BenchmarkCycleBesideQuestions is a cycle after a pod has come and another has gone; asked, everything is asked about
+// between two.
 func BenchmarkCycleBesideQuestions(b *testing.B) {
 	for _, isAsked := range []bool{false, true} {
 		b.Run(fmt.Sprintf("asked=%t", isAsked), func(b *testing.B) {
@@ -111,7 +112,8 @@ func backlogged(b *testing.B) *asker {
 	return a
 }
 
-// BenchmarkAnswersInABacklog is what an answer costs the loop while 10,000 jobs wait, and how much of its time fifty of them take each second.
+// BenchmarkAnswersInABacklog is what an answer costs the loop while 10,000 jobs wait, and how much of its time fifty of
+// them take each second.
 func BenchmarkAnswersInABacklog(b *testing.B) {
 	a := backlogged(b)
 	m := a.model()

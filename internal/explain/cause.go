@@ -29,10 +29,12 @@ type Cause struct {
 	// Pod is a pod that is stopped, such as the first that has no place.
 	Pod   string     `json:"pod,omitempty"`
 	Short []Shortage `json:"short,omitempty"`
-	// Nodes is why nodes refuse Pod, the most frequent reason first. Suitable counts those that could hold it if they were empty.
+	// Nodes is why nodes refuse Pod, the most frequent reason first. Suitable counts those that could hold it if they
+	// were empty.
 	Nodes    []NodeReason `json:"nodes,omitempty"`
 	Suitable int          `json:"suitable"`
-	// Promised counts the nodes that would have room but for what is promised to other jobs, with the job as the reason.
+	// Promised counts the nodes that would have room but for what is promised to other jobs, with the job as the
+	// reason.
 	Promised []NodeReason `json:"promised,omitempty"`
 	// Protected counts by rule the pods that hold room and may not be evicted for the job.
 	Protected []Protected `json:"protected,omitempty"`

@@ -13,10 +13,12 @@
 //  1. After an answer the model is as it was: its objects, the verdicts, what would wake a job, and what has changed
 //     since statuses were last written.
 //  2. The work for an answer is limited. Lists name at most [MaxListed] entries beside the total, nodes are explained
-//     for at most [MaxClasses] classes of pods, and a search for victims looks at no more than [MaxSearched] nodes. Work that goes on
-//     for more than [MaxSteps], or for longer than who asks allows ([Model.Bound]), ends with [ErrTooLarge].
-//  3. The same model, configuration and time give the same answer, byte for byte. Questions within a second may share what was found out about
-//     one state of the model; the place in a long queue may be some seconds old ([hekla.sh/hekla/internal/explain/order.Backlog]).
+//     for at most [MaxClasses] classes of pods, and a search for victims looks at no more than [MaxSearched] nodes.
+//     Work that goes on for more than [MaxSteps], or for longer than who asks allows ([Model.Bound]), ends with
+//     [ErrTooLarge].
+//  3. The same model, configuration and time give the same answer, byte for byte. Questions within a second may share
+//     what was found out about one state of the model; the place in a long queue may be some seconds old
+//     ([hekla.sh/hekla/internal/explain/order.Backlog]).
 //  4. No answer waits for another process. Plugins that ask one ([framework.RemotePlugin]) are left out, and the answer
 //     names them.
 //

@@ -12,19 +12,20 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// MaxSteps is how many steps the work for one answer may take. A step is a question of the placement engine, such as whether a
-// pod fits on a node, or a pod that is supposed. A question that looks at many nodes, pods or terms takes a step for some microseconds of work.
+// MaxSteps is how many steps the work for one answer may take. A step is a question of the placement engine, such as
+// whether a pod fits on a node, or a pod that is supposed. A question that looks at many nodes, pods or terms takes a
+// step for some microseconds of work.
 const MaxSteps = 2_000_000
 
 // ErrTooLarge is the error of an answer that would take the loop too long.
 var ErrTooLarge = errors.New("too large to answer: it would hold up the scheduler; ask about fewer pods, or pods with fewer constraints")
 
-// Abandoned is what a model panics with when the work for an answer must end. The cluster is left as it was, as after every
-// trial; the model must not be asked any more.
+// Abandoned is what a model panics with when the work for an answer must end. The cluster is left as it was, as after
+// every trial; the model must not be asked any more.
 type Abandoned struct{ Why error }
 
-// Bound has the work for the following answers end when a function returns an error, or after [MaxSteps]. Nil is no bound.
-// The function is asked at every step that may take long.
+// Bound has the work for the following answers end when a function returns an error, or after [MaxSteps]. Nil is no
+// bound. The function is asked at every step that may take long.
 func (m *Model) Bound(mustEnd func() error) { m.mustEnd, m.steps = mustEnd, 0 }
 
 // IsSpent reports whether a part of an answer was abandoned, so that the model must not be asked any more.
@@ -54,7 +55,8 @@ func (m *Model) Attempt(part func()) (err error) {
 // small is of how many short steps one asks whether the work must end.
 const small = 16
 
-// step counts a question of the placement engine. A long one counts as many steps, so that one asks at each whether the work must end.
+// step counts a question of the placement engine. A long one counts as many steps, so that one asks at each whether the
+// work must end.
 func (m *Model) step(isShort bool) {
 	if isShort {
 		m.works(1)
@@ -83,8 +85,8 @@ func (m *Model) works(steps int) {
 // supposes counts a pod that is supposed.
 func (m *Model) supposes() { m.step(false) }
 
-// MaxTerms is how many affinity terms, spread constraints and expressions of their selectors a pod of a submission may have: what one
-// pod takes is one step.
+// MaxTerms is how many affinity terms, spread constraints and expressions of their selectors a pod of a submission may
+// have: what one pod takes is one step.
 const MaxTerms = 1000
 
 // mostTerms is how many of these the pod has that has the most.

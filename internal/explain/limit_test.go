@@ -13,8 +13,8 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// TestWorkThatIsAbandonedLeavesNoTrace ends the work for an answer after each number of steps. The model stays as it was, and a new reader
-// answers as before.
+// TestWorkThatIsAbandonedLeavesNoTrace ends the work for an answer after each number of steps. The model stays as it
+// was, and a new reader answers as before.
 func TestWorkThatIsAbandonedLeavesNoTrace(t *testing.T) {
 	a := newAsker(t, evicting, fixture.PriorityClass("high", 10), fixture.Node("n1", "cpu=4"), fixture.Node("n2", "cpu=4"))
 	for i := range 4 {
@@ -102,8 +102,9 @@ func TestAPartOfAnAnswerCanBeLeftOut(t *testing.T) {
 	}
 }
 
-// TestAStepLooksAtFewThings counts how often one asks, within the question about a single pod, whether the work must end. A pod may have many
-// terms, and a cluster many nodes and pods: one asks at the latest after it has looked at some thousand of them.
+// TestAStepLooksAtFewThings counts how often one asks, within the question about a single pod, whether the work must
+// end. A pod may have many terms, and a cluster many nodes and pods: one asks at the latest after it has looked at some
+// thousand of them.
 func TestAStepLooksAtFewThings(t *testing.T) {
 	const nodes, pods, terms, looks = 128, 512, 80, 1 << 10
 	objects := []runtime.Object{fixture.Group("run", "default", 1)}

@@ -93,7 +93,8 @@ func (m *Model) open(now time.Time) *framework.Session {
 	return s
 }
 
-// Trial runs a function that may change the model in sessions that it opens, at times that it chooses. The model is left unchanged.
+// Trial runs a function that may change the model in sessions that it opens, at times that it chooses. The model is
+// left unchanged.
 func (m *Model) Trial(run func(open func(at time.Time) *framework.Session)) {
 	m.cache.Try(func() { run(m.open) })
 }
@@ -150,8 +151,8 @@ func protection(p verdict.Protection) Protection {
 	return Protection{Rule: p.String(), Kind: string(p.Kind), Number: p.Kind.Rule(), Plugin: p.Plugin}
 }
 
-// helps names the kinds of change, in the order of their bits. For users, room is a change of nodes, and a new victim one of
-// pods.
+// helps names the kinds of change, in the order of their bits. For users, room is a change of nodes, and a new victim
+// one of pods.
 var helps = [...]string{"node", "queue", "job", "time", "pod", "volume", "node", "pod", "queue", "pod", "queue", "queue", "node", "node"}
 
 // VerdictOf returns a verdict as plain data, nil for nil.

@@ -23,8 +23,8 @@ type proposed struct {
 // maxProposed limits for how many jobs it is kept, about two kilobytes each.
 const maxProposed = 4096
 
-// proposals looks for changes with which a job would start, or says why it does not look. Users who follow a job ask again and again: while
-// the model stays as it is, nothing is tried twice.
+// proposals looks for changes with which a job would start, or says why it does not look. Users who follow a job ask
+// again and again: while the model stays as it is, nothing is tried twice.
 func (m *Model) proposals(now time.Time, j *cluster.Job, c *Cause) ([]propose.Proposal, string) {
 	kept := m.known().proposed
 	if p, ok := kept[j.ID]; ok && isFresh(p.at, now) {

@@ -8,8 +8,8 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// shared is what answers about the same state of the model share. Events and cycles change the model, and what was shared is dropped; until
-// then many questions may come.
+// shared is what answers about the same state of the model share. Events and cycles change the model, and what was
+// shared is dropped; until then many questions may come.
 type shared struct {
 	version uint64             // of the model
 	session *framework.Session // with open plugins, nil if there is none
@@ -19,8 +19,8 @@ type shared struct {
 	largest  []int64 // by resource: the most that a node has, nil until it is asked for
 }
 
-// sessionLife is how long a session answers questions about the same state of the model. Plugins for which time counts see the time at
-// which it was opened.
+// sessionLife is how long a session answers questions about the same state of the model. Plugins for which time counts
+// see the time at which it was opened.
 const sessionLife = time.Second
 
 // known returns what is shared about the model as it is.

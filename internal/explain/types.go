@@ -38,7 +38,8 @@ type Shortage struct {
 
 // NodeReason counts the nodes that refuse for one reason.
 type NodeReason struct {
-	// Kind is what about the nodes refuses: Room, State, Taint, Labels, Pods, Ports, Volume, Device or Plugin; empty for promised room.
+	// Kind is what about the nodes refuses: Room, State, Taint, Labels, Pods, Ports, Volume, Device or Plugin; empty
+	// for promised room.
 	Kind    string `json:"kind,omitempty"`
 	Reason  string `json:"reason"`
 	Nodes   int    `json:"nodes"`
@@ -57,7 +58,8 @@ type Protected struct {
 type Protection struct {
 	// Rule says in words what protects them.
 	Rule string `json:"rule,omitempty"`
-	// Kind is one of [verdict.ProtectionKind]: a rule such as NotMarked, or for an objection of a plugin Plugin, Mark or Budget.
+	// Kind is one of [verdict.ProtectionKind]: a rule such as NotMarked, or for an objection of a plugin Plugin, Mark
+	// or Budget.
 	Kind string `json:"kind,omitempty"`
 	// Number is that of the rule, such as P2.
 	Number string `json:"number,omitempty"`
@@ -126,7 +128,8 @@ type Placement struct {
 	Node string `json:"node"`
 }
 
-// Order is the place of a job among the waiting jobs. Places count from 1. If more than 500 jobs wait it may be some seconds old.
+// Order is the place of a job among the waiting jobs. Places count from 1. If more than 500 jobs wait it may be some
+// seconds old.
 type Order struct {
 	// Place is the place among the Of jobs of its queue that wait like it, for admission or for nodes.
 	Place int `json:"place"`

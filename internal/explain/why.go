@@ -61,8 +61,8 @@ func (m *Model) Why(now time.Time, id cluster.JobID, wantsProposals bool) (Why, 
 	return answer, nil
 }
 
-// FindJob returns the job that users call by a name: that of its PodGroup, or of the object for which a controller made the PodGroup.
-// Of several with one name it is the youngest.
+// FindJob returns the job that users call by a name: that of its PodGroup, or of the object for which a controller made
+// the PodGroup. Of several with one name it is the youngest.
 func (m *Model) FindJob(namespace, name string) (cluster.JobID, error) {
 	id := cluster.JobID{Namespace: namespace, Name: name}
 	if j := m.cluster.Job(id); j != nil && j.Group != nil {

@@ -52,8 +52,8 @@ func anchored(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool 
 	return false
 }
 
-// withLessWanted places a gang with devices that its claims list later. All claims pass over as many alternatives, and over as few as
-// possible. It reports whether the job is ready. If not, nothing has changed.
+// withLessWanted places a gang with devices that its claims list later. All claims pass over as many alternatives, and
+// over as few as possible. It reports whether the job is ready. If not, nothing has changed.
 func withLessWanted(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) bool {
 	supplier, asks := s.Placer.(framework.Supplier)
 	if !asks {

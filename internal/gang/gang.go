@@ -16,8 +16,8 @@ import (
 // have taken the only node for them. Then it tries large tasks before small ones: a small task can take the last room
 // that fits a large one, and the opposite is rare. If there are more tasks than the job needs, the small ones alone may
 // be enough, and are tried last. Pods that share an unbound claim must be together, so their first pod is tried on
-// further nodes. Pods whose claims list alternative devices are tried with later ones, because the first alternative of one
-// may be made of the devices of several.
+// further nodes. Pods whose claims list alternative devices are tried with later ones, because the first alternative of
+// one may be made of the devices of several.
 //
 // A gang with a network topology is placed as a whole in the lowest and best HyperNode that can hold it. The same holds
 // for each of its subgroups. If it must be in one and none can hold it, the verdict is about the HyperNode in which
@@ -45,11 +45,12 @@ const (
 	maxRefused = 32
 )
 
-// try places tasks in an order, as many as are needed. If it fails, it returns why, and a task of each class that did not fit, and has changed
-// nothing.
+// try places tasks in an order, as many as are needed. If it fails, it returns why, and a task of each class that did
+// not fit, and has changed nothing.
 type try func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Task)
 
-// inSomeOrder tries the tasks in the given order, then those that did not fit first, then by size. lacks is how many are needed.
+// inSomeOrder tries the tasks in the given order, then those that did not fit first, then by size. lacks is how many
+// are needed.
 func inSomeOrder(s *framework.Session, tasks []*cluster.Task, lacks int, try try) *verdict.Verdict {
 	v, refused := try(tasks)
 	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare {
@@ -76,8 +77,8 @@ func inSomeOrder(s *framework.Session, tasks []*cluster.Task, lacks int, try try
 	return v.With(w)
 }
 
-// refusedFirst tries the orders of [Orders]. It reports whether that was successful. If not, nothing has changed. The verdict says why it did
-// not fit in these orders, nil if there was none to try.
+// refusedFirst tries the orders of [Orders]. It reports whether that was successful. If not, nothing has changed. The
+// verdict says why it did not fit in these orders, nil if there was none to try.
 func refusedFirst(s *framework.Session, tasks []*cluster.Task, refused []*cluster.Task, try try) (why *verdict.Verdict, ok bool) {
 	orders := Orders{Most: maxOrders, HasPlace: func(t *cluster.Task) bool { return s.Placer.Best(t) != nil }}
 	for order := orders.After(tasks, refused); order != nil; order = orders.After(order, refused) {
@@ -92,8 +93,9 @@ func refusedFirst(s *framework.Session, tasks []*cluster.Task, refused []*cluste
 	return why, false
 }
 
-// Orders are orders of tasks that begin with those that did not fit in the order before, because others that fit elsewhere may have taken
-// their nodes. A class that then does not fit is moved behind the last of them. A class of theirs that does not fit is moved before all.
+// Orders are orders of tasks that begin with those that did not fit in the order before, because others that fit
+// elsewhere may have taken their nodes. A class that then does not fit is moved behind the last of them. A class of
+// theirs that does not fit is moved before all.
 type Orders struct {
 	Most     int                      // how many orders there are at most
 	HasPlace func(*cluster.Task) bool // reports whether a task could fit if it came first
@@ -181,8 +183,8 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 	return &refusal, cluster.OnePerClass(refused)
 }
 
-// waitForRoom makes a job that does not fit wait for more room, whatever else it may lack. It cannot start before there are
-// places for as many pods of one class as it needs beside all its pods of other classes.
+// waitForRoom makes a job that does not fit wait for more room, whatever else it may lack. It cannot start before there
+// are places for as many pods of one class as it needs beside all its pods of other classes.
 func waitForRoom(s *framework.Session, j *cluster.Job, v *verdict.Verdict, refused []*cluster.Task) {
 	if v.Code != verdict.NotEnoughResources || v.Help&^(verdict.HelpNode|verdict.HelpQueue|verdict.HelpOwnQueue) != 0 || len(s.Policy.Vetoers) > 0 || j.Proximity != nil || len(j.Subgroups()) > 0 {
 		return

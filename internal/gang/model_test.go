@@ -19,8 +19,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// placing is a model with placement and these plugins in one tier, by default gang, predicates and nodeorder. Arguments of a plugin
-// follow its name, as a YAML mapping.
+// placing is a model with placement and these plugins in one tier, by default gang, predicates and nodeorder. Arguments
+// of a plugin follow its name, as a YAML mapping.
 func placing(t harness.TB, plugins ...string) *harness.Model {
 	t.Helper()
 	if len(plugins) == 0 {

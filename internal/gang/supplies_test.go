@@ -27,7 +27,8 @@ func try(w *harness.Model, job string) *verdict.Verdict {
 	return gang.Place(s, j, s.Pending(j))
 }
 
-// reserved is what the tasks of a job hold besides room, "g-0: g-0=v1" or, for a volume that is to be made, "g-0: g-0 on n0".
+// reserved is what the tasks of a job hold besides room, "g-0: g-0=v1" or, for a volume that is to be made, "g-0: g-0
+// on n0".
 func reserved(w *harness.Model, job string) []string {
 	var held []string
 	for _, t := range w.JobNamed(job).Tasks() {
@@ -273,7 +274,8 @@ func TestAGangThatFailsLeavesNothingReserved(t *testing.T) {
 	})
 }
 
-// checkShared makes sure that no volume and no device is reserved for two claims, and each can be used where the pod is.
+// checkShared makes sure that no volume and no device is reserved for two claims, and each can be used where the pod
+// is.
 func checkShared(t *rapid.T, w *harness.Model) {
 	owner := map[string]types.NamespacedName{}
 	own := func(what string, claim types.NamespacedName) {

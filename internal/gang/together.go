@@ -7,11 +7,12 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// Together places all of some waiting tasks on nodes in the open transaction, or none of them, and reports which. Only nodes count:
-// no queue and no plugin is asked whether the tasks may be placed. With ahead the tasks are nominated to nodes as they will be once
-// evicted pods are gone.
+// Together places all of some waiting tasks on nodes in the open transaction, or none of them, and reports which. Only
+// nodes count: no queue and no plugin is asked whether the tasks may be placed. With ahead the tasks are nominated to
+// nodes as they will be once evicted pods are gone.
 //
-// It tries the given order, then orders that begin with tasks that did not fit, and then large tasks before small ones, as [Place] does.
+// It tries the given order, then orders that begin with tasks that did not fit, and then large tasks before small ones,
+// as [Place] does.
 func Together(s *framework.Session, tasks []*cluster.Task, ahead bool) bool {
 	p := together{session: s, finder: s.Placer, ahead: ahead}
 	if ahead {

@@ -11,8 +11,8 @@ import (
 )
 
 // parse reads arguments in the form of Go's flag package, which is what manifests use: --name=value, -name=value, or
-// the value as an argument of its own. Arguments that are not declared are noted by their names and passed over, each with what
-// may be its value.
+// the value as an argument of its own. Arguments that are not declared are noted by their names and passed over, each
+// with what may be its value.
 func (j jobView) parse(arguments []string, declare func(*flag.FlagSet)) error {
 	flags := flag.NewFlagSet("", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

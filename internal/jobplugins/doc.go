@@ -1,6 +1,6 @@
-// Package jobplugins equips the pods of a Job for their programs. They get their own number (env), addresses of their peers
-// (svc), keys to log in to them (ssh), and what frameworks read to find their ranks (tensorflow, pytorch, mpi, ray,
-// hcclrank). A Job names its plugins under spec.plugins, each with arguments as on a command line.
+// Package jobplugins equips the pods of a Job for their programs. They get their own number (env), addresses of their
+// peers (svc), keys to log in to them (ssh), and what frameworks read to find their ranks (tensorflow, pytorch, mpi,
+// ray, hcclrank). A Job names its plugins under spec.plugins, each with arguments as on a command line.
 //
 // Main types: Plugin edits pods; a Provider asks for objects besides the pods, each a Resource; a Set is the plugins of
 // one Job, made by New. Names of objects, files, variables and ports are those that images made for Volcano read.

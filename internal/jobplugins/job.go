@@ -51,8 +51,8 @@ func (j jobView) hosts(task *batch.TaskSpec) []host {
 	return hosts
 }
 
-// Limits of lists of hosts, in bytes: what cannot be stored, or given to any process, is refused before it is put together. A Job may
-// have a million pods.
+// Limits of lists of hosts, in bytes: what cannot be stored, or given to any process, is refused before it is put
+// together. A Job may have a million pods.
 const (
 	// maxObject is what a ConfigMap or Secret may hold.
 	maxObject = 1 << 20
@@ -61,8 +61,8 @@ const (
 	maxVariable = 128 << 10
 )
 
-// checkList returns an error if a list of the hosts of tasks, with so many bytes beside each address, has more than limit bytes.
-// It need not be put together for that.
+// checkList returns an error if a list of the hosts of tasks, with so many bytes beside each address, has more than
+// limit bytes. It need not be put together for that.
 func (j jobView) checkList(what string, limit, beside int, tasks ...*batch.TaskSpec) error {
 	var hosts, size int64
 	for _, task := range tasks {

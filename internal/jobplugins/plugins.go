@@ -120,8 +120,8 @@ func (s Set) Names() []string {
 	return names
 }
 
-// Ignored returns the arguments that the plugins do not know, with their paths. Manifests that were written for other versions
-// have them.
+// Ignored returns the arguments that the plugins do not know, with their paths. Manifests that were written for other
+// versions have them.
 func (s Set) Ignored() []string { return s.ignored }
 
 // EditPod lets every plugin edit the pod.

@@ -105,10 +105,12 @@ type Journal struct {
 	jobs           map[cluster.JobID]*jobRecord
 	queues         map[string]int32 // the newest record about a job of each queue
 	added          uint64
-	// pods are the hashes of the pods that records are about, by place: to find those of a pod records need not be read.
+	// pods are the hashes of the pods that records are about, by place: to find those of a pod records need not be
+	// read.
 	pods []uint64
 	seed maphash.Seed
-	// elsewhere are the records about a job that count at the limit of another, the oldest first: evictions of its pods.
+	// elsewhere are the records about a job that count at the limit of another, the oldest first: evictions of its
+	// pods.
 	elsewhere map[cluster.JobID][]int32
 
 	cycle uint64

@@ -26,8 +26,9 @@ type Pair struct {
 	Key         crypto.Signer
 }
 
-// Issue signs a certificate with a new private key. It sets the serial number of the template and the times between which the certificate is
-// valid. Without an authority the certificate signs itself. The error is one of the template or of the source of random numbers.
+// Issue signs a certificate with a new private key. It sets the serial number of the template and the times between
+// which the certificate is valid. Without an authority the certificate signs itself. The error is one of the template
+// or of the source of random numbers.
 func Issue(now time.Time, life time.Duration, template *x509.Certificate, authority Pair) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -51,7 +52,8 @@ func Issue(now time.Time, life time.Duration, template *x509.Certificate, author
 	return Pair{certificate, key}, err
 }
 
-// Serving makes the certificate of a server that is reached under the given hosts, names or addresses. Errors are those of [Issue].
+// Serving makes the certificate of a server that is reached under the given hosts, names or addresses. Errors are those
+// of [Issue].
 func Serving(now time.Time, life time.Duration, name string, hosts []string, authority Pair) (Pair, error) {
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: name},

@@ -214,9 +214,10 @@ func (c controlPlane) controllerManager(options Options) Program {
 
 // startKwok writes kwok's configuration and starts it.
 //
-// In a cluster of ours every node with kwok's annotation belongs to kwok, so that users can apply their own. The heartbeat
-// in a node's status is enough. In a foreign cluster, which may have a kwok of its own, only the nodes made here do. There
-// each node gets a Lease as from a kubelet, since the node-lifecycle controller gives up on a node after forty seconds.
+// In a cluster of ours every node with kwok's annotation belongs to kwok, so that users can apply their own. The
+// heartbeat in a node's status is enough. In a foreign cluster, which may have a kwok of its own, only the nodes made
+// here do. There each node gets a Lease as from a kubelet, since the node-lifecycle controller gives up on a node after
+// forty seconds.
 func (c controlPlane) startKwok(ctx context.Context, verbosity int) error {
 	// kwok counts levels the other way round, and at its default writes a line for every pod.
 	level := "WARN"

@@ -61,7 +61,8 @@ func ReadManifests(tree fs.FS) ([]*unstructured.Unstructured, error) {
 	return objects, err
 }
 
-// WithoutPods leaves out what is for our pods on a cluster: who runs the programs as processes beside it has no use for that.
+// WithoutPods leaves out what is for our pods on a cluster: who runs the programs as processes beside it has no use for
+// that.
 func WithoutPods(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
 		return slices.Contains([]string{"Deployment", "Service", "EndpointSlice", "APIService", "PodDisruptionBudget"}, object.GetKind())
@@ -204,8 +205,9 @@ func (a *applier) apply(ctx context.Context, object *unstructured.Unstructured) 
 	}
 }
 
-// isNotYetJudged reports whether the API server refuses an object only because it has not read the parameters of an admission policy
-// yet, which it lists some time after the policy has come. The reason that it gives is that of a policy that names none: Invalid.
+// isNotYetJudged reports whether the API server refuses an object only because it has not read the parameters of an
+// admission policy yet, which it lists some time after the policy has come. The reason that it gives is that of a
+// policy that names none: Invalid.
 func isNotYetJudged(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "not yet synced to use for admission")
 }

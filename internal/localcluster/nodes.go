@@ -261,8 +261,8 @@ func (c *Cluster) CreateNamespace(ctx context.Context, name string) error {
 	return awaitServiceAccount(ctx, c, name)
 }
 
-// awaitServiceAccount waits for the default ServiceAccount of a namespace. Without kube-controller-manager there is none,
-// and pods need none either.
+// awaitServiceAccount waits for the default ServiceAccount of a namespace. Without kube-controller-manager there is
+// none, and pods need none either.
 func awaitServiceAccount(ctx context.Context, c *Cluster, namespace string) error {
 	isRun := slices.ContainsFunc(c.Processes(), func(process *Process) bool { return process.Name == "kube-controller-manager" })
 	if !isRun && !c.state.IsAttached {

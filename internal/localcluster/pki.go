@@ -15,7 +15,8 @@ import (
 // certificateLife is far longer than a local cluster is kept; nothing here renews certificates.
 const certificateLife = 10 * 365 * 24 * time.Hour
 
-// frontProxy is the identity of the API server towards those to whom it passes requests on, with the names of their users.
+// frontProxy is the identity of the API server towards those to whom it passes requests on, with the names of their
+// users.
 const frontProxy = "front-proxy"
 
 // identities are the certificates of a control plane, each in NAME.crt and NAME.key. The serving certificate is for

@@ -24,8 +24,8 @@ type Options struct {
 	Dir string
 	// Detached processes live on when this one ends; otherwise they die with it where the platform allows.
 	Detached bool
-	// Attach is the kubeconfig of a cluster that is there already: no control plane is started, and Port, AuditLog, Fsync,
-	// Serve and WithoutControllers must be unset. kwok runs only if Nodes is above zero.
+	// Attach is the kubeconfig of a cluster that is there already: no control plane is started, and Port, AuditLog,
+	// Fsync, Serve and WithoutControllers must be unset. kwok runs only if Nodes is above zero.
 	Attach string
 	// Port is the API server's; a free one is chosen when it is 0.
 	Port int
@@ -40,15 +40,16 @@ type Options struct {
 	Manifests []*unstructured.Unstructured
 	// AuditLog is a file that receives a line for every request; none when empty.
 	AuditLog string
-	// Serve are API versions, or resources of them, that the API server does not serve unless it is told to, as its flag
-	// --runtime-config names them: "resource.k8s.io/v1beta2".
+	// Serve are API versions, or resources of them, that the API server does not serve unless it is told to, as its
+	// flag --runtime-config names them: "resource.k8s.io/v1beta2".
 	Serve []string
 	// Verbosity is the log level (-v) of the Kubernetes components; above 0 kwok logs every pod.
 	Verbosity int
 	// Fsync makes etcd wait for the disk with every write. It costs most of the speed and helps only after a crash of
 	// the machine itself.
 	Fsync bool
-	// MergeInto is a kubeconfig file to which a context for this cluster is added and made current; Delete takes it out.
+	// MergeInto is a kubeconfig file to which a context for this cluster is added and made current; Delete takes it
+	// out.
 	MergeInto string
 	// Progress receives sentences for a person; nil discards them.
 	Progress io.Writer

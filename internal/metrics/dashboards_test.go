@@ -101,7 +101,8 @@ var (
 	legendPattern  = regexp.MustCompile(`\{\{ ?(?:\$labels\.)?([a-z_]+) ?\}\}`)
 )
 
-// problemsOf says what of a query is not in a scrape: a series, or a label that it selects or groups by. legend is the text shown with it.
+// problemsOf says what of a query is not in a scrape: a series, or a label that it selects or groups by. legend is the
+// text shown with it.
 func problemsOf(query, legend string, families map[string]*dto.MetricFamily) (problems []string) {
 	var labels []string
 	found := seriesPattern.FindAllStringSubmatch(query, -1)

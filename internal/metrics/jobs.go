@@ -15,8 +15,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// jobs shows the numbers of each job. What belongs to the model is copied by the goroutine that owns it; what Prometheus makes
-// of it is made when metrics are scraped.
+// jobs shows the numbers of each job. What belongs to the model is copied by the goroutine that owns it; what
+// Prometheus makes of it is made when metrics are scraped.
 type jobs struct {
 	placed map[cluster.JobID]placed // touched by the owner of the model only
 

@@ -117,8 +117,8 @@ func (p *monitor) take(t *testing.T, text []byte, kind string) {
 	}
 }
 
-// problemsOf runs a query, with the variables of a dashboard. A query of a panel must have a result, for one of the queues if it is about one.
-// Of an alert, whose condition should not hold, each side of a comparison must have one.
+// problemsOf runs a query, with the variables of a dashboard. A query of a panel must have a result, for one of the
+// queues if it is about one. Of an alert, whose condition should not hold, each side of a comparison must have one.
 func (p *monitor) problemsOf(t *testing.T, query string) (problems []string) {
 	t.Helper()
 	query = strings.ReplaceAll(query, "$__rate_interval", rateInterval)

@@ -14,8 +14,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// TotalsPeriod is how often [Metrics.Totals] should be called. It is shorter than usual scrape intervals, and long enough
-// that ten thousand queues cost nothing.
+// TotalsPeriod is how often [Metrics.Totals] should be called. It is shorter than usual scrape intervals, and long
+// enough that ten thousand queues cost nothing.
 const TotalsPeriod = 5 * time.Second
 
 // totals shows the numbers of the model as they were when they were read last. The model belongs to one goroutine and
@@ -46,7 +46,8 @@ func (t *totals) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// Totals reads the numbers of queues and jobs from the model, on the goroutine that owns it. A nil policy has no shares.
+// Totals reads the numbers of queues and jobs from the model, on the goroutine that owns it. A nil policy has no
+// shares.
 func (m *Metrics) Totals(c *model.Cluster, policy *framework.Policy) {
 	m.forgetQueues(c)
 	r := reader{index: c.Resources}
@@ -157,8 +158,8 @@ func isOverused(q *cluster.Queue, deserved resources.Limits) float64 {
 }
 
 func (r *reader) vector(a amounts, queue string, v resources.Vector) {
-	// Zeros too: a series that ends where the amount does looks like one that was not scraped. But not of resources that only requests
-	// name: any user can invent some, and each would make series of every queue.
+	// Zeros too: a series that ends where the amount does looks like one that was not scraped. But not of resources
+	// that only requests name: any user can invent some, and each would make series of every queue.
 	for d := range r.index.Resources() {
 		if amount := v.At(d); amount != 0 || !r.index.IsInvented(d) {
 			r.amount(a, queue, d, amount)

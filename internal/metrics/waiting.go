@@ -52,8 +52,8 @@ func (r *reader) backlog(queue string, b *survey.Backlog, now time.Time) {
 	r.add(oldestPending, age.Seconds(), queue)
 }
 
-// fairness shows the largest part of what a queue deserves that it requests and does not hold. It is 0 for a queue that holds what it
-// deserves or requests no more, and there is none for a queue that deserves nothing in particular.
+// fairness shows the largest part of what a queue deserves that it requests and does not hold. It is 0 for a queue that
+// holds what it deserves or requests no more, and there is none for a queue that deserves nothing in particular.
 func (r *reader) fairness(q *cluster.Queue, share *framework.Share) {
 	worst, isAny := 0.0, false
 	for i := range share.Deserved.Len() {
@@ -74,7 +74,8 @@ func (r *reader) fairness(q *cluster.Queue, share *framework.Share) {
 // promise is when room was promised to a job for which pods are evicted.
 type promises map[cluster.JobID]time.Time
 
-// follow notes plans with evictions that have begun, and drops those that were cancelled. A plan that goes on after a restart is not timed again.
+// follow notes plans with evictions that have begun, and drops those that were cancelled. A plan that goes on after a
+// restart is not timed again.
 func (p promises) follow(started []decision.PlanStart, ended []decision.PlanEnd) {
 	for i := range ended {
 		delete(p, ended[i].Job)
@@ -86,7 +87,8 @@ func (p promises) follow(started []decision.PlanStart, ended []decision.PlanEnd)
 	}
 }
 
-// kept returns how long it took until a job got its nodes since pods were evicted for it. ok is false if none were, or if that is timed already.
+// kept returns how long it took until a job got its nodes since pods were evicted for it. ok is false if none were, or
+// if that is timed already.
 func (p promises) kept(job cluster.JobID, now time.Time) (took time.Duration, ok bool) {
 	since, ok := p[job]
 	if ok {

@@ -9,7 +9,8 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// victims is a scheduler with guaranteed shares, in which all of a node is held by queue b, and a job of a waits for what a is guaranteed.
+// victims is a scheduler with guaranteed shares, in which all of a node is held by queue b, and a job of a waits for
+// what a is guaranteed.
 func victims(t *testing.T) *running {
 	r := run(t, "guaranteed-shares")
 	if err := r.scheduler.Use(policyOf(t, "actions: enqueue, allocate, reclaim\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: guaranteed-shares}]")); err != nil {

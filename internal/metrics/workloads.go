@@ -52,8 +52,8 @@ func (m *Metrics) newAdmissions() admissions {
 	return a
 }
 
-// Workloads counts an attempt to admit Workloads, after the action that made it was observed. A cycle in which none was tried is no
-// attempt.
+// Workloads counts an attempt to admit Workloads, after the action that made it was observed. A cycle in which none was
+// tried is no attempt.
 func (m *Metrics) Workloads(t *workloads.Tally) {
 	a := &m.admissions
 	for _, q := range t.Gone {
@@ -79,7 +79,8 @@ func (m *Metrics) Workloads(t *workloads.Tally) {
 	}
 }
 
-// workloadStandIns counts the places that are held for pods of Workloads, by ClusterQueue. One that holds none has no series.
+// workloadStandIns counts the places that are held for pods of Workloads, by ClusterQueue. One that holds none has no
+// series.
 func (r *reader) workloadStandIns(c *model.Cluster) {
 	held := map[string]int{}
 	for _, n := range c.Nodes() {

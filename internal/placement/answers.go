@@ -17,8 +17,9 @@ const (
 	unknownNode = reason.UnknownNode
 )
 
-// answers are the stored answers about every node for the classes of a profile, or for one class with its host ports and images. All
-// slices are indexed by node slot. They are worked out for all nodes once they are asked for again and again; until then there is a list.
+// answers are the stored answers about every node for the classes of a profile, or for one class with its host ports
+// and images. All slices are indexed by node slot. They are worked out for all nodes once they are asked for again and
+// again; until then there is a list.
 type answers struct {
 	profile
 	class *cluster.Class // one of the classes
@@ -144,7 +145,8 @@ func (a *answers) unrank() {
 		vacancies: a.vacancies}
 }
 
-// nodesInStep is how many nodes are looked at in a step. Filters and scorers that look at nodes one by one take a step for each.
+// nodesInStep is how many nodes are looked at in a step. Filters and scorers that look at nodes one by one take a step
+// for each.
 const nodesInStep = 16
 
 // lookAtAll works out all answers and builds the heap.
@@ -182,7 +184,8 @@ func (a *answers) judgeShown(e *Engine, slot int, n *cluster.Node) reason.Reason
 	return a.judgeRest(e, n)
 }
 
-// rateAll sets Engine.scores to the scores of the nodes in some slots, at most a block of them. The table shows them as they are.
+// rateAll sets Engine.scores to the scores of the nodes in some slots, at most a block of them. The table shows them as
+// they are.
 func (a *answers) rateAll(e *Engine, slots []int32) {
 	scores := e.scores[:len(slots)]
 	clear(scores)
@@ -222,8 +225,8 @@ func (a *answers) build(e *Engine) {
 	r.Restore(a.order(e))
 }
 
-// look works out the answer for one node, and reports whether it may have changed: a node that changed more than once is
-// looked at once.
+// look works out the answer for one node, and reports whether it may have changed: a node that changed more than once
+// is looked at once.
 func (a *answers) look(e *Engine, slot int32) bool {
 	n := e.cluster.BySlot()[slot]
 	if n != nil && a.generation[slot] == n.Generation {

@@ -26,7 +26,8 @@ func crowded(b *testing.B, nodes int, options ...func(*corev1.Pod)) (*setup, *cl
 	return w, w.TaskNamed("preemptor")
 }
 
-// One operation empties one node of many, asks whether the pod fits, and takes that back, as the search for victims does.
+// One operation empties one node of many, asks whether the pod fits, and takes that back, as the search for victims
+// does.
 func BenchmarkFitsWhileVictimsAreTried(b *testing.B) {
 	kinds := map[string][]func(*corev1.Pod){"plain": nil, "ports": {fixture.OnPort(80)}, "apart": {fixture.ApartFrom("app", "g")}}
 	for kind, options := range kinds {

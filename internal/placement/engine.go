@@ -12,8 +12,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/model"
 )
 
-// Engine finds nodes for tasks: by what is free now, or, as an outlook, by what will be free once evicted pods are gone and
-// pipelined tasks are placed. It stores its answers, so it should live as long as its policy.
+// Engine finds nodes for tasks: by what is free now, or, as an outlook, by what will be free once evicted pods are gone
+// and pipelined tasks are placed. It stores its answers, so it should live as long as its policy.
 type Engine struct {
 	cluster      *model.Cluster
 	filters      []Filter
@@ -55,9 +55,9 @@ type Engine struct {
 	work func(steps int) // nil if the work is not counted
 }
 
-// New returns an engine for a model and the filters, vetoers and scores of a configuration. It answers for the model as it
-// is now: pods that are leaving still hold their resources. Pipelined tasks are not placed yet, but their resources, ports
-// and anti-affinity are kept for them.
+// New returns an engine for a model and the filters, vetoers and scores of a configuration. It answers for the model as
+// it is now: pods that are leaving still hold their resources. Pipelined tasks are not placed yet, but their resources,
+// ports and anti-affinity are kept for them.
 func New(c *model.Cluster, configuration Configuration) (*Engine, error) {
 	return create(c, configuration, false)
 }
@@ -98,8 +98,8 @@ func create(c *model.Cluster, configuration Configuration, ahead bool) (*Engine,
 	return e, nil
 }
 
-// Meter has a function told of the work for answers, in steps of some microseconds, while it is done: no step takes long. The function may panic
-// to end the work. Then the engine must not be asked any more.
+// Meter has a function told of the work for answers, in steps of some microseconds, while it is done: no step takes
+// long. The function may panic to end the work. Then the engine must not be asked any more.
 func (e *Engine) Meter(work func(steps int)) {
 	e.work = work
 	e.kube.Meter(work)
@@ -155,7 +155,8 @@ func (e *Engine) Confine(d *cluster.Domain) { e.domain = d }
 // area returns the nodes of the current domain, by name.
 func (e *Engine) area() []*cluster.Node { return e.cluster.NodesIn(e.domain) }
 
-// candidates returns the nodes that pass everything except vetoers and the plugins that look at pods elsewhere, by name.
+// candidates returns the nodes that pass everything except vetoers and the plugins that look at pods elsewhere, by
+// name.
 func (e *Engine) candidates(a *answers) []*cluster.Node {
 	var candidates []*cluster.Node
 	for _, n := range e.area() {

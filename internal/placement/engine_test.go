@@ -213,7 +213,8 @@ func (l *randomSetup) pending() []*cluster.Task {
 	return l.session.Pending(j)
 }
 
-// Whatever happens, and whatever was asked before, the engine answers as one that works out everything for this question.
+// Whatever happens, and whatever was asked before, the engine answers as one that works out everything for this
+// question.
 func TestTheEngineAnswersAsIfItRememberedNothing(t *testing.T) {
 	for _, plugins := range [][]string{
 		{"predicates", "nodeorder"}, {"predicates", "binpack"}, {"predicates", "nodeorder", "at-most"}, {"binpack"}, {"predicates"},
@@ -366,7 +367,8 @@ func TestExplainCountsEveryNodeOnceAndSaysWhatIsShort(t *testing.T) {
 	if diff := cmp.Diff(want, reasons); diff != "" {
 		t.Errorf("the reasons differ (-want +got):\n%s", diff)
 	}
-	// Of the nodes of the right kind the best has 2,500 thousandths; the tainted one would have enough and does not count.
+	// Of the nodes of the right kind the best has 2,500 thousandths; the tainted one would have enough and does not
+	// count.
 	if diff := cmp.Diff([]verdict.Shortage{{Resource: "cpu", Need: 4000, Have: 2500}}, shortages); diff != "" {
 		t.Errorf("the shortages differ (-want +got):\n%s", diff)
 	}

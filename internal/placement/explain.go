@@ -41,8 +41,8 @@ func (e *Engine) explainPlain(t *cluster.Task) ([]verdict.NodeReason, []verdict.
 	return reasons, a.shortages(e, a.shortIn(e))
 }
 
-// explainUnranked explains a class without a ranking of the nodes. Many classes are asked about once in a while: to keep a ranking of each up
-// to date would cost more.
+// explainUnranked explains a class without a ranking of the nodes. Many classes are asked about once in a while: to
+// keep a ranking of each up to date would cost more.
 func (e *Engine) explainUnranked(k *cluster.Class) ([]verdict.NodeReason, []verdict.Shortage) {
 	x := e.of(k)
 	invalidate(e.invalidators)
@@ -66,7 +66,8 @@ func (e *Engine) explainUnranked(k *cluster.Class) ([]verdict.NodeReason, []verd
 	return known.Reasons, known.Shortages
 }
 
-// refusalsAround returns why candidates are refused because of pods elsewhere, nil if the class does not depend on them.
+// refusalsAround returns why candidates are refused because of pods elsewhere, nil if the class does not depend on
+// them.
 func (e *Engine) refusalsAround(x *kind, a *answers) map[*cluster.Node]verdict.NodeRefusal {
 	refusals := map[*cluster.Node]verdict.NodeRefusal{}
 	if e.cluster.DependsOnPods(x.class) {
@@ -119,8 +120,8 @@ func (a *answers) shortIn(e *Engine) []bool {
 	return isShort
 }
 
-// shortages compares the request with the most that is free on any suitable node of the current domain, of the needs that are said to be
-// short. The answers by objects must be about all nodes and up to date.
+// shortages compares the request with the most that is free on any suitable node of the current domain, of the needs
+// that are said to be short. The answers by objects must be about all nodes and up to date.
 func (a *answers) shortages(e *Engine, isShort []bool) []verdict.Shortage {
 	e.view.Follow()
 	nodes, suitable := e.cluster.BySlot(), a.objects.All()

@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Fits reports whether a task fits on a node, apart from vetoers, see [Engine.Veto]. It may be called after any operation
-// on the model, and looks at no other node unless the class depends on pods elsewhere.
+// Fits reports whether a task fits on a node, apart from vetoers, see [Engine.Veto]. It may be called after any
+// operation on the model, and looks at no other node unless the class depends on pods elsewhere.
 func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 	k := t.Class
 	x := e.of(k.Plain)
@@ -26,8 +26,8 @@ func (e *Engine) Fits(t *cluster.Task, n *cluster.Node) bool {
 	return !k.NeedsSupplies() || e.suppliedOf(k).refuses(e, n).IsNone()
 }
 
-// CanOpen reports whether a task would fit on a node without any pods. The Node object must allow it and be large enough,
-// and have the volumes and devices that the pod needs.
+// CanOpen reports whether a task would fit on a node without any pods. The Node object must allow it and be large
+// enough, and have the volumes and devices that the pod needs.
 func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
 	x := e.of(t.Class.Plain)
 	if !e.domain.Holds(n) || x.byObject(e, n) != fits {
@@ -41,8 +41,8 @@ func (e *Engine) CanOpen(t *cluster.Task, n *cluster.Node) bool {
 	return !t.Class.NeedsSupplies() || e.suppliedOf(t.Class).question.Lasting(n).IsNone()
 }
 
-// CanOpenAny reports whether there is a node that could hold a task if it were empty. It first looks at the nodes that could hold others:
-// usually one of a few kinds of nodes can.
+// CanOpenAny reports whether there is a node that could hold a task if it were empty. It first looks at the nodes that
+// could hold others: usually one of a few kinds of nodes can.
 func (e *Engine) CanOpenAny(t *cluster.Task) bool {
 	nodes := e.cluster.BySlot()
 	opens := func(slot int32) bool {
@@ -64,8 +64,8 @@ func (e *Engine) CanOpenAny(t *cluster.Task) bool {
 	return false
 }
 
-// CanHoldOnNew reports whether a node that is added could hold a task. None could if its pod names the node that it is for, or if its affinity
-// to other pods can hold on no new node.
+// CanHoldOnNew reports whether a node that is added could hold a task. None could if its pod names the node that it is
+// for, or if its affinity to other pods can hold on no new node.
 func (e *Engine) CanHoldOnNew(t *cluster.Task) bool {
 	spec := &t.Pod.Spec
 	if namesNode(spec.NodeSelector, spec.Affinity) {

@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// groups are the nodes of a domain that fit apart from pods elsewhere, for a class that depends on these. Pods elsewhere
-// matter alike to all nodes of a group, so only the best of each is asked about.
+// groups are the nodes of a domain that fit apart from pods elsewhere, for a class that depends on these. Pods
+// elsewhere matter alike to all nodes of a group, so only the best of each is asked about.
 type groups struct {
 	of      *cluster.Domain
 	from    *answers
@@ -123,8 +123,8 @@ func (g *groups) show(o ranking.Order, a *answers, q *kube.Question, n *cluster.
 	}
 }
 
-// bestAround is Best for a class that depends on pods elsewhere. Vetoed nodes count where scores are normalised, so that scores do not
-// depend on which nodes were asked about before.
+// bestAround is Best for a class that depends on pods elsewhere. Vetoed nodes count where scores are normalised, so
+// that scores do not depend on which nodes were asked about before.
 func (e *Engine) bestAround(x *kind, a *answers, t *cluster.Task) *cluster.Node {
 	q := x.ask(e)
 	g := x.groupsOf(e, a, q)

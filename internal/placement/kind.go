@@ -11,8 +11,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// kind is what is stored for one class. Most of what is known about the nodes it shares with the classes of the same profile. What is left
-// are its host ports, its images that few nodes have, and the pods elsewhere that matter to it.
+// kind is what is stored for one class. Most of what is known about the nodes it shares with the classes of the same
+// profile. What is left are its host ports, its images that few nodes have, and the pods elsewhere that matter to it.
 type kind struct {
 	class   *cluster.Class
 	amounts string
@@ -103,8 +103,9 @@ func (x *kind) follow(e *Engine) {
 	x.points = e.kube.ImagePoints(x.class)
 }
 
-// Room returns for how many pods of a class the nodes have room, each node by itself, and a version that grows when a node
-// has room for more. It is an upper bound of the pods that can be placed, see package vacancies. The domain does not matter.
+// Room returns for how many pods of a class the nodes have room, each node by itself, and a version that grows when a
+// node has room for more. It is an upper bound of the pods that can be placed, see package vacancies. The domain does
+// not matter.
 func (e *Engine) Room(k *cluster.Class) (pods int64, version uint64) {
 	invalidate(e.invalidators)
 	x := e.of(k)
@@ -182,7 +183,8 @@ func (x *kind) refusalByPorts(e *Engine, n *cluster.Node) reason.Reason {
 	return e.reasons.Of(verdict.NodePorts.Refuses(text))
 }
 
-// refusedAround reports whether a node is refused on account of pods elsewhere, those that are there or those that are promised.
+// refusedAround reports whether a node is refused on account of pods elsewhere, those that are there or those that are
+// promised.
 func (x *kind) refusedAround(e *Engine, n *cluster.Node) bool {
 	return x.ask(e).Around(n) != "" || x.refusedLater(e, n)
 }

@@ -12,8 +12,9 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// With hundreds of nodes a class has a list of the best of them before it is ranked, and catches up with what has changed. Whatever is
-// asked and placed in whatever order, it answers as one that works out everything for this question.
+// With hundreds of nodes a class has a list of the best of them before it is ranked, and catches up with what has
+// changed. Whatever is asked and placed in whatever order, it answers as one that works out everything for this
+// question.
 func TestListsOfTheBestNodesAreRight(t *testing.T) {
 	for _, plugins := range [][]string{{"predicates", "nodeorder"}, {"predicates", "nodeorder", "binpack"}, {"nodeorder", "at-most"}} {
 		t.Run(fmt.Sprint(plugins), func(t *testing.T) {
@@ -106,7 +107,8 @@ func inPool(i int) func(*corev1.Node) {
 	}
 }
 
-// onNodes requires that the pod is on one of some nodes, or racks, in terms of their own. A term for "" has no requirement.
+// onNodes requires that the pod is on one of some nodes, or racks, in terms of their own. A term for "" has no
+// requirement.
 func onNodes(byName bool, values ...string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		required := &corev1.NodeSelector{}

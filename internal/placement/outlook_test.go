@@ -39,7 +39,8 @@ func (w *setup) twin() *setup {
 	return twin
 }
 
-// checkOutlook holds the outlook's answers for waiting tasks against the present's in a cluster where all has come true.
+// checkOutlook holds the outlook's answers for waiting tasks against the present's in a cluster where all has come
+// true.
 func (w *setup) checkOutlook(waiting []*cluster.Task) {
 	w.Helper()
 	if len(waiting) == 0 {
@@ -143,7 +144,8 @@ func TestWhatIsPromisedIsNoOtherPods(t *testing.T) {
 	}
 }
 
-// What another scheduler has nominated to a node may never come. It keeps others away, and neither affinity nor spread counts on it.
+// What another scheduler has nominated to a node may never come. It keeps others away, and neither affinity nor spread
+// counts on it.
 func TestANomineeKeepsOthersAwayAndHelpsNone(t *testing.T) {
 	spread := func(p *corev1.Pod) {
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: corev1.DoNotSchedule,

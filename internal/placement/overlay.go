@@ -5,10 +5,12 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// A class with host ports, or with images that few nodes have, is answered by what it shares with all classes of its profile. Its node is
-// the best of the shared nodes that has its ports free, or a node that has an image and so a higher score.
+// A class with host ports, or with images that few nodes have, is answered by what it shares with all classes of its
+// profile. Its node is the best of the shared nodes that has its ports free, or a node that has an image and so a
+// higher score.
 
-// bestOfShared returns the best node for the class, nil if there is none. isFound is false if the shared answers do not say.
+// bestOfShared returns the best node for the class, nil if there is none. isFound is false if the shared answers do not
+// say.
 func (x *kind) bestOfShared(e *Engine) (best *cluster.Node, isFound bool) {
 	a := x.answers
 	if a.ranked && !view.IsStale(e.cluster, a.seen) || !a.listBest(e) {

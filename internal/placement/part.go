@@ -5,8 +5,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// part has the standings of the nodes of one domain. It is built at the first question about the domain, in one pass over
-// its nodes, and updated until another domain is asked about.
+// part has the standings of the nodes of one domain. It is built at the first question about the domain, in one pass
+// over its nodes, and updated until another domain is asked about.
 type part struct {
 	ranking.Heap
 	of      *cluster.Domain

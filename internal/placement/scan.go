@@ -7,16 +7,16 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// What is known of every node for a class pays if the class is asked for again and again. A real cluster has thousands of classes of a
-// few pods each. For these the best nodes are found in one pass over the columns of the table, and a few of them are kept: that takes a
-// fraction of the time and of the memory.
+// What is known of every node for a class pays if the class is asked for again and again. A real cluster has thousands
+// of classes of a few pods each. For these the best nodes are found in one pass over the columns of the table, and a
+// few of them are kept: that takes a fraction of the time and of the memory.
 
 const (
-	// fewNodes is how many nodes a domain may have for a class to look at each of them. It does so until it has looked at as many as the
-	// cluster has. Then it is ranked.
+	// fewNodes is how many nodes a domain may have for a class to look at each of them. It does so until it has looked
+	// at as many as the cluster has. Then it is ranked.
 	fewNodes = 128
-	// rankedBelow is a part of the nodes, too: a class is ranked if, from one question about it to the next, fewer change. With more it
-	// would spend its time on catching up.
+	// rankedBelow is a part of the nodes, too: a class is ranked if, from one question about it to the next, fewer
+	// change. With more it would spend its time on catching up.
 	rankedBelow = 64
 	// listed is how many nodes are kept of one pass: about as many as small gangs have pods of a class.
 	listed = 32
@@ -24,8 +24,8 @@ const (
 	quickPart = 32
 )
 
-// list is the best nodes for a class, as a pass over all nodes has found them. It follows the changes: whatever is not in it is no better
-// than its floor.
+// list is the best nodes for a class, as a pass over all nodes has found them. It follows the changes: whatever is not
+// in it is no better than its floor.
 type list struct {
 	made    uint64 // where Cluster.Changes stood when all nodes were looked at
 	seen    uint64 // how far Cluster.Changes has been followed
@@ -53,7 +53,8 @@ func (x entry) compare(y entry) int {
 	return +1
 }
 
-// bestListed returns the best node for a class without vetoers, nil if there is none. isFound is false if it is better ranked.
+// bestListed returns the best node for a class without vetoers, nil if there is none. isFound is false if it is better
+// ranked.
 func (x *kind) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
 	if e.domain == nil {
 		invalidate(e.invalidators)
@@ -101,7 +102,8 @@ func (a *answers) bestListed(e *Engine) (best *cluster.Node, isFound bool) {
 	return e.cluster.BySlot()[first.slot], true
 }
 
-// listBest brings the list up to date. It has an entry then, if any node fits. It returns false if the nodes are better ranked.
+// listBest brings the list up to date. It has an entry then, if any node fits. It returns false if the nodes are better
+// ranked.
 func (a *answers) listBest(e *Engine) bool {
 	a.readObjects(e)
 	e.view.Follow()
@@ -313,7 +315,8 @@ func (l *list) cut(length int) {
 	l.floor = l.entries[length-1]
 }
 
-// renumber updates the ranks. They change when nodes come and go, also those without an object, of which node objects say nothing.
+// renumber updates the ranks. They change when nodes come and go, also those without an object, of which node objects
+// say nothing.
 func (l *list) renumber(nodes []*cluster.Node) {
 	for i := range l.entries {
 		if x := &l.entries[i]; nodes[x.slot] != nil {

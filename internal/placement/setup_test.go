@@ -43,7 +43,8 @@ func (m atMost) RefuseNode(_ *cluster.Class, n *cluster.Node) string {
 	return ""
 }
 
-// picky is a plugin from outside the tree that is asked last, and wants no node of which an odd number of CPUs is taken.
+// picky is a plugin from outside the tree that is asked last, and wants no node of which an odd number of CPUs is
+// taken.
 type picky struct{}
 
 func (picky) Name() string { return "picky" }

@@ -2,15 +2,17 @@ package placement
 
 import "hekla.sh/hekla/internal/placement/limit"
 
-// What is kept is bounded by the memory that it takes, see package limit. Per node, ranked answers take answersBytes, and the groups of a
-// class that depends on pods elsewhere groupsBytes. A class takes some 300 bytes without what is stored by node. Between firstSweep and
-// maxClasses, classes that no pod has any more are dropped when their number has doubled.
+// What is kept is bounded by the memory that it takes, see package limit. Per node, ranked answers take answersBytes,
+// and the groups of a class that depends on pods elsewhere groupsBytes. A class takes some 300 bytes without what is
+// stored by node. Between firstSweep and maxClasses, classes that no pod has any more are dropped when their number has
+// doubled.
 const (
 	answersBytes, groupsBytes = 34, 24
 	firstSweep, maxClasses    = 1 << 10, 1 << 16
 )
 
-// sweep makes space for one more class. A class that no pod has any more is of no use: if it comes again, it is another one.
+// sweep makes space for one more class. A class that no pod has any more is of no use: if it comes again, it is another
+// one.
 func (e *Engine) sweep() {
 	e.forgetUnused()
 	if len(e.kinds) >= maxClasses {
@@ -23,8 +25,8 @@ func (e *Engine) sweep() {
 // most is how many entries are kept that take so many bytes for each node.
 func (e *Engine) most(bytes int) int { return limit.Entries(len(e.cluster.BySlot()), bytes) }
 
-// makeSpace drops the answers for classes that are no longer in use and, if that is not enough, the ranked answers of the half that
-// was not asked for longest.
+// makeSpace drops the answers for classes that are no longer in use and, if that is not enough, the ranked answers of
+// the half that was not asked for longest.
 func (e *Engine) makeSpace() {
 	if e.ranked < e.most(answersBytes) {
 		return
@@ -51,8 +53,8 @@ func (e *Engine) makeSpace() {
 	}
 }
 
-// makeSpaceForQuestions makes space for one more class with a question. Questions, and the groups that are made with them, may count
-// pods by topology domain.
+// makeSpaceForQuestions makes space for one more class with a question. Questions, and the groups that are made with
+// them, may count pods by topology domain.
 func (e *Engine) makeSpaceForQuestions() {
 	if e.questions++; e.questions <= e.most(groupsBytes) {
 		return

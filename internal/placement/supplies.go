@@ -20,8 +20,8 @@ type supplied struct {
 	bytes    int // as counted in Engine.suppliedBytes
 }
 
-// What the plugins for volumes and devices keep takes about suppliedBytes for each class, and suppliedNodeBytes for each node that the
-// class was asked about.
+// What the plugins for volumes and devices keep takes about suppliedBytes for each class, and suppliedNodeBytes for
+// each node that the class was asked about.
 const (
 	suppliedBytes     = 4 << 10
 	suppliedNodeBytes = 512
@@ -51,8 +51,8 @@ func (s *supplied) count(e *Engine) {
 	e.suppliedBytes += s.bytes
 }
 
-// makeSpaceForSupplied drops what is stored for classes that are no longer in use and, if that is not enough, for the half that was not
-// asked for longest.
+// makeSpaceForSupplied drops what is stored for classes that are no longer in use and, if that is not enough, for the
+// half that was not asked for longest.
 func (e *Engine) makeSpaceForSupplied() {
 	if e.suppliedBytes < limit.Bytes {
 		return
@@ -129,8 +129,8 @@ func (e *Engine) scored(x *kind, a *answers) *scored {
 	return r
 }
 
-// bestSupplied is Best for a class that needs volumes or devices. It asks about one node after the other, the best first,
-// until one has them. Asking is expensive, and usually the first node has them.
+// bestSupplied is Best for a class that needs volumes or devices. It asks about one node after the other, the best
+// first, until one has them. Asking is expensive, and usually the first node has them.
 func (e *Engine) bestSupplied(t *cluster.Task) *cluster.Node {
 	k := t.Class
 	x, a := e.current(k.Plain)
@@ -187,7 +187,8 @@ func (e *Engine) Reserve(t *cluster.Task, n *cluster.Node) (r *supplies.Reservat
 	return r, why == ""
 }
 
-// Lacking says which volumes or devices a task lacks, as a clause. It is "" if it lacks none, or fits on no node anyway.
+// Lacking says which volumes or devices a task lacks, as a clause. It is "" if it lacks none, or fits on no node
+// anyway.
 func (e *Engine) Lacking(t *cluster.Task) string {
 	if !t.Class.NeedsSupplies() || !e.fitsSomewhere(t.Class.Plain) {
 		return ""
@@ -195,7 +196,8 @@ func (e *Engine) Lacking(t *cluster.Task) string {
 	return e.suppliedOf(t.Class).question.Lacking()
 }
 
-// Alternatives is the length of the longest list of alternative devices (firstAvailable) in a task's ResourceClaims that have no devices yet.
+// Alternatives is the length of the longest list of alternative devices (firstAvailable) in a task's ResourceClaims
+// that have no devices yet.
 func (e *Engine) Alternatives(t *cluster.Task) int {
 	if !t.Class.NeedsSupplies() {
 		return 0
@@ -203,7 +205,8 @@ func (e *Engine) Alternatives(t *cluster.Task) int {
 	return e.suppliedOf(t.Class).question.Alternatives()
 }
 
-// PassAlternatives calls f, for which the first n alternatives of each such list are passed over. The last is always left.
+// PassAlternatives calls f, for which the first n alternatives of each such list are passed over. The last is always
+// left.
 func (e *Engine) PassAlternatives(n int, f func()) {
 	pass := func(n int) {
 		e.kube.PassAlternatives(n)

@@ -93,8 +93,8 @@ func TestWhatFitsIsWhatIsBestForPodsWithVolumes(t *testing.T) {
 	})
 }
 
-// A claim may ask for more devices than a node has in a way that takes the search through all ways to choose some of them. It ends after a
-// number of steps, and other pods get their devices.
+// A claim may ask for more devices than a node has in a way that takes the search through all ways to choose some of
+// them. It ends after a number of steps, and other pods get their devices.
 func TestASearchForDevicesEndsAfterItsSteps(t *testing.T) {
 	const devices, nodes = 24, 12
 	w := newSetup(t).set(fixture.Devices("gpu"), fixture.Group("g", "default", 1))

@@ -6,8 +6,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// vetoes are the answers of the vetoers, by node and pod. Vetoers look at the pod itself, so an answer for one pod does not
-// hold for another of its class.
+// vetoes are the answers of the vetoers, by node and pod. Vetoers look at the pod itself, so an answer for one pod does
+// not hold for another of its class.
 type vetoes map[vetoKey]veto
 
 type vetoKey struct {
@@ -20,8 +20,8 @@ type veto struct {
 	why        reason.Reason
 }
 
-// maxVetoes limits the number of stored answers, some 50 bytes each. Usually there is one node per pod. Beyond the limit
-// all are dropped, and asked for again.
+// maxVetoes limits the number of stored answers, some 50 bytes each. Usually there is one node per pod. Beyond the
+// limit all are dropped, and asked for again.
 const maxVetoes = 1 << 16
 
 // Veto asks the vetoers about the node that would be chosen for a task. It returns why the first one refuses, "" if all
@@ -34,8 +34,8 @@ func (e *Engine) vetoOf(t *cluster.Task, n *cluster.Node) reason.Reason {
 		return fits
 	}
 	key := vetoKey{t.Pod, n.Slot}
-	// For a pod that needs volumes or devices, vetoers may look at these too, and the generation of the node does not count
-	// them.
+	// For a pod that needs volumes or devices, vetoers may look at these too, and the generation of the node does not
+	// count them.
 	isKept := !t.Class.NeedsSupplies() && n.Generation != 0
 	if known, ok := e.vetoes[key]; ok && isKept && known.generation == n.Generation {
 		return known.why

@@ -15,8 +15,8 @@ var (
 	_ framework.Supplier = (*placement.Engine)(nil)
 )
 
-// New returns an engine for a model as it is now, see [placement.New]. It stores its answers, so it should live as long as
-// the policy.
+// New returns an engine for a model as it is now, see [placement.New]. It stores its answers, so it should live as long
+// as the policy.
 func New(c *model.Cluster, policy *framework.Policy) (*placement.Engine, error) {
 	return placement.New(c, configuration(policy))
 }

@@ -18,7 +18,8 @@ type Election struct {
 	flags         *pflag.FlagSet
 }
 
-// NewElection returns an election by a Lease. If it has the name of Volcano's, the two never run at the same time by accident.
+// NewElection returns an election by a Lease. If it has the name of Volcano's, the two never run at the same time by
+// accident.
 func NewElection(lease string) Election {
 	return Election{LeaderElectionConfiguration: config.LeaderElectionConfiguration{
 		LeaderElect:       true,

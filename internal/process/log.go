@@ -11,8 +11,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Log returns a log of one JSON object per line on standard error, which is that of the libraries too. Verbosity counts as
-// everywhere in Kubernetes.
+// Log returns a log of one JSON object per line on standard error, which is that of the libraries too. Verbosity counts
+// as everywhere in Kubernetes.
 func Log(verbosity int) (logr.Logger, error) {
 	config := zap.NewProductionConfig()
 	config.Level = zap.NewAtomicLevelAt(zapcore.Level(-verbosity))
@@ -20,8 +20,8 @@ func Log(verbosity int) (logr.Logger, error) {
 	config.OutputPaths, config.ErrorOutputPaths = []string{"stderr"}, []string{"stderr"}
 	// A log that drops lines is of no use on the day it is needed, and there are few.
 	config.Sampling = nil
-	// The message and its values say where it went wrong, and what breaks brings its own stack; one through a work queue says
-	// nothing.
+	// The message and its values say where it went wrong, and what breaks brings its own stack; one through a work
+	// queue says nothing.
 	config.DisableStacktrace = true
 	built, err := config.Build()
 	if err != nil {

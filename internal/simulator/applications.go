@@ -18,8 +18,9 @@ import (
 // applications does what the PodGroup controller does.
 type applications struct{ *simulation }
 
-// grouped gives a pod of ours that names no PodGroup one of its own, as the controller does. With guaranteed shares the labels of
-// YuniKorn's users count: the pods of one application share a PodGroup, in which each has the role of its task group.
+// grouped gives a pod of ours that names no PodGroup one of its own, as the controller does. With guaranteed shares the
+// labels of YuniKorn's users count: the pods of one application share a PodGroup, in which each has the role of its
+// task group.
 func (s applications) grouped(pod *corev1.Pod) *corev1.Pod {
 	if !slices.Contains(s.options.SchedulerNames, pod.Spec.SchedulerName) ||
 		pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] != "" || s.queued.IsOfWorkload(pod) {
@@ -48,8 +49,8 @@ func (s applications) grouped(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// groupFor returns the PodGroup that a pod joins: the one there is of its name, otherwise the wanted one, which it creates. An application
-// none of whose pods is alive begins again.
+// groupFor returns the PodGroup that a pod joins: the one there is of its name, otherwise the wanted one, which it
+// creates. An application none of whose pods is alive begins again.
 func (s applications) groupFor(wanted *schedulingv1beta1.PodGroup, pod *corev1.Pod, isOfApplication bool) *schedulingv1beta1.PodGroup {
 	id := cluster.JobID{Namespace: wanted.Namespace, Name: wanted.Name}
 	current := s.groups[id]

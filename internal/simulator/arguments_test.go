@@ -8,7 +8,8 @@ import (
 	"hekla.sh/hekla/internal/simulator"
 )
 
-// world is a node, flavors, and two ClusterQueues of a Cohort that has two CPUs for both, besides what they have of their own.
+// world is a node, flavors, and two ClusterQueues of a Cohort that has two CPUs for both, besides what they have of
+// their own.
 func world(groups string) string {
 	queue := func(name string) string {
 		return fmt.Sprintf(`

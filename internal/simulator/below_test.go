@@ -11,7 +11,8 @@ import (
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
-// below is a node, a Queue of Volcano with terms, and a ClusterQueue without limits of its own that hangs below the Queue.
+// below is a node, a Queue of Volcano with terms, and a ClusterQueue without limits of its own that hangs below the
+// Queue.
 func below(terms, more string) string {
 	return fmt.Sprintf(`
 {apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: "10", memory: 16Gi, pods: "20"}}}
@@ -131,7 +132,8 @@ func TestTheCapabilityOfAQueueBoundsTheWorkloadsBelowIt(t *testing.T) {
 }
 
 func TestAWorkloadCountsInTheQueueBelowWhichItStands(t *testing.T) {
-	// Four of the ten CPUs are guaranteed. The gang of the other Queue gets six at most, whether the Workload comes or not.
+	// Four of the ten CPUs are guaranteed. The gang of the other Queue gets six at most, whether the Workload comes or
+	// not.
 	guaranteed := below(`guarantee: {resource: {cpu: "4"}}`, group("g", "default", 9))
 	r := simulateUnder(t, withCapacity, guaranteed, simulator.Options{Cycles: 6})
 	if len(r.Binds) != 6 {

@@ -10,8 +10,8 @@ import (
 	"hekla.sh/hekla/internal/simulator/manifests"
 )
 
-// spend takes a pod off the budgets that cover it, as the eviction API does. It returns the name of a budget that does not
-// allow that, "" if all do. A pod that does not run needs no budget. If it is only asked, nothing is taken off.
+// spend takes a pod off the budgets that cover it, as the eviction API does. It returns the name of a budget that does
+// not allow that, "" if all do. A pod that does not run needs no budget. If it is only asked, nothing is taken off.
 func (s controllers) spend(pod *corev1.Pod, isAsked bool) (forbidding string) {
 	if pod.Status.Phase != corev1.PodRunning {
 		return ""
@@ -35,8 +35,8 @@ func (s controllers) spend(pod *corev1.Pod, isAsked bool) (forbidding string) {
 	return ""
 }
 
-// countBudgets brings the statuses of all budgets up to date with the pods, as the disruption controller does. Here every pod
-// that runs and does not say that it is not ready is healthy, and as many are expected as there are.
+// countBudgets brings the statuses of all budgets up to date with the pods, as the disruption controller does. Here
+// every pod that runs and does not say that it is not ready is healthy, and as many are expected as there are.
 func (s controllers) countBudgets() {
 	for _, b := range s.budgets {
 		var healthy, expected int32

@@ -24,8 +24,8 @@ type CrashPlan struct {
 	Meanwhile func(*Led) error
 }
 
-// Crash has the scheduler end in the middle of its writes; another begins from the objects as they are then. What was decided and
-// not written is lost.
+// Crash has the scheduler end in the middle of its writes; another begins from the objects as they are then. What was
+// decided and not written is lost.
 func (l *Led) Crash(plan CrashPlan) { l.s.crash = &crash{CrashPlan: plan} }
 
 // Restart ends the scheduler, and begins another from the objects as they are now.

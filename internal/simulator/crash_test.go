@@ -17,7 +17,8 @@ func defaultPolicy() *framework.Policy {
 	return policy
 }
 
-// Of a plan that evicts two pods there are six writes: its record, a nomination, and for each victim a mark and the eviction.
+// Of a plan that evicts two pods there are six writes: its record, a nomination, and for each victim a mark and the
+// eviction.
 func TestASchedulerCanEndBetweenAnyTwoWritesOfAPlan(t *testing.T) {
 	for writes := range 7 {
 		s := started(t, contested+victim("a", "")+victim("b", ""), Options{Grace: true})

@@ -25,8 +25,8 @@ func (s *simulation) leaving() bool {
 	return false
 }
 
-// clearAway removes the pods that are being deleted, with Options.Grace only those whose time is up. Their owners create
-// them again.
+// clearAway removes the pods that are being deleted, with Options.Grace only those whose time is up. Their owners
+// create them again.
 func (s *simulation) clearAway() {
 	var gone []*corev1.Pod
 	for _, pod := range s.pods {
@@ -104,7 +104,8 @@ func groupOf(pod *corev1.Pod) cluster.JobID {
 	return cluster.JobID{Namespace: pod.Namespace, Name: pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]}
 }
 
-// comeBack makes a pod again: it has a UID of its own, which says how many there have been of the name, and waits for a node.
+// comeBack makes a pod again: it has a UID of its own, which says how many there have been of the name, and waits for a
+// node.
 func (s *simulation) comeBack(pod *corev1.Pod) {
 	var how Successor
 	if s.options.Successor != nil {

@@ -19,7 +19,8 @@ import (
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
-// Led is a simulation that is led from outside, cycle by cycle, and in which objects change in between. It is for tests.
+// Led is a simulation that is led from outside, cycle by cycle, and in which objects change in between. It is for
+// tests.
 type Led struct{ s *simulation }
 
 // Lead begins a simulation that is led from outside. Of the options, how long it is to last has no effect.
@@ -61,7 +62,8 @@ func (l *Led) Terminate(pod *corev1.Pod) {
 // Now is the time of the next cycle.
 func (l *Led) Now() time.Time { return l.s.now }
 
-// IsDue reports whether the scheduler has asked to be woken by the time of the next cycle: what that decides follows from time alone.
+// IsDue reports whether the scheduler has asked to be woken by the time of the next cycle: what that decides follows
+// from time alone.
 func (l *Led) IsDue() bool { return !l.s.wake.IsZero() && !l.s.wake.After(l.s.now) }
 
 // Pass lets time go by, in which what is due happens.

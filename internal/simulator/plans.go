@@ -15,7 +15,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// Fate is what becomes of an eviction. The zero value is the usual: the pod is told to end, and is gone when its time is up.
+// Fate is what becomes of an eviction. The zero value is the usual: the pod is told to end, and is gone when its time
+// is up.
 type Fate struct {
 	// Refused is why the API server refuses the eviction for good, a clause; "" if it does not.
 	Refused string
@@ -37,8 +38,8 @@ const (
 // planWriter carries out plans in the virtual cluster, as the edge does in a real one.
 type planWriter struct{ *simulation }
 
-// begin carries out a plan in the order in which a crash could interrupt it: record, nominations, evictions. If it has several
-// evictions, the API server is asked about all before the first; it stops at the first that is refused.
+// begin carries out a plan in the order in which a crash could interrupt it: record, nominations, evictions. If it has
+// several evictions, the API server is asked about all before the first; it stops at the first that is refused.
 func (s planWriter) begin(p *decision.PlanStart) {
 	if p.Job != (cluster.JobID{}) {
 		s.setGroupStatus(&p.Group, true)
@@ -76,7 +77,8 @@ func (s planWriter) begin(p *decision.PlanStart) {
 	}
 }
 
-// forbids says why the API server refuses to evict a pod, nil if it does not. isAsked says that it is only asked whether it would.
+// forbids says why the API server refuses to evict a pod, nil if it does not. isAsked says that it is only asked
+// whether it would.
 func (s planWriter) forbids(e *decision.Eviction, pod *corev1.Pod, isAsked bool) *cache.Refused {
 	if s.options.Fate != nil {
 		if fate := s.options.Fate(*e); fate.Refused != "" && !(fate.Late && isAsked) {
@@ -108,7 +110,8 @@ func (s planWriter) end(p *decision.PlanEnd) {
 	}
 }
 
-// nominate writes on a pod which node it is promised, and the record of that, or that it is promised none. It reports whether that was written.
+// nominate writes on a pod which node it is promised, and the record of that, or that it is promised none. It reports
+// whether that was written.
 func (s planWriter) nominate(n decision.Nomination, record string) bool {
 	pod := s.livePod(n.Pod, n.UID)
 	if pod == nil || !s.mayWrite(true) {

@@ -12,8 +12,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/podspec"
 )
 
-// quota is a ResourceQuota and what its namespace uses beside the pods that are known: what the input says is used, less what
-// its pods use.
+// quota is a ResourceQuota and what its namespace uses beside the pods that are known: what the input says is used,
+// less what its pods use.
 type quota struct {
 	object *corev1.ResourceQuota
 	beside corev1.ResourceList

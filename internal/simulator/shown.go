@@ -27,9 +27,9 @@ type shownKey struct {
 	types.NamespacedName
 }
 
-// shown are the objects as the API server would show them. Each write has a new resource version, and the generation grows
-// with changes of the spec, not of the status. Otherwise the scheduler would take its own status writes for changes, and
-// try jobs again although nothing has happened.
+// shown are the objects as the API server would show them. Each write has a new resource version, and the generation
+// grows with changes of the spec, not of the status. Otherwise the scheduler would take its own status writes for
+// changes, and try jobs again although nothing has happened.
 type shown struct {
 	objects map[shownKey]runtime.Object
 	version int64
@@ -56,8 +56,8 @@ func NameOf(o runtime.Object) string {
 	return kindOf(o) + " " + strings.TrimPrefix(keyOf(o.(metav1.Object)).String(), "/")
 }
 
-// write stores an object that no other code holds, with the version and the generation that the API server would give it. What
-// is wished for is compared only if it may have changed.
+// write stores an object that no other code holds, with the version and the generation that the API server would give
+// it. What is wished for is compared only if it may have changed.
 func (s *shown) write(o runtime.Object, mayDiffer bool) {
 	m := o.(metav1.Object)
 	key := shownKeyOf(o, m)

@@ -47,13 +47,16 @@ type Options struct {
 
 	// Fate says what becomes of an eviction, where that is not the usual; nil: it always is. It is for tests.
 	Fate func(decision.Eviction) Fate
-	// RefuseBinding says why the API server refuses a binding, "" if it does not; nil: it refuses none. It is for tests.
+	// RefuseBinding says why the API server refuses a binding, "" if it does not; nil: it refuses none. It is for
+	// tests.
 	RefuseBinding func(decision.Bind) string
-	// Successor says how the controller of a pod that is gone makes it again; nil: at once, under its name. It is for tests.
+	// Successor says how the controller of a pod that is gone makes it again; nil: at once, under its name. It is for
+	// tests.
 	Successor func(gone *corev1.Pod) Successor
 	// Observe is told what each cycle decided, before it is carried out; nil observes nothing. It is for tests.
 	Observe func(*decision.Decisions)
-	// Before is called before each cycle, by its number from 1: what happens in the world outside; nil: nothing. It is for tests.
+	// Before is called before each cycle, by its number from 1: what happens in the world outside; nil: nothing. It is
+	// for tests.
 	Before func(cycle int, l *Led) error
 	// Overlook is that of [cache.Options]. It is for tests.
 	Overlook func(wake.Cause) bool
@@ -62,8 +65,8 @@ type Options struct {
 // ErrNotStable says that the most cycles passed without two in a row that decide nothing.
 var ErrNotStable = errors.New("not stable")
 
-// maxPasses bounds how often the scheduler runs within one cycle, because what it has decided is known at once. Pods of what it has
-// admitted take one, and the victims of a plan another.
+// maxPasses bounds how often the scheduler runs within one cycle, because what it has decided is known at once. Pods of
+// what it has admitted take one, and the victims of a plan another.
 const maxPasses = 10
 
 // quiet is how many cycles in a row without a decision are a rest.
@@ -205,8 +208,8 @@ func (s *simulation) begin() error {
 	return err
 }
 
-// beginJob makes the PodGroup of a Job, unless it is given too, as after `kubectl get -o yaml`. A Job that is over makes
-// nothing.
+// beginJob makes the PodGroup of a Job, unless it is given too, as after `kubectl get -o yaml`. A Job that is over
+// makes nothing.
 func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 	if j.Spec.SchedulerName == "" && len(s.options.SchedulerNames) > 0 {
 		j.Spec.SchedulerName = s.options.SchedulerNames[0]
@@ -285,8 +288,8 @@ func nameOf(group *schedulingv1beta1.PodGroup) string {
 	return group.Name
 }
 
-// cycle runs one cycle, a second of the cluster's time, and reports whether anything was decided or is on its way. When the
-// cycle admits jobs, their pods are created within the same second, and the scheduler runs again.
+// cycle runs one cycle, a second of the cluster's time, and reports whether anything was decided or is on its way. When
+// the cycle admits jobs, their pods are created within the same second, and the scheduler runs again.
 func (s *simulation) cycle() (bool, error) {
 	s.report.Cycles++
 	if s.options.Before != nil {
@@ -332,7 +335,8 @@ func (s *simulation) cycle() (bool, error) {
 	return decided || s.report.Rows() > before || s.awaitsTime(), nil
 }
 
-// awaitsTime reports whether time alone may help a job that waits, or makes a queue give what it holds beyond its capability.
+// awaitsTime reports whether time alone may help a job that waits, or makes a queue give what it holds beyond its
+// capability.
 func (s *simulation) awaitsTime() bool {
 	if subtrees := s.scheduler.Policy().Subtrees(); subtrees != nil && s.scheduler.Policy().Has("shuffle") && !subtrees.NextCut.IsZero() {
 		return true
@@ -342,8 +346,8 @@ func (s *simulation) awaitsTime() bool {
 	})
 }
 
-// carryOut does what was decided: bound pods run before the next cycle. Plans end before new ones begin, which may want the
-// same pods.
+// carryOut does what was decided: bound pods run before the next cycle. Plans end before new ones begin, which may want
+// the same pods.
 func (s *simulation) carryOut(d *decision.Decisions) {
 	for i := range d.Ended {
 		planWriter{s}.end(&d.Ended[i])

@@ -204,8 +204,8 @@ func (s *provisioner) carryOut(b *decision.Bind) {
 	}
 }
 
-// giveBack gives back what a pod had that is gone: what was made for it goes with it, and devices that no other pod uses are
-// free.
+// giveBack gives back what a pod had that is gone: what was made for it goes with it, and devices that no other pod
+// uses are free.
 func (s *provisioner) giveBack(pod *corev1.Pod) {
 	for _, key := range s.sortedKeys() {
 		o := s.known[key]

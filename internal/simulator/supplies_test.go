@@ -70,7 +70,8 @@ func expectPlaced(t *testing.T, report *simulator.Report, want ...string) {
 }
 
 func TestTheVolumesOfAJobAreMade(t *testing.T) {
-	// The claim that both pods use ties them to one node, and under binpack the first of them alone would go to the smaller one.
+	// The claim that both pods use ties them to one node, and under binpack the first of them alone would go to the
+	// smaller one.
 	for name, class := range map[string]string{"of the default StorageClass": "", "of one that it names": "storageClassName: late, "} {
 		t.Run(name, func(t *testing.T) {
 			claim := "volumes: [{mountPath: /data, volumeClaim: {" + class + "accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]"

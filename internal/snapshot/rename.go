@@ -17,9 +17,9 @@ import (
 var kept = map[string]bool{"": true, "default": true, "root": true, "kube-system": true, "kube-public": true, "kube-node-lease": true,
 	"volcano": true, "default-scheduler": true, "system-cluster-critical": true, "system-node-critical": true}
 
-// Rename reads a snapshot and writes it with other names of namespaces, pods, jobs, queues, nodes and all other objects. The same name becomes
-// the same other name everywhere: in references, labels, annotations and sentences. Their order stays. Keys of labels and names of resources are
-// not names in this sense.
+// Rename reads a snapshot and writes it with other names of namespaces, pods, jobs, queues, nodes and all other
+// objects. The same name becomes the same other name everywhere: in references, labels, annotations and sentences.
+// Their order stays. Keys of labels and names of resources are not names in this sense.
 func Rename(from io.Reader, to io.Writer) (err error) {
 	decoder := json.NewDecoder(from)
 	decoder.UseNumber()

@@ -138,8 +138,8 @@ func encode(o runtime.Object, scheme *runtime.Scheme) ([]byte, error) {
 	return json.Marshal(o)
 }
 
-// cleanWorkload drops what the containers of its pods run, and names each of its nodes in full: the shorter form has beginnings and ends of
-// names, which can be neither hidden nor found.
+// cleanWorkload drops what the containers of its pods run, and names each of its nodes in full: the shorter form has
+// beginnings and ends of names, which can be neither hidden nor found.
 func cleanWorkload(w *v1beta2.Workload) {
 	for i := range w.Spec.PodSets {
 		clean(&w.Spec.PodSets[i].Template.Spec)

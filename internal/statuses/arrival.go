@@ -8,13 +8,13 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// ArrivalPause is how long no new pod of a job must have appeared before a status says that the job lacks pods. Controllers
-// create the pods of a job one after the other. Otherwise the PodGroup and all its pods would be written with each pod,
-// which would be of no use to users.
+// ArrivalPause is how long no new pod of a job must have appeared before a status says that the job lacks pods.
+// Controllers create the pods of a job one after the other. Otherwise the PodGroup and all its pods would be written
+// with each pod, which would be of no use to users.
 const ArrivalPause = 5 * time.Second
 
-// isArriving reports whether a job lacks pods, or its PodGroup, and they may still be created. If so, the job is looked at
-// again later.
+// isArriving reports whether a job lacks pods, or its PodGroup, and they may still be created. If so, the job is looked
+// at again later.
 func (r *Reporter) isArriving(j *cluster.Job, now time.Time) bool {
 	lacks := j.Group == nil || j.Verdict != nil &&
 		(j.Verdict.Code == verdict.NotEnoughTasks || j.Verdict.Code == verdict.NotEnoughPodsOfTask)

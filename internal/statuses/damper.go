@@ -7,8 +7,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/cache"
 )
 
-// A condition is written again at once when its reason changes. If only its message changes, such as by a number, that must have lasted for
-// leastPause. The pause doubles with each such write, up to mostPause: with many waiting jobs every event changes some number of each.
+// A condition is written again at once when its reason changes. If only its message changes, such as by a number, that
+// must have lasted for leastPause. The pause doubles with each such write, up to mostPause: with many waiting jobs
+// every event changes some number of each.
 const leastPause, mostPause = 10 * time.Second, 5 * time.Minute
 
 // damper is since when the message of a condition has been another than the one that was written.

@@ -64,7 +64,8 @@ tiers:
 - plugins: [{name: overcommit}, {name: predicates}, {name: %s}]
 `
 
-// Autoscalers act on pods that are Unschedulable. Whatever the job waits for, its pods are that if more nodes would help, and only then.
+// Autoscalers act on pods that are Unschedulable. Whatever the job waits for, its pods are that if more nodes would
+// help, and only then.
 func TestPodsAreUnschedulableIfMoreNodesWouldHelp(t *testing.T) {
 	for name, test := range map[string]struct {
 		plugin, capability, cpu, reason string

@@ -46,8 +46,9 @@ func (r *Reporter) NoteEvictions(c *model.Cluster, began []*framework.Planned) {
 	}
 }
 
-// evictionsOf returns the message of the condition Evicted: the last evictions that this process has decided, and before them those that the
-// condition names already. It is "" if there are none. An eviction that was cancelled is not named any more.
+// evictionsOf returns the message of the condition Evicted: the last evictions that this process has decided, and
+// before them those that the condition names already. It is "" if there are none. An eviction that was cancelled is not
+// named any more.
 func (r *Reporter) evictionsOf(j *cluster.Job, last []schedulingv1beta1.PodGroupCondition) string {
 	var lines, cancelled []string
 	if s := r.memory.jobs[j]; s != nil {

@@ -13,9 +13,9 @@ import (
 )
 
 // OpenGates decides from which pods without a node the scheduling gate of queue admission is removed: those that lack
-// nothing but a node. An autoscaler then sees that they cannot be scheduled, and adds nodes for no more than the queues may
-// hold. Pods whose gates were removed before count for their queues. The gates of a gang are removed together or not at
-// all. Pods with a node need no decision, because their gates are removed when they are bound.
+// nothing but a node. An autoscaler then sees that they cannot be scheduled, and adds nodes for no more than the queues
+// may hold. Pods whose gates were removed before count for their queues. The gates of a gang are removed together or
+// not at all. Pods with a node need no decision, because their gates are removed when they are bound.
 func (r *Reporter) OpenGates(s *framework.Session, d *decision.Decisions) {
 	x := s.Begin()
 	defer x.Undo()

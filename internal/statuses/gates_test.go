@@ -37,8 +37,8 @@ func held(name, job, cpu string, others ...string) *corev1.Pod {
 	return pod
 }
 
-// opened runs a cycle, takes the gates off that it decides to open, and returns of which pods. Of pods that have a gate it may
-// say nothing.
+// opened runs a cycle, takes the gates off that it decides to open, and returns of which pods. Of pods that have a gate
+// it may say nothing.
 func opened(tb testing.TB, w *loop.Loop) []string {
 	tb.Helper()
 	decisions, names := w.Cycle(), []string{}
@@ -155,7 +155,8 @@ func TestWithoutTheFeatureTheGateIsLikeAnyOther(t *testing.T) {
 	}
 }
 
-// Whatever comes, no gate is opened beyond what its queue may hold beside all that is open or placed, and no gang is open in parts.
+// Whatever comes, no gate is opened beyond what its queue may hold beside all that is open or placed, and no gang is
+// open in parts.
 func TestGatesAreOpenedWithinTheQueueForAnyJobs(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := gated(t, "10")

@@ -15,8 +15,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/model"
 )
 
-// memory is the last decision about each job, queue and pod, which the API server may not show yet. It has no entries for
-// objects that the model has forgotten.
+// memory is the last decision about each job, queue and pod, which the API server may not show yet. It has no entries
+// for objects that the model has forgotten.
 type memory struct {
 	jobs   map[*cluster.Job]*jobStatus
 	queues map[*cluster.Queue]corev1.ResourceList // allocated
@@ -61,8 +61,8 @@ func newMemory() memory {
 		unreadable: map[*cluster.Queue][]properties.Problem{}, subtrees: map[string]bool{}}
 }
 
-// forget drops the objects that the model has forgotten. How long a job has waited for its pods depends only on its name,
-// so a new PodGroup does not change it. It reports whether there were such jobs.
+// forget drops the objects that the model has forgotten. How long a job has waited for its pods depends only on its
+// name, so a new PodGroup does not change it. It reports whether there were such jobs.
 func (m *memory) forget(c *cache.Cache, d *decision.Decisions) bool {
 	forgotten := c.TakeForgotten()
 	for _, j := range forgotten.Jobs {
@@ -157,7 +157,8 @@ func (m *memory) open(t *cluster.Task) {
 	m.pods[t] = s
 }
 
-// Stale lists the objects with entries that the model has forgotten. It is for tests, and empty after [Reporter.Forget].
+// Stale lists the objects with entries that the model has forgotten. It is for tests, and empty after
+// [Reporter.Forget].
 func (r *Reporter) Stale(c *model.Cluster) (stale []string) {
 	m := &r.memory
 	for j := range m.jobs {

@@ -15,7 +15,8 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// waitingJob is a loop in which the status of a job, of its pod and of its queue was written, none of which the API server shows.
+// waitingJob is a loop in which the status of a job, of its pod and of its queue was written, none of which the API
+// server shows.
 func waitingJob(t *testing.T) *loop.Loop {
 	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=2"))
 	w.Set(fixture.Gang("runs", "default", 1, 1))
@@ -93,7 +94,8 @@ func TestAStatusIsWrittenOnceForEachObject(t *testing.T) {
 	}
 }
 
-// While a job is of another scheduler, that one writes the status of its PodGroup. When the job comes back, what it finds there counts.
+// While a job is of another scheduler, that one writes the status of its PodGroup. When the job comes back, what it
+// finds there counts.
 func TestAStatusIsWrittenAgainForAJobThatComesBack(t *testing.T) {
 	w := waitingJob(t)
 	theirs := fixture.Group("waits", "default", 1)
@@ -153,7 +155,8 @@ func TestAPlanIsRecordedInTheStatusThatWasWrittenLast(t *testing.T) {
 	}
 }
 
-// A controller creates the pods of a job once it sees that the job is admitted, so that status must not wait for others.
+// A controller creates the pods of a job once it sees that the job is admitted, so that status must not wait for
+// others.
 func TestAStatusSaysWhetherPodsWaitForIt(t *testing.T) {
 	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=8"))
 	last := func(d *decision.Decisions) decision.GroupStatus {

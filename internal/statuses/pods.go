@@ -14,9 +14,9 @@ import (
 	"hekla.sh/hekla/pkg/plugins/gang"
 )
 
-// writePods writes to each waiting pod why its job waits. Autoscalers add nodes for pods with the reason Unschedulable. So
-// pods have this reason only if nodes would help, and not if they fit, unless the plugin gang is configured so. The numbers
-// are on the PodGroup: repeating them here would write every pod of a job again whenever one of them changes.
+// writePods writes to each waiting pod why its job waits. Autoscalers add nodes for pods with the reason Unschedulable.
+// So pods have this reason only if nodes would help, and not if they fit, unless the plugin gang is configured so. The
+// numbers are on the PodGroup: repeating them here would write every pod of a job again whenever one of them changes.
 func (r *Reporter) writePods(j *cluster.Job, now time.Time, d *decision.Decisions) {
 	if j.Count(cluster.Pending) == 0 {
 		return
@@ -64,7 +64,8 @@ func (r *Reporter) said(t *cluster.Task) (reason, message string) {
 	return "", ""
 }
 
-// refresh decides once for all pods of a job whether they are told a message while the reason of their conditions stays.
+// refresh decides once for all pods of a job whether they are told a message while the reason of their conditions
+// stays.
 type refresh struct {
 	of           *Reporter
 	job          *cluster.Job
@@ -121,8 +122,8 @@ const (
 	reasonGroupOfAnother = "PodGroupOfAnotherScheduler"
 )
 
-// forPods says why the pods of a job wait, "" if there is no reason. The note has the current numbers. It is for an Event,
-// which is not written again when they change.
+// forPods says why the pods of a job wait, "" if there is no reason. The note has the current numbers. It is for an
+// Event, which is not written again when they change.
 func forPods(j *cluster.Job) (reason, message, note string) {
 	switch {
 	case j.Group == nil:

@@ -97,8 +97,8 @@ tiers:
   - name: proportion
 `
 
-// The reason tells which pods of a gang have a place while the others have none, as in Volcano. Where an autoscaler is to add nodes for
-// the whole gang, all of them are Unschedulable.
+// The reason tells which pods of a gang have a place while the others have none, as in Volcano. Where an autoscaler is
+// to add nodes for the whole gang, all of them are Unschedulable.
 func TestPodsThatHaveAPlaceWhileTheirGangHasNoneAreSchedulable(t *testing.T) {
 	for _, c := range []struct{ configuration, placed string }{
 		{"", "Schedulable"},
@@ -184,8 +184,8 @@ func TestManyPodsWithoutPodGroupAreToldSomeAtATime(t *testing.T) {
 	}
 }
 
-// As in Volcano the room that a node's agent gives away is for every pod: neither its QoS nor the mark preemptable is asked for, nor
-// the label that says whether the node is oversubscribed.
+// As in Volcano the room that a node's agent gives away is for every pod: neither its QoS nor the mark preemptable is
+// asked for, nor the label that says whether the node is oversubscribed.
 func TestEveryPodMayUseWhatANodeIsOversubscribedBy(t *testing.T) {
 	for _, label := range []string{"", "true", "false"} {
 		for name, options := range map[string][]func(*corev1.Pod){

@@ -9,14 +9,15 @@ import (
 	"hekla.sh/hekla/pkg/cluster/cache"
 )
 
-// PlacesPause is how long after a change the places of waiting jobs are worked out again. Jobs that start sooner are not written to for their
-// place, and ten thousand jobs are not sorted with every event.
+// PlacesPause is how long after a change the places of waiting jobs are worked out again. Jobs that start sooner are
+// not written to for their place, and ten thousand jobs are not sorted with every event.
 const PlacesPause = 5 * time.Second
 
 // queuedReason is the reason of the condition Queued.
 const queuedReason = "WaitsInQueue"
 
-// exactPlaces is how many first jobs of a line are told their place exactly, lastPlace the last place that is told at all.
+// exactPlaces is how many first jobs of a line are told their place exactly, lastPlace the last place that is told at
+// all.
 const exactPlaces, lastPlace = 10, 1000
 
 // Places are the places of waiting jobs in their lines, as their statuses say them.
@@ -38,8 +39,8 @@ type queuedState struct {
 // AreDue reports whether it is time for [Places.Note].
 func (p *Places) AreDue(now time.Time) bool { return !p.due.IsZero() && !now.Before(p.due) }
 
-// Note takes the waiting jobs, in the order in which they are tried. Each line has those of one queue that wait for admission, or for
-// nodes. It is called before [Reporter.Statuses].
+// Note takes the waiting jobs, in the order in which they are tried. Each line has those of one queue that wait for
+// admission, or for nodes. It is called before [Reporter.Statuses].
 func (p *Places) Note(c *cache.Cache, lines [][]*cluster.Job) {
 	p.due = time.Time{}
 	p.round++
@@ -69,7 +70,8 @@ func (p *Places) tell(j *cluster.Job, message string) {
 	s.queued = queuedState{message: message, round: p.round}
 }
 
-// textOfPlace says where a job is. Far places are ranges that double or more, so that a line that moves up by one changes few texts.
+// textOfPlace says where a job is. Far places are ranges that double or more, so that a line that moves up by one
+// changes few texts.
 func textOfPlace(place int, j *cluster.Job) string {
 	what := "wait for nodes"
 	if j.IsPendingAdmission() {
@@ -100,7 +102,8 @@ func (p *Places) follow(c *cache.Cache, haveChanged bool, now time.Time) {
 	p.areStale = false
 }
 
-// of returns the message about the place of a job that waits: what this process has found, or before that what the condition says already.
+// of returns the message about the place of a job that waits: what this process has found, or before that what the
+// condition says already.
 func (p *Places) of(j *cluster.Job, last []schedulingv1beta1.PodGroupCondition) string {
 	if s := p.memory.jobs[j]; s != nil && s.queued.round > 0 {
 		return s.queued.message

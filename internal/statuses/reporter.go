@@ -59,8 +59,8 @@ func (r *Reporter) Use(policy *framework.Policy, c *model.Cluster) {
 	}
 }
 
-// Forget drops the decisions about objects that the model has forgotten, and adds to the decisions that earlier ones about them are void.
-// It must be called first after the actions of a cycle.
+// Forget drops the decisions about objects that the model has forgotten, and adds to the decisions that earlier ones
+// about them are void. It must be called first after the actions of a cycle.
 func (r *Reporter) Forget(c *cache.Cache, d *decision.Decisions) {
 	if r.memory.forget(c, d) {
 		r.Places.areStale = true
@@ -107,8 +107,8 @@ func (r *Reporter) Statuses(c *cache.Cache, now time.Time, d *decision.Decisions
 	}
 }
 
-// blocked reports whether the job cannot start. A job that has started and waits for more pods is not blocked, nor is one
-// that has ended.
+// blocked reports whether the job cannot start. A job that has started and waits for more pods is not blocked, nor is
+// one that has ended.
 func blocked(j *cluster.Job) bool {
 	return j.Verdict != nil && (j.IsPendingAdmission() || j.Lacks() > 0) && !j.Over()
 }
@@ -213,8 +213,8 @@ func withoutPlace(conditions []schedulingv1beta1.PodGroupCondition) []scheduling
 	})
 }
 
-// writePlace writes to a PodGroup with a network topology in which HyperNode its pods are. While none has a node, the old
-// HyperNode stays, so that new pods are placed there if possible.
+// writePlace writes to a PodGroup with a network topology in which HyperNode its pods are. While none has a node, the
+// old HyperNode stays, so that new pods are placed there if possible.
 func (r *Reporter) writePlace(j *cluster.Job, d *decision.Decisions) {
 	if !j.IsPlaced() {
 		return
@@ -238,10 +238,10 @@ func isScheduled(c schedulingv1beta1.PodGroupCondition) bool {
 	return c.Type == schedulingv1beta1.PodGroupScheduledType
 }
 
-// conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled once its
-// pods are bound, and Nominated while room is being made for it. Scheduled stays while more pods are being bound later.
-// Queued says at which place it waits. Evicted names the pods that it lost last. A condition that does not change keeps its
-// time. The condition about missing pods does not change while pods are being created.
+// conditions returns what is to be stated of a job: Unschedulable while something keeps it from starting, Scheduled
+// once its pods are bound, and Nominated while room is being made for it. Scheduled stays while more pods are being
+// bound later. Queued says at which place it waits. Evicted names the pods that it lost last. A condition that does not
+// change keeps its time. The condition about missing pods does not change while pods are being created.
 func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1beta1.PodGroupCondition, now time.Time) []schedulingv1beta1.PodGroupCondition {
 	var conditions []schedulingv1beta1.PodGroupCondition
 	state := func(c schedulingv1beta1.PodGroupCondition) {
@@ -302,7 +302,8 @@ func nominated(p *cluster.Plan) string {
 	return fmt.Sprintf("nominated to nodes; %d pods are evicted from them (rule %s)", p.Evictions, p.Rule)
 }
 
-// announce makes an Event when the reason of a job's condition changes, not with every number. Evictions have Events of the pods, places none.
+// announce makes an Event when the reason of a job's condition changes, not with every number. Evictions have Events of
+// the pods, places none.
 func (r *Reporter) announce(j *cluster.Job, last, next []schedulingv1beta1.PodGroupCondition, d *decision.Decisions) {
 	for _, c := range next {
 		if c.Type != schedulingv1beta1.PodGroupEvictedType && c.Type != schedulingv1beta1.PodGroupQueuedType && !slices.ContainsFunc(last, func(old schedulingv1beta1.PodGroupCondition) bool {

@@ -12,8 +12,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// writeStandIns records on a PodGroup which nodes are held for pods that do not exist yet, and fails the pods of a gang that has
-// waited too long.
+// writeStandIns records on a PodGroup which nodes are held for pods that do not exist yet, and fails the pods of a gang
+// that has waited too long.
 func (r *Reporter) writeStandIns(j *cluster.Job, d *decision.Decisions) {
 	if j.Expected == nil && j.Group.Annotations[schedulingv1beta1.StandInsKey] == "" {
 		return

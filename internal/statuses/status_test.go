@@ -108,8 +108,8 @@ func TestThePhaseFollowsFromThePods(t *testing.T) {
 	}
 }
 
-// A queue holds what its jobs hold, and what those below it hold; its status says so whenever that changes, also when the
-// tree does.
+// A queue holds what its jobs hold, and what those below it hold; its status says so whenever that changes, also when
+// the tree does.
 func TestAQueueSaysWhatItHoldsAlsoWhenTheTreeChanges(t *testing.T) {
 	below := func(parent string) *schedulingv1beta1.Queue {
 		return fixture.Queue("leaf", func(q *schedulingv1beta1.Queue) { q.Spec.Parent = parent })

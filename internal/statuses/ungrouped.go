@@ -19,8 +19,8 @@ type ungrouped struct {
 const (
 	// groupingPause is how long the controllers may take to make a PodGroup for a pod without one.
 	groupingPause = 10 * time.Second
-	// ungroupedAtOnce is how many pods get that condition at once, and ungroupedPause is the pause before the next. When
-	// the controllers are down, all lone pods lack a PodGroup, and the API server has more important writes.
+	// ungroupedAtOnce is how many pods get that condition at once, and ungroupedPause is the pause before the next.
+	// When the controllers are down, all lone pods lack a PodGroup, and the API server has more important writes.
 	ungroupedAtOnce = 50
 	ungroupedPause  = time.Second
 )

@@ -1,6 +1,8 @@
-// Package timetable reads the schedule of a CronJob and says when it comes: the next time, and the latest one that has passed.
+// Package timetable reads the schedule of a CronJob and says when it comes: the next time, and the latest one that has
+// passed.
 //
-// [Parse] makes a [Timetable] from a schedule of five fields, a descriptor like @daily, or an interval like "@every 90s".
+// [Parse] makes a [Timetable] from a schedule of five fields, a descriptor like @daily, or an interval like "@every
+// 90s".
 //
 // Invariants:
 //

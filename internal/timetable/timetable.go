@@ -87,8 +87,8 @@ func (t Timetable) Latest(after, now time.Time) (latest time.Time, passed int) {
 	return latest, passed
 }
 
-// AtLeast returns the timetable with runs that are no closer together than the interval, which is a minute at most: the five fields
-// of a schedule can say no less. isLimited says that it is another one.
+// AtLeast returns the timetable with runs that are no closer together than the interval, which is a minute at most: the
+// five fields of a schedule can say no less. isLimited says that it is another one.
 func (t Timetable) AtLeast(interval time.Duration) (limited Timetable, isLimited bool) {
 	every, is := t.schedule.(cron.ConstantDelaySchedule)
 	if !is || every.Delay >= interval {

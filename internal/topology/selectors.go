@@ -21,8 +21,8 @@ type selectors struct {
 	problem  string // what cannot be read; then it selects nothing
 }
 
-// readSelectors reads the members of a HyperNode. The API server admits nothing that cannot be read, but may have been asked
-// by older rules than ours.
+// readSelectors reads the members of a HyperNode. The API server admits nothing that cannot be read, but may have been
+// asked by older rules than ours.
 func readSelectors(object *topologyv1alpha1.HyperNode) selectors {
 	s := selectors{names: map[string]bool{}}
 	for i := range object.Spec.Members {

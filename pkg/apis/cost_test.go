@@ -27,8 +27,8 @@ func largeJob(t testing.TB, tasksOf, policiesOf int) map[string]any {
 	return parse(t, tasks(items...))
 }
 
-// TestTheRulesOfAJobGrowWithTheJobAndNotFaster counts what a write of a status costs in the API server's own currency: rules that
-// look at each task for each task would cost sixteen times as much for four times the tasks.
+// TestTheRulesOfAJobGrowWithTheJobAndNotFaster counts what a write of a status costs in the API server's own currency:
+// rules that look at each task for each task would cost sixteen times as much for four times the tasks.
 func TestTheRulesOfAJobGrowWithTheJobAndNotFaster(t *testing.T) {
 	definition := loadDefinitions(t)["Job"]
 	costOf := func(job map[string]any) int64 {
@@ -48,7 +48,8 @@ func TestTheRulesOfAJobGrowWithTheJobAndNotFaster(t *testing.T) {
 	}
 }
 
-// BenchmarkRules shows what the rules of a Job cost beside the check of its schema, which is all that Volcano's definition has.
+// BenchmarkRules shows what the rules of a Job cost beside the check of its schema, which is all that Volcano's
+// definition has.
 func BenchmarkRules(b *testing.B) {
 	definition := loadDefinitions(b)["Job"]
 	for _, size := range []int{10, 100, 256} {

@@ -107,8 +107,9 @@ func (d *definition) create(object map[string]any) (stored map[string]any, unkno
 	return stored, unknown, errs
 }
 
-// createAll is create, but asks the rules as well where the schema has found something wrong. An API server does so unless a
-// text is too long, a type is wrong or something is missing: a pattern that does not match does not spare the rules the text.
+// createAll is create, but asks the rules as well where the schema has found something wrong. An API server does so
+// unless a text is too long, a type is wrong or something is missing: a pattern that does not match does not spare the
+// rules the text.
 func (d *definition) createAll(object map[string]any) (stored map[string]any, unknown []string, errs field.ErrorList) {
 	stored, unknown, errs = d.create(object)
 	if len(errs) > 0 && !slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Type == field.ErrorTypeTooLong }) {

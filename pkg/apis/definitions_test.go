@@ -132,8 +132,8 @@ func TestDefinitionsFitIntoTheAnnotationOfKubectlApply(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Half the limit leaves room for other annotations and for pods to grow new fields. A kind with two versions has its schema
-		// twice: three quarters leave as much for each.
+		// Half the limit leaves room for other annotations and for pods to grow new fields. A kind with two versions
+		// has its schema twice: three quarters leave as much for each.
 		limit := annotationLimit / 2
 		if len(definition.crd.Spec.Versions) > 1 {
 			limit = annotationLimit * 3 / 4

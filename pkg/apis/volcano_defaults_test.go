@@ -17,8 +17,8 @@ var jobDefaults = map[string]string{
 	".tasks[].partitionPolicy.networkTopology.mode": `"hard"`,
 }
 
-// An object that is read back has what it has with Volcano's definitions, release 1.15: tools compare it with their manifests, and
-// update for ever what is different each time.
+// An object that is read back has what it has with Volcano's definitions, release 1.15: tools compare it with their
+// manifests, and update for ever what is different each time.
 func TestDefaultsAreThoseOfVolcano(t *testing.T) {
 	with := func(path string, defaults map[string]string, more map[string]string) map[string]string {
 		all := map[string]string{}
@@ -60,7 +60,8 @@ func TestDefaultsAreThoseOfVolcano(t *testing.T) {
 	}
 }
 
-// defaultsOf collects the defaults of a schema by path, but those of pod templates and of claims, which are Kubernetes' own.
+// defaultsOf collects the defaults of a schema by path, but those of pod templates and of claims, which are Kubernetes'
+// own.
 func defaultsOf(schema *apiextensionsv1.JSONSchemaProps, path string, into map[string]string) {
 	if strings.HasSuffix(path, ".template") || strings.HasSuffix(path, ".volumeClaim") {
 		return

@@ -2,8 +2,8 @@ package cluster
 
 import "hekla.sh/hekla/pkg/quota"
 
-// AccountOf is where what a job holds counts: in its queue, or in that below which the quotas of its Workload stand (rule C22). It is nil
-// if there is neither.
+// AccountOf is where what a job holds counts: in its queue, or in that below which the quotas of its Workload stand
+// (rule C22). It is nil if there is neither.
 func (j *Job) AccountOf() *quota.Node {
 	switch {
 	case j == nil:
@@ -15,7 +15,8 @@ func (j *Job) AccountOf() *quota.Node {
 	return nil
 }
 
-// SetBelow has what the job of a Workload holds count in a queue of a tree from now on; nil if there is none of that name.
+// SetBelow has what the job of a Workload holds count in a queue of a tree from now on; nil if there is none of that
+// name.
 func SetBelow(t *quota.Tree, j *Job, name string, q *Queue) {
 	if j.BelowName == name && j.Below == q {
 		return

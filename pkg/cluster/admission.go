@@ -21,7 +21,8 @@ type Admission struct {
 	Revisit time.Time // when time alone makes a difference
 }
 
-// AwaitsPods reports whether pods that a job needs to start are not created yet, so that their tolerations are not known.
+// AwaitsPods reports whether pods that a job needs to start are not created yet, so that their tolerations are not
+// known.
 func (j *Job) AwaitsPods() bool { return j.Valid()+j.Count(Gated) < max(j.MinMember, 1) }
 
 // ClaimsWithoutPods reports whether a job is admitted, holds quota, and lacks pods that it needs to start.
@@ -29,8 +30,8 @@ func (j *Job) ClaimsWithoutPods() bool {
 	return j.Phase == schedulingv1beta1.PodGroupInqueue && !j.Usage.Inqueue.IsZero() && j.AwaitsPods()
 }
 
-// ClaimsBeyondPods reports whether a job is admitted, has all pods that it needs to start, and holds more quota than they
-// request. Later pods may need it, such as those that a driver creates once it runs.
+// ClaimsBeyondPods reports whether a job is admitted, has all pods that it needs to start, and holds more quota than
+// they request. Later pods may need it, such as those that a driver creates once it runs.
 func (j *Job) ClaimsBeyondPods() bool {
 	if j.Phase != schedulingv1beta1.PodGroupInqueue || j.Admission.Clipped || j.Usage.Inqueue.IsZero() || j.AwaitsPods() {
 		return false
@@ -43,9 +44,9 @@ func (j *Job) ClaimsBeyondPods() bool {
 	return false
 }
 
-// WantsAttention reports whether an action may have something to do for the job, or must note a verdict. An admitted job
-// without enough pods waits for them, and users must see that. A job that needs no pods to start holds quota all the same,
-// for no longer than others.
+// WantsAttention reports whether an action may have something to do for the job, or must note a verdict. An admitted
+// job without enough pods waits for them, and users must see that. A job that needs no pods to start holds quota all
+// the same, for no longer than others.
 func (j *Job) WantsAttention() bool {
 	return j.Group != nil && !j.IsForeign && (j.Count(Pending) > 0 || j.IsPendingAdmission() || (j.Lacks() > 0 || j.isKeptMore()) && !j.Over())
 }

@@ -6,7 +6,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/yunikorn"
 )
 
-// isPlain reports whether a pod is of no application and has no annotation about preemption. Searches for victims ask that of every pod.
+// isPlain reports whether a pod is of no application and has no annotation about preemption. Searches for victims ask
+// that of every pod.
 func isPlain(pod *Pod) bool {
 	_, asks := pod.Annotations[yunikorn.AllowPreemptionKey]
 	return !asks && yunikorn.ApplicationID(pod.Labels, pod.Annotations) == ""
@@ -20,8 +21,8 @@ func (t *Task) Application() string {
 	return yunikorn.ApplicationID(t.Pod.Labels, t.Pod.Annotations)
 }
 
-// AllowsPreemption reports whether neither the pod nor its PriorityClass, which may be nil, asks not to evict it (rule G1). The
-// annotation of the pod decides. Any value other than "false" is true.
+// AllowsPreemption reports whether neither the pod nor its PriorityClass, which may be nil, asks not to evict it (rule
+// G1). The annotation of the pod decides. Any value other than "false" is true.
 func (t *Task) AllowsPreemption(class *schedulingv1.PriorityClass) bool {
 	if !t.isPlain {
 		if value, ok := t.Pod.Annotations[yunikorn.AllowPreemptionKey]; ok {

@@ -1,8 +1,8 @@
 // Package cluster has the parts of the scheduler's model: nodes, tasks, jobs, queues and plans, as plain data with
 // functions that read it.
 //
-// Main types: [Node], [Task], [Job], [Queue] and [Plan]; a [HyperNode] and a [Domain] are sets of nodes; [Totals] are sums
-// over nodes. The whole model is a model.Cluster (package model). Events reach it through package cache.
+// Main types: [Node], [Task], [Job], [Queue] and [Plan]; a [HyperNode] and a [Domain] are sets of nodes; [Totals] are
+// sums over nodes. The whole model is a model.Cluster (package model). Events reach it through package cache.
 //
 // Code that need not know these types is in packages below:
 //
@@ -22,6 +22,6 @@
 //     already or still held by a victim.
 //  4. The fields named Internal belong to the packages model and cache. No other package uses them.
 //
-// This package must not know policy (which job is served first, and how much it gets), Kubernetes clients, or the clock.
-// Times come with events.
+// This package must not know policy (which job is served first, and how much it gets), Kubernetes clients, or the
+// clock. Times come with events.
 package cluster

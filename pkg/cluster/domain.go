@@ -8,16 +8,16 @@ import (
 )
 
 // Domain is a set of nodes, as a value: the nodes of a HyperNode or of a flavor, or an intersection of such sets. A nil
-// Domain is the set of all nodes. A Domain does not change, and is valid until the model is settled again. The Domain of
-// the same set has the same pointer as long as no node is added or removed.
+// Domain is the set of all nodes. A Domain does not change, and is valid until the model is settled again. The Domain
+// of the same set has the same pointer as long as no node is added or removed.
 type Domain struct {
 	nodes     []*Node // by name
 	words     []word  // by index
 	hyperNode *HyperNode
 }
 
-// word has 64 bits for slots that are in a set. Empty words are left out, so the cost of a set does not depend on the size
-// of the cluster.
+// word has 64 bits for slots that are in a set. Empty words are left out, so the cost of a set does not depend on the
+// size of the cluster.
 type word struct {
 	index int
 	slots uint64
@@ -74,8 +74,8 @@ func (d *Domain) IsWithin(other *Domain) bool {
 	return d != nil && d.common(other) == len(d.nodes)
 }
 
-// Intersect returns the nodes in both sets. If these are all nodes of one set, and its HyperNode stays the same, it returns
-// that set itself.
+// Intersect returns the nodes in both sets. If these are all nodes of one set, and its HyperNode stays the same, it
+// returns that set itself.
 func (d *Domain) Intersect(other *Domain) *Domain {
 	switch {
 	case d.IsWithin(other):

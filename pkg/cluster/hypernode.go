@@ -6,8 +6,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// HyperNode is a set of nodes that are close to each other in the network (see package topology). HyperNodes with a problem
-// are not part of the model. A HyperNode is valid until the model is settled again.
+// HyperNode is a set of nodes that are close to each other in the network (see package topology). HyperNodes with a
+// problem are not part of the model. A HyperNode is valid until the model is settled again.
 type HyperNode struct {
 	Name     string
 	Tier     int
@@ -30,8 +30,8 @@ func (h *HyperNode) IsWithin(other *HyperNode) bool {
 	return h == other || slices.Contains(h.Internal.Above, other)
 }
 
-// Allocatable is the allocatable amount of one resource on its ready nodes. Used is what pods hold of it, also pods that
-// are leaving. The model updates both when it returns all HyperNodes.
+// Allocatable is the allocatable amount of one resource on its ready nodes. Used is what pods hold of it, also pods
+// that are leaving. The model updates both when it returns all HyperNodes.
 func (h *HyperNode) Allocatable(d resources.Dim) int64 { return h.Internal.Allocatable.At(d) }
 
 // Used is described at Allocatable.

@@ -47,11 +47,13 @@ type Job struct {
 	ID    JobID
 	Group *schedulingv1beta1.PodGroup // as last seen; nil while only its pods are known
 	mark  marking                     // of the PodGroup, see Task.Mark
-	// Workload is what the job is, if that is a Workload and no PodGroup; nil otherwise. Such a job has no PodGroup and no
-	// Volcano Queue of its own, so that no action but admit looks at it, and its pods are no victims for jobs with a PodGroup.
+	// Workload is what the job is, if that is a Workload and no PodGroup; nil otherwise. Such a job has no PodGroup and
+	// no Volcano Queue of its own, so that no action but admit looks at it, and its pods are no victims for jobs with a
+	// PodGroup.
 	Workload *workload.Workload
-	// IsForeign is set if the job belonged to another scheduler when the model was last settled. Its usage counts for its
-	// queue. The scheduler makes no decisions about it, does not evict its pods, and does not write to its PodGroup.
+	// IsForeign is set if the job belonged to another scheduler when the model was last settled. Its usage counts for
+	// its queue. The scheduler makes no decisions about it, does not evict its pods, and does not write to its
+	// PodGroup.
 	IsForeign bool
 
 	Queue     *Queue // nil if the queue does not exist
@@ -60,18 +62,19 @@ type Job struct {
 	Below        *Queue
 	BelowName    string
 	MinResources resources.Vector
-	// Priority is that of the PodGroup's PriorityClass. If the PodGroup names none, or a ResourceQuota limits the pods of that class, it is the
-	// lowest priority of the job's pods.
+	// Priority is that of the PodGroup's PriorityClass. If the PodGroup names none, or a ResourceQuota limits the pods
+	// of that class, it is the lowest priority of the job's pods.
 	Priority int32
 	// NeverPreempts is set if the job's PriorityClass has the preemptionPolicy Never.
 	NeverPreempts bool
 	Phase         schedulingv1beta1.PodGroupPhase
 
 	Usage Usage
-	// Gated is what its tasks with scheduling gates request, and Terminating what those request that are being deleted. Neither is part of
-	// Usage.
+	// Gated is what its tasks with scheduling gates request, and Terminating what those request that are being deleted.
+	// Neither is part of Usage.
 	Gated, Terminating resources.Vector
-	// IsEnding is set while its PodGroup or its namespace is being deleted, so that no pods are created for it any more.
+	// IsEnding is set while its PodGroup or its namespace is being deleted, so that no pods are created for it any
+	// more.
 	IsEnding bool
 	// Elsewhere is the number of pods that name its PodGroup and run for a Workload.
 	Elsewhere int
@@ -80,15 +83,16 @@ type Job struct {
 	Verdict *verdict.Verdict
 	// Refusals is how many sessions have tried the job and left it waiting.
 	Refusals uint64
-	// IsReported is set once this process has decided a status of the PodGroup. An earlier status was decided by another
-	// process, or by another scheduler.
+	// IsReported is set once this process has decided a status of the PodGroup. An earlier status was decided by
+	// another process, or by another scheduler.
 	IsReported bool
 	// NotBefore is the end of a back-off after failures, zero if there is none.
 	NotBefore time.Time
-	// EvictsFrom is the end of a pause in which no pods are evicted for the job, zero if there is none. It is placed on free nodes meanwhile.
+	// EvictsFrom is the end of a pause in which no pods are evicted for the job, zero if there is none. It is placed on
+	// free nodes meanwhile.
 	EvictsFrom time.Time
-	// Admission records when an admitted job got its pods. BarredUntil is the end of the back-off of a job whose pods were
-	// not created, zero if there is none.
+	// Admission records when an admitted job got its pods. BarredUntil is the end of the back-off of a job whose pods
+	// were not created, zero if there is none.
 	Admission   Admission
 	BarredUntil time.Time
 
@@ -148,8 +152,8 @@ type RoomWait struct {
 // RoomCounter returns for how many pods of a class nodes have room, and a version that is another one if there is more.
 type RoomCounter func(k *Class) (pods int64, version uint64)
 
-// IsThere reports whether there may be enough room that was not there when the job was refused. If there is more, and not
-// enough, it only counts from now on.
+// IsThere reports whether there may be enough room that was not there when the job was refused. If there is more, and
+// not enough, it only counts from now on.
 func (w *RoomWait) IsThere(count RoomCounter) bool {
 	if count == nil || w.Class == nil || !w.Class.InUse() {
 		return true
@@ -173,7 +177,8 @@ type BacklogPlace struct {
 	RestsFor             RestKey
 }
 
-// RestKey is what resting jobs wait for: kinds of help, with HelpRoom room for so many pods of a class, and with HelpStock what they lack.
+// RestKey is what resting jobs wait for: kinds of help, with HelpRoom room for so many pods of a class, and with
+// HelpStock what they lack.
 type RestKey struct {
 	Help  verdict.Help
 	Queue *quota.Node // nil unless some help is counted by queue
@@ -188,9 +193,9 @@ type SchedulerPods struct {
 	Pods      int
 }
 
-// withheldOfMinimum is the part of a job's minResources that pods request which do not ask for room: those with scheduling gates, and those
-// that are being deleted, unless a controller replaces them. If the job has more pods than its minimum needs, these are taken as the
-// surplus.
+// withheldOfMinimum is the part of a job's minResources that pods request which do not ask for room: those with
+// scheduling gates, and those that are being deleted, unless a controller replaces them. If the job has more pods than
+// its minimum needs, these are taken as the surplus.
 func (j *Job) withheldOfMinimum(d resources.Dim) int64 {
 	withheld := j.Gated.At(d)
 	if terminating := j.Terminating.At(d); terminating > 0 && !j.isReplenished() {
@@ -203,7 +208,8 @@ func (j *Job) withheldOfMinimum(d resources.Dim) int64 {
 	return max(withheld-beyond, 0)
 }
 
-// isReplenished reports whether a controller is known to create pods of the job again: that of Volcano Jobs does, once the job is admitted.
+// isReplenished reports whether a controller is known to create pods of the job again: that of Volcano Jobs does, once
+// the job is admitted.
 func (j *Job) isReplenished() bool {
 	if j.Group == nil || j.IsEnding {
 		return false
@@ -212,17 +218,19 @@ func (j *Job) isReplenished() bool {
 	return owner != nil && owner.Kind == "Job" && strings.HasPrefix(owner.APIVersion, batchv1alpha1.GroupName+"/")
 }
 
-// HasAllPods reports whether no more pods come for the job than there are: it is being deleted, or its pods run for a Workload.
+// HasAllPods reports whether no more pods come for the job than there are: it is being deleted, or its pods run for a
+// Workload.
 func (j *Job) HasAllPods() bool { return j.IsEnding || j.Elsewhere > 0 }
 
-// ExpectsPods reports whether quota is kept for pods of the job that do not exist. If all pods of a job are gone, as those of a cluster
-// that was suspended, nothing is kept until the first is back, unless its controller is known to create others.
+// ExpectsPods reports whether quota is kept for pods of the job that do not exist. If all pods of a job are gone, as
+// those of a cluster that was suspended, nothing is kept until the first is back, unless its controller is known to
+// create others.
 func (j *Job) ExpectsPods() bool {
 	return !j.HasAllPods() && (!j.Admission.Emptied || len(j.Internal.Tasks) > 0 || j.isReplenished())
 }
 
-// LacksResource is the part of a job's minResources that neither its placed tasks cover nor those that do not ask for room. The job claims
-// it at admission, and at first after it.
+// LacksResource is the part of a job's minResources that neither its placed tasks cover nor those that do not ask for
+// room. The job claims it at admission, and at first after it.
 func (j *Job) LacksResource(d resources.Dim) int64 {
 	lacks := max(j.MinResources.At(d)-j.Usage.Allocated.At(d)-j.withheldOfMinimum(d), 0)
 	if j.HasAllPods() {
@@ -231,8 +239,8 @@ func (j *Job) LacksResource(d resources.Dim) int64 {
 	return lacks
 }
 
-// Claims is the quota that is kept for an admitted job beyond what it holds. It is what the job lacks of its minResources. It is only what
-// its pods still request if no others come, and after some time.
+// Claims is the quota that is kept for an admitted job beyond what it holds. It is what the job lacks of its
+// minResources. It is only what its pods still request if no others come, and after some time.
 func (j *Job) Claims(d resources.Dim) int64 {
 	lacks := j.LacksResource(d)
 	if lacks == 0 || j.ExpectsPods() && (!j.Admission.Clipped || j.AwaitsPods()) {
@@ -319,8 +327,8 @@ func (j *Job) IsLone() bool {
 	return owner != nil && owner.Kind == "Pod" && owner.APIVersion == "v1"
 }
 
-// Over reports whether the job has ended: at least its minimum of tasks has finished, and no others are left. An ended job
-// stays so when its pods are deleted.
+// Over reports whether the job has ended: at least its minimum of tasks has finished, and no others are left. An ended
+// job stays so when its pods are deleted.
 func (j *Job) Over() bool {
 	finished := j.Count(Succeeded) + j.Count(Failed)
 	return finished == len(j.Internal.Tasks) && (finished >= max(j.MinMember, 1) || j.Phase == schedulingv1beta1.PodGroupCompleted)
@@ -348,8 +356,8 @@ func CompareNames(a, b types.NamespacedName) int {
 	return cmp.Compare(a.Name, b.Name)
 }
 
-// ofNodes returns the minResources without those that only ResourceQuotas count: nodes and queues have "cpu", but neither
-// "limits.cpu" nor "count/pods".
+// ofNodes returns the minResources without those that only ResourceQuotas count: nodes and queues have "cpu", but
+// neither "limits.cpu" nor "count/pods".
 func ofNodes(list corev1.ResourceList) corev1.ResourceList {
 	isOfQuotas := func(name corev1.ResourceName, _ resource.Quantity) bool {
 		return slices.ContainsFunc([]string{corev1.DefaultResourceRequestsPrefix, "limits.", "count/"},
@@ -392,8 +400,8 @@ func (j *Job) Regroup(t *Task) {
 }
 
 // Scheduler is the name of the job's scheduler: the one that its PodGroup names, otherwise the one of its pods.
-// kube-scheduler reads no PodGroups and owns none. Of several schedulers the first by name counts, so that all of them come
-// to the same answer. Without any it is the default one.
+// kube-scheduler reads no PodGroups and owns none. Of several schedulers the first by name counts, so that all of them
+// come to the same answer. Without any it is the default one.
 func (j *Job) Scheduler() string {
 	if j.Group != nil {
 		if name := j.Group.Annotations[schedulingv1beta1.SchedulerNameKey]; name != "" {
@@ -408,8 +416,8 @@ func (j *Job) Scheduler() string {
 	return schedulingv1beta1.DefaultSchedulerName
 }
 
-// The back-off after failures: a second, doubled by each failure in a row, at most a minute. A job that can never be bound then costs
-// little, and one that can again does not wait long.
+// The back-off after failures: a second, doubled by each failure in a row, at most a minute. A job that can never be
+// bound then costs little, and one that can again does not wait long.
 const (
 	firstBackOff = time.Second
 	lastBackOff  = time.Minute
@@ -428,9 +436,10 @@ func backOff(failures *int) time.Duration {
 	return min(pause, lastBackOff)
 }
 
-// LoseRoom notes that room which victims had left for a job went to pods of other schedulers. After the first time nothing follows.
-// Others may take the room again and again, and each time more pods would be evicted in vain. So from the second time in a row on, no
-// pods are evicted for the job until a back-off ends. Evictions and bindings that were refused are no such loss.
+// LoseRoom notes that room which victims had left for a job went to pods of other schedulers. After the first time
+// nothing follows. Others may take the room again and again, and each time more pods would be evicted in vain. So from
+// the second time in a row on, no pods are evicted for the job until a back-off ends. Evictions and bindings that were
+// refused are no such loss.
 func (j *Job) LoseRoom(at time.Time) {
 	isFirst := j.Internal.Losses == 0
 	if pause := backOff(&j.Internal.Losses); !isFirst {
@@ -438,15 +447,16 @@ func (j *Job) LoseRoom(at time.Time) {
 	}
 }
 
-// maxRestarts is how often a job may restart after an eviction within it, until no more pods are evicted within it. Once may be chance.
+// maxRestarts is how often a job may restart after an eviction within it, until no more pods are evicted within it.
+// Once may be chance.
 const maxRestarts = 2
 
 // NoteRestart notes that other pods of a job were deleted after one was evicted for another pod of the same job.
 func (j *Job) NoteRestart() { j.Internal.Restarts++ }
 
-// RestartsWhenEvicted reports whether other pods of the job leave when one is evicted, as a policy of its controller may say. Then a pod that
-// another makes room for within the job is deleted, too, or comes back to what it was before. It is known from what has happened, and
-// from the PodGroup, where an earlier process has written it.
+// RestartsWhenEvicted reports whether other pods of the job leave when one is evicted, as a policy of its controller
+// may say. Then a pod that another makes room for within the job is deleted, too, or comes back to what it was before.
+// It is known from what has happened, and from the PodGroup, where an earlier process has written it.
 func (j *Job) RestartsWhenEvicted() bool {
 	return j.Internal.Restarts >= maxRestarts || j.Group != nil && slices.ContainsFunc(j.Group.Status.Conditions, func(c schedulingv1beta1.PodGroupCondition) bool {
 		return c.Type == schedulingv1beta1.PodGroupRestartsType && c.Status == corev1.ConditionTrue

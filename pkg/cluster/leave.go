@@ -2,8 +2,8 @@ package cluster
 
 import "strconv"
 
-// IsMarked reports whether the pod is marked as preemptable (rule P2). byDefault is the answer for a pod without a mark.
-// Pods of other schedulers are never evicted, whatever their marks.
+// IsMarked reports whether the pod is marked as preemptable (rule P2). byDefault is the answer for a pod without a
+// mark. Pods of other schedulers are never evicted, whatever their marks.
 func (t *Task) IsMarked(byDefault bool) bool {
 	if t.Job != nil && t.Job.IsForeign {
 		return false
@@ -30,7 +30,8 @@ func (j *Job) KeepsMinimum(t *Task, leaving Leaving) bool {
 	return j.Keeps(t.Role, t.Subgroup, leaving)
 }
 
-// KeptSubgroups reports whether no subgroup of the job became incomplete when some of its tasks left: see [gang.Gang.Kept].
+// KeptSubgroups reports whether no subgroup of the job became incomplete when some of its tasks left: see
+// [gang.Gang.Kept].
 func (j *Job) KeptSubgroups(left []*Task) bool {
 	count := map[*Subgroup]int{}
 	for _, t := range left {

@@ -7,7 +7,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/yunikorn"
 )
 
-// UnreadableMark is an object whose annotation allow-preemption is neither "true" nor "false", so that it counts as "true".
+// UnreadableMark is an object whose annotation allow-preemption is neither "true" nor "false", so that it counts as
+// "true".
 type UnreadableMark struct {
 	Object corev1.ObjectReference
 	Value  string

@@ -19,8 +19,8 @@ type Node struct {
 	Releasing   resources.Vector // the part of Used held by leaving tasks that can be counted on
 	Promised    resources.Vector // to pipelined tasks
 
-	// NonZero is what kube-scheduler counts in its scores: milli-CPU and bytes of the tasks on the node, with its defaults
-	// for those that request neither.
+	// NonZero is what kube-scheduler counts in its scores: milli-CPU and bytes of the tasks on the node, with its
+	// defaults for those that request neither.
 	NonZero [2]int64
 
 	// Load is the last measured load.
@@ -47,8 +47,8 @@ type NodeInternals struct {
 	Tallied, TalliedUsed resources.Vector // what their totals count for the node
 }
 
-// Load is the load of a node from the source of metrics: the parts of its CPU and memory that are in use, in millionths. It
-// does not depend on requests.
+// Load is the load of a node from the source of metrics: the parts of its CPU and memory that are in use, in
+// millionths. It does not depend on requests.
 type Load struct {
 	CPU, Memory int64
 	// At is when it was measured, zero if it never was.
@@ -78,8 +78,8 @@ func (n *Node) Free(d resources.Dim) int64 {
 	return min(idle, idle+n.Releasing.At(d)-n.Promised.At(d))
 }
 
-// Future is the amount of one resource that will be free once leaving tasks are gone and pipelined tasks are placed. It is
-// negative if the pipelined tasks will not fit.
+// Future is the amount of one resource that will be free once leaving tasks are gone and pipelined tasks are placed. It
+// is negative if the pipelined tasks will not fit.
 func (n *Node) Future(d resources.Dim) int64 {
 	return n.Allocatable.At(d) - n.Used.At(d) + n.Releasing.At(d) - n.Promised.At(d)
 }

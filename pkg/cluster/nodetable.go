@@ -6,8 +6,9 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// NodeTable holds the amounts of nodes in columns, by slot, for code that rates many nodes for one class: reading the nodes one by one
-// would take most of the time. Its owner decides which totals it shows, those of now or those of a time to come.
+// NodeTable holds the amounts of nodes in columns, by slot, for code that rates many nodes for one class: reading the
+// nodes one by one would take most of the time. Its owner decides which totals it shows, those of now or those of a
+// time to come.
 type NodeTable struct {
 	// NonZero is the column of Node.NonZero.
 	NonZero [][2]int64
@@ -28,8 +29,9 @@ type parts struct {
 // Look says of which nodes [NodeTable.UsedWith] is asked next. The slots must not change until it is called again.
 func (t *NodeTable) Look(slots []int32) { t.looked, t.parts = slots, t.parts[:0] }
 
-// UsedWith returns for each of the nodes that are looked at which part of a resource is used there with so much more, in millionths, 0 if
-// the node has none of it. Scorers that ask for the same share the answer, which they must not change.
+// UsedWith returns for each of the nodes that are looked at which part of a resource is used there with so much more,
+// in millionths, 0 if the node has none of it. Scorers that ask for the same share the answer, which they must not
+// change.
 func (t *NodeTable) UsedWith(d resources.Dim, amount int64) []int64 {
 	for i := range t.parts {
 		if t.parts[i].dim == d && t.parts[i].amount == amount {
@@ -64,7 +66,8 @@ type Amount struct {
 	divisor  resources.Divisor
 }
 
-// Part returns an amount in millionths of what is allocatable, 0 if there is none: as [resources.Millionths], and quicker.
+// Part returns an amount in millionths of what is allocatable, 0 if there is none: as [resources.Millionths], and
+// quicker.
 func (a *Amount) Part(amount int64) int64 { return a.divisor.Millionths(amount) }
 
 // Column returns the amounts of one resource, by slot. It is empty if no node was ever shown to have any.

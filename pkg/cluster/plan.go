@@ -9,9 +9,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// Plan is the decision for one preemptor: its victims, and the nominated nodes of its tasks. It is in force until the tasks
-// are placed, or until it is cancelled. A plan without a job evicts pods for no preemptor, and is in force until they are
-// gone.
+// Plan is the decision for one preemptor: its victims, and the nominated nodes of its tasks. It is in force until the
+// tasks are placed, or until it is cancelled. A plan without a job evicts pods for no preemptor, and is in force until
+// they are gone.
 type Plan struct {
 	ID     string // unique over restarts
 	Job    *Job   // the preemptor, nil if there is none
@@ -26,8 +26,8 @@ type Plan struct {
 	Victims []*Task
 	// Evictions is the number of victims when the plan began.
 	Evictions int
-	// Why is why it was cancelled, as a clause; "" if it was not. Unpromised are then the tasks that lost their nominated
-	// nodes, and Spared the victims that stay.
+	// Why is why it was cancelled, as a clause; "" if it was not. Unpromised are then the tasks that lost their
+	// nominated nodes, and Spared the victims that stay.
 	Why                string
 	Unpromised, Spared []*Task
 
@@ -35,8 +35,8 @@ type Plan struct {
 	Checked time.Time
 	// Order grows with each plan that comes into force.
 	Order uint64
-	// Sequence has the tasks with nominated nodes, in the order in which they were placed. With affinity or spread a task
-	// may fit beside those before it, and not beside those after it. Tasks that are not in it come last.
+	// Sequence has the tasks with nominated nodes, in the order in which they were placed. With affinity or spread a
+	// task may fit beside those before it, and not beside those after it. Tasks that are not in it come last.
 	Sequence []*Task
 	// Lost is the name of a nominated node that was deleted, "" if there is none.
 	Lost string

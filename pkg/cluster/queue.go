@@ -35,7 +35,8 @@ func CompareQueues(a, b *Queue) int { return quota.Compare(&a.Node, &b.Node) }
 // QuotaNode returns the node of the quota tree for the queue.
 func (q *Queue) QuotaNode() *quota.Node { return &q.Node }
 
-// Members returns the jobs in the queue, not those in queues below it, in no particular order. The caller must not change the slice.
+// Members returns the jobs in the queue, not those in queues below it, in no particular order. The caller must not
+// change the slice.
 func (q *Queue) Members() []*Job { return q.members }
 
 // Join adds a job to the queue. Pods that are gated, or have finished, take from what a job requests. That counts as

@@ -7,8 +7,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Reason returns the code of the reason for which a job waits, and the sentence about it, "" without a verdict. All that users read says this:
-// statuses, answers, the page and the metrics.
+// Reason returns the code of the reason for which a job waits, and the sentence about it, "" without a verdict. All
+// that users read says this: statuses, answers, the page and the metrics.
 func (j *Job) Reason() (code verdict.Code, sentence func() string) {
 	v := j.Verdict
 	if v == nil {
@@ -20,8 +20,8 @@ func (j *Job) Reason() (code verdict.Code, sentence func() string) {
 	return v.Reason(), v.Sentence
 }
 
-// podsRefused returns why the API server refuses the pods that a job lacks, "" if it does not, or the job waits for something else. The
-// controllers have written so to the PodGroup.
+// podsRefused returns why the API server refuses the pods that a job lacks, "" if it does not, or the job waits for
+// something else. The controllers have written so to the PodGroup.
 func (j *Job) podsRefused() string {
 	if j.Group == nil || !slices.Contains(lacksPods, j.Verdict.Code) {
 		return ""

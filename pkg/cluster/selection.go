@@ -8,14 +8,15 @@ import (
 
 // Changing is the model, as far as a [Selection] follows it.
 type Changing interface {
-	// Changes returns the slots of the nodes that have changed since a position, and the next position; not ok if any may have.
+	// Changes returns the slots of the nodes that have changed since a position, and the next position; not ok if any
+	// may have.
 	Changes(since uint64) (slots []int32, next uint64, ok bool)
 	// BySlot returns the nodes by their slots, nil where there is none.
 	BySlot() []*Node
 }
 
-// Selection is the set of the nodes whose objects a function matches: those of a flavor, or of a partition. It is updated
-// when it is asked, and costs nothing otherwise.
+// Selection is the set of the nodes whose objects a function matches: those of a flavor, or of a partition. It is
+// updated when it is asked, and costs nothing otherwise.
 type Selection struct {
 	matches func(*corev1.Node) bool
 	seen    uint64   // position in Cluster.Changes

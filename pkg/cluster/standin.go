@@ -11,9 +11,9 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Podset is a number of equal pods of a job, some of which may not exist yet. A stand-in is a task for one of these: it is
-// placed, promised a node and evicted with its gang like a pod, and nothing is written to the API for it. Once it is placed it
-// holds its node, with the status [Awaited], until a pod of the podset takes its place.
+// Podset is a number of equal pods of a job, some of which may not exist yet. A stand-in is a task for one of these: it
+// is placed, promised a node and evicted with its gang like a pod, and nothing is written to the API for it. Once it is
+// placed it holds its node, with the status [Awaited], until a pod of the podset takes its place.
 type Podset struct {
 	Name     string // the role of its pods
 	Count    int    // how many of them start together
@@ -23,12 +23,13 @@ type Podset struct {
 // Expected is what is known of the pods of a job before they exist (rule G13).
 type Expected struct {
 	Podsets []Podset
-	// Timeout is how long the job waits for nodes, and then for its pods. IsHard says that its waiting pods fail when that is over.
-	// Otherwise they are scheduled without a gang.
+	// Timeout is how long the job waits for nodes, and then for its pods. IsHard says that its waiting pods fail when
+	// that is over. Otherwise they are scheduled without a gang.
 	Timeout time.Duration
 	IsHard  bool
 
-	// Refusal says why the ResourceQuotas of the namespace do not allow its pods, nil if they do. Then nothing stands in for them.
+	// Refusal says why the ResourceQuotas of the namespace do not allow its pods, nil if they do. Then nothing stands
+	// in for them.
 	Refusal *verdict.Verdict
 
 	// Since is when the gang had all its nodes, zero before. From then on no more stand-ins are made.
@@ -39,8 +40,8 @@ type Expected struct {
 	FailedBy time.Time
 }
 
-// NewStandIn returns a waiting stand-in for a pod of a podset, which counts nowhere yet. Its name can be that of no pod, and is
-// the same whenever it is made.
+// NewStandIn returns a waiting stand-in for a pod of a podset, which counts nowhere yet. Its name can be that of no
+// pod, and is the same whenever it is made.
 func NewStandIn(j *Job, of *Podset, index int) *Task {
 	pod := *of.Template
 	pod.Namespace, pod.Name = j.ID.Namespace, j.ID.Name+"/"+of.Name+"/"+strconv.Itoa(index)

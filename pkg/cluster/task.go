@@ -20,7 +20,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Task is one pod, or a stand-in for one that does not exist yet. Pods of other schedulers are tasks too once they have a node, because they use resources.
+// Task is one pod, or a stand-in for one that does not exist yet. Pods of other schedulers are tasks too once they have
+// a node, because they use resources.
 type Task struct {
 	Pod      *Pod   // as last seen; shared, never changed
 	Job      *Job   // nil if the pod names no PodGroup
@@ -89,11 +90,11 @@ func (t *Task) BestEffort() bool { return t.Class.BestEffort }
 // Created is when the pod was created.
 func (t *Task) Created() time.Time { return t.Pod.CreationTimestamp.Time }
 
-// CompareTasks compares tasks of a job where no plugin decides: by index within the role, those without an index last, then
-// by age.
+// CompareTasks compares tasks of a job where no plugin decides: by index within the role, those without an index last,
+// then by age.
 func CompareTasks(a, b *Task) int {
-	// As an unsigned number, "no index" is larger than any index. Skipping it instead would not be transitive, if a task
-	// without an index is between the others by age.
+	// As an unsigned number, "no index" is larger than any index. Skipping it instead would not be transitive, if a
+	// task without an index is between the others by age.
 	if c := cmp.Compare(uint(a.Index), uint(b.Index)); c != 0 {
 		return c
 	}
@@ -117,8 +118,8 @@ func (t *Task) Started() time.Time {
 // IsHeld reports whether the pod of a pending task still has the scheduling gate of queue admission.
 func (t *Task) IsHeld() bool { return t.Status != Gated && HasOnlyQueueGate(t.Pod) }
 
-// Mark is the value of volcano.sh/preemptable: the pod's annotation, otherwise its label, otherwise the annotation or label
-// of its PodGroup. ok is false if there is none.
+// Mark is the value of volcano.sh/preemptable: the pod's annotation, otherwise its label, otherwise the annotation or
+// label of its PodGroup. ok is false if there is none.
 func (t *Task) Mark() (mark string, ok bool) {
 	if t.mark != notMarked || t.Job == nil || t.Job.Group == nil {
 		return t.mark.of(t.Pod.Annotations, t.Pod.Labels)
@@ -149,7 +150,8 @@ func (m marking) of(annotations, labels map[string]string) (mark string, ok bool
 	return ownMark(annotations, labels)
 }
 
-// ownMark is the value of volcano.sh/preemptable of an object: the annotation, otherwise the label. ok is false if it has neither.
+// ownMark is the value of volcano.sh/preemptable of an object: the annotation, otherwise the label. ok is false if it
+// has neither.
 func ownMark(annotations, labels map[string]string) (mark string, ok bool) {
 	if mark, ok = annotations[schedulingv1beta1.PreemptableKey]; !ok {
 		mark, ok = labels[schedulingv1beta1.PreemptableKey]
@@ -169,7 +171,8 @@ func markingOf(annotations, labels map[string]string) marking {
 	return markedOtherwise
 }
 
-// IsNominee reports whether another scheduler has nominated the pod to its node. The room is left to it, but it may never come.
+// IsNominee reports whether another scheduler has nominated the pod to its node. The room is left to it, but it may
+// never come.
 func (t *Task) IsNominee() bool { return t.Status == Pipelined && t.Job == nil }
 
 // NeverPreempts reports whether the pod, or the PriorityClass of its job, has the preemptionPolicy Never (rule P6).
@@ -178,8 +181,8 @@ func (t *Task) NeverPreempts() bool {
 	return policy != nil && *policy == corev1.PreemptNever || t.Job != nil && t.Job.NeverPreempts
 }
 
-// lingersAfter is how long after its grace period a terminating pod is still counted on to end, since the kubelet and the
-// watch take some seconds.
+// lingersAfter is how long after its grace period a terminating pod is still counted on to end, since the kubelet and
+// the watch take some seconds.
 const lingersAfter = 30 * time.Second
 
 // Grace is the grace period of the pod.
@@ -190,8 +193,8 @@ func (t *Task) Grace() time.Duration {
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
-// Due is until when a terminating task is counted on to end, zero if it is not terminating. Its deletionTimestamp is the
-// end of the grace period.
+// Due is until when a terminating task is counted on to end, zero if it is not terminating. Its deletionTimestamp is
+// the end of the grace period.
 func (t *Task) Due() time.Time {
 	if t.Status != Releasing || t.Pod.DeletionTimestamp == nil {
 		return time.Time{}

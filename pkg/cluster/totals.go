@@ -17,8 +17,9 @@ func (t *Totals) Taken(d resources.Dim) int64 {
 	return t.Used.At(d) - t.Releasing.At(d) + t.Promised.At(d)
 }
 
-// Size is what the nodes have of a resource, where a node counts with what is taken of it if that is more than it offers. A node
-// that offers less than before, because a device plugin restarts, must not take from what is idle on others.
+// Size is what the nodes have of a resource, where a node counts with what is taken of it if that is more than it
+// offers. A node that offers less than before, because a device plugin restarts, must not take from what is idle on
+// others.
 func (t *Totals) Size(d resources.Dim) int64 { return t.Taken(d) + t.Idle.At(d) }
 
 // Standing says in which totals a node counts (rule Q6).

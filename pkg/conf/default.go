@@ -2,9 +2,10 @@ package conf
 
 import "fmt"
 
-// DefaultYAML is the configuration if none is given: the one that Volcano installs, with the plugin resourcequota, and with the action and the
-// plugin that admit Workloads of kueue.x-k8s.io. Without resourcequota two gangs may each get half of the pods that a ResourceQuota allows.
-// All three do nothing in clusters without ResourceQuotas and Workloads. The file installer/configuration.yaml has the same text.
+// DefaultYAML is the configuration if none is given: the one that Volcano installs, with the plugin resourcequota, and
+// with the action and the plugin that admit Workloads of kueue.x-k8s.io. Without resourcequota two gangs may each get
+// half of the pods that a ResourceQuota allows. All three do nothing in clusters without ResourceQuotas and Workloads.
+// The file installer/configuration.yaml has the same text.
 const DefaultYAML = `actions: "enqueue, admit, allocate, backfill"
 tiers:
 - plugins:

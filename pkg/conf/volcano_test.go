@@ -39,7 +39,8 @@ func weights(value int, names ...string) []Argument {
 	return arguments
 }
 
-// volcano is a catalogue of all that Volcano has, of what admits Workloads, with a few twists to test what a catalogue can say.
+// volcano is a catalogue of all that Volcano has, of what admits Workloads, with a few twists to test what a catalogue
+// can say.
 func volcano() Catalogue {
 	cache := Argument{Name: "predicateErrorCacheEnable", Kind: Bool, Default: true, NoEffect: "failed attempts are always remembered"}
 	gangArguments := []Argument{

@@ -17,6 +17,7 @@ type Action interface {
 // a job.
 type AllocatingAction interface {
 	Action
-	// PlaceFirst places up to so many pods of a job on free nodes before other jobs have their turn, or as many as it needs to start.
+	// PlaceFirst places up to so many pods of a job on free nodes before other jobs have their turn, or as many as it
+	// needs to start.
 	PlaceFirst(s *Session, j *cluster.Job, pods int)
 }

@@ -23,8 +23,9 @@ func (c claim) Left() int64 {
 
 func (claim) Source() verdict.Help { return verdict.HelpSupply }
 
-// Pending returns the tasks of a job that need a node, in the order in which they are placed. Of those that no plugin puts before another,
-// tasks whose claims have a place already come first: the others can stand elsewhere, and would take the only nodes for them.
+// Pending returns the tasks of a job that need a node, in the order in which they are placed. Of those that no plugin
+// puts before another, tasks whose claims have a place already come first: the others can stand elsewhere, and would
+// take the only nodes for them.
 func (s *Session) Pending(j *cluster.Job) []*cluster.Task {
 	tasks := j.Pending(s.CompareTasks)
 	if !slices.ContainsFunc(tasks, func(t *cluster.Task) bool { return t.Class.NeedsSupplies() }) {
@@ -46,8 +47,8 @@ func (s *Session) Pending(j *cluster.Job) []*cluster.Task {
 	return tasks
 }
 
-// MissingClaim returns a claim that a task names and that does not exist, if the filter looks at claims. Without it no node takes the
-// pod, and no evictions help.
+// MissingClaim returns a claim that a task names and that does not exist, if the filter looks at claims. Without it no
+// node takes the pod, and no evictions help.
 func (s *Session) MissingClaim(t *cluster.Task) verdict.Lack {
 	if !slices.Contains(s.Policy.KubeFilters, "VolumeBinding") {
 		return verdict.Lack{}

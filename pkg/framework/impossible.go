@@ -17,8 +17,9 @@ type Opener interface {
 	CanHoldOnNew(t *cluster.Task) bool
 }
 
-// withImpossible adds to a refusal of a job that no node could hold one of its pods, even if the node were empty. That must be put right first,
-// whatever else the job waits for. It returns the refusal itself if a node could hold each of them, or if the queue or the pods come first.
+// withImpossible adds to a refusal of a job that no node could hold one of its pods, even if the node were empty. That
+// must be put right first, whatever else the job waits for. It returns the refusal itself if a node could hold each of
+// them, or if the queue or the pods come first.
 func (s *Session) withImpossible(j *cluster.Job, v *verdict.Verdict) *verdict.Verdict {
 	opener, ok := s.Placer.(Opener)
 	if v == nil || v.Impossible != nil || v.Code.Precedes(verdict.TooLargeForQueue) || v.Code == verdict.Preempting || v.Code == verdict.PodsMissing || j.Count(cluster.Pending) == 0 || !ok || s.domain != nil {
@@ -52,8 +53,8 @@ func (s *Session) withImpossible(j *cluster.Job, v *verdict.Verdict) *verdict.Ve
 	return v
 }
 
-// withNewNodes notes in a refusal of a job that no node which is added could hold one of its waiting pods, so that autoscalers are not told to
-// add some.
+// withNewNodes notes in a refusal of a job that no node which is added could hold one of its waiting pods, so that
+// autoscalers are not told to add some.
 func (s *Session) withNewNodes(j *cluster.Job, v *verdict.Verdict) *verdict.Verdict {
 	opener, ok := s.Placer.(Opener)
 	if v == nil || !ok || s.domain != nil || j.Count(cluster.Pending) == 0 || !v.IsHelpedByNodes() {
@@ -104,7 +105,8 @@ func LargestNode(nodes []*cluster.Node) (most resources.Vector) {
 // maxPromised limits the nodes of plans that are looked at for one task.
 const maxPromised = 64
 
-// IsPromisedToOthers reports whether a task would fit on a node but for what is promised to other jobs, as far as it looks.
+// IsPromisedToOthers reports whether a task would fit on a node but for what is promised to other jobs, as far as it
+// looks.
 func (s *Session) IsPromisedToOthers(t *cluster.Task) bool {
 	opener, ok := s.Placer.(interface {
 		CanOpen(t *cluster.Task, n *cluster.Node) bool
@@ -149,7 +151,8 @@ func (k *promisedNodes) follow(s *Session) {
 	}
 }
 
-// FitsBesidePromises reports whether a request is free on a node now, or will be once leaving pods are gone, without promises.
+// FitsBesidePromises reports whether a request is free on a node now, or will be once leaving pods are gone, without
+// promises.
 func FitsBesidePromises(n *cluster.Node, request resources.Vector) bool {
 	for i, need := range request {
 		d := resources.Dim(i)

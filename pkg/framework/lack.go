@@ -10,8 +10,8 @@ import (
 // queueRefusals are the codes of jobs that their queue may not hold.
 var queueRefusals = []verdict.Code{verdict.OverShare, verdict.OverCapability, verdict.OverCluster, verdict.TooLargeForQueue}
 
-// WaitForQuota returns a verdict by which a refused job waits until its queue may hold as many more of its pods as it needs. If that is not why it
-// is refused, or no plugin knows what the queue lacks, it returns the same verdict.
+// WaitForQuota returns a verdict by which a refused job waits until its queue may hold as many more of its pods as it
+// needs. If that is not why it is refused, or no plugin knows what the queue lacks, it returns the same verdict.
 func (q Questions) WaitForQuota(j *cluster.Job, v *verdict.Verdict) *verdict.Verdict {
 	if !slices.Contains(queueRefusals, v.Code) {
 		return v
@@ -22,8 +22,8 @@ func (q Questions) WaitForQuota(j *cluster.Job, v *verdict.Verdict) *verdict.Ver
 	return v
 }
 
-// WaitToReclaim returns a verdict by which a refused job waits until its queue has a right to reclaim. If its own queue cannot help, or no plugin
-// knows what the queue lacks, it returns the same verdict.
+// WaitToReclaim returns a verdict by which a refused job waits until its queue has a right to reclaim. If its own queue
+// cannot help, or no plugin knows what the queue lacks, it returns the same verdict.
 func (q Questions) WaitToReclaim(j *cluster.Job, v *verdict.Verdict) *verdict.Verdict {
 	if v.Help&verdict.HelpOwnQueue == 0 {
 		return v
@@ -34,8 +34,8 @@ func (q Questions) WaitToReclaim(j *cluster.Job, v *verdict.Verdict) *verdict.Ve
 	return v
 }
 
-// lackToPlace returns what the queue of a job lacks to hold as many more of its pods as it needs, or one if it has started. Each plugin
-// that limits queues may refuse, so what one of them knows counts.
+// lackToPlace returns what the queue of a job lacks to hold as many more of its pods as it needs, or one if it has
+// started. Each plugin that limits queues may refuse, so what one of them knows counts.
 func (q Questions) lackToPlace(j *cluster.Job) verdict.Lack {
 	waiting, lacks := cluster.Waiting(j.Tasks()), q.LacksToStart(j)
 	if lacks == 0 {
@@ -52,8 +52,8 @@ func (q Questions) lackToPlace(j *cluster.Job) verdict.Lack {
 	return verdict.Lack{}
 }
 
-// lackToReclaim returns what the queue of a job lacks to reclaim for as many pods as the job needs if all that wait are alike, otherwise
-// for one.
+// lackToReclaim returns what the queue of a job lacks to reclaim for as many pods as the job needs if all that wait are
+// alike, otherwise for one.
 func (q Questions) lackToReclaim(j *cluster.Job) verdict.Lack {
 	waiting, count := cluster.Waiting(j.Tasks()), 1
 	if len(cluster.OnePerClass(waiting)) == 1 {

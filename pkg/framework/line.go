@@ -20,8 +20,9 @@ type head struct {
 }
 
 // HeldUp names the job that a job must wait for though there may be room, nil if there is none. In a queue with the
-// dequeueStrategy fifo, no job is admitted or placed before the one ahead of it. Two kinds of jobs hold up no other. One
-// has what it needs to start. The other cannot start at all, for lack of pods or because it is too large for its queue.
+// dequeueStrategy fifo, no job is admitted or placed before the one ahead of it. Two kinds of jobs hold up no other.
+// One has what it needs to start. The other cannot start at all, for lack of pods or because it is too large for its
+// queue.
 func (s *Session) HeldUp(j *cluster.Job) *verdict.Verdict {
 	if j.Queue == nil || j.Queue.DequeueStrategy != schedulingv1beta1.DequeueStrategyFIFO {
 		return nil

@@ -36,8 +36,8 @@ type RemotePlugin interface {
 }
 
 // QueueOrderer says which queue is served first (enableQueueOrder; Volcano's QueueOrder). A negative answer puts a
-// before b. The first answer other than zero counts. Where two queues meet in a subtree, only the plugin that declares it is asked
-// (rule G14).
+// before b. The first answer other than zero counts. Where two queues meet in a subtree, only the plugin that declares
+// it is asked (rule G14).
 type QueueOrderer interface {
 	CompareQueues(a, b *cluster.Queue) int
 }
@@ -77,16 +77,16 @@ type JobEnqueuer interface {
 	MayEnqueue(j *cluster.Job) (Vote, *verdict.Verdict)
 }
 
-// AdmissionStockkeeper is a [JobEnqueuer] that rejects jobs which need more than is left of an amount. A job that waits for it is not
-// looked at before enough is left.
+// AdmissionStockkeeper is a [JobEnqueuer] that rejects jobs which need more than is left of an amount. A job that waits
+// for it is not looked at before enough is left.
 type AdmissionStockkeeper interface {
 	JobEnqueuer
 	// LackToAdmit returns what the job lacks, if anything.
 	LackToAdmit(j *cluster.Job) verdict.Lack
 }
 
-// AllocationStockkeeper is an [AllocationGuard] that refuses what is more than is left of an amount. A job that waits for it is not looked
-// at before enough is left.
+// AllocationStockkeeper is an [AllocationGuard] that refuses what is more than is left of an amount. A job that waits
+// for it is not looked at before enough is left.
 type AllocationStockkeeper interface {
 	AllocationGuard
 	// LackToPlace returns what a queue lacks without which it may not hold so much more, if anything.
@@ -100,8 +100,8 @@ type ReclaimStockkeeper interface {
 	LackToReclaim(q *cluster.Queue, more resources.Vector) verdict.Lack
 }
 
-// AdmissionLimiter says whether a job may not be admitted, whatever room there is (enableJobEnqueued). It is asked before every
-// JobEnqueuer, also about jobs without minResources, and evictions do not help. The first verdict counts.
+// AdmissionLimiter says whether a job may not be admitted, whatever room there is (enableJobEnqueued). It is asked
+// before every JobEnqueuer, also about jobs without minResources, and evictions do not help. The first verdict counts.
 type AdmissionLimiter interface {
 	LimitAdmission(j *cluster.Job) *verdict.Verdict
 }
@@ -140,8 +140,8 @@ type PodCounter interface {
 
 // AllocationObserver is told of every task that begins or ceases to count for its job and queue in a session (Volcano's
 // AllocateFunc and DeallocateFunc). That is when it is placed, pipelined or evicted, and when that is undone. It is for
-// plugins that keep totals which the model does not have. A transaction is undone as a whole before its tasks are reported,
-// and a task may be reported more than once. So an observer must go by the status of the task.
+// plugins that keep totals which the model does not have. A transaction is undone as a whole before its tasks are
+// reported, and a task may be reported more than once. So an observer must go by the status of the task.
 type AllocationObserver interface {
 	TaskMoved(t *cluster.Task)
 }
@@ -155,8 +155,8 @@ type KeyDeclarer interface {
 	DeclareKeys() cluster.Keys
 }
 
-// NodeKeyDeclarer declares which annotations and labels of nodes the answers of a [NodeFilter] or [NodeVetoer] depend on. It has no switch.
-// Waiting jobs are not tried again when others change. Without it any may matter.
+// NodeKeyDeclarer declares which annotations and labels of nodes the answers of a [NodeFilter] or [NodeVetoer] depend
+// on. It has no switch. Waiting jobs are not tried again when others change. Without it any may matter.
 type NodeKeyDeclarer interface {
 	DeclareNodeKeys() (annotations, labels []string)
 }
@@ -186,9 +186,10 @@ type NodeScorer interface {
 	ScoreNode(k *cluster.Class, n *cluster.Node) int64
 }
 
-// NodeTableScorer is implemented by scorers that look at nothing of a node but its allocatable and used amounts, and at nothing of a
-// class but its Request and NonZero. It has no switch. Code that rates many nodes for one class asks it for all of them at once, which
-// takes a fraction of the time. Classes that request the same share the scores if all scorers are of this kind.
+// NodeTableScorer is implemented by scorers that look at nothing of a node but its allocatable and used amounts, and at
+// nothing of a class but its Request and NonZero. It has no switch. Code that rates many nodes for one class asks it
+// for all of them at once, which takes a fraction of the time. Classes that request the same share the scores if all
+// scorers are of this kind.
 type NodeTableScorer interface {
 	NodeScorer
 	// AddScores adds to scores[i] what ScoreNode says of the node that has slots[i], if that is as the table shows it.
@@ -259,8 +260,8 @@ type Hierarchical interface {
 	IsHierarchical() bool
 }
 
-// SubtreeDeclarer says below which queues the rules of guaranteed shares hold (rule G0), which Volcano does not have. It has no
-// switch. The first one decides. Inside a subtree the share of a queue is its guarantee.
+// SubtreeDeclarer says below which queues the rules of guaranteed shares hold (rule G0), which Volcano does not have.
+// It has no switch. The first one decides. Inside a subtree the share of a queue is its guarantee.
 type SubtreeDeclarer interface {
 	// Subtrees are those of this session, nil if there are none. They are known before other plugins open the session.
 	Subtrees() *guarantee.Subtrees
@@ -268,8 +269,8 @@ type SubtreeDeclarer interface {
 	HasAll() bool
 }
 
-// QueueShares is implemented by plugins that work out shares of queues. The first one decides. It has no switch. In subtrees of guaranteed
-// shares ([SubtreeDeclarer]) it abstains: its view sees each of them as one queue.
+// QueueShares is implemented by plugins that work out shares of queues. The first one decides. It has no switch. In
+// subtrees of guaranteed shares ([SubtreeDeclarer]) it abstains: its view sees each of them as one queue.
 type QueueShares interface {
 	// Shares are the bounds of all queues in this session: what each deserves, and what it may hold.
 	Shares() *quota.View

@@ -128,8 +128,8 @@ func (p *Policy) checkShares() error {
 	return nil
 }
 
-// Whole returns the top of the subtree of guaranteed shares in which a queue is, for the view of a plugin that gives other queues shares. It
-// is nil if there are no subtrees.
+// Whole returns the top of the subtree of guaranteed shares in which a queue is, for the view of a plugin that gives
+// other queues shares. It is nil if there are no subtrees.
 func (p *Policy) Whole() func(*quota.Node) *quota.Node {
 	if subtrees := p.Subtrees(); subtrees != nil {
 		return subtrees.Top

@@ -80,8 +80,9 @@ func (q Questions) MayEnqueue(j *cluster.Job) *verdict.Verdict {
 	return nil
 }
 
-// WhyNotEnqueue returns why a job may not be admitted, nil if it may. Of several plugins that refuse it, the one whose reason must be put right
-// first decides the reason. Plugins that ask other processes are not asked for a further reason.
+// WhyNotEnqueue returns why a job may not be admitted, nil if it may. Of several plugins that refuse it, the one whose
+// reason must be put right first decides the reason. Plugins that ask other processes are not asked for a further
+// reason.
 func (q Questions) WhyNotEnqueue(j *cluster.Job) *verdict.Verdict {
 	for _, tier := range q.Policy.jobEnqueuers {
 		answer := Abstain
@@ -104,9 +105,9 @@ func (q Questions) WhyNotEnqueue(j *cluster.Job) *verdict.Verdict {
 	return nil
 }
 
-// LacksToAdmit returns what a job lacks to be admitted, of each plugin that refuses it. It reports false if it lacks nothing that is counted, or
-// too much to wait for each. Only the plugins of the first tier that votes are asked, because a plugin before them could admit the job all
-// the same.
+// LacksToAdmit returns what a job lacks to be admitted, of each plugin that refuses it. It reports false if it lacks
+// nothing that is counted, or too much to wait for each. Only the plugins of the first tier that votes are asked,
+// because a plugin before them could admit the job all the same.
 func (q Questions) LacksToAdmit(j *cluster.Job) (lacks verdict.Lacks, ok bool) {
 	for _, tier := range q.Policy.jobEnqueuers {
 		for _, plugin := range tier {
@@ -183,8 +184,8 @@ func (q Questions) IsReady(j *cluster.Job) bool {
 	return true
 }
 
-// LacksToStart returns how many more pods of a job must be placed, at least, before it may start. Without a plugin that counts them, a job
-// starts with any.
+// LacksToStart returns how many more pods of a job must be placed, at least, before it may start. Without a plugin that
+// counts them, a job starts with any.
 func (q Questions) LacksToStart(j *cluster.Job) (lacks int) {
 	for _, plugin := range q.Policy.readiness {
 		if counter, ok := plugin.(PodCounter); ok {

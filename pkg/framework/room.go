@@ -92,8 +92,8 @@ type counted struct {
 	pods              int64
 }
 
-// onNodes counts the room on nodes now and in the outlook. Jobs of one class ask one after the other, so it keeps what it
-// has counted until a node changes.
+// onNodes counts the room on nodes now and in the outlook. Jobs of one class ask one after the other, so it keeps what
+// it has counted until a node changes.
 func (r *rooms) onNodes(k *cluster.Class) (pods int64, version uint64) {
 	s := r.session
 	position := s.Cluster.Position()
@@ -109,8 +109,8 @@ func (r *rooms) onNodes(k *cluster.Class) (pods int64, version uint64) {
 	return pods, version
 }
 
-// WaitForRoom makes a job wait, by its verdict, until nodes have room for so many pods of a class, if they have less now. It reports
-// whether that is so.
+// WaitForRoom makes a job wait, by its verdict, until nodes have room for so many pods of a class, if they have less
+// now. It reports whether that is so.
 func (s *Session) WaitForRoom(j *cluster.Job, v *verdict.Verdict, k *cluster.Class, pods int) bool {
 	now, ok := s.Placer.(RoomCounter)
 	if !ok || s.trial || s.Cluster.DependsOnPods(k) || k.NeedsSupplies() {
@@ -159,9 +159,9 @@ func (s *Session) NoteRefused(j *cluster.Job, v *verdict.Verdict) {
 	}
 }
 
-// StillRefused returns why nodes refused a job when they were asked last, if they must refuse it again for the same reason: nothing has happened
-// that the verdict lists, and they have no more room. Such a job is in the session because there is enough of something else, such
-// as what its queue may reclaim. Nil says that nodes have to be asked.
+// StillRefused returns why nodes refused a job when they were asked last, if they must refuse it again for the same
+// reason: nothing has happened that the verdict lists, and they have no more room. Such a job is in the session because
+// there is enough of something else, such as what its queue may reclaim. Nil says that nodes have to be asked.
 func (s *Session) StillRefused(j *cluster.Job) *verdict.Verdict {
 	v := s.Cluster.Refused(j)
 	if _, isRoomed := s.rooms.roomed[j]; v == nil || !isRoomed || s.judged[j] || j.Verdict == nil {

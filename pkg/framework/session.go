@@ -40,10 +40,11 @@ type Outlook interface {
 
 // RoomCounter counts the room on nodes. The placement engine implements it.
 type RoomCounter interface {
-	// Room returns for how many pods of a class the nodes have room at most, and a version that grows when a node has room
-	// for more.
+	// Room returns for how many pods of a class the nodes have room at most, and a version that grows when a node has
+	// room for more.
 	Room(k *cluster.Class) (pods int64, version uint64)
-	// RoomBound returns a stock of which at least as many pods are left. It is shared by classes that request nearly the same.
+	// RoomBound returns a stock of which at least as many pods are left. It is shared by classes that request nearly
+	// the same.
 	RoomBound(k *cluster.Class) verdict.Stock
 }
 
@@ -58,8 +59,8 @@ type Supplier interface {
 	// Alternatives is the length of the longest list of alternative devices (firstAvailable) in a task's ResourceClaims
 	// that have no devices yet.
 	Alternatives(t *cluster.Task) int
-	// PassAlternatives calls f, for which the first n alternatives of each such list are passed over. The last is always
-	// left.
+	// PassAlternatives calls f, for which the first n alternatives of each such list are passed over. The last is
+	// always left.
 	PassAlternatives(n int, f func())
 }
 
@@ -173,8 +174,9 @@ func NewTrial(c *model.Cluster, policy *Policy, placer Placer, outlook Outlook, 
 // IsTrial reports whether the session comes from NewTrial.
 func (s *Session) IsTrial() bool { return s.trial }
 
-// Open opens the plugins and collects the jobs to look at. The model must be up to date ([cache.Cache.Refresh]). A job with a
-// problem gets its verdict here and is left out. So is a job for which nothing has changed since its last verdict.
+// Open opens the plugins and collects the jobs to look at. The model must be up to date ([cache.Cache.Refresh]). A job
+// with a problem gets its verdict here and is left out. So is a job for which nothing has changed since its last
+// verdict.
 func (s *Session) Open() {
 	s.OpenPlugins()
 	var room cluster.RoomCounter

@@ -82,8 +82,8 @@ func (x Transaction) Spare(t *cluster.Task) {
 	x.note(t)
 }
 
-// AddStandIn adds a waiting stand-in for a pod of a podset to a job, with an index that no other has. It can then be placed or
-// pipelined like a pod. If the transaction is undone, it is gone.
+// AddStandIn adds a waiting stand-in for a pod of a podset to a job, with an index that no other has. It can then be
+// placed or pipelined like a pod. If the transaction is undone, it is gone.
 func (x Transaction) AddStandIn(j *cluster.Job, of *cluster.Podset, index int) *cluster.Task {
 	return x.session.Cluster.AddStandIn(j, of, index)
 }
@@ -120,8 +120,8 @@ func (x Transaction) Undo() {
 	s.placed, s.moved = s.placed[:x.first], s.moved[:x.moved]
 }
 
-// Commit makes binds of the tasks that were placed; stand-ins hold their nodes without one. It panics if a task was pipelined
-// or evicted without a plan.
+// Commit makes binds of the tasks that were placed; stand-ins hold their nodes without one. It panics if a task was
+// pipelined or evicted without a plan.
 func (x Transaction) Commit() {
 	s := x.session
 	x.mustBeOutermost()
@@ -156,8 +156,8 @@ type Planned struct {
 	Evictions []decision.Eviction
 }
 
-// Decided counts the decisions that change the model during a session. What an action or a plugin has found out about jobs, nodes and plans
-// holds as long as it is equal.
+// Decided counts the decisions that change the model during a session. What an action or a plugin has found out about
+// jobs, nodes and plans holds as long as it is equal.
 type Decided struct {
 	Binds, Plans int    // of the session, as in Session.Binds and Session.Plans
 	Ended        uint64 // plans, of all sessions
@@ -187,8 +187,9 @@ func (x Transaction) Promise(p *Planned) {
 	s.Plans = append(s.Plans, p)
 }
 
-// vacateStandIns takes the stand-ins among the victims off their nodes and out of the plan: no eviction is sent for them, and
-// their room is free at once. Those of a Workload keep their nodes until it has been stopped: its pods may come until then.
+// vacateStandIns takes the stand-ins among the victims off their nodes and out of the plan: no eviction is sent for
+// them, and their room is free at once. Those of a Workload keep their nodes until it has been stopped: its pods may
+// come until then.
 func (p *Planned) vacateStandIns(s *Session) {
 	if !slices.ContainsFunc(p.Plan.Victims, func(t *cluster.Task) bool { return t.IsStandIn }) {
 		return

@@ -284,8 +284,8 @@ func sketch(c *model.Cluster) string {
 	return b.String()
 }
 
-// A podset without pods is placed by stand-ins made for the trial. Committed they hold their nodes, no pod is bound, and a pod can
-// take the place of one.
+// A podset without pods is placed by stand-ins made for the trial. Committed they hold their nodes, no pod is bound,
+// and a pod can take the place of one.
 func TestStandInsHoldTheNodesOfPodsThatDoNotExist(t *testing.T) {
 	s, k := openCache(policyOf(t, nil), gangs(1)...)
 	c := s.Cluster

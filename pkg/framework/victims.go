@@ -39,10 +39,10 @@ func (d *VictimProposal) Leaving() resources.Vector {
 }
 
 // PreemptVoter votes on victims for a preemptor of their own queue, or for a lone pod (enablePreemptable; Volcano's
-// Preemptable). With a Reject it says what protects them, which is the same for all pods with this reason: a rule of the
-// scheduler, or ByPlugin, ByMark or ByBudget with a few words of its own. These are counted and shown to the user with the
-// name of the plugin. ByMark and ByBudget give the job that waits the reasons VictimsOptedOut and BudgetSpent. A tier in which
-// no plugin rejects and one permits allows the eviction. Lower tiers are then not asked (rule T1).
+// Preemptable). With a Reject it says what protects them, which is the same for all pods with this reason: a rule of
+// the scheduler, or ByPlugin, ByMark or ByBudget with a few words of its own. These are counted and shown to the user
+// with the name of the plugin. ByMark and ByBudget give the job that waits the reasons VictimsOptedOut and BudgetSpent.
+// A tier in which no plugin rejects and one permits allows the eviction. Lower tiers are then not asked (rule T1).
 type PreemptVoter interface {
 	VotePreempt(d *VictimProposal) (Vote, verdict.Protection)
 }
@@ -124,7 +124,8 @@ func (p Poll) askTier(tier int, d *VictimProposal) (vote Vote, why verdict.Prote
 	return vote, why
 }
 
-// signed returns an objection with the name of the plugin, so that users know which it is. A rule has none: two plugins may say the same.
+// signed returns an objection with the name of the plugin, so that users know which it is. A rule has none: two plugins
+// may say the same.
 func signed(why verdict.Protection, voter any) verdict.Protection {
 	if why.IsNone() {
 		why.Kind = verdict.ByPlugin

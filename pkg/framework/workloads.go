@@ -5,8 +5,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workloads"
 )
 
-// WorkloadPolicy is a plugin that says how Workloads are admitted, which Volcano does not have. The action admit asks it. It has no switch.
-// The first plugin decides; without one no Workload is admitted.
+// WorkloadPolicy is a plugin that says how Workloads are admitted, which Volcano does not have. The action admit asks
+// it. It has no switch. The first plugin decides; without one no Workload is admitted.
 type WorkloadPolicy interface {
 	// WorkloadRules are the rules by which Workloads are read and admitted. They do not change.
 	WorkloadRules() *WorkloadRules
@@ -14,10 +14,11 @@ type WorkloadPolicy interface {
 
 // WorkloadRules say how Workloads are read and admitted.
 type WorkloadRules struct {
-	// Options say how Workloads are read. Their ByPriority holds for the order of heads, too: of those that borrow equally far the one of
-	// higher priority comes first.
+	// Options say how Workloads are read. Their ByPriority holds for the order of heads, too: of those that borrow
+	// equally far the one of higher priority comes first.
 	Options workloads.Options
-	// FairSharing says that shares decide which Workloads are admitted and evicted. Otherwise it is how far they borrow.
+	// FairSharing says that shares decide which Workloads are admitted and evicted. Otherwise it is how far they
+	// borrow.
 	FairSharing bool
 	// Strategies of fair sharing in the order in which they are tried, both if there are none.
 	Strategies []workload.Strategy

@@ -34,8 +34,8 @@ func ToAdmit(minResources resources.Vector, lacks Lacker) Claim {
 	return Claim{whole: minResources, lacks: lacks, beside: Inqueue}
 }
 
-// ToStart is the claim of a Workload that is to be admitted (rule C22). Beside it count the pods of Workloads that leave, until they are gone,
-// but for those in away.
+// ToStart is the claim of a Workload that is to be admitted (rule C22). Beside it count the pods of Workloads that
+// leave, until they are gone, but for those in away.
 func ToStart(request resources.Vector, away Held) Claim {
 	return Claim{whole: request, beside: Leaving, away: away}
 }
@@ -186,8 +186,8 @@ func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdic
 	return refusal
 }
 
-// OverCapability returns a verdict about the queue that a claim would bring above its capability (rules Q4, C22), nil if
-// there is none.
+// OverCapability returns a verdict about the queue that a claim would bring above its capability (rules Q4, C22), nil
+// if there is none.
 func OverCapability(index *resources.Index, n *Node, claim Claim) *verdict.Verdict {
 	written := Written(Policy{})
 	_, full := written.Full(n, claim)

@@ -15,8 +15,9 @@ type Usage struct {
 	// Unsettled is what would be added to Allocated if all planned evictions that are not sent yet were refused: the
 	// requests of their victims, less those of the tasks that are pipelined to that room.
 	Unsettled resources.Vector
-	// Leaving is what Workloads hold and leave: requests of their tasks that are being evicted or deleted, and have their nodes still. It
-	// counts against Workloads that are to be admitted (rule C22), and not against jobs of Volcano.
+	// Leaving is what Workloads hold and leave: requests of their tasks that are being evicted or deleted, and have
+	// their nodes still. It counts against Workloads that are to be admitted (rule C22), and not against jobs of
+	// Volcano.
 	Leaving resources.Vector
 }
 

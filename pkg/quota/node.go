@@ -81,8 +81,8 @@ type Node struct {
 	Jobs int
 	// Own is the usage of the queue's own jobs. Subtree includes the jobs of all queues below it.
 	Own, Subtree Usage
-	// Freed is how often the queue, or one below it, has held or requested less. Exposed is how often a pod of the queue
-	// may have become a victim of a job of the queue. They only grow.
+	// Freed is how often the queue, or one below it, has held or requested less. Exposed is how often a pod of the
+	// queue may have become a victim of a job of the queue. They only grow.
 	Freed, Exposed uint64
 
 	written  Bounds // bounds by the terms, worked out when the tree grows

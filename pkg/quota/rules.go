@@ -11,14 +11,14 @@ import (
 // nothing else about queues. Answers use the ledger of the moment: earlier victims of the plan are gone, and pipelined
 // tasks of the preemptor are counted.
 type Rules interface {
-	// Forbids says why no pod of a queue may be evicted for the preemptor, whatever the queues hold; none if that is not
-	// forbidden.
+	// Forbids says why no pod of a queue may be evicted for the preemptor, whatever the queues hold; none if that is
+	// not forbidden.
 	Forbids(victim *Node) verdict.Protection
-	// WhyProtected says why an amount may not leave a queue for what is wanted, none if it may. It calls isEntitled if the
-	// preemptor needs a right to the amount.
+	// WhyProtected says why an amount may not leave a queue for what is wanted, none if it may. It calls isEntitled if
+	// the preemptor needs a right to the amount.
 	WhyProtected(victim *Node, leaving, wanted resources.Vector, isEntitled func() bool) verdict.Protection
-	// StaysProtected reports whether what WhyProtected says of an amount remains true when pods of the preemptor get nodes
-	// and no pod has left. It is false for none.
+	// StaysProtected reports whether what WhyProtected says of an amount remains true when pods of the preemptor get
+	// nodes and no pod has left. It is false for none.
 	StaysProtected(victim *Node, why verdict.Protection) bool
 	// NeedsRight reports whether the preemptor may take from a queue only by right.
 	NeedsRight(victim *Node) bool
@@ -120,8 +120,8 @@ func (b *Between) WhyProtected(victim *Node, leaving, wanted resources.Vector, i
 	return why
 }
 
-// StaysProtected implements [Rules]. A right never grows while pods are placed. What the victim's queue holds stays the same, unless it contains
-// the preemptor's. A queue that contains both may hold its guarantee again.
+// StaysProtected implements [Rules]. A right never grows while pods are placed. What the victim's queue holds stays the
+// same, unless it contains the preemptor's. A queue that contains both may hold its guarantee again.
 func (b *Between) StaysProtected(victim *Node, why verdict.Protection) bool {
 	switch why.Kind {
 	case verdict.RuleHasItsShare:

@@ -126,7 +126,8 @@ func (v *View) isEntitled(n *Node, request resources.Vector) bool {
 	return deserves
 }
 
-// leftOfShare returns how much of a resource a node may still reclaim, at most: of its own share, or of that of a node above that lends it.
+// leftOfShare returns how much of a resource a node may still reclaim, at most: of its own share, or of that of a node
+// above that lends it.
 func (v *View) leftOfShare(n *Node, d resources.Dim) int64 {
 	left := v.leftOfOwnShare(n, d)
 	for lender := range v.ancestors(n) {
@@ -135,7 +136,8 @@ func (v *View) leftOfShare(n *Node, d resources.Dim) int64 {
 	return left
 }
 
-// leftOfOwnShare returns how much of a resource a node holds less than it deserves, [resources.Unlimited] if its share does not name it.
+// leftOfOwnShare returns how much of a resource a node holds less than it deserves, [resources.Unlimited] if its share
+// does not name it.
 func (v *View) leftOfOwnShare(n *Node, d resources.Dim) int64 {
 	deserved, counts := v.deserves(n, d)
 	if !counts || deserved == resources.Unlimited {
@@ -163,10 +165,10 @@ func (v *View) ShareShortages(index *resources.Index, n *Node, c Claim) []verdic
 	})
 }
 
-// MayGive says why an amount may not be reclaimed from a node for another node, none if it may. No queue falls below its
-// guarantee (rule Q2). Against a preemptor of higher priority only the guarantee is protected. Otherwise the victim's
-// queue, and the queues above that protect it, must hold more than their shares (rule Q1). The nodes must not be of one subtree that the view
-// sees as one queue.
+// MayGive says why an amount may not be reclaimed from a node for another node, none if it may. No queue falls below
+// its guarantee (rule Q2). Against a preemptor of higher priority only the guarantee is protected. Otherwise the
+// victim's queue, and the queues above that protect it, must hold more than their shares (rule Q1). The nodes must not
+// be of one subtree that the view sees as one queue.
 func (v *View) MayGive(victim, preemptor *Node, leaving resources.Vector) (why verdict.Protection) {
 	switch {
 	case v.breaksGuarantee(victim, leaving, preemptor, nil, nil):

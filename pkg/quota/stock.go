@@ -30,7 +30,8 @@ func AdmissionOf(wide bool) Purpose {
 	return ToAdmission
 }
 
-// Stock is how much more of a resource a queue may hold, request or reclaim. Two that are equal are the same, also in different sessions.
+// Stock is how much more of a resource a queue may hold, request or reclaim. Two that are equal are the same, also in
+// different sessions.
 type Stock struct {
 	keeper   Stockkeeper
 	purpose  Purpose
@@ -53,19 +54,21 @@ func (s Stock) Left() int64 {
 // Source is the queues.
 func (Stock) Source() verdict.Help { return verdict.HelpQueue }
 
-// LackToAdmit returns the first lack of a job in a queue that would claim so much ([ToAdmit]). It has none if the claim fits.
+// LackToAdmit returns the first lack of a job in a queue that would claim so much ([ToAdmit]). It has none if the claim
+// fits.
 func LackToAdmit(k Stockkeeper, wide bool, n *Node, c Claim) verdict.Lack {
 	return Stock{keeper: k, purpose: AdmissionOf(wide), node: n}.lack(&c)
 }
 
-// LackToHold returns the first lack of a queue that is to hold so much more. It has none if the claim fits under all ceilings.
+// LackToHold returns the first lack of a queue that is to hold so much more. It has none if the claim fits under all
+// ceilings.
 func LackToHold(k Stockkeeper, n *Node, more resources.Vector) verdict.Lack {
 	c := ToPlace(more)
 	return Stock{keeper: k, purpose: ToHolding, node: n}.lack(&c)
 }
 
-// LackToDeserve returns the first lack of a queue that is to reclaim so much, or to hold so much more within its share. If it has none, it
-// may not have the right to reclaim all the same, see [View.Ground].
+// LackToDeserve returns the first lack of a queue that is to reclaim so much, or to hold so much more within its share.
+// If it has none, it may not have the right to reclaim all the same, see [View.Ground].
 func LackToDeserve(k Stockkeeper, n *Node, more resources.Vector) verdict.Lack {
 	c := ToPlace(more)
 	return Stock{keeper: k, purpose: ToReclaiming, node: n}.lack(&c)

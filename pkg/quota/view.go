@@ -20,8 +20,9 @@ type Policy struct {
 	AnyExcess bool
 	// EmptyIsReached says that a queue that deserves nothing has the ratio 1, like a queue that holds what it deserves.
 	EmptyIsReached bool
-	// Whole returns the node whose subtree the view sees as one queue, if a node is in such a subtree, otherwise nil. What is asked about
-	// any node of the subtree is answered about that node, which counts what all of them hold. Nil has no such subtrees.
+	// Whole returns the node whose subtree the view sees as one queue, if a node is in such a subtree, otherwise nil.
+	// What is asked about any node of the subtree is answered about that node, which counts what all of them hold. Nil
+	// has no such subtrees.
 	Whole func(n *Node) *Node
 }
 
@@ -58,8 +59,8 @@ type Bounds struct {
 // at the moment of the question. A node without bounds deserves nothing and has no ceiling.
 type View struct {
 	Policy
-	// Others is what pods in no queue hold of the cluster. It is no part of any bound. But such pods may leave, so what only they keep from
-	// fitting is not too large.
+	// Others is what pods in no queue hold of the cluster. It is no part of any bound. But such pods may leave, so what
+	// only they keep from fitting is not too large.
 	Others resources.Vector
 
 	bounds []Bounds // by position in the tree; nil if the terms are the bounds

@@ -10,8 +10,9 @@
 //  2. A dimension beyond the end of a Vector is zero. So vectors from before and after a new resource was added can be
 //     mixed.
 //  3. One quantity is at most [MaxQuantity]. Sums of some ten thousand of them fit into an int64.
-//  4. A vector is no longer than its source needs, and the request of a pod or gang has at most [MaxNames] names. Of the names
-//     that only requests use, [MaxInvented] have dimensions. So names that a user invents cost other users nothing.
+//  4. A vector is no longer than its source needs, and the request of a pod or gang has at most [MaxNames] names. Of
+//     the names that only requests use, [MaxInvented] have dimensions. So names that a user invents cost other users
+//     nothing.
 //  5. Comparisons of ratios are exact. Decisions use no floating point.
 //
 // This package must not know what the amounts are for: no pods, nodes, jobs or queues.

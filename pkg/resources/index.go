@@ -31,11 +31,13 @@ const MaxQuantity = int64(1) << 48
 // node. Kubernetes has no such limit, and each new name makes vectors longer.
 const MaxNames = 64
 
-// MaxInvented is how many resources have a dimension of their own that no node, queue or other object of an administrator names. A
-// cluster has a few, such as devices of nodes that are yet to come. Every pod may name others, and a model never forgets a dimension.
+// MaxInvented is how many resources have a dimension of their own that no node, queue or other object of an
+// administrator names. A cluster has a few, such as devices of nodes that are yet to come. Every pod may name others,
+// and a model never forgets a dimension.
 const MaxInvented = 256
 
-// Further stands for the resources of a list beyond [MaxNames], and for those beyond [MaxInvented]. No node has any of it.
+// Further stands for the resources of a list beyond [MaxNames], and for those beyond [MaxInvented]. No node has any of
+// it.
 const Further corev1.ResourceName = "hekla.sh/further-resources"
 
 // Index assigns dimensions to resource names, in the order in which the names are first seen. It belongs to one cluster
@@ -87,8 +89,8 @@ func (x *Index) Dim(name corev1.ResourceName) Dim {
 	return d
 }
 
-// AskedDim returns the dimension of a resource that a request names. It adds one if the name is new, up to [MaxInvented] of them. Further
-// ones have the dimension of [Further].
+// AskedDim returns the dimension of a resource that a request names. It adds one if the name is new, up to
+// [MaxInvented] of them. Further ones have the dimension of [Further].
 func (x *Index) AskedDim(name corev1.ResourceName) Dim {
 	if d, ok := x.byName[name]; ok {
 		return d
@@ -107,11 +109,12 @@ func (x *Index) AskedDim(name corev1.ResourceName) Dim {
 // IsInvented reports whether only requests have named a resource.
 func (x *Index) IsInvented(d Dim) bool { return x.invented[d] }
 
-// Revealed counts the resources that were given a dimension after [Further] may have stood for them. When it grows, requests with an amount
-// of Further must be read again.
+// Revealed counts the resources that were given a dimension after [Further] may have stood for them. When it grows,
+// requests with an amount of Further must be read again.
 func (x *Index) Revealed() int { return x.revealed }
 
-// OfFlavor returns the dimension of a resource of a flavor, and adds one if it is new. Flavor "" is the resource without flavor.
+// OfFlavor returns the dimension of a resource of a flavor, and adds one if it is new. Flavor "" is the resource
+// without flavor.
 func (x *Index) OfFlavor(flavor string, name corev1.ResourceName) Dim {
 	if flavor == "" {
 		return x.Dim(name)
@@ -154,7 +157,8 @@ func (x *Index) Resources() iter.Seq2[Dim, corev1.ResourceName] {
 	}
 }
 
-// Len is the number of dimensions, those of flavors among them. What is shown by the name of a resource is walked by [Index.Resources].
+// Len is the number of dimensions, those of flavors among them. What is shown by the name of a resource is walked by
+// [Index.Resources].
 func (x *Index) Len() int { return len(x.names) }
 
 // Vector turns a resource list into amounts. Negative quantities, which the API server does not accept, count as zero.
@@ -286,8 +290,8 @@ func Clamp[Name ~string](lists ...map[Name]resource.Quantity) {
 	}
 }
 
-// Clamped returns a list without quantities that are larger than any int64, as [Clamp] does. It is the list itself if there
-// are none.
+// Clamped returns a list without quantities that are larger than any int64, as [Clamp] does. It is the list itself if
+// there are none.
 func Clamped(list corev1.ResourceList) corev1.ResourceList {
 	for _, quantity := range list {
 		if isBeyond(&quantity) {

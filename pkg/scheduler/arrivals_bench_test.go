@@ -24,9 +24,9 @@ type arrivals struct {
 	pods    map[string]*corev1.Pod
 }
 
-// BenchmarkArrivals measures what one job of one pod costs that arrives on 1,000 nodes, beside so many that have come before. It
-// counts the cycle that binds it, and those that learn that it is bound and what the status of its PodGroup is. Kubelets start
-// the pods, or do not.
+// BenchmarkArrivals measures what one job of one pod costs that arrives on 1,000 nodes, beside so many that have come
+// before. It counts the cycle that binds it, and those that learn that it is bound and what the status of its PodGroup
+// is. Kubelets start the pods, or do not.
 func BenchmarkArrivals(b *testing.B) {
 	for _, before := range []int{100, 1_000, 10_000} {
 		for _, started := range []bool{true, false} {
@@ -88,8 +88,8 @@ func (a *arrivals) cycle(tb testing.TB, events []cache.Event) (shown []cache.Eve
 	return shown, len(result.Decisions.Binds)
 }
 
-// BenchmarkNamesThatComeAndGo measures what sixty jobs of one pod cost that come and are deleted, each with a name of its own in another field:
-// a queue, a class, a resource, a label, a claim. So many have done so before.
+// BenchmarkNamesThatComeAndGo measures what sixty jobs of one pod cost that come and are deleted, each with a name of
+// its own in another field: a queue, a class, a resource, a label, a claim. So many have done so before.
 func BenchmarkNamesThatComeAndGo(b *testing.B) {
 	for _, before := range []int{600, 30_000} {
 		b.Run(fmt.Sprintf("%d_jobs", before), func(b *testing.B) {

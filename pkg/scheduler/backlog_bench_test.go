@@ -169,7 +169,8 @@ func (c *crowd) ofKind(kind int) func(*corev1.Pod) {
 	}
 }
 
-// BenchmarkBacklog measures cycles with gangs of ten that wait in front of a full cluster, of 100 kinds unless there are others.
+// BenchmarkBacklog measures cycles with gangs of ten that wait in front of a full cluster, of 100 kinds unless there
+// are others.
 func BenchmarkBacklog(b *testing.B) {
 	for _, test := range []struct {
 		name    string

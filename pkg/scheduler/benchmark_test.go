@@ -13,8 +13,8 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// BenchmarkPlaceTenThousand places 10,000 pods, in 500 gangs of 20 and 20 classes, on 5,000 empty nodes in one cycle, with
-// all plugins of the default configuration.
+// BenchmarkPlaceTenThousand places 10,000 pods, in 500 gangs of 20 and 20 classes, on 5,000 empty nodes in one cycle,
+// with all plugins of the default configuration.
 func BenchmarkPlaceTenThousand(b *testing.B) {
 	const nodes, gangs, size, classes = 5000, 500, 20, 20
 	for range b.N {

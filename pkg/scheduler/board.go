@@ -33,10 +33,12 @@ func (q *Questions) Overview(ctx context.Context, since uint64) (Overview, error
 	})
 }
 
-// maxOverviewEntries is the largest number of journal entries in an overview. Between two of one reader there are fewer, but for storms.
+// maxOverviewEntries is the largest number of journal entries in an overview. Between two of one reader there are
+// fewer, but for storms.
 const maxOverviewEntries = 5000
 
-// Namespaces returns the namespaces that the scheduler knows. The map is never changed again, and the caller must not change it.
+// Namespaces returns the namespaces that the scheduler knows. The map is never changed again, and the caller must not
+// change it.
 func (q *Questions) Namespaces(ctx context.Context) (map[string]bool, error) {
 	return ask(ctx, q, func(s *Scheduler, _ *explain.Model, _ time.Time) (map[string]bool, error) {
 		if at := s.cache.NamespacesGeneration(); s.namespaces == nil || s.namespacesAt != at {

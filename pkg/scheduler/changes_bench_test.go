@@ -16,8 +16,9 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// BenchmarkChanges measures a cycle after one change of a node or a queue, while 10,000 gangs of as many kinds in ten queues wait in front of
-// 5,000 full nodes. Each iteration is one change. Gangs that may reclaim for it do: decisions/op says how many pods were bound and plans made.
+// BenchmarkChanges measures a cycle after one change of a node or a queue, while 10,000 gangs of as many kinds in ten
+// queues wait in front of 5,000 full nodes. Each iteration is one change. Gangs that may reclaim for it do:
+// decisions/op says how many pods were bound and plans made.
 func BenchmarkChanges(b *testing.B) {
 	base := crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}
 	for _, backlog := range []struct {

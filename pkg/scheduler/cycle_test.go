@@ -201,8 +201,8 @@ func TestAdmissionAndPods(t *testing.T) {
 		}
 	})
 
-	// A job that has lost its pods is pending admission again. Earlier verdicts are no reason to leave it there: its pods
-	// are created only after it is admitted.
+	// A job that has lost its pods is pending admission again. Earlier verdicts are no reason to leave it there: its
+	// pods are created only after it is admitted.
 	t.Run("a job that lost its pods is admitted again", func(t *testing.T) {
 		group := fixture.Group("g", "default", 1, fixture.Wanting("cpu=1"))
 		pod := fixture.Pod("p", fixture.In("g"), fixture.As("worker", 0), fixture.On("n1"))
@@ -277,8 +277,8 @@ func TestQueuesInACycle(t *testing.T) {
 		w.Set(fixture.Gang("waiting", "other", 2, 2))
 		w.Set(fixture.Gang("g", "default", 3, 3))
 		w.Bind()
-		// Of four CPUs the queue deserves two, and the other has two: an empty cluster would hold the gang. It is nodes that it lacks all
-		// the same, and its queue holds nothing.
+		// Of four CPUs the queue deserves two, and the other has two: an empty cluster would hold the gang. It is nodes
+		// that it lacks all the same, and its queue holds nothing.
 		if reason, message := w.Condition("g"); reason != "GangShort" || strings.Contains(message, "deserves") {
 			t.Errorf("the reason is %s: %s", reason, message)
 		}

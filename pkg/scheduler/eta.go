@@ -13,7 +13,8 @@ import (
 // busy is why an answer has no forecast if there are too many questions.
 const busy = "the scheduler answers many questions now; ask again in some seconds"
 
-// ETA says when a job will start, nil if it does not wait. Only the goroutine that uses the scheduler may call it, between cycles.
+// ETA says when a job will start, nil if it does not wait. Only the goroutine that uses the scheduler may call it,
+// between cycles.
 func (s *Scheduler) ETA(now time.Time, id cluster.JobID) (*forecast.ETA, error) {
 	m, err := s.Reader()
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// stored counts the entries of all maps and slices that can be reached from a value, by the type and field that holds them.
+// stored counts the entries of all maps and slices that can be reached from a value, by the type and field that holds
+// them.
 type stored struct {
 	seen  map[uintptr]bool
 	count map[string]int
@@ -91,8 +92,8 @@ func (s *stored) fields(v reflect.Value) {
 	}
 }
 
-// churn is a cluster on which a tenant makes jobs and deletes them again. Each has names that no other has, in a field that is another
-// one from job to job.
+// churn is a cluster on which a tenant makes jobs and deletes them again. Each has names that no other has, in a field
+// that is another one from job to job.
 type churn struct {
 	*loop.Loop
 	metrics *metrics.Metrics
@@ -230,7 +231,8 @@ func (c *churn) cycle(tb testing.TB, events []cache.Event) {
 	}
 }
 
-// limited are the fields with a limit of their own, by number, by bytes, or by what there is. What they hold is not counted.
+// limited are the fields with a limit of their own, by number, by bytes, or by what there is. What they hold is not
+// counted.
 var limited = []string{
 	"internal/journal.Journal.chunks", "internal/journal.Journal.jobs", "internal/journal.Journal.queues", "internal/journal.Journal.pods",
 	"internal/journal/history.History.running",
@@ -244,7 +246,8 @@ var limited = []string{
 	"pkg/cluster/podclass.Table.amounts", "pkg/cluster/pods.Table.young", "pkg/cluster/pods.Table.old", "pkg/cluster/pods.Table.amounts",
 }
 
-// TestNothingGrowsWithTheNamesOfWhatIsGone counts what a scheduler and its metrics hold, before and after many jobs that have come and gone.
+// TestNothingGrowsWithTheNamesOfWhatIsGone counts what a scheduler and its metrics hold, before and after many jobs
+// that have come and gone.
 func TestNothingGrowsWithTheNamesOfWhatIsGone(t *testing.T) {
 	c := &churn{Loop: loop.New(t, evicting), metrics: metrics.New()}
 	for i := range 10 {

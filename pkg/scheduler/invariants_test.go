@@ -227,8 +227,8 @@ func (l *randomCluster) isBelow(name, above string) bool {
 	return false
 }
 
-// checkReplay checks that the same events give the same decisions, byte for byte, with any order of threads and maps, and
-// any order of objects within a cycle (S3).
+// checkReplay checks that the same events give the same decisions, byte for byte, with any order of threads and maps,
+// and any order of objects within a cycle (S3).
 func (l *randomCluster) checkReplay(j judge) {
 	replay := func(how string, change func([]cache.Event) []cache.Event) {
 		s := newScheduler()
@@ -248,8 +248,9 @@ func (l *randomCluster) checkReplay(j judge) {
 	replay("told in another order", backwards)
 }
 
-// backwards turns the order of objects around, and keeps that of the events of each. Where bindings were refused it also
-// keeps that among pods: whether the next attempt succeeded before or after a refusal makes a difference to the back-off.
+// backwards turns the order of objects around, and keeps that of the events of each. Where bindings were refused it
+// also keeps that among pods: whether the next attempt succeeded before or after a refusal makes a difference to the
+// back-off.
 func backwards(events []cache.Event) []cache.Event {
 	refused := slices.ContainsFunc(events, func(e cache.Event) bool { _, ok := e.(cache.BindFailed); return ok })
 	of := map[string][]cache.Event{}
@@ -349,10 +350,11 @@ func (l *randomCluster) checkRestart(j judge) {
 	if len(result.Decisions.Binds)+len(result.Decisions.Queues) > 0 || result.Panic != "" {
 		l.fail(j, "a scheduler started now finds more to do: %s%s", text(&result.Decisions), result.Panic)
 	}
-	// It may word a refusal again, with another of several reasons or with newer numbers, but nothing is in another phase.
+	// It may word a refusal again, with another of several reasons or with newer numbers, but nothing is in another
+	// phase.
 	for _, d := range result.Decisions.Groups {
-		// A job whose pods are all gone is kept nothing for (rule J4), and may stay admitted. Nothing says so to a scheduler that starts, which
-		// lets it wait for admission again when its pods have not come for long enough.
+		// A job whose pods are all gone is kept nothing for (rule J4), and may stay admitted. Nothing says so to a
+		// scheduler that starts, which lets it wait for admission again when its pods have not come for long enough.
 		isEmptied := !l.scheduler.Cluster().Job(d.Job).ExpectsPods() && s.Cluster().Job(d.Job).BarredUntil.After(l.now)
 		if was := l.groups[d.Job.Name].Status; d.Status.Phase != was.Phase && !isEmptied {
 			l.fail(j, "a scheduler started now takes job %s for %+v, it was %+v", d.Job.Name, d.Status, was)
@@ -360,8 +362,8 @@ func (l *randomCluster) checkRestart(j judge) {
 	}
 }
 
-// isMixed reports whether pods of several shapes were placed for one job. What order finds them all a place is not searched
-// for exhaustively, so that less room elsewhere may lead to a better order.
+// isMixed reports whether pods of several shapes were placed for one job. What order finds them all a place is not
+// searched for exhaustively, so that less room elsewhere may lead to a better order.
 func (l *randomCluster) isMixed(binds []decision.Bind) bool {
 	shapes := map[string]string{}
 	for _, b := range binds {

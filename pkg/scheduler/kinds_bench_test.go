@@ -99,7 +99,8 @@ func ofKind(k int) []func(*corev1.Pod) {
 	}}
 }
 
-// BenchmarkPlaceKinds places 10,000 pods in gangs of 20 onto 5,000 empty nodes in one cycle. The kinds differ in what the case says.
+// BenchmarkPlaceKinds places 10,000 pods in gangs of 20 onto 5,000 empty nodes in one cycle. The kinds differ in what
+// the case says.
 func BenchmarkPlaceKinds(b *testing.B) {
 	const nodes, gangs, size = 5000, 500, 20
 	load := func(pod func(gang, index int) []func(*corev1.Pod)) placing {
@@ -161,7 +162,8 @@ func BenchmarkPlaceKinds(b *testing.B) {
 	}
 }
 
-// BenchmarkPlaceMany places pods in gangs of 20 onto empty nodes in one cycle: five pods for each node, and one kind for 100 pods.
+// BenchmarkPlaceMany places pods in gangs of 20 onto empty nodes in one cycle: five pods for each node, and one kind
+// for 100 pods.
 func BenchmarkPlaceMany(b *testing.B) {
 	for _, nodes := range []int{5000, 50_000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -171,8 +173,8 @@ func BenchmarkPlaceMany(b *testing.B) {
 	}
 }
 
-// BenchmarkPlaceApartAndSpread places 2,000 pods in 20 gangs of 100 onto 5,000 empty nodes of three zones, in one cycle. The pods of a gang
-// have the affinity, or the spread constraint, that the case says, to each other.
+// BenchmarkPlaceApartAndSpread places 2,000 pods in 20 gangs of 100 onto 5,000 empty nodes of three zones, in one
+// cycle. The pods of a gang have the affinity, or the spread constraint, that the case says, to each other.
 func BenchmarkPlaceApartAndSpread(b *testing.B) {
 	term := func(app, key string) corev1.PodAffinityTerm {
 		return corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}
@@ -246,8 +248,8 @@ func BenchmarkPlaceApartAndSpread(b *testing.B) {
 	}
 }
 
-// BenchmarkPlaceManyTerms places 2,000 pods of which each has an affinity term of its own, in gangs of 100 onto 5,000 nodes. On these run
-// the pods that the case says.
+// BenchmarkPlaceManyTerms places 2,000 pods of which each has an affinity term of its own, in gangs of 100 onto 5,000
+// nodes. On these run the pods that the case says.
 func BenchmarkPlaceManyTerms(b *testing.B) {
 	apart := func(key, value string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
@@ -278,8 +280,8 @@ func BenchmarkPlaceManyTerms(b *testing.B) {
 	}
 }
 
-// BenchmarkPlaceInQueues places 10,000 pods in 500 gangs of 20 kinds onto 5,000 empty nodes in one cycle: in one queue, and in the lowest of
-// a tree of 1,000 queues on three levels.
+// BenchmarkPlaceInQueues places 10,000 pods in 500 gangs of 20 kinds onto 5,000 empty nodes in one cycle: in one queue,
+// and in the lowest of a tree of 1,000 queues on three levels.
 func BenchmarkPlaceInQueues(b *testing.B) {
 	const gangs, size = 500, 20
 	capacity := strings.ReplaceAll(conf.DefaultYAML, "name: proportion", "name: capacity\n    enableHierarchy: true")

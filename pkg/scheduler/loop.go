@@ -35,20 +35,21 @@ type Clock interface {
 
 // Pace limits how often cycles run.
 type Pace struct {
-	// Coalesce is the mean time between two cycles that events start, while there are always events and the outbox is busy.
+	// Coalesce is the mean time between two cycles that events start, while there are always events and the outbox is
+	// busy.
 	Coalesce time.Duration
-	// Least is the same while the outbox is not busy. After a cycle that took long it is more, so that cycles take at most a part of the
-	// time, but never more than Coalesce.
+	// Least is the same while the outbox is not busy. After a cycle that took long it is more, so that cycles take at
+	// most a part of the time, but never more than Coalesce.
 	Least time.Duration
-	// Burst is how many cycles events may start at once after a time without events. The first event after a pause does not
-	// wait for further ones. With 0 each cycle waits for the time Coalesce.
+	// Burst is how many cycles events may start at once after a time without events. The first event after a pause does
+	// not wait for further ones. With 0 each cycle waits for the time Coalesce.
 	Burst int
 	// Period is the longest time without a cycle.
 	Period time.Duration
 }
 
-// cycleShare is the part of the time that cycles may take while the outbox is not busy: one of so many parts. The goroutines that read
-// watches and send bindings need the rest more than the next cycle does.
+// cycleShare is the part of the time that cycles may take while the outbox is not busy: one of so many parts. The
+// goroutines that read watches and send bindings need the rest more than the next cycle does.
 const cycleShare = 4
 
 // Run runs cycles until the context ends: when there are events, when a deadline passes, or after the period. Between

@@ -74,8 +74,9 @@ func podWithAllNumbers() *corev1.Pod {
 	return pod
 }
 
-// TestNoNumberOfAnObjectIsCountedUp has PodGroups and pods with large numbers, one at a time and all at once, as the API server stores them
-// for users who may edit a namespace. Neither memory nor time may grow with a number, and other jobs start.
+// TestNoNumberOfAnObjectIsCountedUp has PodGroups and pods with large numbers, one at a time and all at once, as the
+// API server stores them for users who may edit a namespace. Neither memory nor time may grow with a number, and other
+// jobs start.
 func TestNoNumberOfAnObjectIsCountedUp(t *testing.T) {
 	for name, number := range map[string]int64{"many": 1 << 26, "the most": math.MaxInt32} {
 		for what, policies := range map[string]int{"one policy": 1, "all policies": schedulingv1beta1.MaxSubGroupPolicies} {
@@ -92,7 +93,8 @@ func TestNoNumberOfAnObjectIsCountedUp(t *testing.T) {
 	}
 }
 
-// tryNumbers sets those numbers of a PodGroup and its pod that are asked for, and has a scheduler decide. It returns how many numbers there are.
+// tryNumbers sets those numbers of a PodGroup and its pod that are asked for, and has a scheduler decide. It returns
+// how many numbers there are.
 func tryNumbers(t *testing.T, policies int, isSet func(at int) bool, number int64) (found int) {
 	t.Helper()
 	group, pod := groupWithAllNumbers(policies), podWithAllNumbers()

@@ -49,7 +49,8 @@ func (p *preemptors) arrive(c *crowd) []cache.Event {
 	return loop.Events(objects)
 }
 
-// BenchmarkSinglePreemptors measures one cycle in which 2,000 pods of high priority, of 100 kinds, each have one pod evicted, or two.
+// BenchmarkSinglePreemptors measures one cycle in which 2,000 pods of high priority, of 100 kinds, each have one pod
+// evicted, or two.
 func BenchmarkSinglePreemptors(b *testing.B) {
 	lone := preemptors{jobs: 2000, kinds: 100, plans: 2000}
 	larger := lone
@@ -72,8 +73,8 @@ func BenchmarkSinglePreemptors(b *testing.B) {
 	}
 }
 
-// BenchmarkPreemptors measures the same in clusters that are harder: what runs is of several sizes, protected in part, or bound together, and
-// what arrives asks for more, comes in gangs, or gets nothing.
+// BenchmarkPreemptors measures the same in clusters that are harder: what runs is of several sizes, protected in part,
+// or bound together, and what arrives asks for more, comes in gangs, or gets nothing.
 func BenchmarkPreemptors(b *testing.B) {
 	lone := preemptors{jobs: 2000, kinds: 100, plans: 2000}
 	base := crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true}
@@ -107,7 +108,8 @@ func BenchmarkPreemptors(b *testing.B) {
 	}
 }
 
-// BenchmarkReclaim measures one cycle in which 2,000 jobs of one pod, of 100 kinds, reclaim from queues above their shares.
+// BenchmarkReclaim measures one cycle in which 2,000 jobs of one pod, of 100 kinds, reclaim from queues above their
+// shares.
 func BenchmarkReclaim(b *testing.B) {
 	for _, test := range []struct {
 		name   string

@@ -173,8 +173,9 @@ func (s *Scheduler) Reader() (*explain.Model, error) {
 // Journal returns the journal, to be read between cycles.
 func (s *Scheduler) Journal() *journal.Journal { return s.journal }
 
-// reply answers a question if its caller still waits, and as long as it does. The work ends when it has taken too long. After a panic the caller gets an error, and the explaining model
-// is made again, because it may have been interrupted while it updated its caches.
+// reply answers a question if its caller still waits, and as long as it does. The work ends when it has taken too long.
+// After a panic the caller gets an error, and the explaining model is made again, because it may have been interrupted
+// while it updated its caches.
 func (s *Scheduler) reply(q question, now time.Time) {
 	if err := q.ctx.Err(); err != nil {
 		q.fail(err)

@@ -91,8 +91,8 @@ type pace struct {
 
 func (p pace) perSecond() float64 { return float64(p.cycles) / p.spent.Seconds() }
 
-// run runs cycles without a pause for some CPU time, and counts them. Of the questions that are asked meanwhile the first few look for
-// proposals.
+// run runs cycles without a pause for some CPU time, and counts them. Of the questions that are asked meanwhile the
+// first few look for proposals.
 func (a *asking) run(p *pace, window time.Duration, questions, proposals int) {
 	count := 0
 	began, spent := cpuTime(a.tb), time.Duration(0)
@@ -108,9 +108,10 @@ func (a *asking) run(p *pace, window time.Duration, questions, proposals int) {
 	p.spent += spent
 }
 
-// BenchmarkCyclesBesideQuestions counts the cycles of a scheduler that never pauses, in seconds of CPU time without questions and with
-// fifty. The two alternate every tenth of a second, because cycles become faster and slower while the backlog changes. In front of 5,000
-// full nodes 10,000 gangs wait. Of the questions none to two a second look for proposals, and the web page may be open.
+// BenchmarkCyclesBesideQuestions counts the cycles of a scheduler that never pauses, in seconds of CPU time without
+// questions and with fifty. The two alternate every tenth of a second, because cycles become faster and slower while
+// the backlog changes. In front of 5,000 full nodes 10,000 gangs wait. Of the questions none to two a second look for
+// proposals, and the web page may be open.
 func BenchmarkCyclesBesideQuestions(b *testing.B) {
 	const parts, questions, window = 10, 5, 100 * time.Millisecond
 	for _, test := range []struct {

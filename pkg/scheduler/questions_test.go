@@ -76,7 +76,8 @@ func running(t *testing.T, s *Scheduler) *mailbox {
 	return m
 }
 
-// newScheduler is a scheduler under the default configuration. The harness of the other tests cannot be used inside of the package.
+// newScheduler is a scheduler under the default configuration. The harness of the other tests cannot be used inside of
+// the package.
 func newScheduler(t *testing.T, objects ...runtime.Object) *Scheduler {
 	t.Helper()
 	registry := NewRegistry()
@@ -247,7 +248,8 @@ func TestWhoWaitsForAnAnswerIsToldThatTheLoopHasEnded(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreAskedFromEverywhereWhileTheClusterChanges is for the race detector: no answer shares anything with the model.
+// TestQuestionsAreAskedFromEverywhereWhileTheClusterChanges is for the race detector: no answer shares anything with
+// the model.
 func TestQuestionsAreAskedFromEverywhereWhileTheClusterChanges(t *testing.T) {
 	s := newScheduler(t, fixture.Node("n", "cpu=2"))
 	m := running(t, s)

@@ -28,8 +28,8 @@ type chooser func(n int) int
 
 func (choose chooser) oneOf(words ...string) string { return words[choose(len(words))] }
 
-// randomCluster is a small simulated cluster that goes on between the cycles of a scheduler. The events of the scheduler
-// are recorded, so that they can be replayed to another.
+// randomCluster is a small simulated cluster that goes on between the cycles of a scheduler. The events of the
+// scheduler are recorded, so that they can be replayed to another.
 type randomCluster struct {
 	choose    chooser
 	scheduler *scheduler.Scheduler
@@ -386,8 +386,8 @@ func (l *randomCluster) bind(b decision.Bind) {
 // pass lets time go by.
 func (l *randomCluster) pass() { l.now = l.now.Add(time.Duration(l.choose(20)) * time.Second) }
 
-// cycle runs one cycle, on all that was not heard yet, and carries out what it decides except the bindings, which are then
-// under way.
+// cycle runs one cycle, on all that was not heard yet, and carries out what it decides except the bindings, which are
+// then under way.
 func (l *randomCluster) cycle() scheduler.Result {
 	l.now = l.now.Add(time.Second)
 	t := turn{now: l.now, configuration: l.configuration, events: l.events}

@@ -30,11 +30,12 @@ type Options struct {
 	// Observe is called when a part of a cycle begins, and the function that it returns when that part ends. The parts
 	// are "cycle", "open", "close", and "plugin" or "action" with its name. It may be nil.
 	Observe func(part, name string) (end func())
-	// Begin is called when a cycle begins. What it returns reports whether the cycle has lasted so long that what can wait is left to
-	// the next one. It may be nil: then the same input always gives the same decisions.
+	// Begin is called when a cycle begins. What it returns reports whether the cycle has lasted so long that what can
+	// wait is left to the next one. It may be nil: then the same input always gives the same decisions.
 	Begin func() (isOver func() bool)
-	// BeginAnswer is called when the work for an answer begins, and the second function that it returns when it ends. The first reports
-	// whether it has taken so long that it is given up. It may be nil: then only its steps are bounded.
+	// BeginAnswer is called when the work for an answer begins, and the second function that it returns when it ends.
+	// The first reports whether it has taken so long that it is given up. It may be nil: then only its steps are
+	// bounded.
 	BeginAnswer func() (isOver func() bool, end func())
 }
 
@@ -112,7 +113,8 @@ func (s *Scheduler) Policy() *framework.Policy { return s.policy }
 // Cluster returns the model, to be read between cycles.
 func (s *Scheduler) Cluster() *model.Cluster { return s.cache.Cluster }
 
-// Cache returns the cache that keeps the model up to date. Tests apply events to it. Between cycles, [cache.Cache.Audit] checks it.
+// Cache returns the cache that keeps the model up to date. Tests apply events to it. Between cycles,
+// [cache.Cache.Audit] checks it.
 func (s *Scheduler) Cache() *cache.Cache { return s.cache }
 
 // Result is the result of a cycle.
@@ -252,8 +254,8 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 	return session, ""
 }
 
-// holdAgain has stand-ins hold the nodes that an earlier process held for them, before others are placed there, as far as these have the
-// devices that they need.
+// holdAgain has stand-ins hold the nodes that an earlier process held for them, before others are placed there, as far
+// as these have the devices that they need.
 func (s *Scheduler) holdAgain(session *framework.Session) {
 	for _, u := range s.cache.StandIns.TakeUnheld() {
 		if s.cache.Node(u.Node.Name) == u.Node && session.Placer.Fits(u.Task, u.Node) {

@@ -23,8 +23,8 @@ type JobStory struct {
 	Story []journal.Entry
 }
 
-// Why explains a job by the name by which users call it, with the latest decisions about it. What takes trials is looked for if it is wanted:
-// proposals, and when the job will start. Of a job that is gone only the story is known.
+// Why explains a job by the name by which users call it, with the latest decisions about it. What takes trials is
+// looked for if it is wanted: proposals, and when the job will start. Of a job that is gone only the story is known.
 func (q *Questions) Why(ctx context.Context, namespace, name string, wantsTrials bool) (JobStory, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (JobStory, error) {
 		id, err := m.FindJob(namespace, name)

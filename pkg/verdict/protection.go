@@ -6,22 +6,24 @@ import (
 	"slices"
 )
 
-// Protection is why a pod may not be evicted for a job: a rule of the scheduler, or the objection of a plugin. The zero value is none. It is
-// data, to compare and to count. [Protection.String] is the only place that words it, and it is called only where users read it.
+// Protection is why a pod may not be evicted for a job: a rule of the scheduler, or the objection of a plugin. The zero
+// value is none. It is data, to compare and to count. [Protection.String] is the only place that words it, and it is
+// called only where users read it.
 type Protection struct {
 	Kind ProtectionKind
-	// Plugin is the name of the plugin that objects. The framework fills it in. It is empty for a rule, whichever plugin says it.
+	// Plugin is the name of the plugin that objects. The framework fills it in. It is empty for a rule, whichever
+	// plugin says it.
 	Plugin string
-	// Detail is why a plugin objects, in a few words that are the same for all pods with this reason. Pods are counted by it. If it is
-	// empty, the kind says it. With RuleOutsideFence it is the queue that has the fence.
+	// Detail is why a plugin objects, in a few words that are the same for all pods with this reason. Pods are counted
+	// by it. If it is empty, the kind says it. With RuleOutsideFence it is the queue that has the fence.
 	Detail string
 }
 
 // ProtectionKind is what protects a pod, in one word.
 type ProtectionKind string
 
-// The kinds of objections, for plugins of any module. By the second and the third, owners or operators could change it, and then the job that
-// waits has the reason VictimsOptedOut or BudgetSpent.
+// The kinds of objections, for plugins of any module. By the second and the third, owners or operators could change it,
+// and then the job that waits has the reason VictimsOptedOut or BudgetSpent.
 const (
 	ByPlugin ProtectionKind = "Plugin" // a plugin objects for a reason of its own
 	ByMark   ProtectionKind = "Mark"   // owners have not allowed to evict the pods
@@ -121,7 +123,8 @@ func (p Protection) Or(other Protection) Protection {
 	return p
 }
 
-// String words it for users: "rule J1 (the priority of their job is not lower)", "pdb (their disruption budget is spent)", "" if it is none.
+// String words it for users: "rule J1 (the priority of their job is not lower)", "pdb (their disruption budget is
+// spent)", "" if it is none.
 func (p Protection) String() string {
 	switch rule, isRule := rules[p.Kind]; {
 	case p.IsNone():

@@ -16,8 +16,8 @@ const (
 	TooLargeForAnyNode Code = "TooLargeForAnyNode"
 	// NodeTaints: all nodes that have not refused for another reason have taints that the pods do not tolerate.
 	NodeTaints Code = "NodeTaints"
-	// NodeMismatch: no node has the labels that selectors or affinities of the pods ask for, nodes are cordoned, or a plugin keeps the pods
-	// away from them.
+	// NodeMismatch: no node has the labels that selectors or affinities of the pods ask for, nodes are cordoned, or a
+	// plugin keeps the pods away from them.
 	NodeMismatch Code = "NodeMismatch"
 	// PodAffinity: pods on the nodes, or their absence, keep the pods away, also by host ports that they use.
 	PodAffinity Code = "PodAffinity"
@@ -82,8 +82,8 @@ func (i *Impossible) equal(o *Impossible) bool {
 // IsFull reports whether a job with this code would be admitted, or get its share, if others left.
 func (c Code) IsFull() bool { return c == OverCluster || c == OverCommitted || c == OverShare }
 
-// Reason is the code that users see, on all surfaces: the code of the verdict, or what it means for the job. Permanent causes come first. It
-// follows from the verdict alone, so it is the same wherever it is read.
+// Reason is the code that users see, on all surfaces: the code of the verdict, or what it means for the job. Permanent
+// causes come first. It follows from the verdict alone, so it is the same wherever it is read.
 func (v *Verdict) Reason() Code {
 	switch {
 	case v.Code.Precedes(TooLargeForQueue): // the queue or the pods come first
@@ -108,7 +108,8 @@ func (v *Verdict) Reason() Code {
 	return v.protectedVictims()
 }
 
-// protectedVictims is the reason if the job looked for victims, and owners could change what protects most of them; otherwise the code.
+// protectedVictims is the reason if the job looked for victims, and owners could change what protects most of them;
+// otherwise the code.
 func (v *Verdict) protectedVictims() Code {
 	optedOut, budgeted := 0, 0
 	for _, s := range v.Spared {
@@ -142,7 +143,8 @@ func (v *Verdict) IsNever() bool {
 // never are the codes of what time does not mend.
 var never = []Code{QueueNotFound, QueueInvalid, QueueNotLeaf, TooLargeForQueue, TooLargeForCluster, Quarantined}
 
-// IsHelpedByNodes reports whether the job could start if the cluster had more nodes, as far as is known. Autoscalers are told so.
+// IsHelpedByNodes reports whether the job could start if the cluster had more nodes, as far as is known. Autoscalers
+// are told so.
 func (v *Verdict) IsHelpedByNodes() bool {
 	switch {
 	case v.BeyondNodes, v.Impossible != nil && v.Impossible.NoClaim:
@@ -163,8 +165,8 @@ var codes = map[NodeKind]Code{
 
 func (k NodeKind) code() Code { return codes[k] }
 
-// Dominant returns the code for which most nodes refuse that do not just lack room, and its most frequent reason. Nodes that are out of use,
-// such as cordoned ones, count only if no others refuse so: what the job lacks the others say.
+// Dominant returns the code for which most nodes refuse that do not just lack room, and its most frequent reason. Nodes
+// that are out of use, such as cordoned ones, count only if no others refuse so: what the job lacks the others say.
 func Dominant(reasons []NodeReason) (code Code, of NodeReason) {
 	isOutOfUse := func(r NodeReason) bool { return r.Kind == NodeState }
 	areAll := !slices.ContainsFunc(reasons, func(r NodeReason) bool { return !isOutOfUse(r) })

@@ -31,7 +31,8 @@ const (
 	NotEnoughPodsOfTask Code = "NotEnoughPodsOfTask"
 	// SchedulingGated: too many of the pods are held by scheduling gates.
 	SchedulingGated Code = "SchedulingGated"
-	// ResourceReservationTimeout: the gang got no nodes in time, or its pods were not created in time, and its waiting pods fail.
+	// ResourceReservationTimeout: the gang got no nodes in time, or its pods were not created in time, and its waiting
+	// pods fail.
 	ResourceReservationTimeout Code = "ResourceReservationTimeout"
 	// TooLargeForQueue: the minimum of the job alone is more than its queue may ever hold.
 	TooLargeForQueue Code = "TooLargeForQueue"
@@ -41,7 +42,8 @@ const (
 	TooManyApplications Code = "TooManyApplications"
 	// OverCapability: the queue, or a queue above it, would hold more than its capability.
 	OverCapability Code = "OverCapability"
-	// Refused: a ResourceQuota of the namespace has no room, the configuration lacks an action or plugin, or a plugin from another module refuses.
+	// Refused: a ResourceQuota of the namespace has no room, the configuration lacks an action or plugin, or a plugin
+	// from another module refuses.
 	Refused Code = "Refused"
 	// OverCluster: the queue, or a queue above it, would hold more than the cluster has beside the guarantees of other
 	// queues.
@@ -116,8 +118,8 @@ const (
 	HelpPlaces                      // a node has less than before, so that pods which had a place in the attempt may have none
 )
 
-// Stock is an amount that jobs share, such as what a queue may still hold of a resource. It must be comparable: two that are equal are the
-// same.
+// Stock is an amount that jobs share, such as what a queue may still hold of a resource. It must be comparable: two
+// that are equal are the same.
 type Stock interface {
 	// Left returns how much is left now, in the unit of its resource.
 	Left() int64
@@ -176,7 +178,8 @@ type Verdict struct {
 
 	Shortages []Shortage
 	Nodes     []NodeReason
-	// Spared counts the pods that may not be evicted, by what protects them, in any order. It is set if the job looked for victims.
+	// Spared counts the pods that may not be evicted, by what protects them, in any order. It is set if the job looked
+	// for victims.
 	Spared []Spared
 	// Impossible is set if no node could hold a pod of the job, even if it were empty.
 	Impossible *Impossible
@@ -268,7 +271,8 @@ func (v *Verdict) addHelp(w *Verdict) {
 	}
 }
 
-// Await returns a copy of a verdict by which the job waits until a lack is met, and for those kinds of help in the verdict that are in keep.
+// Await returns a copy of a verdict by which the job waits until a lack is met, and for those kinds of help in the
+// verdict that are in keep.
 func (v *Verdict) Await(lack Lack, keep Help) *Verdict {
 	return v.AwaitAny(Lacks{lack}, keep)
 }

@@ -80,8 +80,8 @@ func runControllers(t *testing.T) string {
 	return addresses[1]
 }
 
-// With --authenticate-metrics, and the rights that the chart gives with it, clients get the metrics only if the API server
-// permits it, and only over TLS.
+// With --authenticate-metrics, and the rights that the chart gives with it, clients get the metrics only if the API
+// server permits it, and only over TLS.
 func TestMetricsAreForThoseWhomTheAPIServerPermits(t *testing.T) {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "metrics-reader"},
 		Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}

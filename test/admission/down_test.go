@@ -137,8 +137,8 @@ func TestWhatAUserBreaksIsMended(t *testing.T) {
 	})
 }
 
-// The certificates live for seconds here. Whatever is renewed, and whatever an API server has heard of it, no request may
-// fail.
+// The certificates live for seconds here. Whatever is renewed, and whatever an API server has heard of it, no request
+// may fail.
 func TestNoRequestFailsWhileCertificatesAreRenewed(t *testing.T) {
 	haveBuiltInQueues(t)
 	namespace := namespaceFor(t, "rotation", nil)

@@ -12,8 +12,8 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// Scripts match what Volcano's webhooks say. Whether the definition, a policy or the webhook is the first to refuse something here, the
-// message has Volcano's phrase.
+// Scripts match what Volcano's webhooks say. Whether the definition, a policy or the webhook is the first to refuse
+// something here, the message has Volcano's phrase.
 func TestARefusalHasThePhraseOfVolcano(t *testing.T) {
 	haveBuiltInQueues(t)
 	namespace := namespaceFor(t, "phrases", nil)

@@ -319,8 +319,8 @@ func TestEveryExampleIsAdmitted(t *testing.T) {
 	}
 }
 
-// manifestsOnly is the examples without the files of YuniKorn and Kueue that are no manifests, and without the Job of a missing queue,
-// which is to be refused.
+// manifestsOnly is the examples without the files of YuniKorn and Kueue that are no manifests, and without the Job of a
+// missing queue, which is to be refused.
 type manifestsOnly struct{ fs.FS }
 
 func (m manifestsOnly) ReadDir(name string) ([]fs.DirEntry, error) {

@@ -1,5 +1,6 @@
-// Package apitest holds what the tests beside a real API server have in common: how they wait, how they build and run our
-// programs, and the cluster that the tests of one package share. How a cluster is started is package localcluster's.
+// Package apitest holds what the tests beside a real API server have in common: how they wait, how they build and run
+// our programs, and the cluster that the tests of one package share. How a cluster is started is package
+// localcluster's.
 //
 // It must not know what is tested, nor any package of the scheduler or of the controllers.
 package apitest
@@ -50,7 +51,8 @@ func Context(t *testing.T) context.Context {
 	return ctx
 }
 
-// Eventually looks until there is nothing to complain about. A failure names the last complaint that is not of the wait's own end.
+// Eventually looks until there is nothing to complain about. A failure names the last complaint that is not of the
+// wait's own end.
 func Eventually(t *testing.T, complaint func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
@@ -72,8 +74,8 @@ func Eventually(t *testing.T, complaint func(context.Context) error) {
 	}
 }
 
-// Build builds programs by the names of their folders in cmd, into the folder, as make build names them: scheduler becomes
-// hekla-scheduler.
+// Build builds programs by the names of their folders in cmd, into the folder, as make build names them: scheduler
+// becomes hekla-scheduler.
 func Build(ctx context.Context, folder string, programs ...string) error {
 	for _, source := range programs {
 		if err := BuildPackage(ctx, Path(folder, source), "hekla.sh/hekla/cmd/"+source); err != nil {

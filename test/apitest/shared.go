@@ -13,8 +13,8 @@ import (
 // SystemNamespace is where the programs run, and keep their configuration and leases.
 const SystemNamespace = "volcano-system"
 
-// Shared is a control plane that the tests of a package share: an API server with the project's definitions and the namespace
-// [SystemNamespace], and no controllers. The first test that needs it starts it.
+// Shared is a control plane that the tests of a package share: an API server with the project's definitions and the
+// namespace [SystemNamespace], and no controllers. The first test that needs it starts it.
 type Shared struct {
 	Definitions string   // the folder installer/crds
 	Nodes       int      // that are there from the start

@@ -2,8 +2,8 @@
 //
 // Main type: a [Browser] runs the steps of web/test/steps.mjs, each with arguments and a result.
 //
-// It needs Node, Chromium and what make web installs in web/node_modules. If one is missing, the test is skipped, but it fails if
-// the variable CI is set. It must not know what is tested.
+// It needs Node, Chromium and what make web installs in web/node_modules. If one is missing, the test is skipped, but
+// it fails if the variable CI is set. It must not know what is tested.
 package browser
 
 import (

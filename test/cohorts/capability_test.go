@@ -121,8 +121,8 @@ func (w *walk) onNodes(o *v1beta2.Workload) (cores int64) {
 	return cores / 1000
 }
 
-// held is how many cores the pods of a Workload hold or are to get. Other than quota, a Queue has back at once what pods held that have
-// ended.
+// held is how many cores the pods of a Workload hold or are to get. Other than quota, a Queue has back at once what
+// pods held that have ended.
 func (w *walk) held(o *v1beta2.Workload) (cores int64) {
 	ended := w.Succeeded(o.Name)
 	for i := range o.Status.Admission.PodSetAssignments {

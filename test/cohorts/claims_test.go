@@ -17,8 +17,8 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// The API server makes the claims of ephemeral volumes after the pods. A pod that is seen before its claim fits on no node, and its
-// Workload is not evicted for that.
+// The API server makes the claims of ephemeral volumes after the pods. A pod that is seen before its claim fits on no
+// node, and its Workload is not evicted for that.
 func TestPodsWaitForTheClaimsThatAreMadeForThem(t *testing.T) {
 	for name, mode := range map[string]storagev1.VolumeBindingMode{"late": storagev1.VolumeBindingWaitForFirstConsumer, "early": storagev1.VolumeBindingImmediate} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,8 @@ func TestPodsWaitForTheClaimsThatAreMadeForThem(t *testing.T) {
 	}
 }
 
-// A Workload may ask for any number of pods that request nothing. No stand-ins are made of more than all nodes may have.
+// A Workload may ask for any number of pods that request nothing. No stand-ins are made of more than all nodes may
+// have.
 func TestAWorkloadOfMorePodsThanNodesMayHaveWaits(t *testing.T) {
 	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4 pods=10")
 	w.Apply("{kind: ResourceFlavor, metadata: {name: any}}")

@@ -12,9 +12,9 @@ import (
 	"hekla.sh/hekla/test/cohorts/world"
 )
 
-// course leads a random cluster to its rest: half of the Workloads come at first, the others when these are at rest. If writes is not
-// negative, the scheduler ends when it wants to make the write after so many, and another begins. It returns who was evicted for another, who
-// is admitted at the end, and whether the scheduler has ended.
+// course leads a random cluster to its rest: half of the Workloads come at first, the others when these are at rest. If
+// writes is not negative, the scheduler ends when it wants to make the write after so many, and another begins. It
+// returns who was evicted for another, who is admitted at the end, and whether the scheduler has ended.
 func course(t *testing.T, seed uint64, writes int) (evicted, admitted []string, hasEnded bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 8))
@@ -62,10 +62,11 @@ func course(t *testing.T, seed uint64, writes int) (evicted, admitted []string, 
 	return evicted, admitted, writes >= 0 && w.HasCrashed()
 }
 
-// Rule C1 and all ledgers are checked after each cycle. What was decided and not written may be decided otherwise by the next scheduler,
-// in rare cases: it has no answers yet, so the first heads of all queues are asked again. With seed 23 a borrower is admitted in the first
-// round after writes 21 to 24. The Workload that the quota belongs to is asked in a later round, behind others of its queue that were
-// refused before. It takes the quota back, so one more is evicted, and the same Workloads run at the end.
+// Rule C1 and all ledgers are checked after each cycle. What was decided and not written may be decided otherwise by
+// the next scheduler, in rare cases: it has no answers yet, so the first heads of all queues are asked again. With seed
+// 23 a borrower is admitted in the first round after writes 21 to 24. The Workload that the quota belongs to is asked
+// in a later round, behind others of its queue that were refused before. It takes the quota back, so one more is
+// evicted, and the same Workloads run at the end.
 func TestAfterACrashBetweenAnyTwoWritesTheClusterComesToTheSameRest(t *testing.T) {
 	crashes, others, evictions := 0, 0, 0
 	for seed := range uint64(worlds(t, 40)) {

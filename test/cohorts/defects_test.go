@@ -295,8 +295,9 @@ func TestTwoBlockedStrictHeadsDoNotWaitForEachOther(t *testing.T) {
 	w.Rest(20).Expect("b", "admitted")
 }
 
-// The own Workload is taken first, since the own queue has the highest share, and frees no node that helps. When the node of another queue
-// is free it is not needed any more. But with it back the share would be too high to take the other: both leave.
+// The own Workload is taken first, since the own queue has the highest share, and frees no node that helps. When the
+// node of another queue is free it is not needed any more. But with it back the share would be too high to take the
+// other: both leave.
 func TestVictimsAllLeaveIfGivingBackWouldBreakARule(t *testing.T) { // 9
 	w := world.New(t, world.Configuration("{fairSharing: true}")).AddNode("n1", "cpu=5").AddNode("n2", "cpu=4", "zone", "b").AddNode("n3", "cpu=4")
 	w.Apply(`{kind: ResourceFlavor, metadata: {name: default}}

@@ -13,7 +13,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// account is a node of the tree as rule C2 describes it, worked out from objects alone. It has one resource, the CPU of a flavor, in cores.
+// account is a node of the tree as rule C2 describes it, worked out from objects alone. It has one resource, the CPU of
+// a flavor, in cores.
 type account struct {
 	name                 string
 	nominal, borrowing   int64
@@ -167,8 +168,8 @@ func planOf(o *v1beta2.Workload) (p plan, is bool) {
 	return p, json.Unmarshal([]byte(o.Annotations[v1beta2.PlanAnnotation]), &p) == nil
 }
 
-// leaving are the Workloads that leave for others, and those that are told to leave in this step, as when their nodes are gone. Pods of
-// others get the nodes of both at once.
+// leaving are the Workloads that leave for others, and those that are told to leave in this step, as when their nodes
+// are gone. Pods of others get the nodes of both at once.
 func (w *walk) leaving() map[string]bool {
 	leave := map[string]bool{}
 	for i := range w.Decided {

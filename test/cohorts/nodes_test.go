@@ -17,8 +17,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// grid is a small cluster in which pods need a node with the labels of their flavors and room. It finds a place for all pods
-// if there is one, and so says what the decisions should be.
+// grid is a small cluster in which pods need a node with the labels of their flavors and room. It finds a place for all
+// pods if there is one, and so says what the decisions should be.
 type grid struct {
 	index *resources.Index
 	nodes []*gridNode

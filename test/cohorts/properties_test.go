@@ -35,8 +35,8 @@ func (m *model) audit(c *theCase) string {
 	return ""
 }
 
-// auditNodes says which holder has not as many pods on nodes as it is charged for, and which node holds more than it has. Room
-// that a Workload is promised may still be held by its victims.
+// auditNodes says which holder has not as many pods on nodes as it is charged for, and which node holds more than it
+// has. Room that a Workload is promised may still be held by its victims.
 func (m *model) auditNodes(g *grid) string {
 	held := map[*gridNode]resources.Vector{}
 	for _, q := range m.queues.All() {
@@ -188,7 +188,8 @@ func (m *model) claimOf(r *rand.Rand, w *workload.Workload) *workload.Claim {
 	return &workload.Claim{Workload: w, Usage: []cohort.Amount{{FR: flavor.FRs[0], Value: value}}, Needs: flavor.FRs[:1]}
 }
 
-// forbidden takes victims in order, and says which of them must not be taken, or that the claim does not fit afterwards.
+// forbidden takes victims in order, and says which of them must not be taken, or that the claim does not fit
+// afterwards.
 func (m *model) forbidden(claim *workload.Claim, victims []workload.Victim) string {
 	if len(victims) == 0 {
 		return ""

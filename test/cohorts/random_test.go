@@ -23,8 +23,8 @@ func worlds(t *testing.T, few int) int {
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// random makes a case: up to seven nodes in up to three levels, one or two flavors, and up to twelve Workloads that wait. It
-// goes through JSON, so that it can be printed and kept.
+// random makes a case: up to seven nodes in up to three levels, one or two flavors, and up to twelve Workloads that
+// wait. It goes through JSON, so that it can be printed and kept.
 func random(t *testing.T, r *rand.Rand, withNodes bool) *theCase {
 	fair := r.IntN(2) == 0
 	made := map[string]any{"id": "random", "kind": "termination", "fairSharing": fair,

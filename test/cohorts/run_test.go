@@ -9,8 +9,8 @@ import (
 
 func (m *model) step(now time.Time) (decided bool) { return m.stepOn(nil, now) }
 
-// stepOn runs one cycle. Afterwards the victims have left and wait again, and who was promised their room runs. It reports
-// whether anything was decided. g may be nil.
+// stepOn runs one cycle. Afterwards the victims have left and wait again, and who was promised their room runs. It
+// reports whether anything was decided. g may be nil.
 func (m *model) stepOn(g *grid, now time.Time) (decided bool) {
 	var victims, planned []*workload.Workload
 	m.cycle.Now = now

@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// large is a scheduler with 1,000 nodes, 1,000 ClusterQueues in 100 cohorts, and Workloads that wait in them. Each ClusterQueue has a
-// quota of so many CPUs.
+// large is a scheduler with 1,000 nodes, 1,000 ClusterQueues in 100 cohorts, and Workloads that wait in them. Each
+// ClusterQueue has a quota of so many CPUs.
 func large(b *testing.B, quota, workloads int) *world.World {
 	w := world.New(b, world.Configuration(""))
 	w.Apply("{kind: ResourceFlavor, metadata: {name: default}}")

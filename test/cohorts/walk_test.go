@@ -21,10 +21,11 @@ import (
 	"hekla.sh/hekla/test/cohorts/world"
 )
 
-// A walk has things happen to a cluster in no order: Workloads come, end, and are deleted, others edit quotas, Cohorts, flavors and nodes,
-// controllers of checks answer, and schedulers crash between their writes. After each step the totals of the model are right and rule C1
-// holds. Each reservation is judged on the objects alone, by rule C2 and by what nodes hold. At the end nothing happens any more: the
-// cluster must come to rest, and a scheduler that reads it again must have nothing to say.
+// A walk has things happen to a cluster in no order: Workloads come, end, and are deleted, others edit quotas, Cohorts,
+// flavors and nodes, controllers of checks answer, and schedulers crash between their writes. After each step the
+// totals of the model are right and rule C1 holds. Each reservation is judged on the objects alone, by rule C2 and by
+// what nodes hold. At the end nothing happens any more: the cluster must come to rest, and a scheduler that reads it
+// again must have nothing to say.
 type walk struct {
 	*world.World
 	t      *testing.T
@@ -431,8 +432,9 @@ func (w *walk) judgePreemption(s *decision.WorkloadStatus) {
 	}
 }
 
-// rest has nothing more happen. The cluster must come to rest, and so must one whose scheduler begins again then. That may evict some: of
-// several for whom a Workload was evicted, its conditions name the last (rule C20). If it does not, nothing else changes.
+// rest has nothing more happen. The cluster must come to rest, and so must one whose scheduler begins again then. That
+// may evict some: of several for whom a Workload was evicted, its conditions name the last (rule C20). If it does not,
+// nothing else changes.
 func (w *walk) rest() {
 	// Nodes that are promised and then cordoned are given up only when pods come, or by a scheduler that begins.
 	for _, name := range w.Names("v1.Node/") {
@@ -487,7 +489,8 @@ func (w *walk) awaits() bool {
 	})
 }
 
-// standing is where all Workloads stand. Why those wait that do is left out: a message names the flavors that were tried last.
+// standing is where all Workloads stand. Why those wait that do is left out: a message names the flavors that were
+// tried last.
 func (w *walk) standing() (text string) {
 	for _, o := range w.Workloads() {
 		said := w.Says(o.Name)
@@ -573,7 +576,8 @@ func take(w *walk, steps int) {
 	w.rest()
 }
 
-// TestWhateverHappensNoRuleIsBroken takes as many steps as HEKLA_COHORT_STEPS says, if it is set, from the seed HEKLA_COHORT_SEED on.
+// TestWhateverHappensNoRuleIsBroken takes as many steps as HEKLA_COHORT_STEPS says, if it is set, from the seed
+// HEKLA_COHORT_SEED on.
 func TestWhateverHappensNoRuleIsBroken(t *testing.T) {
 	number := func(name string, otherwise int) int {
 		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {

@@ -80,7 +80,8 @@ func leadAll(first, count uint64, sum *tally, overlook func(wake.Cause) bool) []
 	return failed
 }
 
-// Whatever the scenario is like and whatever happens in it: what a scheduler would do that starts now, the one that runs has done.
+// Whatever the scenario is like and whatever happens in it: what a scheduler would do that starts now, the one that
+// runs has done.
 func TestNothingIsMissed(t *testing.T) {
 	first, scenarios := number(t, seedEnv, 1), number(t, scenariosEnv, plainScenarios)
 	var sum tally

@@ -36,8 +36,8 @@ type event struct {
 // situation is a place where the preemptor could be.
 type situation string
 
-// The situations: there is room; a pod of lower priority fills the only node; nodes are in HyperNodes. Two HyperNodes are
-// full. The third has a victim, and lacks only what the event brings.
+// The situations: there is room; a pod of lower priority fills the only node; nodes are in HyperNodes. Two HyperNodes
+// are full. The third has a victim, and lacks only what the event brings.
 const (
 	free        situation = "there is room"
 	full        situation = "room is made"
@@ -123,8 +123,8 @@ func (e event) run(t *testing.T, s situation, overlook func(wake.Cause) bool) (w
 	return was, has(), l
 }
 
-// Each kind of event alone lets the preemptor start, in every situation in which it can happen. The named causes are the
-// reason: without them the preemptor is not woken.
+// Each kind of event alone lets the preemptor start, in every situation in which it can happen. The named causes are
+// the reason: without them the preemptor is not woken.
 func TestEveryKindOfEventWakes(t *testing.T) {
 	for name, test := range events() {
 		situations := test.situations

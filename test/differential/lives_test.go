@@ -141,8 +141,8 @@ func (m *maker) close() change {
 	}}
 }
 
-// When a job restarts whole, its pods of low rank come back first, and pods of high rank evict them. That ends once it is known, also for a
-// scheduler that starts now.
+// When a job restarts whole, its pods of low rank come back first, and pods of high rank evict them. That ends once it
+// is known, also for a scheduler that starts now.
 func TestAJobThatRestartsEvictsNoMoreOfItsOwn(t *testing.T) {
 	w := &scenario{configuration: configuration{actions: "allocate, preempt, backfill"}, policies: map[string]restartPolicy{"g": restartsWhole},
 		replaced: simulator.Successor{Name: "-r", After: 2 * time.Second}}

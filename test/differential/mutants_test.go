@@ -6,8 +6,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// Random scenarios show, too, when the model does not wake a job: some of them fail for each of these causes. Causes that seldom come without
-// another (a plan that comes into force frees quota, too) are left to TestEveryKindOfEventWakes.
+// Random scenarios show, too, when the model does not wake a job: some of them fail for each of these causes. Causes
+// that seldom come without another (a plan that comes into force frees quota, too) are left to
+// TestEveryKindOfEventWakes.
 func TestForgottenCausesAreFound(t *testing.T) {
 	const most, step = 10_000, 100
 	for _, test := range []struct {

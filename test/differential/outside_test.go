@@ -9,8 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// outside is an extender, which is served when the first scenario has one. It has no memory: what it says follows from objects, of
-// which the scheduler hears by itself. Of a pod that is to be placed it looks only at what all pods of its shape have in common.
+// outside is an extender, which is served when the first scenario has one. It has no memory: what it says follows from
+// objects, of which the scheduler hears by itself. Of a pod that is to be placed it looks only at what all pods of its
+// shape have in common.
 var outside = sync.OnceValue(func() string {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/predicate", func(w http.ResponseWriter, r *http.Request) {

@@ -248,7 +248,8 @@ func eventsOfQueues() map[string]event {
 	}
 }
 
-// eventsOfAdmission are those by which a job is admitted, under each plugin that admits jobs by what is left of an amount.
+// eventsOfAdmission are those by which a job is admitted, under each plugin that admits jobs by what is left of an
+// amount.
 func eventsOfAdmission() map[string]event {
 	full := []situation{full}
 	pending := gangOf("preemptor", "high", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1"))

@@ -128,8 +128,8 @@ const (
 	calmPause  = 11 * time.Minute // longer than any pod takes to leave
 )
 
-// calm lets time pass again and again, in which nothing happens from outside: in the end nothing is bound or planned any more. A job whose
-// pods never come is admitted and held again for as long as it stands.
+// calm lets time pass again and again, in which nothing happens from outside: in the end nothing is bound or planned
+// any more. A job whose pods never come is admitted and held again for as long as it stands.
 func (l *run) calm() {
 	for rounds, quiet := 0, 0; quiet < 2 && l.failure == ""; rounds++ {
 		if rounds == calmRounds {
@@ -146,7 +146,8 @@ func (l *run) calm() {
 	}
 }
 
-// untilNextLeaves is how long it takes until a pod that is being deleted is gone, or as long as none takes if there is none.
+// untilNextLeaves is how long it takes until a pod that is being deleted is gone, or as long as none takes if there is
+// none.
 func (l *run) untilNextLeaves() time.Duration {
 	next := calmPause
 	for _, o := range l.led.Objects() {
@@ -230,8 +231,8 @@ func decisions(d *decision.Decisions, led *simulator.Led) (all []string) {
 	return all
 }
 
-// isWritten reports whether a plan only promises what the pods say that they are promised: a scheduler that starts makes such a
-// plan again instead of taking it up.
+// isWritten reports whether a plan only promises what the pods say that they are promised: a scheduler that starts
+// makes such a plan again instead of taking it up.
 func isWritten(p *decision.PlanStart, led *simulator.Led) bool {
 	return len(p.Evictions) == 0 && !slices.ContainsFunc(p.Nominations, func(n decision.Nomination) bool {
 		pod, ok := led.Get(&corev1.Pod{}, n.Pod.Namespace, n.Pod.Name).(*corev1.Pod)
@@ -239,8 +240,8 @@ func isWritten(p *decision.PlanStart, led *simulator.Led) bool {
 	})
 }
 
-// isOfHours reports whether a plan evicts pods because the hours of their nodes are over. How many leave at a time is counted by the scheduler
-// that runs, so that another one evicts more.
+// isOfHours reports whether a plan evicts pods because the hours of their nodes are over. How many leave at a time is
+// counted by the scheduler that runs, so that another one evicts more.
 func isOfHours(p *decision.PlanStart) bool {
 	return p.Job.Name == "" && slices.ContainsFunc(p.Evictions, func(e decision.Eviction) bool { return e.Rule == "" })
 }
@@ -288,7 +289,8 @@ func (l *run) rest() {
 	}
 }
 
-// askAgain returns what a scheduler decides that knows the objects only as they are now. There must be nothing to do for it.
+// askAgain returns what a scheduler decides that knows the objects only as they are now. There must be nothing to do
+// for it.
 func (l *run) askAgain() []string {
 	input, err := manifests.New(l.led.Objects()...)
 	if err != nil {

@@ -18,27 +18,30 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// scenario is a cluster to begin with and what happens in it, one thing after another, most of them when the one before has come to rest.
-// It is plain data, so that parts of it can be left out.
+// scenario is a cluster to begin with and what happens in it, one thing after another, most of them when the one before
+// has come to rest. It is plain data, so that parts of it can be left out.
 type scenario struct {
 	configuration configuration
 	objects       []runtime.Object
 	changes       []timed
 	// policies are what becomes of gangs, by name, of which a pod is evicted.
 	policies map[string]restartPolicy
-	// replaced is how pods are made again, zero for at once and under the same name. A name is what is added to the old one.
+	// replaced is how pods are made again, zero for at once and under the same name. A name is what is added to the old
+	// one.
 	replaced simulator.Successor
 	// overlook makes the model forget causes to wake jobs; nil forgets none.
 	overlook func(wake.Cause) bool
 }
 
-// change is something that happens outside of the scheduler. What it is about may be gone by then: then nothing happens.
+// change is something that happens outside of the scheduler. What it is about may be gone by then: then nothing
+// happens.
 type change struct {
 	name  string
 	apply func(*run)
 }
 
-// timed is a change and when it comes: once the scenario rests or, if it is sudden, so many cycles after the one before.
+// timed is a change and when it comes: once the scenario rests or, if it is sudden, so many cycles after the one
+// before.
 type timed struct {
 	change
 	isSudden bool

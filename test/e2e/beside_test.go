@@ -23,7 +23,8 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// beside is the name of the kube-scheduler in these tests. As default-scheduler it would also place the pods of the installer.
+// beside is the name of the kube-scheduler in these tests. As default-scheduler it would also place the pods of the
+// installer.
 const beside = "beside"
 
 const besideConfiguration = `apiVersion: kubescheduler.config.k8s.io/v1
@@ -182,8 +183,8 @@ func TestAPlanWhoseRoomOthersTakeEndsInCalm(t *testing.T) {
 	nothingWasForbidden(t)
 }
 
-// kubelets refuse the pods for which their nodes, of eight CPUs, have no room, as the kubelet does and kwok does not. The function counts
-// them.
+// kubelets refuse the pods for which their nodes, of eight CPUs, have no room, as the kubelet does and kwok does not.
+// The function counts them.
 func kubelets(t *testing.T) (refused func() int) {
 	t.Helper()
 	stream, err := core.CoreV1().Pods(metav1.NamespaceDefault).Watch(t.Context(), metav1.ListOptions{})

@@ -13,7 +13,8 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// What runs is charged to the queue in which it started, whatever becomes of its PodGroup, also by a scheduler that begins later.
+// What runs is charged to the queue in which it started, whatever becomes of its PodGroup, also by a scheduler that
+// begins later.
 func TestWhatRunsIsChargedWhereItStarted(t *testing.T) {
 	haveNodes(t, 2)
 	tidyUp(t)

@@ -22,8 +22,8 @@ import (
 
 const attached, broken = "gpus.hekla.sh/Attached", "gpus.hekla.sh/Broken"
 
-// attach plays a driver that attaches each device that is given out, as long as the test runs. The first that it is to attach
-// breaks; it returns for which claim that was.
+// attach plays a driver that attaches each device that is given out, as long as the test runs. The first that it is to
+// attach breaks; it returns for which claim that was.
 func attach(t *testing.T) func() types.UID {
 	ctx, cancel := context.WithCancel(t.Context())
 	var working sync.WaitGroup

@@ -89,8 +89,8 @@ func theFlowRunsStepByStep(t *testing.T) {
 	}
 }
 
-// volcanoTemplate is a template as in Volcano's own example of a flow, but for how long a node without containers plays that
-// the pod works.
+// volcanoTemplate is a template as in Volcano's own example of a flow, but for how long a node without containers plays
+// that the pod works.
 const volcanoTemplate = `
 apiVersion: flow.volcano.sh/v1alpha1
 kind: JobTemplate

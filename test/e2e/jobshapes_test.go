@@ -80,8 +80,8 @@ func queuedTemplate() corev1.PodSpec {
 		Containers: []corev1.Container{{Name: "main", Image: "busybox", Resources: corev1.ResourceRequirements{Requests: fixture.List("cpu=1")}}}}
 }
 
-// places are how many places the Workload of a Job holds, and how many pods stand on nodes. A pod is seen after the places, so there are
-// never more of it.
+// places are how many places the Workload of a Job holds, and how many pods stand on nodes. A pod is seen after the
+// places, so there are never more of it.
 func places(ctx context.Context, job string) (w *v1beta2.Workload, left, placed int32, err error) {
 	if w, err = workloadOf(ctx, job); err != nil {
 		return nil, 0, 0, err

@@ -301,8 +301,8 @@ func deployment(name string, size int32, cpu string) *appsv1.Deployment {
 				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}}}}}
 }
 
-// departures counts the pods that are deleted from now on and had a node. kwok deletes by name what leaves a node, sometimes twice, and then
-// meets the replacement, which waits.
+// departures counts the pods that are deleted from now on and had a node. kwok deletes by name what leaves a node,
+// sometimes twice, and then meets the replacement, which waits.
 func departures(t *testing.T) func() int {
 	t.Helper()
 	stream, err := core.CoreV1().Pods(metav1.NamespaceDefault).Watch(t.Context(), metav1.ListOptions{})

@@ -15,8 +15,8 @@ import (
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// Pods that are deleted without grace, as those of a node that is lost, go all at once, and a Job of one pod has none left. Each
-// Job gets its pod again in seconds, whether the controllers or the scheduler heard first that it was gone.
+// Pods that are deleted without grace, as those of a node that is lost, go all at once, and a Job of one pod has none
+// left. Each Job gets its pod again in seconds, whether the controllers or the scheduler heard first that it was gone.
 func TestJobsThatLoseAllTheirPodsGetThemAgain(t *testing.T) {
 	const jobs = 60
 	ofTest := labels.Set{"lost": "and-found"}

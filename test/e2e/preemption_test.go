@@ -254,8 +254,8 @@ func planOf(ctx context.Context, job string) (plan, error) {
 	return p, err
 }
 
-// awaitPlan waits until a plan is under way as a whole: so many pods are promised nodes, and so many are being deleted. It
-// returns those.
+// awaitPlan waits until a plan is under way as a whole: so many pods are promised nodes, and so many are being deleted.
+// It returns those.
 func awaitPlan(t *testing.T, job string, promised, victims int) (plan, map[types.UID]*corev1.Pod) {
 	t.Helper()
 	var found plan

@@ -19,7 +19,8 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// quotaWatch checks, each time it looks, that no Workload has more pods on nodes than places, nor all together more than there is quota.
+// quotaWatch checks, each time it looks, that no Workload has more pods on nodes than places, nor all together more
+// than there is quota.
 type quotaWatch struct {
 	quota  int32
 	beyond map[string]int // how often in a row more was seen: what is read one after the other may be of two times
@@ -62,7 +63,8 @@ func (q *quotaWatch) look(ctx context.Context, t *testing.T) (map[string]*v1beta
 	return found, nil
 }
 
-// A group whose pods end one after the other gives back a place with each, and a Volcano Job that is admitted in part runs with what it got.
+// A group whose pods end one after the other gives back a place with each, and a Volcano Job that is admitted in part
+// runs with what it got.
 func TestGroupsAndVolcanoJobsRunToTheirEndWithExactQuota(t *testing.T) {
 	haveQuotas(t)
 	haveNodes(t, 2)

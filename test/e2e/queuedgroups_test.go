@@ -57,7 +57,8 @@ func areGone(t *testing.T, namespace string, names ...string) {
 	})
 }
 
-// A group of pods has a place of its own in the queue: a preemption takes its pods, but neither its Workload nor what that has been through.
+// A group of pods has a place of its own in the queue: a preemption takes its pods, but neither its Workload nor what
+// that has been through.
 func TestAPreemptedGroupIsReplacedAndFinishes(t *testing.T) {
 	haveQuotas(t)
 	haveNodes(t, 1)

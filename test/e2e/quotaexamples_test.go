@@ -30,8 +30,8 @@ const withCredits = withQuotas + `
 // waitsFor says of a Workload that it is not admitted, and of its condition QuotaReserved that it has this text.
 func waitsFor(text string) string { return "waits: " + text }
 
-// What each example ends in, by the documentation of Kueue: the flavor of cpu and the number of pods for each job or group that is
-// admitted, and what others wait for.
+// What each example ends in, by the documentation of Kueue: the flavor of cpu and the number of pods for each job or
+// group that is admitted, and what others wait for.
 var quotaExamples = map[string]struct {
 	config string
 	after  string // the example whose queue it uses, with what that ends in

@@ -216,7 +216,8 @@ func TestAJobThatFitsNoNodeWaits(t *testing.T) {
 	awaitPods(t, "roomless", 2)
 }
 
-// givenByOthers has what the API server adds to pods: half a CPU for containers that request none, and half a CPU for the sandbox.
+// givenByOthers has what the API server adds to pods: half a CPU for containers that request none, and half a CPU for
+// the sandbox.
 const givenByOthers = `
 apiVersion: v1
 kind: LimitRange

@@ -33,7 +33,8 @@ spec:
 `, name, namespace)
 }
 
-// The quota has room for one gang of four pods. If two were admitted, each might get a part of its pods, and neither would ever start.
+// The quota has room for one gang of four pods. If two were admitted, each might get a part of its pods, and neither
+// would ever start.
 func TestGangsUnderAResourceQuotaRunOneAfterTheOther(t *testing.T) {
 	haveNodes(t, 2)
 	const namespace, gangs = "rationed", 6

@@ -32,8 +32,8 @@ func schedulerProcess(t *testing.T) *localcluster.Process {
 	return processes[i]
 }
 
-// restartScheduler kills the scheduler as a crash would, if it runs, and starts it again. With a short lease it takes over
-// quickly from one that was started so as well.
+// restartScheduler kills the scheduler as a crash would, if it runs, and starts it again. With a short lease it takes
+// over quickly from one that was started so as well.
 func restartScheduler(t *testing.T, arguments ...string) {
 	t.Helper()
 	if err := schedulerProcess(t).Kill(); err != nil {

@@ -58,7 +58,8 @@ func awaitHolder(t *testing.T, other string) (holder string) {
 	return holder
 }
 
-// Two replicas are behind networks over which bindings and events take a second. That of the leader is cut, and neither side is told.
+// Two replicas are behind networks over which bindings and events take a second. That of the leader is cut, and neither
+// side is told.
 func TestAReplicaThatIsCutOffIsReplacedAndComesBack(t *testing.T) {
 	const gangs, size = 8, 4
 	haveNodes(t, gangs*size/8+1) // of eight CPUs

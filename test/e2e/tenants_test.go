@@ -128,7 +128,8 @@ func TestTheNodesOfSparksExecutorsAreHeldFromWhenTheDriverStarts(t *testing.T) {
 		return ""
 	})
 
-	// Of sixteen CPUs one runs and three times four are held, so three are free. The scheduler that comes knows that, too.
+	// Of sixteen CPUs one runs and three times four are held, so three are free. The scheduler that comes knows that,
+	// too.
 	create(t, in("others", batchJob("other", 1, "4")))
 	awaitReason(t, "other", "NotGuaranteed")
 	restartScheduler(t, shortLease...)

@@ -16,7 +16,8 @@ import (
 
 const discovered = topology.NetworkTopologySourceLabelKey + "=label"
 
-// inRacks gives four nodes their racks, two each, and the scheduler the plugin that heeds them. All of it ends with the test.
+// inRacks gives four nodes their racks, two each, and the scheduler the plugin that heeds them. All of it ends with the
+// test.
 func inRacks(t *testing.T, key string) {
 	t.Helper()
 	haveNodes(t, 4)

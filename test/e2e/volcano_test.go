@@ -15,8 +15,9 @@ import (
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// The folder volcano holds manifests in the form in which Volcano's users have them, for the frameworks and the features that its
-// own examples show. Each runs to the end that its form promises; nothing in it is made for Hekla, so the test ends the pods.
+// The folder volcano holds manifests in the form in which Volcano's users have them, for the frameworks and the
+// features that its own examples show. Each runs to the end that its form promises; nothing in it is made for Hekla, so
+// the test ends the pods.
 var madeForVolcano = map[string]func(*testing.T){
 	"job.yaml":              anEvictedPodRestartsTheJob,
 	"mpi.yaml":              theEndOf("hello-mpi", "mpimaster", 3),

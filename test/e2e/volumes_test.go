@@ -25,8 +25,8 @@ import (
 // provisionerName is that of the stand-in below.
 const provisionerName = "disks.hekla.sh"
 
-// provision plays a provisioner of volumes that can be used on one node each, as long as the test runs: it does what the
-// external-provisioner of CSI does, but for the disk. Of the nodes in refused it says that it cannot.
+// provision plays a provisioner of volumes that can be used on one node each, as long as the test runs: it does what
+// the external-provisioner of CSI does, but for the disk. Of the nodes in refused it says that it cannot.
 func provision(t *testing.T, refused ...string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var working sync.WaitGroup

@@ -15,7 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// step is a block of commands on a page, and what the last of them says after a while, "" if the page does not quote it.
+// step is a block of commands on a page, and what the last of them says after a while, "" if the page does not quote
+// it.
 type step struct{ commands, says string }
 
 // stepsOf returns the steps of a section of a page, up to the next section of its level.

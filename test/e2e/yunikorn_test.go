@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// newReader returns a reader without a cluster, whose home has the programs of Kubernetes, so that `hekla up` builds none. What the
-// reader starts ends with the test.
+// newReader returns a reader without a cluster, whose home has the programs of Kubernetes, so that `hekla up` builds
+// none. What the reader starts ends with the test.
 func newReader(t *testing.T) reader {
 	t.Helper()
 	home := t.TempDir()

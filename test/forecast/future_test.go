@@ -49,7 +49,8 @@ type asked struct {
 	eta *forecast.ETA
 }
 
-// isRight reports whether the true start is inside of the range. That of a job that never starts is not. Cycles are a second apart here.
+// isRight reports whether the true start is inside of the range. That of a job that never starts is not. Cycles are a
+// second apart here.
 func (a *asked) isRight() bool {
 	return !a.job.started.Before(a.eta.Earliest.Add(-time.Second)) && !a.job.started.After(a.eta.Latest.Add(time.Second))
 }

@@ -104,8 +104,8 @@ func (s *story) endApplication() {
 	}
 }
 
-// standIns counts the places that are held for pods that do not exist yet; with those that pods of others have yet to leave, if
-// they are wanted too.
+// standIns counts the places that are held for pods that do not exist yet; with those that pods of others have yet to
+// leave, if they are wanted too.
 func (s *story) standIns(statuses ...cluster.Status) map[standIn]int {
 	held := map[standIn]int{}
 	s.led.Scheduler().Cluster().EachJob(func(j *cluster.Job) {
@@ -121,7 +121,8 @@ func (s *story) standIns(statuses ...cluster.Status) map[standIn]int {
 // allPlaces are the places that are held or promised.
 func (s *story) allPlaces() map[standIn]int { return s.standIns(cluster.Awaited, cluster.Pipelined) }
 
-// placesNow are the places that are held or promised before a cycle. A scheduler that has just begun will find those on record.
+// placesNow are the places that are held or promised before a cycle. A scheduler that has just begun will find those on
+// record.
 func (s *story) placesNow() map[standIn]int {
 	if !s.isCutOff {
 		return s.allPlaces()

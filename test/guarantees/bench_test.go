@@ -60,7 +60,8 @@ func queueTree(leaves int) (objects []kuberuntime.Object) {
 	return objects
 }
 
-// BenchmarkOneDecision measures a cycle that finds the victims of one job: 400 leaf queues, of which 30 fill 1,000 nodes.
+// BenchmarkOneDecision measures a cycle that finds the victims of one job: 400 leaf queues, of which 30 fill 1,000
+// nodes.
 func BenchmarkOneDecision(b *testing.B) {
 	for _, test := range []struct {
 		name          string
@@ -86,8 +87,8 @@ func BenchmarkOneDecision(b *testing.B) {
 	}
 }
 
-// BenchmarkNotGuaranteed measures a cycle that refuses one job of each of the 30 queues that fill the cluster: they hold what they are
-// guaranteed, so the pods of the others need not be looked at.
+// BenchmarkNotGuaranteed measures a cycle that refuses one job of each of the 30 queues that fill the cluster: they
+// hold what they are guaranteed, so the pods of the others need not be looked at.
 func BenchmarkNotGuaranteed(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -115,8 +116,8 @@ func BenchmarkNotGuaranteed(b *testing.B) {
 	}
 }
 
-// full is a cluster that 30 of 400 leaf queues fill, with eight pods on each node. isFirst says that the scheduler has not placed a pod
-// there yet.
+// full is a cluster that 30 of 400 leaf queues fill, with eight pods on each node. isFirst says that the scheduler has
+// not placed a pod there yet.
 func full(b *testing.B, isFirst bool) (*scheduler.Scheduler, time.Time) {
 	b.Helper()
 	objects := queueTree(400)
@@ -133,7 +134,8 @@ func full(b *testing.B, isFirst bool) (*scheduler.Scheduler, time.Time) {
 		b.Fatal(result.Panic)
 	}
 	if !isFirst {
-		// A job of a queue without a guarantee finds no room, so that placement has looked at the nodes before, and is gone again.
+		// A job of a queue without a guarantee finds no room, so that placement has looked at the nodes before, and is
+		// gone again.
 		waits := loop.Events([]kuberuntime.Object{fixture.Queue("without"), fixture.Group("early", "without", 1),
 			fixture.Pod("early", fixture.In("early"), fixture.Asks("cpu=1 memory=1Gi"))})
 		if result := s.Cycle(now.Add(time.Second), waits); result.Panic != "" || len(result.Decisions.Plans) > 0 {
@@ -180,8 +182,9 @@ func BenchmarkOpenSession(b *testing.B) {
 	}
 }
 
-// BenchmarkWithoutThePlugin measures the same cycles with the plugin and without it, side by side: a hundred jobs of a hundred flat queues
-// that say nothing of guaranteed shares get nodes, and leave again. Without the plugin its rules must cost nothing.
+// BenchmarkWithoutThePlugin measures the same cycles with the plugin and without it, side by side: a hundred jobs of a
+// hundred flat queues that say nothing of guaranteed shares get nodes, and leave again. Without the plugin its rules
+// must cost nothing.
 func BenchmarkWithoutThePlugin(b *testing.B) {
 	for _, test := range []struct{ name, configuration string }{
 		{"with", configuration}, {"without", strings.Replace(configuration, "  - name: guaranteed-shares\n", "", 1)},

@@ -41,8 +41,8 @@ func policyOf(input *manifests.Input) func() *framework.Policy {
 	}
 }
 
-// lead leads a cluster to its rest. The scheduler ends when it wants to make the write after some number of them, and another
-// begins; with a negative number it does not end. It returns whether it has ended.
+// lead leads a cluster to its rest. The scheduler ends when it wants to make the write after some number of them, and
+// another begins; with a negative number it does not end. It returns whether it has ended.
 func lead(documents []string, writes int) (c course, hasEnded bool, err error) {
 	input, err := manifests.Read([]string{"-"}, strings.NewReader(strings.Join(documents, "---\n")))
 	if err != nil {
@@ -86,7 +86,8 @@ func lead(documents []string, writes int) (c course, hasEnded bool, err error) {
 	return c, hasEnded, nil
 }
 
-// running are the pods that have a node. Which one it is may differ after a crash, if a binding was decided and not written.
+// running are the pods that have a node. Which one it is may differ after a crash, if a binding was decided and not
+// written.
 func (c *course) running() (names []string) {
 	for name, node := range c.nodes {
 		if node != "" {
@@ -125,7 +126,8 @@ func (n *crashes) crashAnywhere(t *testing.T, name string, documents []string) {
 			return
 		}
 		n.tried++
-		// Room may be given to another job than it was, if that was decided and not written. Then fewer may have to leave.
+		// Room may be given to another job than it was, if that was decided and not written. Then fewer may have to
+		// leave.
 		extra := slices.DeleteFunc(slices.Clone(got.evicted), func(uid string) bool { return slices.Contains(want.evicted, uid) })
 		switch {
 		case len(extra) > 0:
@@ -138,7 +140,8 @@ func (n *crashes) crashAnywhere(t *testing.T, name string, documents []string) {
 	}
 }
 
-// Of an application with task groups only the driver is nominated in the API. The places of its executors are found again.
+// Of an application with task groups only the driver is nominated in the API. The places of its executors are found
+// again.
 func TestAfterACrashAnApplicationGetsTheRoomThatWasVacatedForIt(t *testing.T) {
 	c := &randomCluster{queueOf: map[string]string{}, requests: map[string]map[string]int{}}
 	c.documents = draw(1).documents[:3] // the configuration and two PriorityClasses

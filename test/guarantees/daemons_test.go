@@ -56,8 +56,9 @@ func onlyNode(pod *corev1.Pod) string {
 	return pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
 }
 
-// daemonPlan checks rule G10: pods of DaemonSets take room on their nodes, from pods that are not of higher priority, within the
-// capabilities of their queues. Pods on other nodes only leave if their gang cannot do without those on these.
+// daemonPlan checks rule G10: pods of DaemonSets take room on their nodes, from pods that are not of higher priority,
+// within the capabilities of their queues. Pods on other nodes only leave if their gang cannot do without those on
+// these.
 func (j *judge) daemonPlan(placed, victims []*corev1.Pod) error {
 	toQueue, nodes := j.groupOf(placed[0]).Spec.Queue, map[string]bool{}
 	for _, pod := range placed {
@@ -84,8 +85,8 @@ func (j *judge) daemonPlan(placed, victims []*corev1.Pod) error {
 	return j.areNeeded(victims, toQueue)
 }
 
-// breaks reports whether a job has victims, or places for pods that do not exist yet, on any of some nodes, without which it does not have
-// the pods that it needs.
+// breaks reports whether a job has victims, or places for pods that do not exist yet, on any of some nodes, without
+// which it does not have the pods that it needs.
 func (j *judge) breaks(nodes map[string]bool, group *schedulingv1beta1.PodGroup, victims []*corev1.Pod) bool {
 	for at := range j.places {
 		if at.group == group.Name && nodes[at.node] {

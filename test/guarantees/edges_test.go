@@ -171,7 +171,8 @@ func TestAFencedLeafTakesNothing(t *testing.T) {
 	expectLeavers(t, w, "")
 }
 
-// Two jobs that differ only in their application do not share a refusal: what protects pods from one may not protect them from the other.
+// Two jobs that differ only in their application do not share a refusal: what protects pods from one may not protect
+// them from the other.
 func TestARefusalIsNotSharedBetweenApplications(t *testing.T) {
 	app := func(id string) func(*corev1.Pod) { return fixture.Labelled(yunikorn.AppIDKey, id) }
 	one := func(name, id string) []runtime.Object {
@@ -290,8 +291,8 @@ func TestWhatCannotBeReadMakesAnEvent(t *testing.T) {
 	}
 }
 
-// A job that names no application is one by itself (edge case 14). Jobs of one namespace are evicted for each other, and none is protected as
-// the first of others.
+// A job that names no application is one by itself (edge case 14). Jobs of one namespace are evicted for each other,
+// and none is protected as the first of others.
 func TestPodsOutsideAnApplicationAreTheirOwn(t *testing.T) {
 	w := loop.New(t, configuration).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("a"), fixture.Queue("b", fixture.Guaranteed("cpu=2")))
 	// Without an application neither is a first pod that leaves after others, so the one that started later leaves.

@@ -19,8 +19,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// judge checks each plan of a cycle against the rules of guaranteed shares, by the objects before the cycle. It works them out
-// from the text of the rules, and shares no code with the scheduler but the reading of annotations.
+// judge checks each plan of a cycle against the rules of guaranteed shares, by the objects before the cycle. It works
+// them out from the text of the rules, and shares no code with the scheduler but the reading of annotations.
 type judge struct {
 	*story
 	now    time.Time
@@ -28,7 +28,8 @@ type judge struct {
 	groups map[string]*schedulingv1beta1.PodGroup
 	queues map[string]*schedulingv1beta1.Queue
 	set    map[string]properties.Properties
-	// held and free are what queues hold and what nodes have free, as they are after what was judged so far. Promises count in both.
+	// held and free are what queues hold and what nodes have free, as they are after what was judged so far. Promises
+	// count in both.
 	held  map[string]map[string]int
 	free  map[string]map[string]int
 	nodes []*corev1.Node
@@ -170,8 +171,8 @@ func (j *judge) cycle(d *decision.Decisions) error {
 	return nil
 }
 
-// wasMade reports whether a plan is that of a scheduler before, which has nominated its pods already. Plans that place no pods (rule G12)
-// are made again.
+// wasMade reports whether a plan is that of a scheduler before, which has nominated its pods already. Plans that place
+// no pods (rule G12) are made again.
 func (j *judge) wasMade(p *decision.PlanStart) bool {
 	return len(p.Nominations) > 0 && !slices.ContainsFunc(p.Nominations, func(n decision.Nomination) bool { return j.at[n.UID] != n.Node })
 }
@@ -199,8 +200,9 @@ func (j *judge) settle(uid types.UID, node string) {
 	}
 }
 
-// changedPlaces notes the places that are held from this cycle on, and those that are no more. It returns those that come and go with
-// plans: of the jobs for which they are made, and of victims; and those that come with the first pod of a gang.
+// changedPlaces notes the places that are held from this cycle on, and those that are no more. It returns those that
+// come and go with plans: of the jobs for which they are made, and of victims; and those that come with the first pod
+// of a gang.
 func (j *judge) changedPlaces(d *decision.Decisions) (given, taken, started map[standIn]int) {
 	isPlanned, isVictim := map[string]bool{}, map[string]bool{}
 	for _, p := range d.Plans {
@@ -211,7 +213,8 @@ func (j *judge) changedPlaces(d *decision.Decisions) (given, taken, started map[
 	}
 	now := j.allPlaces()
 	come, gone := missing(now, j.places), missing(j.places, now)
-	// Places whose time is over are given up at the end of a cycle. Those of applications that have ended, or that pods take, go before.
+	// Places whose time is over are given up at the end of a cycle. Those of applications that have ended, or that pods
+	// take, go before.
 	isBound := map[string]bool{}
 	for _, b := range d.Binds {
 		isBound[b.Job.Name] = true
@@ -277,7 +280,8 @@ func (j *judge) planned(p *decision.PlanStart, given, taken map[standIn]int) err
 	return j.plan(placed, given, victims, before)
 }
 
-// wholeGangs checks that no gang is left below its minimum (rule J2). Those with task groups may be, when their pods have ended.
+// wholeGangs checks that no gang is left below its minimum (rule J2). Those with task groups may be, when their pods
+// have ended.
 func (j *judge) wholeGangs(victims []*corev1.Pod) error {
 	for _, v := range victims {
 		group, stay := j.groupOf(v), 0
@@ -479,8 +483,8 @@ func (j *judge) entitled(toQueue, c string, asked map[string]int) error {
 	return nil
 }
 
-// isNeeded says why a victim of a job without a minimum could stay (K2): its node has the room, and so have the capabilities above
-// the job.
+// isNeeded says why a victim of a job without a minimum could stay (K2): its node has the room, and so have the
+// capabilities above the job.
 func (j *judge) isNeeded(v *corev1.Pod, toQueue string, victims []*corev1.Pod) (why string) {
 	group := j.groupOf(v)
 	if group.Spec.MinMember > 1 || v.Spec.NodeName == "" {

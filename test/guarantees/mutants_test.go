@@ -16,8 +16,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// mutants make of a cluster in which a plan is allowed one in which the judge must object to it, by a rule. They get the queues of
-// the job and of the first victim.
+// mutants make of a cluster in which a plan is allowed one in which the judge must object to it, by a rule. They get
+// the queues of the job and of the first victim.
 var mutants = map[string]func(j *judge, toQueue, fromQueue string, victim *corev1.Pod){
 	"G2": func(j *judge, _, fromQueue string, _ *corev1.Pod) {
 		j.guaranteed[fromQueue] = map[string]int{"cpu": 1000}
@@ -73,8 +73,8 @@ var mutants = map[string]func(j *judge, toQueue, fromQueue string, victim *corev
 	},
 }
 
-// others are mutants of what the judge checks beside plans by rule G4. They report whether they have made a cluster, or decisions, to which
-// the judge must object.
+// others are mutants of what the judge checks beside plans by rule G4. They report whether they have made a cluster, or
+// decisions, to which the judge must object.
 var others = map[string]func(j *judge, d *decision.Decisions) bool{
 	"G8": func(j *judge, d *decision.Decisions) bool {
 		if len(d.Plans) != 1 || len(d.Binds) > 0 || len(d.Plans[0].Evictions) != 1 || len(d.Plans[0].Nominations) != 1 || d.Plans[0].Evictions[0].Rule != "G4" {

@@ -42,8 +42,8 @@ func (j *judge) isCheapest(pod *corev1.Pod, victims []*corev1.Pod, toQueue strin
 	return nil
 }
 
-// isAskedInVain reports whether the pods that are asked before one may make enough room on its node: two small pods then leave, though one
-// that is asked after them would do.
+// isAskedInVain reports whether the pods that are asked before one may make enough room on its node: two small pods
+// then leave, though one that is asked after them would do.
 func (j *judge) isAskedInVain(w, pod *corev1.Pod, toQueue string) bool {
 	for name, amount := range j.requests[nameOf(pod)] {
 		free := j.free[w.Spec.NodeName][name]
@@ -86,7 +86,8 @@ func (j *judge) couldStand(pod *corev1.Pod, node string) bool {
 	return j.free[node]["pods"] >= 1
 }
 
-// couldHold reports whether the queues above the pod that is placed may hold it when the victims stay, with the places of their gangs, and another leaves.
+// couldHold reports whether the queues above the pod that is placed may hold it when the victims stay, with the places
+// of their gangs, and another leaves.
 func (j *judge) couldHold(toQueue string, victims []*corev1.Pod, without *corev1.Pod) bool {
 	for _, x := range j.way(toQueue, "") {
 		most, ok := j.queues[x].Spec.Capability[corev1.ResourceCPU]
@@ -161,7 +162,8 @@ func (j *judge) class(pod *corev1.Pod) (class int) {
 	return class
 }
 
-// compareVictims returns < 0 if pod w should leave rather than v. Where the standing of different queues would decide it returns 0.
+// compareVictims returns < 0 if pod w should leave rather than v. Where the standing of different queues would decide
+// it returns 0.
 func (j *judge) compareVictims(w, v *corev1.Pod, toQueue string) int {
 	relative := func(pod *corev1.Pod) int {
 		q := j.groupOf(pod).Spec.Queue
@@ -184,8 +186,8 @@ func (j *judge) isFresh(pod *corev1.Pod) bool {
 	return pod.Annotations[schedulingv1beta1.PromiseRecordKey] != "" && j.now.Sub(pod.Status.StartTime.Time) < time.Minute
 }
 
-// served checks that a pod that is bound to free room is not served before one that should have been (rule G14): one that waits by
-// itself, and could have been placed there.
+// served checks that a pod that is bound to free room is not served before one that should have been (rule G14): one
+// that waits by itself, and could have been placed there.
 func (j *judge) served(b *corev1.Pod, node string) error {
 	if b == nil || isOfDaemonSet(b) || len(of(j.places, func(group string) bool { return group == j.groupOf(b).Name })) > 0 {
 		return nil // it takes a place that is held for it
@@ -233,8 +235,8 @@ func (j *judge) asksByItself(pod *corev1.Pod) bool {
 	return held+1 >= int(group.Spec.MinMember)
 }
 
-// hasRoomFor reports whether a pod that waits could stand on a node that another pod is bound to. Pods that are to leave, or are
-// leaving, still take the room of their nodes, and still count for what their queues may hold.
+// hasRoomFor reports whether a pod that waits could stand on a node that another pod is bound to. Pods that are to
+// leave, or are leaving, still take the room of their nodes, and still count for what their queues may hold.
 func (j *judge) hasRoomFor(a, b *corev1.Pod, node string) bool {
 	for name, amount := range j.requests[nameOf(a)] {
 		if free := j.free[node][name] - j.leaving(name, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node }); amount > 0 && free < amount {
@@ -271,7 +273,8 @@ func (j *judge) keepsItsPods(group *schedulingv1beta1.PodGroup) bool {
 	return true
 }
 
-// bestWaiting returns the highest priority of the jobs that wait below each queue, as the queue above sees it, of those that count.
+// bestWaiting returns the highest priority of the jobs that wait below each queue, as the queue above sees it, of those
+// that count.
 func (j *judge) bestWaiting(counts func(*schedulingv1beta1.PodGroup) bool) map[string]int {
 	best := map[string]int{}
 	for _, pod := range j.pods {
@@ -358,8 +361,8 @@ func (j *judge) isFair(q string) bool {
 	return false
 }
 
-// share is the largest part of its guarantee that a queue holds. Of a resource that it does not name the lowest capability above it
-// counts, and without one the cluster.
+// share is the largest part of its guarantee that a queue holds. Of a resource that it does not name the lowest
+// capability above it counts, and without one the cluster.
 func (j *judge) share(q string) [2]int {
 	most := [2]int{0, 1}
 	for _, name := range []string{"cpu", "memory"} {

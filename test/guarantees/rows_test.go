@@ -9,10 +9,12 @@ import (
 
 // row is a cluster in a few words, and who leaves it. The decision was worked out by hand from the rules.
 //
-// Nodes, queues and pods are separated by semicolons. A node is a name and amounts, "n1 8" or "n1 cpu:8,nvidia.com/gpu:2". A queue is a name, the
-// parent after <, and properties: G=AMOUNTS guaranteed, M=AMOUNTS at most, kept (not reclaimable), and annotations by the last word of their key, such
-// as policy=fence or offset=5; priority=fence is priority.policy. Pods are NAMES@NODE QUEUE AMOUNTS, each the older the earlier it stands, with
-// P=PRIORITY (0 or 10), gang=NAME/MINIMUM, app=ID, out (has opted out), kept (marked preemptable: false), daemon=NODE. Pods without a node wait.
+// Nodes, queues and pods are separated by semicolons. A node is a name and amounts, "n1 8" or "n1
+// cpu:8,nvidia.com/gpu:2". A queue is a name, the parent after <, and properties: G=AMOUNTS guaranteed, M=AMOUNTS at
+// most, kept (not reclaimable), and annotations by the last word of their key, such as policy=fence or offset=5;
+// priority=fence is priority.policy. Pods are NAMES@NODE QUEUE AMOUNTS, each the older the earlier it stands, with
+// P=PRIORITY (0 or 10), gang=NAME/MINIMUM, app=ID, out (has opted out), kept (marked preemptable: false), daemon=NODE.
+// Pods without a node wait.
 type row struct{ name, nodes, queues, pods, leave, start string }
 
 var rows = []row{

@@ -16,8 +16,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// surroundings are what goes on around the scheduler in a story: policies that restart jobs of which a pod is evicted, and nodes of plans
-// that are cordoned while the victims leave.
+// surroundings are what goes on around the scheduler in a story: policies that restart jobs of which a pod is evicted,
+// and nodes of plans that are cordoned while the victims leave.
 type surroundings struct {
 	restarts map[string]bool // by job: all its pods begin again when one is evicted
 	evicted  []string        // those of these jobs of which a pod was evicted since

@@ -67,8 +67,8 @@ type story struct {
 	crashes   int
 	isCutOff  bool // the last cycle has ended in a crash
 	plans     int
-	// given up is by how much less guarantees are met because of what these rules do not keep: room for pods of DaemonSets (G10), and
-	// places of pods that did not come (G13).
+	// given up is by how much less guarantees are met because of what these rules do not keep: room for pods of
+	// DaemonSets (G10), and places of pods that did not come (G13).
 	givenUp       int
 	applications  []*spark // that were added and have not ended
 	all           []*spark
@@ -349,8 +349,8 @@ func (s *story) step() error {
 
 // excuse takes off what queues held what they may lose in a cycle without a breach of G2, or adds it to what they hold.
 func (s *story) excuse(before, after map[string]map[string]int, promised map[string]bool, gone map[standIn]int) {
-	// A plan that is cancelled, because something has changed, takes promises back. No pod leaves for that. And what an earlier scheduler
-	// has promised counts when the pods leave for it.
+	// A plan that is cancelled, because something has changed, takes promises back. No pod leaves for that. And what an
+	// earlier scheduler has promised counts when the pods leave for it.
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(s.lost))) {
 		if promised[name] {
 			s.book(before, name, -1)
@@ -365,7 +365,8 @@ func (s *story) excuse(before, after map[string]map[string]int, promised map[str
 			isProtected[e.VictimJob.Name] = true
 		}
 	}
-	// Places are taken by pods, or go with their application, before plans are made. When their time is over they are given up after it.
+	// Places are taken by pods, or go with their application, before plans are made. When their time is over they are
+	// given up after it.
 	isLate := func(group string) bool { return !s.startedGroups[group] && s.judge.isAlive(group) }
 	s.bookPlaces(before, of(gone, func(group string) bool { return !isProtected[group] && !isLate(group) }), -1)
 	s.givenUp += was - s.fulfilled(before)
@@ -384,8 +385,8 @@ func promisedOf(objects []runtime.Object) map[string]bool {
 	return names
 }
 
-// rest lets time pass until nothing is decided any more. Plans of jobs are as many at most as guarantees lack at first, and one
-// for each eviction of rule G12 that may open room again.
+// rest lets time pass until nothing is decided any more. Plans of jobs are as many at most as guarantees lack at first,
+// and one for each eviction of rule G12 that may open room again.
 func (s *story) rest() error {
 	total := 0
 	for _, guaranteed := range s.guaranteed {
@@ -396,7 +397,8 @@ func (s *story) rest() error {
 	s.crash(never)
 	s.around.isAwaited, s.around.node = false, ""
 	if s.isCutOff {
-		// Of a plan that was not written to its end some promises count as held. The next scheduler may have to make it again.
+		// Of a plan that was not written to its end some promises count as held. The next scheduler may have to make it
+		// again.
 		if err := s.step(); err != nil {
 			return err
 		}

@@ -386,7 +386,8 @@ func TestARecordOfOnesOwnHoldsNoNode(t *testing.T) {
 	}
 }
 
-// What a stand-in has reserved of devices is in no record. So one that needs devices gets its node, and them, again after a restart.
+// What a stand-in has reserved of devices is in no record. So one that needs devices gets its node, and them, again
+// after a restart.
 func TestStandInsHaveTheirDevicesAfterARestart(t *testing.T) {
 	const gpu = "example.com/gpu"
 	objects := func(w *loop.Loop) *loop.Loop {

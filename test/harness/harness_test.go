@@ -16,8 +16,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// greedy places the pods of the jobs whose turn it is one by one, where the queue lets it. It is an action as simple as one can
-// be, with what tests ask of it to get wrong.
+// greedy places the pods of the jobs whose turn it is one by one, where the queue lets it. It is an action as simple as
+// one can be, with what tests ask of it to get wrong.
 type greedy struct{ leavesOpen, miscounts bool }
 
 func (greedy) Name() string { return "greedy" }

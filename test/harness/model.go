@@ -61,8 +61,8 @@ func ForPolicy(tb TB, policy *framework.Policy) *Model {
 	return m
 }
 
-// ForPlugin is an empty model under one plugin, with these arguments, a YAML mapping or "", and these switches on beside those that
-// are on anyway.
+// ForPlugin is an empty model under one plugin, with these arguments, a YAML mapping or "", and these switches on
+// beside those that are on anyway.
 func ForPlugin(tb TB, factory framework.PluginFactory, arguments string, on ...conf.Switch) *Model {
 	tb.Helper()
 	return ForPlugins(tb, Entry{Factory: factory, Arguments: arguments, On: on})
@@ -287,8 +287,8 @@ func (m *Model) Check() *Model {
 	return m
 }
 
-// Describe writes a verdict in its parts, and not as the sentence that users read: "OverCapability q: cpu: needs 2, has 1, short by
-// 1; detail". Nil is "".
+// Describe writes a verdict in its parts, and not as the sentence that users read: "OverCapability q: cpu: needs 2, has
+// 1, short by 1; detail". Nil is "".
 func Describe(v *verdict.Verdict) string {
 	if v == nil {
 		return ""

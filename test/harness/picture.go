@@ -10,8 +10,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/model"
 )
 
-// Picture lists everything that a model holds, unexported fields included, one value a line: two pictures are equal if the models are, bit
-// for bit. Left out is what [model.Cluster.Undo] does not promise to restore: generations, which only grow, and the order of unsorted lists.
+// Picture lists everything that a model holds, unexported fields included, one value a line: two pictures are equal if
+// the models are, bit for bit. Left out is what [model.Cluster.Undo] does not promise to restore: generations, which
+// only grow, and the order of unsorted lists.
 func Picture(c *model.Cluster) string {
 	p := picture{owned: map[uintptr]string{}, seen: map[uintptr]bool{}}
 	root := reflect.ValueOf(c).Elem()

@@ -13,8 +13,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// voter lets pods leave within a queue whose names begin with what it is told, and has no say between queues but for a whole
-// gang.
+// voter lets pods leave within a queue whose names begin with what it is told, and has no say between queues but for a
+// whole gang.
 type voter struct{ prefix string }
 
 func (voter) Name() string { return "voter" }

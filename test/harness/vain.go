@@ -9,10 +9,11 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// Vain finds pods that get the room of a plan that has ended, and are evicted for the same job right after, though nothing has happened
-// in between. It is no such thing if the pod was promised the room before the plan ended, or if a pod of the job was gone and another has
-// come in its place. Nor is it if pods were evicted for another job since: these may have left more room than that job needs. A job that
-// loses its room to pods of other schedulers twice in a row pauses, and others may use the room meanwhile.
+// Vain finds pods that get the room of a plan that has ended, and are evicted for the same job right after, though
+// nothing has happened in between. It is no such thing if the pod was promised the room before the plan ended, or if a
+// pod of the job was gone and another has come in its place. Nor is it if pods were evicted for another job since:
+// these may have left more room than that job needs. A job that loses its room to pods of other schedulers twice in a
+// row pauses, and others may use the room meanwhile.
 type Vain struct {
 	nodes    map[string][]string    // of the plans of jobs, by the names of the jobs
 	placed   map[string][]types.UID // the pods of these plans

@@ -58,8 +58,8 @@ func happens(what func(v *harness.Vain)) step {
 	return func(v *harness.Vain, _ int) string { what(v); return "" }
 }
 
-// A plan of job g for pod g-0 evicts victim v from n1, and ends. Another pod, v2, gets the room and is evicted for g: in vain, unless a rule
-// excuses it.
+// A plan of job g for pod g-0 evicts victim v from n1, and ends. Another pod, v2, gets the room and is evicted for g:
+// in vain, unless a rule excuses it.
 func TestEvictionsInVainAreFoundUnlessARuleExcusesThem(t *testing.T) {
 	first := decides(plans("g", "g-0@n1", "v@n1"))
 	again := decides(plans("g", "g-0@n1", "v2@n1"))

@@ -14,8 +14,8 @@ import (
 // gate is the package that all text of others passes before anything decodes it.
 const gate = "pkg/apis/bounds"
 
-// decoders are what decodes or parses text whose cost is not bounded by its length, or whose result need not be finite. They are
-// functions by the name that go/types gives them, or with a * at the end all that begin so.
+// decoders are what decodes or parses text whose cost is not bounded by its length, or whose result need not be finite.
+// They are functions by the name that go/types gives them, or with a * at the end all that begin so.
 var decoders = []string{
 	"encoding/json.Unmarshal", "(*encoding/json.Decoder).Decode", "encoding/gob.*", "(*encoding/gob.*", "encoding/xml.*", "(*encoding/xml.*", "encoding/asn1.*",
 	"sigs.k8s.io/json.*", "sigs.k8s.io/yaml.Unmarshal*", "sigs.k8s.io/yaml.YAMLToJSON*", "k8s.io/apimachinery/pkg/util/json.Unmarshal",

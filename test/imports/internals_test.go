@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// checkInternals says where a file uses the fields of the model's parts that are named Internal, and is not one of the packages
-// that keep them.
+// checkInternals says where a file uses the fields of the model's parts that are named Internal, and is not one of the
+// packages that keep them.
 func checkInternals(s *source) []string {
 	if isIn(s.room, "pkg/cluster") {
 		return nil

@@ -17,10 +17,12 @@ import (
 // maxName is how many letters the name of a test may have, without the word Test, and the name of a subtest.
 const maxName = 60
 
-// harnesses are what no type of a test is called: package harness, or the thing itself, has a name that says what it is.
+// harnesses are what no type of a test is called: package harness, or the thing itself, has a name that says what it
+// is.
 var harnesses = []string{"world", "stage", "life"}
 
-// checkNames says which tests and subtests of a file have names that are too long, and which types are called like a harness.
+// checkNames says which tests and subtests of a file have names that are too long, and which types are called like a
+// harness.
 func checkNames(s *source) []string {
 	var wrong []string
 	say := func(n ast.Node, format string, arguments ...any) {

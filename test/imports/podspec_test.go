@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// addUpPods are the packages that may add up requests by themselves, and why: all of them ask about pods that exist, which the API server has
-// completed. Who has only a template asks pkg/apis/podspec.
+// addUpPods are the packages that may add up requests by themselves, and why: all of them ask about pods that exist,
+// which the API server has completed. Who has only a template asks pkg/apis/podspec.
 var addUpPods = map[string]string{
 	"pkg/apis/podspec":           "it is the one that completes templates",
 	"pkg/cluster/podclass":       "requests of pods, with in-place resizes",

@@ -35,8 +35,8 @@ var exempt = map[string]map[string]string{
 	},
 }
 
-// taken are the rooms that may take the code of Kubernetes' own programs, each for one thing, so that what changes there is
-// mended in one place.
+// taken are the rooms that may take the code of Kubernetes' own programs, each for one thing, so that what changes
+// there is mended in one place.
 var taken = map[string]struct{ below, reason string }{
 	"internal/placement/kube":         {"k8s.io/kubernetes", "kube-scheduler's plugins"},
 	"internal/placement/kube/domains": {"k8s.io/kubernetes", "the terms and words of kube-scheduler's plugins"},
@@ -101,8 +101,8 @@ func resolve(files []*source) *room {
 	return &room{files: files, scope: resolved.Scope(), uses: info.Uses}
 }
 
-// checkStatements finds goroutines, readings of the clock, and writes to the package's own variables: those may be tables,
-// nothing more.
+// checkStatements finds goroutines, readings of the clock, and writes to the package's own variables: those may be
+// tables, nothing more.
 func checkStatements(files []*source) []string {
 	r := resolve(files)
 	var wrong []string

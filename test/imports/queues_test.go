@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// ofQueues are the types of which the eviction engine reads nothing: what a queue may give and take it asks quota.Rules.
+// ofQueues are the types of which the eviction engine reads nothing: what a queue may give and take it asks
+// quota.Rules.
 var ofQueues = []string{module + "/pkg/cluster.Queue", module + "/pkg/quota.Node", module + "/pkg/quota.Terms"}
 
 // engine is the rooms that read nothing of them.

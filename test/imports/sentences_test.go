@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// sentences says which files read text that was written for people, and why there is no data in its place. Whatever else code has to know is a field
-// of its own.
+// sentences says which files read text that was written for people, and why there is no data in its place. Whatever
+// else code has to know is a field of its own.
 var sentences = map[string]string{
 	"internal/cli/quota/commands.go":                            "the keys are commands of two words",
 	"internal/cli/session/errors.go":                            "the API server's sentence is printed without its full stop",
@@ -57,8 +57,8 @@ func (r *reading) isText(e ast.Expr) bool {
 	return of != nil && types.Identical(types.Default(of), types.Typ[types.String])
 }
 
-// isSentence reports whether an expression is text for people: by its name, as what a method Error or String of a protection returns, or as a
-// variable that has got one.
+// isSentence reports whether an expression is text for people: by its name, as what a method Error or String of a
+// protection returns, or as a variable that has got one.
 func (r *reading) isSentence(e ast.Expr) bool {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:

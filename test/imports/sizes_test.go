@@ -10,15 +10,16 @@ import (
 	"testing"
 )
 
-// The marks: what is larger has an entry in overMark that says why. They count what a reader meets. Tests and generated files do not count.
+// The marks: what is larger has an entry in overMark that says why. They count what a reader meets. Tests and generated
+// files do not count.
 const (
 	lineMark   = 2000 // lines of all files of a package
 	nameMark   = 60   // exported names of a package: types, functions, constants and variables, without methods
 	methodMark = 30   // methods that a type can be called with: its own, and those of what it embeds as far as they are exported
 )
 
-// overMark are the packages and types that are over a mark, and why that is right. The reason is about what belongs together, and a package or type
-// that is there need not be split. An entry that is not needed any more fails the test.
+// overMark are the packages and types that are over a mark, and why that is right. The reason is about what belongs
+// together, and a package or type that is there need not be split. An entry that is not needed any more fails the test.
 var overMark = map[string]string{
 	"internal/admission":                       "each webhook is a function of one server, and of what it knows",
 	"internal/cohorts.Cycle":                   "each step of a round is a method, and all change the same books of what is taken and withheld",
@@ -108,8 +109,8 @@ func sizesOf(t *testing.T, from types.Importer, files []*source) (sizes []size) 
 	return append(sizes, size{room, "lines", lines, lineMark}, size{room, "exported names", names, nameMark})
 }
 
-// callable counts the methods that a value of a type, or a pointer to it, can be called with: all of its own, and the exported ones of
-// what it embeds. Of another module's types, such as those of the API, only its own count.
+// callable counts the methods that a value of a type, or a pointer to it, can be called with: all of its own, and the
+// exported ones of what it embeds. Of another module's types, such as those of the API, only its own count.
 func callable(of types.Type) (count int) {
 	set := types.NewMethodSet(types.NewPointer(of))
 	for i := range set.Len() {

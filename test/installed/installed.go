@@ -47,8 +47,8 @@ type Program struct {
 	addresses []string
 }
 
-// Install builds hekla, the scheduler and the controllers into the folder and applies the installer's files, which stand in the module's
-// root, to the cluster. No program runs yet.
+// Install builds hekla, the scheduler and the controllers into the folder and applies the installer's files, which
+// stand in the module's root, to the cluster. No program runs yet.
 func Install(ctx context.Context, cluster *localcluster.Cluster, root, folder string) (*System, error) {
 	s := &System{Cluster: cluster, Folder: folder}
 	if err := apitest.Build(ctx, folder, "hekla", "scheduler", "controllers"); err != nil {
@@ -103,8 +103,8 @@ func (s *System) Program(ctx context.Context, deployment string, arguments ...st
 	}}, nil
 }
 
-// Run starts the program of a Deployment, with further arguments. Its ports are free when they are chosen; if another process takes one before the
-// program does, others are chosen.
+// Run starts the program of a Deployment, with further arguments. Its ports are free when they are chosen; if another
+// process takes one before the program does, others are chosen.
 func (s *System) Run(ctx context.Context, deployment string, arguments ...string) (Program, error) {
 	for attempt := 1; ; attempt++ {
 		program, err := s.Program(ctx, deployment, arguments...)
@@ -117,7 +117,8 @@ func (s *System) Run(ctx context.Context, deployment string, arguments ...string
 	}
 }
 
-// isAnyTaken reports whether another process uses one of the addresses. The program has ended by now, and its log would say so only in words.
+// isAnyTaken reports whether another process uses one of the addresses. The program has ended by now, and its log would
+// say so only in words.
 func (p *Program) isAnyTaken() bool {
 	return slices.ContainsFunc(p.addresses, func(address string) bool {
 		listener, err := net.Listen("tcp", address)

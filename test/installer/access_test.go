@@ -87,8 +87,9 @@ func TestNoRoleGivesMoreThanItsHolderNeeds(t *testing.T) {
 // forSSH is the role for the Secrets of the job plugin ssh, which the installer binds nowhere.
 const forSSH = "volcano-controllers-ssh"
 
-// isForJobPlugins reports whether a rule is the one for these objects of job plugins, such as SSH keys and the list of hosts.
-// The controllers know their names. The rule allows no list and no watch, so it does not show which Secrets exist.
+// isForJobPlugins reports whether a rule is the one for these objects of job plugins, such as SSH keys and the list of
+// hosts. The controllers know their names. The rule allows no list and no watch, so it does not show which Secrets
+// exist.
 func isForJobPlugins(rule rbacv1.PolicyRule, resources ...string) bool {
 	return slices.Equal(rule.Resources, resources) && len(rule.APIGroups) == 1 &&
 		!slices.ContainsFunc(rule.Verbs, func(verb string) bool {
@@ -96,20 +97,20 @@ func isForJobPlugins(rule rbacv1.PolicyRule, resources ...string) bool {
 		})
 }
 
-// isForKueue reports whether a rule is the one by which the controllers see whether Kueue itself runs, in whichever namespace: by the
-// name of its Lease.
+// isForKueue reports whether a rule is the one by which the controllers see whether Kueue itself runs, in whichever
+// namespace: by the name of its Lease.
 func isForKueue(rule rbacv1.PolicyRule) bool {
 	return slices.Equal(rule.ResourceNames, []string{v1beta2.LeaseName}) && slices.Equal(rule.Verbs, []string{"list"}) && slices.Equal(rule.Resources, []string{"leases"})
 }
 
-// isForCommands reports whether a rule is the one by which the controllers see whether the policy about Commands for queues is in
-// force.
+// isForCommands reports whether a rule is the one by which the controllers see whether the policy about Commands for
+// queues is in force.
 func isForCommands(rule rbacv1.PolicyRule) bool {
 	return slices.Equal(rule.ResourceNames, []string{queue.CommandPolicy}) && slices.Equal(rule.Verbs, []string{"get"}) && !slices.Contains(rule.Resources, "*")
 }
 
-// isForItsOwn reports whether a rule is one by which the webhook server keeps its certificates, or says where it is to be found:
-// by name, in objects that were installed for that.
+// isForItsOwn reports whether a rule is one by which the webhook server keeps its certificates, or says where it is to
+// be found: by name, in objects that were installed for that.
 func isForItsOwn(rule rbacv1.PolicyRule) bool {
 	return len(rule.ResourceNames) == 1 && slices.Contains([]string{"volcano-admission-secret", admissionServer}, rule.ResourceNames[0]) &&
 		slices.Equal(rule.Verbs, []string{"get", "update"}) && !slices.Contains(rule.Resources, "*")
@@ -260,8 +261,8 @@ func grants(scope string, rules []rbacv1.PolicyRule) []string {
 // verbs are all that RBAC knows and a documentation may list.
 var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 
-// documented reads the tables below "# Permissions" of a package's documentation: group, resources, verbs. Words between
-// them say by which name.
+// documented reads the tables below "# Permissions" of a package's documentation: group, resources, verbs. Words
+// between them say by which name.
 func documented(t *testing.T, file string) []string {
 	t.Helper()
 	content, err := os.ReadFile(file)

@@ -262,8 +262,8 @@ func TestNothingThatUsersEditIsInstalled(t *testing.T) {
 	}
 }
 
-// The objects that the webhook server fills in are installed empty. So the server needs no right to create them, they are
-// removed with the rest, and the API server asks no webhook before one can answer.
+// The objects that the webhook server fills in are installed empty. So the server needs no right to create them, they
+// are removed with the rest, and the API server asks no webhook before one can answer.
 func TestTheServerOfWebhooksFindsWhatItFillsIn(t *testing.T) {
 	in := read(t)
 	if len(in.secrets) != 1 || in.secrets[0].Name != "volcano-admission-secret" || len(in.secrets[0].Data)+len(in.secrets[0].StringData) > 0 {
@@ -317,8 +317,8 @@ func TestEveryPolicyIsBoundAndHoldsUpOurKindsAlone(t *testing.T) {
 	}
 }
 
-// An API server that has just started finds the kinds of definitions half a minute late. A policy with parameters of such a kind must not refuse
-// meanwhile what it does not guard, which a policy that fails closed would.
+// An API server that has just started finds the kinds of definitions half a minute late. A policy with parameters of
+// such a kind must not refuse meanwhile what it does not guard, which a policy that fails closed would.
 func TestNoPolicyRefusesForParametersThatAreNotKnownYet(t *testing.T) {
 	found := false
 	for _, policy := range read(t).policies {

@@ -19,8 +19,8 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// volcanoChart returns a chart that installs what Hekla's objects meet where Volcano was: objects of the same names, some with
-// other fields that cannot change, and the definitions among them.
+// volcanoChart returns a chart that installs what Hekla's objects meet where Volcano was: objects of the same names,
+// some with other fields that cannot change, and the definitions among them.
 func volcanoChart(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "volcano")

@@ -107,8 +107,8 @@ func (r *release) inCluster(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// olderChart is the chart as a version before this one may have been: of the queues' definition it knows no priority, and of
-// Commands nothing.
+// olderChart is the chart as a version before this one may have been: of the queues' definition it knows no priority,
+// and of Commands nothing.
 func olderChart(t *testing.T) string {
 	t.Helper()
 	older := filepath.Join(t.TempDir(), "hekla")
@@ -172,7 +172,8 @@ func (r *release) makeQueue(ctx context.Context, name string) (int32, error) {
 	return queue.Spec.Priority, nil
 }
 
-// keepsWhatWasEdited checks that an upgrade does not change a configuration that a user has edited, unless a value says so.
+// keepsWhatWasEdited checks that an upgrade does not change a configuration that a user has edited, unless a value says
+// so.
 func (r *release) keepsWhatWasEdited(t *testing.T) {
 	t.Helper()
 	const key, edited = "volcano-scheduler.conf", "actions: allocate"

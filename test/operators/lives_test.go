@@ -54,7 +54,8 @@ spec:
 }
 
 var gangs = map[string]gang{
-	// JobSet knows no gangs of Volcano, so its user makes the PodGroup, or says on the JobSet how many pods must start together.
+	// JobSet knows no gangs of Volcano, so its user makes the PodGroup, or says on the JobSet how many pods must start
+	// together.
 	"JobSet": {operators: []string{"jobset"}, manifest: `
 apiVersion: scheduling.volcano.sh/v1beta1
 kind: PodGroup
@@ -265,7 +266,8 @@ func TestGangsOfOperatorsLiveTheirWholeLives(t *testing.T) {
 	}
 }
 
-// Each of two JobSets needs all of the queue. Their pods come one by one, and neither takes a part of what the other needs.
+// Each of two JobSets needs all of the queue. Their pods come one by one, and neither takes a part of what the other
+// needs.
 func TestTwoAnnotatedJobSetsDoNotBlockEachOther(t *testing.T) {
 	haveOperators(t, "jobset")
 	kubectl(t, team, "apply", "-f", "-")
@@ -387,8 +389,8 @@ func awaitWaiting(t *testing.T, when string) {
 	})
 }
 
-// awaitReplacements waits until the operator has made all pods again. The controller of batch/v1 Jobs doubles its delay, of ten
-// seconds, with each pod that is lost, so that it takes longer than a test is patient.
+// awaitReplacements waits until the operator has made all pods again. The controller of batch/v1 Jobs doubles its
+// delay, of ten seconds, with each pod that is lost, so that it takes longer than a test is patient.
 func awaitReplacements(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(4 * time.Minute); ; time.Sleep(time.Second) {

@@ -27,7 +27,8 @@ type operator struct {
 	path string
 	// definitions are the files of its kinds in the module.
 	definitions []string
-	// webhooks is the file of its webhooks in the module; "" if it runs without. Those of pods are for pods with a label.
+	// webhooks is the file of its webhooks in the module; "" if it runs without. Those of pods are for pods with a
+	// label.
 	webhooks, podLabel string
 	// configuration is its configuration file, if it reads one. PORT is the port of its webhooks, CERTIFICATES the
 	// folder of their certificates, HEALTH the address of its probes.
@@ -173,8 +174,8 @@ func (o *operator) start(t *testing.T, name string) localcluster.Program {
 	return program
 }
 
-// writeCertificate writes the certificate of a server on the loopback interface to where controller-runtime reads it, and returns
-// what to trust.
+// writeCertificate writes the certificate of a server on the loopback interface to where controller-runtime reads it,
+// and returns what to trust.
 func writeCertificate(t *testing.T, folder string) []byte {
 	t.Helper()
 	pair, err := keypair.Serving(time.Now(), time.Hour, "operators", []string{"127.0.0.1"}, keypair.Pair{})

@@ -39,9 +39,10 @@ spec:
 
 var sparkResource = schema.GroupVersionResource{Group: "sparkoperator.k8s.io", Version: "v1beta2", Resource: "sparkapplications"}
 
-// sparkOperator plays the Spark operator, and Spark's driver, as their documentation describes them with the batch scheduler volcano.
-// An application has one PodGroup with minMember 1 and the resources of its driver and executors. When the driver runs it makes the
-// executors, and makes those that are lost again, under other names. They go with their driver. A driver that is lost is submitted again.
+// sparkOperator plays the Spark operator, and Spark's driver, as their documentation describes them with the batch
+// scheduler volcano. An application has one PodGroup with minMember 1 and the resources of its driver and executors.
+// When the driver runs it makes the executors, and makes those that are lost again, under other names. They go with
+// their driver. A driver that is lost is submitted again.
 type sparkOperator struct {
 	apps dynamic.ResourceInterface
 	stop context.CancelFunc

@@ -45,7 +45,8 @@ type testCluster struct {
 	binds   []decision.Bind // that are under way
 	deaths  map[types.UID]time.Time
 
-	// willing is set if nothing is refused and every pod dies that is told to; calm, if moreover everything is done at once.
+	// willing is set if nothing is refused and every pod dies that is told to; calm, if moreover everything is done at
+	// once.
 	willing, calm bool
 	hasTerms      bool   // pods have terms about each other; see bindTerms
 	wide          *wider // nil in most clusters
@@ -265,7 +266,8 @@ func (w *testCluster) land(b decision.Bind) {
 	}
 }
 
-// carryOn does the next step of a plan: it is recorded, nominations and victims are marked, and then each victim is evicted.
+// carryOn does the next step of a plan: it is recorded, nominations and victims are marked, and then each victim is
+// evicted.
 func (w *testCluster) carryOn(l *letter) {
 	switch {
 	case l.step == 0:

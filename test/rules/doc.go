@@ -1,15 +1,15 @@
-// Package rules checks the eviction engine from outside. It runs the scheduler on random small clusters, and checks each
-// decision against the rules of eviction (docs/preemption.md). Its implementation of the rules is slow and simple, and
-// shares no code with the scheduler.
+// Package rules checks the eviction engine from outside. It runs the scheduler on random small clusters, and checks
+// each decision against the rules of eviction (docs/preemption.md). Its implementation of the rules is slow and simple,
+// and shares no code with the scheduler.
 //
-// Main parts: a [testCluster] is a virtual cluster that goes on between the cycles of a scheduler. It has slow, unordered
-// and refused writes, pods that do not end, and crashes. A [picture] is what the judge sees: the objects that the scheduler
-// was told of, and its decisions since. A [judge] goes through the decisions of a cycle on the picture and records every
-// violation. The oracle tries all sets of victims in a cluster that is small enough.
+// Main parts: a [testCluster] is a virtual cluster that goes on between the cycles of a scheduler. It has slow,
+// unordered and refused writes, pods that do not end, and crashes. A [picture] is what the judge sees: the objects that
+// the scheduler was told of, and its decisions since. A [judge] goes through the decisions of a cycle on the picture
+// and records every violation. The oracle tries all sets of victims in a cluster that is small enough.
 //
-// Some clusters have more around the scheduler. Shares are guaranteed beside capacity, and queues give back what is beyond their capability
-// after a delay. Policies restart jobs of which a pod is evicted. Roles need device claims that never come. Nodes of plans are cordoned
-// while victims leave.
+// Some clusters have more around the scheduler. Shares are guaranteed beside capacity, and queues give back what is
+// beyond their capability after a delay. Policies restart jobs of which a pod is evicted. Roles need device claims that
+// never come. Nodes of plans are cordoned while victims leave.
 //
 // Invariants:
 //

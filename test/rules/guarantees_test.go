@@ -14,8 +14,9 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// What differs between queues where guaranteed shares hold (docs/guaranteed-shares.md). Package guarantees has a survey of its own, with
-// annotations of queues, task groups and DaemonSets. Here the oracle tries all plans that these rules allow.
+// What differs between queues where guaranteed shares hold (docs/guaranteed-shares.md). Package guarantees has a survey
+// of its own, with annotations of queues, task groups and DaemonSets. Here the oracle tries all plans that these rules
+// allow.
 
 // guaranteedShares is the plugin as the sharer of a setting.
 const guaranteedShares = "guaranteed-shares"
@@ -101,7 +102,8 @@ func namesIn(a amounts) (names []corev1.ResourceName) {
 	return names
 }
 
-// newGuaranteeTrial is [newTrial] for reclaim where guaranteed shares hold: the queue of t is guaranteed one CPU, and nothing has a mark.
+// newGuaranteeTrial is [newTrial] for reclaim where guaranteed shares hold: the queue of t is guaranteed one CPU, and
+// nothing has a mark.
 func newGuaranteeTrial() *trial {
 	t := newTrial("reclaim")
 	t.with(func(s *setting) { s.sharer = guaranteedShares })

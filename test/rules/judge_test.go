@@ -19,9 +19,11 @@ type judge struct {
 	watch    func(*planCheck) // is told of each plan, unless it is nil
 	breaches []string
 
-	// fleeting says that a plan of this cycle was overruled in it. Its promises, which others could not take, are not known.
+	// fleeting says that a plan of this cycle was overruled in it. Its promises, which others could not take, are not
+	// known.
 	fleeting bool
-	// displaced are the plans of earlier cycles that another job's plan ended in this one. When in the cycle is not known.
+	// displaced are the plans of earlier cycles that another job's plan ended in this one. When in the cycle is not
+	// known.
 	displaced map[string]displaced
 	hasTerms  bool // pods have terms about each other, of which the judge knows nothing
 
@@ -40,8 +42,8 @@ func (j *judge) breach(rule, format string, arguments ...any) {
 	j.breaches = append(j.breaches, rule+": "+fmt.Sprintf(format, arguments...))
 }
 
-// cycle judges the decisions of a cycle in the order in which they were made: plans of earlier cycles end or are fulfilled
-// first, then the actions have their turns.
+// cycle judges the decisions of a cycle in the order in which they were made: plans of earlier cycles end or are
+// fulfilled first, then the actions have their turns.
 func (j *judge) cycle(d *decision.Decisions, at *picture) {
 	var divided []*share
 	if len(d.Plans) > 0 {
@@ -99,7 +101,8 @@ func (j *judge) cycle(d *decision.Decisions, at *picture) {
 	j.parts(d.Binds, at)
 }
 
-// forsake checks that a scheduler either continues what an earlier one has recorded, or removes it. No other program will.
+// forsake checks that a scheduler either continues what an earlier one has recorded, or removes it. No other program
+// will.
 func (j *judge) forsake(d *decision.Decisions) {
 	for id, p := range j.memory.plans {
 		if p.action != "" {
@@ -142,8 +145,8 @@ func promises(plans map[string]*plan, uid types.UID) bool {
 	return false
 }
 
-// before returns how many of some binds were made before a plan. The lists of decisions do not say, since actions that make
-// plans may find that there is room; so as few as the rules need, none if no number is enough.
+// before returns how many of some binds were made before a plan. The lists of decisions do not say, since actions that
+// make plans may find that there is room; so as few as the rules need, none if no number is enough.
 func (j *judge) before(d decision.PlanStart, all *decision.Decisions, binds []decision.Bind, at *picture, divided []*share) int {
 	for count := range len(binds) + 1 {
 		trial := &judge{setting: j.setting, objects: j.objects, hasTerms: j.hasTerms,
@@ -170,8 +173,8 @@ func (j *judge) with(p *plan, at *picture) *picture {
 }
 
 // allocates returns how many of some binds, the first ones, are of allocate. These are the binds up to the last that
-// backfill cannot have made, since the pod requests something. Further binds without which their job could not start are
-// added. Binds for which their queue has room only after evictions are not.
+// backfill cannot have made, since the pod requests something. Further binds without which their job could not start
+// are added. Binds for which their queue has room only after evictions are not.
 func (j *judge) allocates(binds []decision.Bind, at *picture) int {
 	last := 0
 	for i, b := range binds {
@@ -239,8 +242,8 @@ func (j *judge) bind(b decision.Bind, d *decision.Decisions, at *picture) {
 	}
 }
 
-// settled judges that a queue, and all above it, hold no more than they ever may though evictions that are not sent yet should be
-// refused (Q4).
+// settled judges that a queue, and all above it, hold no more than they ever may though evictions that are not sent yet
+// should be refused (Q4).
 func (j *judge) settled(t *pod, before *picture) {
 	if j.setting.sharer == "" || t.job.queue == nil {
 		return
@@ -262,8 +265,8 @@ func (j *judge) settled(t *pod, before *picture) {
 	}
 }
 
-// elsewhere judges that a pod gets another node than it was promised: then all that its plan promises is bound in the cycle, since
-// room has become free sooner (K5).
+// elsewhere judges that a pod gets another node than it was promised: then all that its plan promises is bound in the
+// cycle, since room has become free sooner (K5).
 func (j *judge) elsewhere(t *pod, b decision.Bind, d *decision.Decisions) {
 	for id, p := range j.memory.plans {
 		if p.nominated[t.uid()] == "" {
@@ -336,7 +339,8 @@ func planOf(d decision.PlanStart) *plan {
 	return p
 }
 
-// goOn judges the plans that go on with those of a scheduler before this one, and returns the others. They hold together.
+// goOn judges the plans that go on with those of a scheduler before this one, and returns the others. They hold
+// together.
 func (j *judge) goOn(all []decision.PlanStart, at *picture, divided []*share) []decision.PlanStart {
 	var replacements, others []decision.PlanStart
 	for _, d := range all {
@@ -367,7 +371,8 @@ func (j *judge) plan(d decision.PlanStart, at *picture, divided []*share) {
 	j.hear(d, at, divided, false, nil)
 }
 
-// hear judges a plan. isRecovered says that it was decided before, and goes on; later are the plans that were decided after it, and go on too.
+// hear judges a plan. isRecovered says that it was decided before, and goes on; later are the plans that were decided
+// after it, and go on too.
 func (j *judge) hear(d decision.PlanStart, at *picture, divided []*share, isRecovered bool, later []decision.PlanStart) {
 	c := &planCheck{judge: j, decision: d, plan: planOf(d), before: j.look(at), divided: divided, isRecovered: isRecovered}
 	c.after = j.with(c.plan, at)

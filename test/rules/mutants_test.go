@@ -22,8 +22,8 @@ type trial struct {
 
 // newTrial is a node of two CPUs, full of the two pods of job a, one of which may go, and the pod of job t that waits.
 //
-// With reclaim, a's queue holds one CPU more than it deserves, and t's queue deserves one. With preempt, both are of one
-// queue and t has the higher priority. For a lone pod they are of two queues, and neither has anything to spare.
+// With reclaim, a's queue holds one CPU more than it deserves, and t's queue deserves one. With preempt, both are of
+// one queue and t has the higher priority. For a lone pod they are of two queues, and neither has anything to spare.
 func newTrial(kind string) *trial {
 	s := plain
 	w := newTestCluster(s, func(int) int { return 0 })

@@ -53,8 +53,8 @@ func (o *oracle) takes(t *job) bool {
 	})
 }
 
-// plans tries all plans that a job could have in a search, until one is enough. Each is put before a judge; those that it
-// objects to are passed over.
+// plans tries all plans that a job could have in a search, until one is enough. Each is put before a judge; those that
+// it objects to are passed over.
 func (o *oracle) plans(t *job, s search, isEnough func(*planCheck) bool) {
 	var candidates []*pod
 	for _, name := range slices.Sorted(maps.Keys(o.at.pods)) {
@@ -105,7 +105,8 @@ func ones(set int) int {
 	return count
 }
 
-// parties are the sets of pods of a job that need room together: the fewest that start it or, if it has started, any one.
+// parties are the sets of pods of a job that need room together: the fewest that start it or, if it has started, any
+// one.
 func (o *oracle) parties(t *job, l level) [][]*pod {
 	var waits []*pod
 	for _, p := range t.pods {
@@ -159,7 +160,8 @@ func (o *oracle) breaks(t *job, victims []*pod) bool {
 	})
 }
 
-// allowed returns a plan with these victims and these pods on some nodes to which no judge objects, nil if there is none.
+// allowed returns a plan with these victims and these pods on some nodes to which no judge objects, nil if there is
+// none.
 func (o *oracle) allowed(t *job, action string, victims, comers []*pod) *planCheck {
 	room := map[string]amounts{}
 	for name, n := range o.at.nodes {
@@ -268,8 +270,8 @@ func (w *testCluster) misses() []*planCheck {
 	return missed
 }
 
-// If the rules allow a plan, one is made: at rest there is none left. For gangs, whose nodes are found one after the other,
-// some may be; they are counted.
+// If the rules allow a plan, one is made: at rest there is none left. For gangs, whose nodes are found one after the
+// other, some may be; they are counted.
 func TestAtRestNoAllowedPlanIsLeft(t *testing.T) {
 	clusters, plans, gangs, all := 0, 0, 0, oracleSettings()
 	number := oracleClusters

@@ -12,8 +12,9 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// packedCluster is a cluster of two to four full nodes with victims of different sizes, and a gang of two to four pods that waits. The
-// cheapest node for each pod is often not the cheapest set of nodes: one large victim makes room for several pods.
+// packedCluster is a cluster of two to four full nodes with victims of different sizes, and a gang of two to four pods
+// that waits. The cheapest node for each pod is often not the cheapest set of nodes: one large victim makes room for
+// several pods.
 func packedCluster(choose chooser) *testCluster {
 	w := newTestCluster(plain, choose)
 	w.calm, w.willing = true, true
@@ -60,9 +61,9 @@ func (w *testCluster) makePacked(name, node, class string, pods, cpus int) {
 // packedClusters is how many packed clusters are led.
 const packedClusters = 60
 
-// Node by node four of ten gangs get a plan that is not the best, in these clusters. So they show whether the search for better plans works.
-// What is left follows from rule K2: on a node the most important victims are given back first, even if fewer victims would leave
-// otherwise. More of it: HEKLA_RULES_WORLDS=1000
+// Node by node four of ten gangs get a plan that is not the best, in these clusters. So they show whether the search
+// for better plans works. What is left follows from rule K2: on a node the most important victims are given back first,
+// even if fewer victims would leave otherwise. More of it: HEKLA_RULES_WORLDS=1000
 func TestTheGapToTheBestPlanInPackedClusters(t *testing.T) {
 	c, number := newComparison(), clustersOf(t, packedClusters)
 	for seed := range number {

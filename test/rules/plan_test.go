@@ -384,8 +384,8 @@ func (h *planCheck) lumps() [][]*pod {
 	return lumps
 }
 
-// allowedInAnOrder reports whether the victims can leave one after the other, in some order, such that each holds what is
-// above the share of its queue at that moment (Q1, T2).
+// allowedInAnOrder reports whether the victims can leave one after the other, in some order, such that each holds what
+// is above the share of its queue at that moment (Q1, T2).
 func (h *planCheck) allowedInAnOrder(s *share, left [][]*pod, gone []*pod) bool {
 	if len(left) == 0 {
 		return true
@@ -464,8 +464,9 @@ func (h *planCheck) mayStay(g *job, back []*pod) {
 	}
 }
 
-// isNeededInAShare reports whether there is a division of the cluster in which the plan stands as it was decided, and not without some of
-// its evictions. What queues may hold is worked out when a cycle begins, and a plan that ends in it may change that.
+// isNeededInAShare reports whether there is a division of the cluster in which the plan stands as it was decided, and
+// not without some of its evictions. What queues may hold is worked out when a cycle begins, and a plan that ends in it
+// may change that.
 func (h *planCheck) isNeededInAShare(then *picture, comers []*pod) bool {
 	return len(h.divided) > 1 && slices.ContainsFunc(h.divided, func(s *share) bool {
 		in := *h
@@ -474,8 +475,8 @@ func (h *planCheck) isNeededInAShare(then *picture, comers []*pod) bool {
 	})
 }
 
-// besideDisplaced draws the picture with a plan, and with the plans that other jobs than its own displaced in this cycle: it may have been
-// decided before they were.
+// besideDisplaced draws the picture with a plan, and with the plans that other jobs than its own displaced in this
+// cycle: it may have been decided before they were.
 func (h *planCheck) besideDisplaced(p *plan) *picture {
 	m := &memory{bound: h.memory.bound, plans: maps.Clone(h.memory.plans)}
 	for id, d := range h.displaced {
@@ -502,8 +503,9 @@ func (h *planCheck) stands(then *picture, comers []*pod) bool {
 	return exceeds(q, asked) == "" && slices.ContainsFunc(h.divided, func(s *share) bool { return s.on(then).within(q, asked) })
 }
 
-// growsBeyondShare reports whether the preemptor's queue would come to hold more than it did and more than the plugin that keeps
-// queues within their shares lets it, in what is asked for. Only a queue that may take from a lower one may grow beyond.
+// growsBeyondShare reports whether the preemptor's queue would come to hold more than it did and more than the plugin
+// that keeps queues within their shares lets it, in what is asked for. Only a queue that may take from a lower one may
+// grow beyond.
 func (h *planCheck) growsBeyondShare(q *queue, asked amounts) bool {
 	if h.setting.sharer != "proportion" || h.mayTakeFromLower() {
 		return false

@@ -19,9 +19,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// clustersEnv is the variable that says how many random clusters are led; without it there are plainClusters. seedEnv says which
-// they are, 0 that they are others each time; without it they are always the same, so that a failure is of the change that
-// is tested.
+// clustersEnv is the variable that says how many random clusters are led; without it there are plainClusters. seedEnv
+// says which they are, 0 that they are others each time; without it they are always the same, so that a failure is of
+// the change that is tested.
 const (
 	clustersEnv   = "HEKLA_RULES_WORLDS"
 	plainClusters = 5_000
@@ -56,7 +56,8 @@ func (t *tally) add(w *testCluster) {
 	t.rewrites += w.judge.rewrites
 }
 
-// holds leads so many clusters under one of some settings each, and fails if a rule is broken, or if there is hardly a plan.
+// holds leads so many clusters under one of some settings each, and fails if a rule is broken, or if there is hardly a
+// plan.
 func holds(t *testing.T, clusters int, all []setting, build func(setting, chooser) *testCluster) {
 	t.Helper()
 	sum := &tally{}
@@ -169,7 +170,8 @@ func leadCluster(w *testCluster, choose chooser) *testCluster {
 	return w
 }
 
-// The bounds of S2: within how many cycles a cluster comes to rest that is left alone, and how many then change nothing.
+// The bounds of S2: within how many cycles a cluster comes to rest that is left alone, and how many then change
+// nothing.
 const (
 	maxCycles   = 150
 	quietCycles = 20

@@ -14,8 +14,8 @@ type share struct {
 	divides  bool // a plugin gives shares
 }
 
-// rounding is how far an amount may be from the exact share, in thousandths: shares are whole numbers of the unit in which
-// a resource is counted, which is a thousandth for the CPU alone.
+// rounding is how far an amount may be from the exact share, in thousandths: shares are whole numbers of the unit in
+// which a resource is counted, which is a thousandth for the CPU alone.
 func rounding(name corev1.ResourceName) float64 {
 	if name == corev1.ResourceCPU {
 		return 1
@@ -52,8 +52,8 @@ func (p *picture) shares() *share {
 	return s
 }
 
-// isUsable reports whether what a node has counts (rule Q6): one that is cordoned or not ready does not, nor one with a taint that no
-// pod of ours tolerates, waiting or running.
+// isUsable reports whether what a node has counts (rule Q6): one that is cordoned or not ready does not, nor one with a
+// taint that no pod of ours tolerates, waiting or running.
 func (p *picture) isUsable(n *corev1.Node) bool {
 	if n.Spec.Unschedulable {
 		return false
@@ -97,7 +97,8 @@ func (q *queue) guaranteed() amounts {
 	return sum
 }
 
-// limit works out the ceilings of siblings and of all below them: the room above them, less what the others are guaranteed.
+// limit works out the ceilings of siblings and of all below them: the room above them, less what the others are
+// guaranteed.
 func (s *share) limit(siblings []*queue, room amounts) {
 	guarantees := amounts{}
 	for _, q := range siblings {
@@ -178,8 +179,8 @@ func (s *share) pour(p *picture, total amounts) {
 	}
 }
 
-// stays reports whether a queue keeps within what it deserves, in the resources of some pods of which the share speaks, and
-// deserves any of them (rule Q4).
+// stays reports whether a queue keeps within what it deserves, in the resources of some pods of which the share speaks,
+// and deserves any of them (rule Q4).
 func (s *share) stays(q *queue, asked amounts) bool {
 	has, speaks := q.allocated(), false
 	for name, value := range asked {
@@ -195,8 +196,8 @@ func (s *share) stays(q *queue, asked amounts) bool {
 	return speaks
 }
 
-// surplus reports whether what leaves a queue is above what it deserves (rule Q1). In at least one resource that is wanted,
-// the queue must keep what it deserves. Resources that the share does not name are always above it.
+// surplus reports whether what leaves a queue is above what it deserves (rule Q1). In at least one resource that is
+// wanted, the queue must keep what it deserves. Resources that the share does not name are always above it.
 func (s *share) surplus(q *queue, leaving, wanted amounts) bool {
 	has, speaks := q.allocated(), false
 	for name, value := range leaving {
@@ -212,8 +213,8 @@ func (s *share) surplus(q *queue, leaving, wanted amounts) bool {
 	return !speaks
 }
 
-// exceeds says which queue, of one and all above it, would hold more than its capability of what some pods ask for, "" if
-// none would (rule Q4).
+// exceeds says which queue, of one and all above it, would hold more than its capability of what some pods ask for, ""
+// if none would (rule Q4).
 func exceeds(q *queue, asked amounts) string {
 	for _, above := range q.upwards() {
 		has := above.allocated()
@@ -226,8 +227,8 @@ func exceeds(q *queue, asked amounts) string {
 	return ""
 }
 
-// within reports whether a queue and all above it stay within their ceilings in what some pods ask for: the plugins that
-// divide the cluster keep free what other queues are guaranteed.
+// within reports whether a queue and all above it stay within their ceilings in what some pods ask for: the plugins
+// that divide the cluster keep free what other queues are guaranteed.
 func (s *share) within(q *queue, asked amounts) bool {
 	for _, above := range q.upwards() {
 		has := above.allocated()

@@ -14,8 +14,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// Clusters in which pods have terms about each other, gangs have subgroups, and pods take long to end. The judge does not
-// know what affinity and spread allow, so it does not say which victims might have stayed. It checks that plans are
+// Clusters in which pods have terms about each other, gangs have subgroups, and pods take long to end. The judge does
+// not know what affinity and spread allow, so it does not say which victims might have stayed. It checks that plans are
 // fulfilled and that the cluster comes to rest. It does not rest if plans are made in one order and checked in another.
 
 // subgroupLabel tells the subgroups of a gang apart.
@@ -123,8 +123,8 @@ func (j *judge) overruled(ended []decision.PlanEnd, at *picture) {
 	}
 }
 
-// Gangs whose pods attract, repel or spread, with subgroups, beside pods that take long to end: every plan comes true or is
-// cancelled for a change from outside, and there is rest.
+// Gangs whose pods attract, repel or spread, with subgroups, beside pods that take long to end: every plan comes true
+// or is cancelled for a change from outside, and there is rest.
 func TestTheRulesHoldAmongPodsWithTerms(t *testing.T) {
 	// Guaranteed shares say nothing of where pods may be.
 	all := slices.DeleteFunc(settings(), func(s setting) bool { return !s.gang || s.guarantees() })

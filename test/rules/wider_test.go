@@ -15,13 +15,15 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// Clusters with more around the scheduler. Shares are guaranteed beside capacity, and queues give back what is beyond their capability.
-// Policies restart jobs of which a pod is evicted. Roles need device claims that never come. Nodes of plans are cordoned while victims leave.
+// Clusters with more around the scheduler. Shares are guaranteed beside capacity, and queues give back what is beyond
+// their capability. Policies restart jobs of which a pod is evicted. Roles need device claims that never come. Nodes of
+// plans are cordoned while victims leave.
 
 // wider is what a cluster has beside what others have.
 type wider struct {
 	restarts map[string]restart // by job
-	// within are the plans that evicted pods of a job for it, after which it restarted, by job, since the cluster is left alone.
+	// within are the plans that evicted pods of a job for it, after which it restarted, by job, since the cluster is
+	// left alone.
 	within map[string]map[string]bool
 	vain   harness.Vain
 	rests  int
@@ -148,7 +150,8 @@ func (w *testCluster) podsOf(group string) (pods []*corev1.Pod) {
 	return pods
 }
 
-// watch looks at the decisions of a cycle: whether a pod is evicted in vain, and which node of a plan is to be cordoned.
+// watch looks at the decisions of a cycle: whether a pod is evicted in vain, and which node of a plan is to be
+// cordoned.
 func (w *testCluster) watch(d *decision.Decisions) {
 	if w.wide == nil {
 		return
@@ -206,7 +209,8 @@ func (w *testCluster) cordon() {
 // isCordoning reports whether a node is still to be cordoned or opened.
 func (w *testCluster) isCordoning() bool { return w.wide != nil && w.wide.node != "" }
 
-// quietEnough is how many cycles that decide nothing are a rest. With more around the scheduler, more is due at some later time.
+// quietEnough is how many cycles that decide nothing are a rest. With more around the scheduler, more is due at some
+// later time.
 func (w *testCluster) quietEnough() int {
 	if w.wide != nil {
 		return 20
@@ -214,8 +218,8 @@ func (w *testCluster) quietEnough() int {
 	return 6
 }
 
-// restsAgain reports whether a decision at rest follows from time alone, such as that a plan ends whose pods do not leave: then the cluster
-// comes to rest again.
+// restsAgain reports whether a decision at rest follows from time alone, such as that a plan ends whose pods do not
+// leave: then the cluster comes to rest again.
 func (w *testCluster) restsAgain(d *decision.Decisions) bool {
 	if w.wide == nil || !decidesAnything(d) || w.wide.rests == maxRests {
 		return false
@@ -273,7 +277,8 @@ func (p *pod) isBeyond() bool {
 	})
 }
 
-// The rules hold there as well. The judge does not say what may be taken between a subtree of guaranteed shares and the queues beside it.
+// The rules hold there as well. The judge does not say what may be taken between a subtree of guaranteed shares and the
+// queues beside it.
 func TestTheRulesHoldWithMoreAroundTheScheduler(t *testing.T) {
 	holds(t, clustersOf(t, plainWideClusters), wideSettings(), wideCluster)
 }

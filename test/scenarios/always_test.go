@@ -46,8 +46,8 @@ func (s *scenario) checkOrder(report *simulator.Report) (differences []string) {
 }
 
 const (
-	// maxCycles is within how many cycles, of a second each, every scenario comes to rest: with grace periods of ten minutes that is
-	// room for several plans one after the other.
+	// maxCycles is within how many cycles, of a second each, every scenario comes to rest: with grace periods of ten
+	// minutes that is room for several plans one after the other.
 	maxCycles = 2000
 	// furtherCycles is for how many cycles the rest must hold (rule S2).
 	furtherCycles = 20

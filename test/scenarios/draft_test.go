@@ -14,8 +14,8 @@ import (
 
 var draft = flag.Bool("draft", false, "write an expect.yaml where there is none, with what is decided now")
 
-// writeDraft writes an expect.yaml with what is decided now, to be corrected by hand. It always returns an error: a draft is
-// not a scenario yet.
+// writeDraft writes an expect.yaml with what is decided now, to be corrected by hand. It always returns an error: a
+// draft is not a scenario yet.
 func writeDraft(folder string) error {
 	manifests, err := os.ReadFile(filepath.Join(folder, "cluster.yaml"))
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// checkQuestions runs it again while everything is asked before each cycle: what is asked changes no decision, no verdict, and no total.
+// checkQuestions runs it again while everything is asked before each cycle: what is asked changes no decision, no
+// verdict, and no total.
 func (s *scenario) checkQuestions(report *simulator.Report) []string {
 	var wrong []string
 	again, err := s.run(s.manifests, func(o *simulator.Options) {

@@ -38,7 +38,8 @@ type scenario struct {
 	manifests string
 }
 
-// change is what happens in the world outside before a cycle: objects come or are as a file of the folder says, others go.
+// change is what happens in the world outside before a cycle: objects come or are as a file of the folder says, others
+// go.
 type change struct {
 	Before int      `yaml:"before"`
 	File   string   `yaml:"file"`
@@ -183,8 +184,8 @@ func (s *scenario) lastChange() int {
 	return last
 }
 
-// isRestless reports whether what surrounds the scheduler keeps it from coming to rest: a pod never goes, or what is refused is
-// tried again and again.
+// isRestless reports whether what surrounds the scheduler keeps it from coming to rest: a pod never goes, or what is
+// refused is tried again and again.
 func (s *scenario) isRestless() bool {
 	for _, f := range s.Fates {
 		if f.Overdue == "never" || f.Refused != "" {

@@ -1,5 +1,6 @@
-// Package script reads clusters, and what happens to them, as a few lines of text. A script is what a person writes to say "on these
-// nodes, with these queues and gangs, this is decided": the objects, then the cycles of the scheduler, and under each what it decided.
+// Package script reads clusters, and what happens to them, as a few lines of text. A script is what a person writes to
+// say "on these nodes, with these queues and gangs, this is decided": the objects, then the cycles of the scheduler,
+// and under each what it decided.
 //
 //	# A higher job takes the node of a lower one.
 //	source: own
@@ -42,10 +43,11 @@
 //	yaml                     and under it, indented: any manifest
 //	cycle [N], rest          run cycles; rest until two in a row decide nothing, and stands last
 //
-// Under a gang stand its pods, indented, as "pod" or "N pods", with AMOUNTS such as cpu=1, and any of: on=NODE[,NODE…], task=NAME,
-// name=NAME, task-priority=N, preemptable[=B], label:K=V, annotation:K=V, select:K=V, near:K=V, apart:K=V, port=N, gated, leaving=5s, grace=N, age=5m.
-// They are named after the gang, with a number from 0 on. A pod without amounts requests nothing. Objects are the older the earlier
-// they stand; age says otherwise of a pod. Those after a cycle come, or change, before the next.
+// Under a gang stand its pods, indented, as "pod" or "N pods", with AMOUNTS such as cpu=1, and any of: on=NODE[,NODE…],
+// task=NAME, name=NAME, task-priority=N, preemptable[=B], label:K=V, annotation:K=V, select:K=V, near:K=V, apart:K=V,
+// port=N, gated, leaving=5s, grace=N, age=5m. They are named after the gang, with a number from 0 on. A pod without
+// amounts requests nothing. Objects are the older the earlier they stand; age says otherwise of a pod. Those after a
+// cycle come, or change, before the next.
 //
 // Lines that begin with > are what was decided. They are written by the test with -rewrite, and are to be read then.
 //

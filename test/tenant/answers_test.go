@@ -86,7 +86,8 @@ type question struct {
 	what, method, path, body string
 }
 
-// questionsAbout are the questions about a namespace with a PodGroup. Of a Workload that does not exist the answer is that there is none.
+// questionsAbout are the questions about a namespace with a PodGroup. Of a Workload that does not exist the answer is
+// that there is none.
 func questionsAbout(t *testing.T, namespace, group string) []question {
 	t.Helper()
 	body, err := json.Marshal(api.Submission{PodGroup: &scheduling.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "new"},
@@ -113,8 +114,8 @@ var ofCluster = []question{
 // lists are the parts of the web page.
 var lists = []string{"summary", "jobs", "queues", "nodes", "evictions", "cycles"}
 
-// TestATenantMayAskOnlyAboutWhatTheTenantMaySee has two tenants' jobs wait in one queue. The scheduler is asked directly, as the web page
-// does, and the API server says who may.
+// TestATenantMayAskOnlyAboutWhatTheTenantMaySee has two tenants' jobs wait in one queue. The scheduler is asked
+// directly, as the web page does, and the API server says who may.
 func TestATenantMayAskOnlyAboutWhatTheTenantMaySee(t *testing.T) {
 	port, err := localcluster.FreePort()
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestWhatAJobRunsStaysWhatItIs asks the policy: the definition has no rules for it, which would cost at each write of a status.
+// TestWhatAJobRunsStaysWhatItIs asks the policy: the definition has no rules for it, which would cost at each write of
+// a status.
 func TestWhatAJobRunsStaysWhatItIs(t *testing.T) {
 	tenant := tenantOf(t, "changes")
 	job := create(t, tenant, "changes", gang("steady", "plugins: {svc: []}"))
@@ -60,7 +61,8 @@ func TestWhatAJobRunsStaysWhatItIs(t *testing.T) {
 	}
 }
 
-// TestWebhookAndDefinitionAgreeOnTasksAndPolicies asks the policy volcano-job-names of each kind that has the spec of a Job.
+// TestWebhookAndDefinitionAgreeOnTasksAndPolicies asks the policy volcano-job-names of each kind that has the spec of a
+// Job.
 func TestWebhookAndDefinitionAgreeOnTasksAndPolicies(t *testing.T) {
 	tenant := tenantOf(t, "unique")
 	const task = "replicas: 1, template: {spec: {containers: [{name: a, image: b}]}}"
@@ -92,8 +94,8 @@ func TestWebhookAndDefinitionAgreeOnTasksAndPolicies(t *testing.T) {
 	}
 }
 
-// TestTheLargestJobFitsIntoTheBudgetOfThePolicies has a Job of as many tasks and policies as the definition allows made and changed: a
-// policy that costs more than the API server gives it refuses everything.
+// TestTheLargestJobFitsIntoTheBudgetOfThePolicies has a Job of as many tasks and policies as the definition allows made
+// and changed: a policy that costs more than the API server gives it refuses everything.
 func TestTheLargestJobFitsIntoTheBudgetOfThePolicies(t *testing.T) {
 	tenant := tenantOf(t, "largest")
 	large := copyOfJob(t, "batch.volcano.sh", 256, 64)
@@ -117,8 +119,9 @@ func TestTheLargestJobFitsIntoTheBudgetOfThePolicies(t *testing.T) {
 	expect(t, "one whose last policy answers nothing", err, "either event and exitCode should be specified")
 }
 
-// BenchmarkWritesOfAJob measures the processor time that an API server takes for a write of a Job: with the rules of its definition,
-// and without any, which is how Volcano defines its Jobs. Both are copies in groups of their own, where no webhook is asked.
+// BenchmarkWritesOfAJob measures the processor time that an API server takes for a write of a Job: with the rules of
+// its definition, and without any, which is how Volcano defines its Jobs. Both are copies in groups of their own, where
+// no webhook is asked.
 //
 //	go test ./test/tenant -run '^$' -bench WritesOfAJob -benchtime 20x
 func BenchmarkWritesOfAJob(b *testing.B) {

@@ -85,8 +85,8 @@ func ask(ctx context.Context, client *http.Client, path string, body []byte) (co
 	return response.StatusCode, string(text), errors.Join(err, response.Body.Close())
 }
 
-// TestNoLoadTakesTheWebhookServerMoreMemoryThanItMayHave sends the running server large requests of many kinds, in parallel
-// and repeatedly. With the memory limit of the installer, the kernel would end it if it used more.
+// TestNoLoadTakesTheWebhookServerMoreMemoryThanItMayHave sends the running server large requests of many kinds, in
+// parallel and repeatedly. With the memory limit of the installer, the kernel would end it if it used more.
 func TestNoLoadTakesTheWebhookServerMoreMemoryThanItMayHave(t *testing.T) {
 	limit := memoryLimit(t)
 	// The API server sends this one for any user who may create a Job, before it checks the schema.

@@ -22,7 +22,8 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// What belongs to the cluster or to the programs is not the tenant's to write, and what is in another namespace not even to read.
+// What belongs to the cluster or to the programs is not the tenant's to write, and what is in another namespace not
+// even to read.
 func TestTheRolesGiveATenantNothingOutsideOfTheNamespace(t *testing.T) {
 	tenant := tenantOf(t, "team-reach")
 	tenantOf(t, "team-beside")
@@ -93,8 +94,8 @@ func TestACommandReachesNoJobOfAnotherNamespace(t *testing.T) {
 	}
 }
 
-// The controllers write Secrets, ConfigMaps and Services with their own rights. A Job whose plugins' objects are called as something that is
-// there already does not change that.
+// The controllers write Secrets, ConfigMaps and Services with their own rights. A Job whose plugins' objects are called
+// as something that is there already does not change that.
 func TestAJobChangesNoSecretThatIsNotItsOwn(t *testing.T) {
 	tenant := tenantOf(t, "team-secrets")
 	allowSSH(t, admin, "team-secrets")

@@ -61,8 +61,9 @@ func startAgain(t *testing.T) {
 	})
 }
 
-// A client does not try again what is forbidden (403). An API server that has just started does not know yet the kinds of definitions, which
-// policies with parameters of such a kind must not make a refusal. Asked is who may do all, because it does not know rights either at first.
+// A client does not try again what is forbidden (403). An API server that has just started does not know yet the kinds
+// of definitions, which policies with parameters of such a kind must not make a refusal. Asked is who may do all,
+// because it does not know rights either at first.
 func TestNoJobIsForbiddenAfterTheAPIServerHasStarted(t *testing.T) {
 	const namespace = "restart"
 	tenantOf(t, namespace)

@@ -22,7 +22,8 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// schedule runs the scheduler with the rights of the installer, and further flags, until the test ends, before a node of four CPUs.
+// schedule runs the scheduler with the rights of the installer, and further flags, until the test ends, before a node
+// of four CPUs.
 func schedule(t *testing.T, flags ...string) {
 	t.Helper()
 	scratch := t.TempDir()
@@ -57,8 +58,8 @@ func schedule(t *testing.T, flags ...string) {
 	t.Cleanup(func() { _ = process.Kill() })
 }
 
-// TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute has the programs of the installer at work: a tenant writes PodGroups
-// that request the whole cluster, one after the other, and another tenant a Job.
+// TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute has the programs of the installer at work: a tenant writes
+// PodGroups that request the whole cluster, one after the other, and another tenant a Job.
 func TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute(t *testing.T) {
 	schedule(t)
 	hog, other := tenantOf(t, "hog"), tenantOf(t, "other")

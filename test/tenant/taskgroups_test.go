@@ -13,8 +13,8 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// A tenant whose ResourceQuota allows a tenth of a CPU writes a PodGroup with task groups of three CPUs and a timeout of thirty years.
-// Nothing is held for them, the PodGroup says why, and another tenant's pod gets the node.
+// A tenant whose ResourceQuota allows a tenth of a CPU writes a PodGroup with task groups of three CPUs and a timeout
+// of thirty years. Nothing is held for them, the PodGroup says why, and another tenant's pod gets the node.
 func TestTaskGroupsBeyondAQuotaHoldNothing(t *testing.T) {
 	schedule(t)
 	hog, other := tenantOf(t, "holds"), tenantOf(t, "needs")

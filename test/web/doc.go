@@ -1,5 +1,5 @@
-// Package web tests the web page as its readers see it: in a browser, beside a real API server and the scheduler. It makes the pictures of
-// docs/web.md:
+// Package web tests the web page as its readers see it: in a browser, beside a real API server and the scheduler. It
+// makes the pictures of docs/web.md:
 //
 //	go test ./test/web -pictures
 package web

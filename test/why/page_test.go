@@ -15,7 +15,8 @@ import (
 	"hekla.sh/hekla/test/browser"
 )
 
-// pageAddress is where the scheduler serves its web page, and pageToken that of a reader who may only view the namespace of the examples.
+// pageAddress is where the scheduler serves its web page, and pageToken that of a reader who may only view the
+// namespace of the examples.
 var pageAddress, pageToken string
 
 // page makes the reader of the page.
@@ -41,8 +42,8 @@ func page(ctx context.Context) (address, token string, err error) {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), config.BearerToken, nil
 }
 
-// openPage opens the page. What a reader may see with a role the API server works out some time after the role was given, and while no
-// job is there the reader sees nothing.
+// openPage opens the page. What a reader may see with a role the API server works out some time after the role was
+// given, and while no job is there the reader sees nothing.
 func openPage(t *testing.T, reader *browser.Browser) {
 	t.Helper()
 	if reader == nil {

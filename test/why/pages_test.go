@@ -122,7 +122,8 @@ func TestThePagesOfTheQuestionsSayWhatIsSaid(t *testing.T) {
 	}
 }
 
-// viewer returns the kubeconfig of a ServiceAccount that has view in the namespace default, as the installer extends it.
+// viewer returns the kubeconfig of a ServiceAccount that has view in the namespace default, as the installer extends
+// it.
 func viewer(t *testing.T) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "viewer"}}

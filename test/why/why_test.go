@@ -276,8 +276,8 @@ func TestAJobIsTriedWithoutBeingSubmitted(t *testing.T) {
 var steps = map[string]func(t *testing.T){
 	"02-closed-queue.yaml why": func(t *testing.T) {
 		t.Helper()
-		// A Command of the first ten seconds after the installation is ignored, with an Event that says so: the policy that checks its author may not
-		// have been in force. So it is made again.
+		// A Command of the first ten seconds after the installation is ignored, with an Event that says so: the policy
+		// that checks its author may not have been in force. So it is made again.
 		apitest.Eventually(t, func(ctx context.Context) error {
 			text, err := said(ctx, "hekla why queue why")
 			if err != nil || strings.Contains(text, "Queue why is Closed") {

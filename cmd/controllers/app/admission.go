@@ -31,8 +31,8 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// admissionInterval is how often certificates and registration are looked at: soon enough to mend what another client has
-// broken, and next to nothing for the API server.
+// admissionInterval is how often certificates and registration are looked at: soon enough to mend what another client
+// has broken, and next to nothing for the API server.
 const admissionInterval = 10 * time.Second
 
 // admissionOptions are the values of the flags of the webhook server.

@@ -27,13 +27,14 @@ import (
 	"hekla.sh/hekla/pkg/apis"
 )
 
-// Setup adds a controller of a program's own to the manager that runs those of Hekla. It shares their caches, leadership and metrics,
-// and its scheme has Kubernetes' types and those of pkg/apis. The cache holds of a pod only its metadata and what Hekla's
-// controllers read: requests, node, priority class, phase and container states. An error ends the start.
+// Setup adds a controller of a program's own to the manager that runs those of Hekla. It shares their caches,
+// leadership and metrics, and its scheme has Kubernetes' types and those of pkg/apis. The cache holds of a pod only its
+// metadata and what Hekla's controllers read: requests, node, priority class, phase and container states. An error ends
+// the start.
 type Setup func(manager.Manager) error
 
-// NewCommand returns the controllers as a command, with those of others beside them, and the webhooks as its subcommand "admission".
-// Its context is the request to stop.
+// NewCommand returns the controllers as a command, with those of others beside them, and the webhooks as its subcommand
+// "admission". Its context is the request to stop.
 func NewCommand(others ...Setup) *cobra.Command {
 	o := newOptions()
 	command := &cobra.Command{

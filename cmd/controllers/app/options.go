@@ -31,8 +31,8 @@ var controllerNames = []string{
 	job.Name, podgroup.Name, queue.Name, jobflow.Name, jobtemplate.Name, hypernode.Name, cronjob.Name, garbagecollector.Name, workload.Name,
 }
 
-// Volcano has no flags for these. A JobFlow or a JobTemplate is looked at in no time: its Jobs do the work. Thousands of Workloads may be
-// admitted at a time, and each job is started by a request.
+// Volcano has no flags for these. A JobFlow or a JobTemplate is looked at in no time: its Jobs do the work. Thousands
+// of Workloads may be admitted at a time, and each job is started by a request.
 const (
 	jobFlowWorkers     = 5
 	jobTemplateWorkers = 2
@@ -199,8 +199,8 @@ const (
 	noShards = "nodes are not divided among schedulers"
 )
 
-// volcanoOnly are controllers of Volcano that do not exist here. They may be named: leaving one out is what is done anyway, and
-// asking for one is told to have no effect.
+// volcanoOnly are controllers of Volcano that do not exist here. They may be named: leaving one out is what is done
+// anyway, and asking for one is told to have no effect.
 var volcanoOnly = []string{"sharding-controller", "colocation-config-controller", "colocationconfig-controller"}
 
 // missing says which controllers are asked for that only Volcano has, one sentence each.

@@ -16,7 +16,8 @@ var logging = []string{
 	"--log-flush-frequency=5s", "2>&1", // the last stands among the arguments of Volcano's charts
 }
 
-// volcano is a command line for one of Volcano's programs: every flag of its code and its charts, with a value that Volcano takes.
+// volcano is a command line for one of Volcano's programs: every flag of its code and its charts, with a value that
+// Volcano takes.
 var volcano = map[string][]string{
 	"vc-controller-manager": {
 		"--master=http://127.0.0.1:1", "--kubeconfig=", "--ca-cert-file=a", "--tls-cert-file=b", "--tls-private-key-file=c", "--kube-api-qps=50",

@@ -30,8 +30,8 @@ func (o *options) answerer(ctx context.Context, client kubernetes.Interface, r *
 	return server, nil
 }
 
-// serveAnswers serves answers on their address, by HTTPS, and publishes what the API server needs to pass questions on. A process that does not
-// lead answers that it cannot answer, if no other answers at all.
+// serveAnswers serves answers on their address, by HTTPS, and publishes what the API server needs to pass questions on.
+// A process that does not lead answers that it cannot answer, if no other answers at all.
 func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface, r *runner, handler http.Handler, logger logr.Logger) (*server, error) {
 	namespace, service, _ := strings.Cut(o.answersService, "/")
 	publication, err := publish.New(client, publish.Options{
@@ -49,8 +49,9 @@ func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface,
 	return serve(o.answersAddress, handler, publication.TLS(), logger)
 }
 
-// openQuestions serves questions beside the start of the scheduler, which need not wait for keys and for what the API server says about
-// users. fail ends the scheduler if they cannot be served. The function that is returned closes what is served, and says why nothing is.
+// openQuestions serves questions beside the start of the scheduler, which need not wait for keys and for what the API
+// server says about users. fail ends the scheduler if they cannot be served. The function that is returned closes what
+// is served, and says why nothing is.
 func (o *options) openQuestions(ctx context.Context, client kubernetes.Interface, r *runner, logger logr.Logger, fail context.CancelCauseFunc) func() error {
 	var served []*server
 	var err error

@@ -197,7 +197,8 @@ func (w *testCluster) waits(namespace, name, queue, scheduler, cpu string) {
 	must(w.t, err)
 }
 
-// TestAnAddressInUseEndsTheScheduler has another listen where questions are to be asked. That is found out beside the start.
+// TestAnAddressInUseEndsTheScheduler has another listen where questions are to be asked. That is found out beside the
+// start.
 func TestAnAddressInUseEndsTheScheduler(t *testing.T) {
 	w := onCluster(t)
 	other, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -19,8 +19,8 @@ import (
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
-// NewCommand returns the scheduler as a command, with what the extensions add to its actions and plugins. Its context is
-// the request to stop in good order.
+// NewCommand returns the scheduler as a command, with what the extensions add to its actions and plugins. Its context
+// is the request to stop in good order.
 func NewCommand(extensions ...scheduler.Extension) *cobra.Command {
 	o := newOptions()
 	command := &cobra.Command{

@@ -42,7 +42,8 @@ func (r *runner) diagnose(ctx context.Context, gangs []survey.Gang) (diagnosis.D
 	return d, nil
 }
 
-// snapshot returns what this scheduler knows: the objects as the next cycle sees them, with the nodes that were decided and are not written yet.
+// snapshot returns what this scheduler knows: the objects as the next cycle sees them, with the nodes that were decided
+// and are not written yet.
 func (r *runner) snapshot(ctx context.Context) (*snapshot.Header, iter.Seq[runtime.Object], error) {
 	var objects []runtime.Object
 	state, err := r.scheduler.Questions().State(ctx, func() { objects = r.inbox.Objects() })
@@ -65,7 +66,8 @@ func (r *runner) snapshot(ctx context.Context) (*snapshot.Header, iter.Seq[runti
 	}, nil
 }
 
-// headerOf is what a snapshot says beside the objects. It is sent to others, so it does not have the passwords of the configuration.
+// headerOf is what a snapshot says beside the objects. It is sent to others, so it does not have the passwords of the
+// configuration.
 func (o *options) headerOf(state *scheduler.State) *snapshot.Header {
 	return &snapshot.Header{Taken: state.Now, Cycle: state.Cycle, Version: version.Version, SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue,
 		OpensQueueGates: o.featureGates[process.QueueAdmissionGates], Configuration: state.Configuration.String(), Journal: state.Journal}

@@ -20,8 +20,8 @@ func (newest) Name() string { return "newest" }
 
 func (newest) CompareJobs(a, b *cluster.Job) int { return b.Created().Compare(a.Created()) }
 
-// A scheduler with a plugin of its own. It takes the flags and configurations of hekla-scheduler. Here it is asked for the
-// configuration that would be in force, and the plugins of that are printed.
+// A scheduler with a plugin of its own. It takes the flags and configurations of hekla-scheduler. Here it is asked for
+// the configuration that would be in force, and the plugins of that are printed.
 func ExampleNewCommand() {
 	plugin := framework.PluginFactory{Name: "newest",
 		New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return newest{}, nil }}

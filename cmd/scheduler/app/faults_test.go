@@ -27,8 +27,8 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// failing is an API server that fails. Some writes of the scheduler about pods, PodGroups and queues are refused for now,
-// and of others the answer is lost. Watches break off and cannot be resumed.
+// failing is an API server that fails. Some writes of the scheduler about pods, PodGroups and queues are refused for
+// now, and of others the answer is lost. Watches break off and cannot be resumed.
 type failing struct {
 	next *httputil.ReverseProxy
 
@@ -42,8 +42,8 @@ type failing struct {
 
 const watchLife = 700 * time.Millisecond
 
-// writeFaults are what becomes of the writes to one path, one after the other. No more than two in a row fail: a server that fails for
-// longer than a write is repeated is another test's.
+// writeFaults are what becomes of the writes to one path, one after the other. No more than two in a row fail: a server
+// that fails for longer than a write is repeated is another test's.
 var writeFaults = []string{"500", "lost", "", "429", "lost", "", "503", "429", ""}
 
 // fault counts a request and says what becomes of it.
@@ -175,8 +175,8 @@ tiers:
 - plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
 `
 
-// makesRoom fills all nodes through such an API server, and creates a higher job. It gets its room, and no more than the one pod that is
-// in its way leaves.
+// makesRoom fills all nodes through such an API server, and creates a higher job. It gets its room, and no more than
+// the one pod that is in its way leaves.
 func (w *testCluster) makesRoom(kubeconfig string) {
 	t := w.t
 	t.Helper()
@@ -255,7 +255,8 @@ func TestRoomIsMadeAlthoughTheAPIServerFails(t *testing.T) {
 	})
 }
 
-// Nothing is decided twice because the answer, or the event, comes late: each pod is bound by one request, and evicted by one.
+// Nothing is decided twice because the answer, or the event, comes late: each pod is bound by one request, and evicted
+// by one.
 func TestASlowAPIServerGetsEachRequestOnce(t *testing.T) {
 	w := onCluster(t)
 	f, kubeconfig := w.failingServer()

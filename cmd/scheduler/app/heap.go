@@ -8,12 +8,13 @@ import (
 	"runtime/metrics"
 )
 
-// heapGrowth is by how many bytes the heap may grow between two garbage collections, at least. By default Go lets the heap double. While it
-// is small, as that of a scheduler of a thousand nodes is, a burst of bindings is then collected many times a second.
+// heapGrowth is by how many bytes the heap may grow between two garbage collections, at least. By default Go lets the
+// heap double. While it is small, as that of a scheduler of a thousand nodes is, a burst of bindings is then collected
+// many times a second.
 const heapGrowth = 128 << 20
 
-// collectLater lets the heap grow by [heapGrowth] before it is collected. It reports false, and changes nothing, if the environment variable
-// GOGC says how often that is.
+// collectLater lets the heap grow by [heapGrowth] before it is collected. It reports false, and changes nothing, if the
+// environment variable GOGC says how often that is.
 func collectLater() bool {
 	if os.Getenv("GOGC") != "" {
 		return false

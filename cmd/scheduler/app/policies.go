@@ -45,7 +45,8 @@ type policies struct {
 	offer     func(*framework.Policy) // hands a policy to the loop
 	show      func(decision.Notice)
 	isStrict  bool // there is no default
-	// self is the pod that this process runs in, nil if it is not known. On it is shown what is wrong with a file, or with rights.
+	// self is the pod that this process runs in, nil if it is not known. On it is shown what is wrong with a file, or
+	// with rights.
 	self *corev1.ObjectReference
 
 	mutex   sync.Mutex
@@ -164,8 +165,8 @@ func plugins(configuration *conf.Configuration) []string {
 	return names
 }
 
-// rejected says that the loop could not use what it was offered last, and whether it has another one in force. If it has
-// none it gets the default.
+// rejected says that the loop could not use what it was offered last, and whether it has another one in force. If it
+// has none it gets the default.
 func (p *policies) rejected(err error, isAnyInForce bool) {
 	p.mutex.Lock()
 	d := p.latest

@@ -34,8 +34,9 @@ import (
 )
 
 const (
-	// While bindings wait to be sent, a thousand events a second make fifty cycles. Otherwise a pod that comes waits for a few
-	// milliseconds at most. After a pause the first four cycles do not wait at all: a PodGroup, its first pod, the rest of its gang.
+	// While bindings wait to be sent, a thousand events a second make fifty cycles. Otherwise a pod that comes waits
+	// for a few milliseconds at most. After a pause the first four cycles do not wait at all: a PodGroup, its first
+	// pod, the rest of its gang.
 	coalesce, leastPause, cyclesAtOnce = 20 * time.Millisecond, 2 * time.Millisecond, 4
 	// auditPeriod is how often the totals of the model are compared with its pods.
 	auditPeriod = 5 * time.Minute
@@ -105,8 +106,8 @@ func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, 
 	return r, nil
 }
 
-// cycleBudget is how long a cycle may last until Workloads whose turn comes late in it are left to the next one. Events of the cluster are not
-// taken in meanwhile.
+// cycleBudget is how long a cycle may last until Workloads whose turn comes late in it are left to the next one. Events
+// of the cluster are not taken in meanwhile.
 const cycleBudget = time.Second
 
 // answerBudget is how much processor time of the loop the work for one answer may take.
@@ -139,8 +140,8 @@ func (r *runner) offer(policy *framework.Policy) {
 	r.inbox.Poke()
 }
 
-// lead runs the scheduler until the context ends, then finishes what was begun; or until leadership is lost, then ends at
-// once.
+// lead runs the scheduler until the context ends, then finishes what was begun; or until leadership is lost, then ends
+// at once.
 func (r *runner) lead(ctx, leading context.Context) error {
 	r.since.Store(time.Now().UnixNano())
 	r.isLeading.Store(true)
@@ -258,8 +259,8 @@ func (r *runner) isAlive() error {
 	return nil
 }
 
-// isReady is an error while this process leads and cannot decide, because it does not know all yet or because kinds are missing, or cannot be
-// asked yet. One that waits for leadership is ready for that.
+// isReady is an error while this process leads and cannot decide, because it does not know all yet or because kinds are
+// missing, or cannot be asked yet. One that waits for leadership is ready for that.
 func (r *runner) isReady() error {
 	if r.isOpening.Load() {
 		return errors.New("the addresses for questions are not open yet")

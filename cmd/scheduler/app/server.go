@@ -37,8 +37,8 @@ func (o *options) serve(address string, handler http.Handler, logger logr.Logger
 	return serve(address, handler, settings, logger)
 }
 
-// serve opens an address at once, so that one in use is an error of the start, and serves in the background; by HTTPS if there
-// are settings for that.
+// serve opens an address at once, so that one in use is an error of the start, and serves in the background; by HTTPS
+// if there are settings for that.
 func serve(address string, handler http.Handler, settings *tls.Config, logger logr.Logger) (*server, error) {
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
 	if err != nil {
@@ -135,7 +135,8 @@ func (o *options) metricsHandler(metrics http.Handler) http.Handler {
 	return mux
 }
 
-// healthHandler serves what the kubelet asks. If a process is ready but not as its configuration asks, warning says why.
+// healthHandler serves what the kubelet asks. If a process is ready but not as its configuration asks, warning says
+// why.
 func healthHandler(isAlive, isReady func() error, warning func() string) http.Handler {
 	answer := func(check func() error, detail func() string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -22,9 +22,9 @@ import (
 const configurationKey = "volcano-scheduler.conf"
 
 const (
-	// filePoll is how often a file is read. Reading a few kilobytes costs nothing, and unlike notifications it sees every
-	// kind of change. A ConfigMap volume swaps a symbolic link two folders up, editors rename files, and network file
-	// systems send no notifications.
+	// filePoll is how often a file is read. Reading a few kilobytes costs nothing, and unlike notifications it sees
+	// every kind of change. A ConfigMap volume swaps a symbolic link two folders up, editors rename files, and network
+	// file systems send no notifications.
 	filePoll = time.Second
 	// maxConfiguration bounds what is read of a file: a ConfigMap cannot be larger either.
 	maxConfiguration = 1 << 20
@@ -89,8 +89,8 @@ func (f file) watch(ctx context.Context, last document, changed func(document)) 
 // namespaceFile is where a pod finds the name of its namespace.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// ownPod returns the pod that this process runs in, nil if it runs in none or that cannot be found out. A pod that says nothing
-// else is the host name of its containers.
+// ownPod returns the pod that this process runs in, nil if it runs in none or that cannot be found out. A pod that says
+// nothing else is the host name of its containers.
 func ownPod(ctx context.Context, client kubernetes.Interface) *corev1.ObjectReference {
 	name, err := os.Hostname()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// conflictRetries is how often a Secret that another process has written in the meantime is read again at once. Each such
-// write is one that another replica has done for us, so two are plenty.
+// conflictRetries is how often a Secret that another process has written in the meantime is read again at once. Each
+// such write is one that another replica has done for us, so two are plenty.
 const conflictRetries = 3
 
 // Keeper holds the certificates that are served now. Step brings them up to date; the other methods may be called from
@@ -34,15 +34,16 @@ type served struct {
 	bundle []byte
 }
 
-// FromSecret keeps the certificates in a Secret, which must exist: it is installed empty, so that this process needs no right
-// to create Secrets. The server is reached under the given hosts.
+// FromSecret keeps the certificates in a Secret, which must exist: it is installed empty, so that this process needs no
+// right to create Secrets. The server is reached under the given hosts.
 func FromSecret(api client.Client, live client.Reader, secret client.ObjectKey, hosts []string, life Life, now func() time.Time) *Keeper {
 	return &Keeper{source: func(ctx context.Context) (*served, error) {
 		return agree(ctx, api, live, secret, hosts, life, now)
 	}}
 }
 
-// FromFiles serves a certificate that another program makes and renews, from PEM files that are read again in each step.
+// FromFiles serves a certificate that another program makes and renews, from PEM files that are read again in each
+// step.
 func FromFiles(certificate, key, bundle string) *Keeper {
 	return &Keeper{source: func(context.Context) (*served, error) {
 		pair, err := tls.LoadX509KeyPair(certificate, key)

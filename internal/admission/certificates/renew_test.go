@@ -39,8 +39,8 @@ func accepts(now time.Time, bundle []byte, stored map[string][]byte) error {
 	return nil
 }
 
-// Whenever it is looked at, as long as that is often enough, an API server that has read the bundle within the time to settle
-// accepts what it is shown.
+// Whenever it is looked at, as long as that is often enough, an API server that has read the bundle within the time to
+// settle accepts what it is shown.
 func TestAtNoMomentIsACertificateShownThatIsNotTrusted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		life := Life{Authority: 18 * time.Hour, Serving: 9 * time.Hour, Settle: time.Minute}

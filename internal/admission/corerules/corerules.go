@@ -11,9 +11,9 @@ import (
 	"k8s.io/kubernetes/pkg/capabilities"
 )
 
-// init says what the validation of Kubernetes asks of the process it runs in: whether privileged containers, and those that run in
-// the host of a Windows node, may be made. It can be said once, and before the first question. Whether the cluster allows them
-// is for its API server to say (--allow-privileged), and for Pod Security, when pods are made.
+// init says what the validation of Kubernetes asks of the process it runs in: whether privileged containers, and those
+// that run in the host of a Windows node, may be made. It can be said once, and before the first question. Whether the
+// cluster allows them is for its API server to say (--allow-privileged), and for Pod Security, when pods are made.
 func init() { capabilities.Setup(true, 0) }
 
 // PodTemplate says what would be wrong with the pods of a template.

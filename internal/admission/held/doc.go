@@ -1,5 +1,5 @@
-// Package held says which jobs and pods are held back at their creation until their workload is admitted, and while that is so: only
-// while the scheduler admits workloads, and Kueue itself does not run.
+// Package held says which jobs and pods are held back at their creation until their workload is admitted, and while
+// that is so: only while the scheduler admits workloads, and Kueue itself does not run.
 //
 // Main types: [Known] is what is known of the cluster. [Watch] brings it up to date.
 //

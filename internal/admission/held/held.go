@@ -22,7 +22,8 @@ type Known struct {
 	IsOn bool
 	// KueueRuns says that Kueue itself runs, and the objects are its own.
 	KueueRuns bool
-	// HoldsUnnamed says that Jobs which name no LocalQueue are suspended, in namespaces that Managed selects: the text of a selector.
+	// HoldsUnnamed says that Jobs which name no LocalQueue are suspended, in namespaces that Managed selects: the text
+	// of a selector.
 	HoldsUnnamed bool
 	Managed      string
 	// External are the kinds whose own controllers follow Workloads, each as Kind.version.group, divided by commas.
@@ -34,8 +35,8 @@ type Known struct {
 // AreAdmitted reports whether our scheduler would admit what is held back.
 func (k Known) AreAdmitted() bool { return k.IsOn && !k.KueueRuns }
 
-// Jobs are the conditions under which a Job is looked at: it names a LocalQueue, or there may be one for those that name none. Those
-// that another object has made which a queue serves, or could serve, are left out.
+// Jobs are the conditions under which a Job is looked at: it names a LocalQueue, or there may be one for those that
+// name none. Those that another object has made which a queue serves, or could serve, are left out.
 func (k Known) Jobs() []admissionregistrationv1.MatchCondition {
 	conditions := []admissionregistrationv1.MatchCondition{{Name: "has-no-queued-owner", Expression: owners.NotServable(k.ExternalKinds())}}
 	if k.HaveDefaultQueue || k.HoldsUnnamed {
@@ -54,8 +55,8 @@ func (k Known) ExternalKinds() (kinds []schema.GroupVersionKind) {
 	return kinds
 }
 
-// Pods are the conditions under which a pod is looked at: it names a LocalQueue, and no Job of Volcano has made it, nor one that was
-// started with its Workload.
+// Pods are the conditions under which a pod is looked at: it names a LocalQueue, and no Job of Volcano has made it, nor
+// one that was started with its Workload.
 func Pods() []admissionregistrationv1.MatchCondition {
 	return []admissionregistrationv1.MatchCondition{isQueued(), {Name: "has-no-started-job", Expression: fmt.Sprintf(
 		"!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == 'Job' && "+
@@ -69,8 +70,8 @@ func isQueued() admissionregistrationv1.MatchCondition {
 	}
 }
 
-// Relabelled are the conditions under which a change of a job or pod is looked at: it names a LocalQueue, or did, and one of these labels or
-// annotations differs.
+// Relabelled are the conditions under which a change of a job or pod is looked at: it names a LocalQueue, or did, and
+// one of these labels or annotations differs.
 func Relabelled(labels, annotations []string) []admissionregistrationv1.MatchCondition {
 	var differs []string
 	for _, label := range labels {

@@ -26,7 +26,8 @@ func (k Known) Manages(ctx context.Context, reader client.Reader, name string) (
 	return managed.Matches(labels.Set(namespace.Labels)), nil
 }
 
-// HasDefaultQueue reports whether a namespace has a LocalQueue for jobs that name none. Clusters without the definition have none.
+// HasDefaultQueue reports whether a namespace has a LocalQueue for jobs that name none. Clusters without the definition
+// have none.
 func HasDefaultQueue(ctx context.Context, reader client.Reader, namespace string) (bool, error) {
 	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1beta2.DefaultLocalQueueName}, &v1beta2.LocalQueue{})
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {

@@ -36,8 +36,8 @@ func NewWatch(live client.Reader, cached cache.Cache, configuration client.Objec
 // Wake is sent to when it is worth looking again at once: a LocalQueue for jobs that name none has come or gone.
 func (w *Watch) Wake() <-chan struct{} { return w.wake }
 
-// Look learns whether the scheduler admits workloads, whether Kueue runs, and whether there are LocalQueues for jobs that name none.
-// What cannot be read stays as it was, and is in the error.
+// Look learns whether the scheduler admits workloads, whether Kueue runs, and whether there are LocalQueues for jobs
+// that name none. What cannot be read stays as it was, and is in the error.
 func (w *Watch) Look(ctx context.Context, known Known) (Known, error) {
 	lease, err1 := serving.Kueue(ctx, w.live, time.Now())
 	if err1 == nil {

@@ -10,9 +10,10 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// SharesWithoutEffect warns of what divides a cluster between queues and has no effect where guaranteed shares hold. The tree does not know
-// the scheduler's configuration. But where the queue, or one above it, has an annotation for guaranteed shares, they are meant to hold. Of
-// what the queue had before, nil if it is new, the user is not warned again.
+// SharesWithoutEffect warns of what divides a cluster between queues and has no effect where guaranteed shares hold.
+// The tree does not know the scheduler's configuration. But where the queue, or one above it, has an annotation for
+// guaranteed shares, they are meant to hold. Of what the queue had before, nil if it is new, the user is not warned
+// again.
 func (t *Tree) SharesWithoutEffect(queue, before *scheduling.Queue) []string {
 	if before != nil && !hasNewShare(queue, before) {
 		return nil

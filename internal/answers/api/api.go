@@ -1,7 +1,7 @@
 // Package api has the forms in which questions and answers go over the wire: the group answers.hekla.sh of the API.
 //
-// Main types: a [Reply] wraps every answer, so that it reads as an object of the API. [Job], [Pod] and [Queue] are answers with their story from
-// the journal. Answers of the packages explain and diagnosis are used as they are.
+// Main types: a [Reply] wraps every answer, so that it reads as an object of the API. [Job], [Pod] and [Queue] are
+// answers with their story from the journal. Answers of the packages explain and diagnosis are used as they are.
 //
 // Invariant: fields are only added within a version.
 //
@@ -105,7 +105,8 @@ type Submission struct {
 	Pods     []*corev1.Pod               `json:"pods"`
 }
 
-// GangParameter is the query parameter of a diagnosis that asks how many gangs could start now. It may be repeated; see [ParseGang].
+// GangParameter is the query parameter of a diagnosis that asks how many gangs could start now. It may be repeated; see
+// [ParseGang].
 const GangParameter = "gang"
 
 // ParseGang reads a gang such as "8xnvidia.com/gpu=8,cpu=4": how many pods, and what each requests.

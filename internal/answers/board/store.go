@@ -10,8 +10,8 @@ import (
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
-// maxCycles is of how many cycles decisions are stored, maxDecisions how many of one cycle, maxEvictions how many evictions, and
-// maxMinutes for how many minutes decisions are counted.
+// maxCycles is of how many cycles decisions are stored, maxDecisions how many of one cycle, maxEvictions how many
+// evictions, and maxMinutes for how many minutes decisions are counted.
 const maxCycles, maxDecisions, maxEvictions, maxMinutes = 300, 100, 1000, 60
 
 // Store is the latest overview. See [New].

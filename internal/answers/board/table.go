@@ -11,8 +11,8 @@ import (
 type List[T any] struct {
 	// Token names this list. A request with it gets what has changed since.
 	Token string `json:"token"`
-	// Whole says that Rows are all there are. Otherwise they are those that are new or have changed, and Gone are the names of those that are
-	// no longer there.
+	// Whole says that Rows are all there are. Otherwise they are those that are new or have changed, and Gone are the
+	// names of those that are no longer there.
 	Whole bool     `json:"whole"`
 	Rows  []T      `json:"rows"`
 	Gone  []string `json:"gone,omitempty"`
@@ -43,8 +43,8 @@ const maxGraves = 20_000
 
 func newTable[T any](name func(*T) string) table[T] { return table[T]{name: name} }
 
-// update replaces all rows by others, which are sorted by name too. It reports whether anything has changed. Rows that are the same in memory
-// are not compared.
+// update replaces all rows by others, which are sorted by name too. It reports whether anything has changed. Rows that
+// are the same in memory are not compared.
 func (t *table[T]) update(version uint64, values []*T) (changed bool) {
 	next, old := make([]row[T], 0, len(values)), t.rows
 	noteRemoved := func() {
@@ -85,8 +85,9 @@ func (t *table[T]) has(name string) bool {
 	return found
 }
 
-// since returns what has changed after a version, or all if the version is 0 or too old. visit is called with each row of the table, changed or
-// not, and says whether the reader may see it; sees says that of the name of a row that is gone.
+// since returns what has changed after a version, or all if the version is 0 or too old. visit is called with each row
+// of the table, changed or not, and says whether the reader may see it; sees says that of the name of a row that is
+// gone.
 func (t *table[T]) since(version uint64, visit func(*T) bool, sees func(name string) bool) List[T] {
 	list := List[T]{Whole: version == 0 || version < t.floor, Rows: []T{}}
 	for _, r := range t.rows {

@@ -270,8 +270,8 @@ type Cycles struct {
 	Rows  []Cycle `json:"rows"`
 }
 
-// Cycles returns the last cycles. Of the decisions those are left out that concern only jobs that the reader may not see; names that the reader
-// may not see are still in the others. The numbers are of all.
+// Cycles returns the last cycles. Of the decisions those are left out that concern only jobs that the reader may not
+// see; names that the reader may not see are still in the others. The numbers are of all.
 func (s *Store) Cycles(v *View) Cycles {
 	s.mutex.RLock()
 	defer s.mutex.RUnlock()

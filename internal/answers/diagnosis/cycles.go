@@ -33,7 +33,8 @@ type Part struct {
 
 // Cycles are the latest cycles, and numbers of them.
 type Cycles struct {
-	// Count is the number of all cycles of this process, Deciding of those that decided something, Broken of those that panicked.
+	// Count is the number of all cycles of this process, Deciding of those that decided something, Broken of those that
+	// panicked.
 	Count    uint64 `json:"count"`
 	Deciding uint64 `json:"deciding"`
 	Broken   uint64 `json:"broken"`

@@ -42,7 +42,8 @@ type Scheduler struct {
 type Configuration struct {
 	// Place is where it comes from: a ConfigMap, a file, or the default.
 	Place string `json:"place"`
-	// Text is all of it as YAML, with the default of every argument. Switches that have their defaults and passwords are left out.
+	// Text is all of it as YAML, with the default of every argument. Switches that have their defaults and passwords
+	// are left out.
 	Text string `json:"text"`
 	// Ineffective are the settings, and flags of the command line, that change nothing, one sentence each.
 	Ineffective []string `json:"ineffective,omitempty"`
@@ -52,13 +53,16 @@ type Configuration struct {
 
 // Health is what is wrong around the scheduler.
 type Health struct {
-	// ClockAheadSeconds is by how much the clock of the API server is ahead of that of the scheduler, negative if it is behind.
+	// ClockAheadSeconds is by how much the clock of the API server is ahead of that of the scheduler, negative if it is
+	// behind.
 	ClockAheadSeconds float64      `json:"clockAheadSeconds"`
 	Nodes             survey.Nodes `json:"nodes"`
-	// MissingRights are those that the scheduler needs and lacks. RightsUnknown is why they could not be found out, "" if they could.
+	// MissingRights are those that the scheduler needs and lacks. RightsUnknown is why they could not be found out, ""
+	// if they could.
 	MissingRights []string `json:"missingRights,omitempty"`
 	RightsUnknown string   `json:"rightsUnknown,omitempty"`
-	// Complaints are the same and further faults, one sentence each with the command that shows more. It is empty if all is well.
+	// Complaints are the same and further faults, one sentence each with the command that shows more. It is empty if
+	// all is well.
 	Complaints []Complaint `json:"complaints,omitempty"`
 }
 

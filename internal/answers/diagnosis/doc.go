@@ -1,8 +1,8 @@
-// Package diagnosis says how a running scheduler is: what its cycles decide and cost, what waits, what is in force, and what is wrong
-// around it.
+// Package diagnosis says how a running scheduler is: what its cycles decide and cost, what waits, what is in force, and
+// what is wrong around it.
 //
-// Main types: a [Diagnosis] is plain data for JSON. A [Recorder] keeps the latest cycles. [Rights] compares what the scheduler may do with
-// what it needs.
+// Main types: a [Diagnosis] is plain data for JSON. A [Recorder] keeps the latest cycles. [Rights] compares what the
+// scheduler may do with what it needs.
 //
 // Invariants:
 //

@@ -16,7 +16,8 @@ type right struct {
 	resources, verbs []string
 }
 
-// needed are the rights of the ClusterRole volcano-scheduler that every configuration needs. A test holds the two equal.
+// needed are the rights of the ClusterRole volcano-scheduler that every configuration needs. A test holds the two
+// equal.
 var needed = []right{
 	{"", []string{"pods"}, []string{"get", "list", "watch", "delete"}},
 	{"", []string{"pods/binding", "pods/eviction"}, []string{"create"}},
@@ -40,10 +41,12 @@ var needed = []right{
 	{"scheduling.k8s.io", []string{"priorityclasses"}, []string{"list", "watch"}},
 }
 
-// nowhere is a namespace for which rights are listed that hold in all: rights in a namespace of its own are none of them.
+// nowhere is a namespace for which rights are listed that hold in all: rights in a namespace of its own are none of
+// them.
 const nowhere = "hekla-no-such-namespace"
 
-// MissingRights asks the API server what the scheduler may do in the whole cluster, and returns what it lacks, such as "create pods/binding".
+// MissingRights asks the API server what the scheduler may do in the whole cluster, and returns what it lacks, such as
+// "create pods/binding".
 func MissingRights(ctx context.Context, client kubernetes.Interface) ([]string, error) {
 	review, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx,
 		&authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: nowhere}}, metav1.CreateOptions{})

@@ -1,7 +1,8 @@
 // Package gate finds out who asks and what they may: from the API server.
 //
-// Main type: a [Gate]. It knows two ways to authenticate. A request that the API server passes on names its user in headers, and
-// comes with the API server's own client certificate. Any other request has a bearer token, which the API server reviews.
+// Main type: a [Gate]. It knows two ways to authenticate. A request that the API server passes on names its user in
+// headers, and comes with the API server's own client certificate. Any other request has a bearer token, which the API
+// server reviews.
 //
 // Invariants:
 //

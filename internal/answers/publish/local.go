@@ -12,8 +12,8 @@ const Service = "volcano-scheduler-answers"
 // APIService is the name of the APIService.
 var APIService = api.GroupVersion.Version + "." + api.GroupVersion.Group
 
-// Local returns what lets an API server pass questions on to a process on its own host: a Service that names the host, and the APIService.
-// The process adds its port and its authority.
+// Local returns what lets an API server pass questions on to a process on its own host: a Service that names the host,
+// and the APIService. The process adds its port and its authority.
 func Local(namespace string) []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{
 		{Object: map[string]any{

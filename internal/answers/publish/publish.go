@@ -1,14 +1,17 @@
 // Package publish tells the API server where a scheduler answers questions, and which authority signed its
 // certificate.
 //
-// Main type: a [Publication]. It has a certificate of its own making, whose key never leaves the process. The installer has made an APIService and, in a
-// cluster, a Service without a selector and its EndpointSlices, one for IPv4 and one for IPv6; the leader writes its address and authority into them.
+// Main type: a [Publication]. It has a certificate of its own making, whose key never leaves the process. The installer
+// has made an APIService and, in a cluster, a Service without a selector and its EndpointSlices, one for IPv4 and one
+// for IPv6; the leader writes its address and authority into them.
 //
 // Invariants:
 //
-//  1. The leader writes, and writes again what another client has overwritten. A process that does not lead writes only while nothing answers
-//     where the API server passes questions on to. So the API server can discover the group while none leads.
-//  2. Objects that are not installed are not made. Then the API server passes no questions on, and a message says so once.
+//  1. The leader writes, and writes again what another client has overwritten. A process that does not lead writes only
+//     while nothing answers where the API server passes questions on to. So the API server can discover the group while
+//     none leads.
+//  2. Objects that are not installed are not made. Then the API server passes no questions on, and a message says so
+//     once.
 //
 // It must not know questions and answers.
 package publish
@@ -37,7 +40,8 @@ import (
 )
 
 const (
-	// period is how often it is looked whether another client has overwritten what is published, and whether anything answers there.
+	// period is how often it is looked whether another client has overwritten what is published, and whether anything
+	// answers there.
 	period = 15 * time.Second
 	// dialPatience is how long an answer may take until it counts as none.
 	dialPatience = 2 * time.Second
@@ -69,8 +73,8 @@ type Publication struct {
 type Options struct {
 	// Service is its name, in Namespace. APIService is VERSION.GROUP.
 	Namespace, Service, APIService string
-	// Endpoint is the IP:PORT at which the API server finds this process. It is empty for a process beside the API server, which is then
-	// found at its port of the host that the Service names.
+	// Endpoint is the IP:PORT at which the API server finds this process. It is empty for a process beside the API
+	// server, which is then found at its port of the host that the Service names.
 	Endpoint string
 	// Port is where this process listens.
 	Port int
@@ -164,7 +168,8 @@ func (p *Publication) step(ctx context.Context) error {
 	return nil
 }
 
-// isAnswered reports whether a process answers where the API server passes questions on to, with a certificate that the API server trusts.
+// isAnswered reports whether a process answers where the API server passes questions on to, with a certificate that the
+// API server trusts.
 func (p *Publication) isAnswered(ctx context.Context) bool {
 	known, err := p.readAuthority(ctx)
 	if err != nil {
@@ -197,7 +202,8 @@ func (p *Publication) isAnswered(ctx context.Context) bool {
 // host is the name by which the API server calls the Service.
 func (p *Publication) host() string { return p.service + "." + p.namespace + ".svc" }
 
-// slice is the name of the EndpointSlice for addresses like that of this process. The type of a slice cannot be changed.
+// slice is the name of the EndpointSlice for addresses like that of this process. The type of a slice cannot be
+// changed.
 func (p *Publication) slice() string {
 	host, _, _ := net.SplitHostPort(p.address)
 	if ip := net.ParseIP(host); ip != nil && ip.To4() == nil {

@@ -15,8 +15,8 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// admitAll admits every PodGroup of a namespace, as the scheduler does when there is room. The function that it returns ends
-// that and says what went wrong.
+// admitAll admits every PodGroup of a namespace, as the scheduler does when there is room. The function that it returns
+// ends that and says what went wrong.
 func (b *bench) admitAll(ctx context.Context, namespace string) (end func() error, err error) {
 	groups := b.Clients.Batch.SchedulingV1beta1().PodGroups(namespace)
 	list, err := groups.List(ctx, metav1.ListOptions{})

@@ -44,8 +44,8 @@ type bench struct {
 	report  *Report
 }
 
-// Run measures how many pods a second the controllers make of Jobs, beside a loop of concurrent requests for the same objects. What was
-// wrong is in [Report.Violations]; an error means that there is no report.
+// Run measures how many pods a second the controllers make of Jobs, beside a loop of concurrent requests for the same
+// objects. What was wrong is in [Report.Violations]; an error means that there is no report.
 func Run(ctx context.Context, options Options) (*Report, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -132,8 +132,8 @@ func (b *bench) job(namespace string, number int) *batchv1alpha1.Job {
 	}
 }
 
-// runControllers starts the controllers when all Jobs are there, and admits PodGroups as the scheduler would: each one when
-// it is seen.
+// runControllers starts the controllers when all Jobs are there, and admits PodGroups as the scheduler would: each one
+// when it is seen.
 func (b *bench) runControllers(ctx context.Context, namespace string, pods *testbed.Collector) (m *Measurement, err error) {
 	jobs := b.Clients.Batch.BatchV1alpha1().Jobs(namespace)
 	err = testbed.InParallel(ctx, testbed.Creators, b.options.Jobs, func(i int) error {

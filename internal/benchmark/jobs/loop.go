@@ -78,7 +78,8 @@ func (b *bench) runLoop(ctx context.Context, namespace string, pods *testbed.Col
 	return b.finish(ctx, namespace, pods, nil, before)
 }
 
-// createPodGroup makes the PodGroup of a Job without its owner, which does not exist: the garbage collector would delete it.
+// createPodGroup makes the PodGroup of a Job without its owner, which does not exist: the garbage collector would
+// delete it.
 func (b *bench) createPodGroup(ctx context.Context, j *batchv1alpha1.Job) error {
 	group := builder.PodGroup(j, func(string) int32 { return 0 }, builder.FromTemplate)
 	group.OwnerReferences = nil

@@ -36,14 +36,14 @@ type Pair struct {
 // Measurement is what one contender did.
 type Measurement struct {
 	PodsMade int `json:"podsMade"`
-	// PodsPerSecond is the rate from the first pod to the last, PodsPerSecondFromStart from when the process was started, or the
-	// loop entered.
+	// PodsPerSecond is the rate from the first pod to the last, PodsPerSecondFromStart from when the process was
+	// started, or the loop entered.
 	PodsPerSecond          float64 `json:"podsPerSecond"`
 	PodsPerSecondFromStart float64 `json:"podsPerSecondFromStart"`
 	StartToFirstSeconds    float64 `json:"startToFirstSeconds"`
 	StartToLastSeconds     float64 `json:"startToLastSeconds"`
-	// ProcessCPUSeconds and PeakMemoryBytes are what the controllers have used when the last pod was made; 0 of the loop,
-	// which runs in the benchmark's process.
+	// ProcessCPUSeconds and PeakMemoryBytes are what the controllers have used when the last pod was made; 0 of the
+	// loop, which runs in the benchmark's process.
 	ProcessCPUSeconds float64 `json:"processCPUSeconds"`
 	PeakMemoryBytes   uint64  `json:"peakMemoryBytes"`
 	// Cost is that of the time from the start to the last pod.

@@ -182,15 +182,16 @@ func (b *bench) measure(ctx context.Context, rate int) error {
 	return b.Rest(ctx)
 }
 
-// The budget of the scheduler's statuses. A gang has one when it is admitted, when it is placed, and when it runs. Of a job or pod that waits,
-// only numbers change, which are written after restInterval at the soonest.
+// The budget of the scheduler's statuses. A gang has one when it is admitted, when it is placed, and when it runs. Of a
+// job or pod that waits, only numbers change, which are written after restInterval at the soonest.
 const (
 	statusesPerGang = 3
 	statusesPerPod  = 1
 	restInterval    = 10.0 // seconds
 )
 
-// overBudget says which statuses were written more often than the gangs of a load, and the pods that wait besides, allow in so many seconds.
+// overBudget says which statuses were written more often than the gangs of a load, and the pods that wait besides,
+// allow in so many seconds.
 func overBudget(writes testbed.Writes, l *testbed.Load, backlog int, seconds float64) []string {
 	waiting := float64(backlog) * (1 + seconds/restInterval)
 	var over []string

@@ -36,10 +36,12 @@ type Measurement struct {
 	// ProcessCPUMillisPerPod is the scheduler's CPU time from the first pod to the last binding.
 	ProcessCPUMillisPerPod float64 `json:"processCPUMillisPerPod"`
 	PeakMemoryBytes        uint64  `json:"peakMemoryBytes"`
-	// ControlPlaneCPUs is how many CPUs the cluster's processes used in that time, OtherCPUs everything else on the machine.
+	// ControlPlaneCPUs is how many CPUs the cluster's processes used in that time, OtherCPUs everything else on the
+	// machine.
 	ControlPlaneCPUs float64 `json:"controlPlaneCPUs"`
 	OtherCPUs        float64 `json:"otherCPUs"`
-	// BusyPercent is the part of the machine's CPUs that all of that, the scheduler and the benchmark itself used in that time.
+	// BusyPercent is the part of the machine's CPUs that all of that, the scheduler and the benchmark itself used in
+	// that time.
 	BusyPercent float64 `json:"busyPercent"`
 	// APIWrites are the requests of all clients, those that create the pods included.
 	APIWrites testbed.Writes `json:"apiWrites"`

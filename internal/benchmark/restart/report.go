@@ -36,7 +36,8 @@ type Measurement struct {
 	// FirstSeconds is the time from the start of the process to the first pod with a node, LastSeconds to the last.
 	FirstSeconds float64 `json:"firstSeconds"`
 	LastSeconds  float64 `json:"lastSeconds"`
-	// CPUSeconds is what the process has used up to then. MemoryBytes is resident then, PeakMemoryBytes the most that was.
+	// CPUSeconds is what the process has used up to then. MemoryBytes is resident then, PeakMemoryBytes the most that
+	// was.
 	CPUSeconds      float64 `json:"cpuSeconds"`
 	MemoryBytes     uint64  `json:"memoryBytes"`
 	PeakMemoryBytes uint64  `json:"peakMemoryBytes"`

@@ -22,7 +22,8 @@ type Options struct {
 	Gang int
 	// Runs is how often the scheduler is restarted.
 	Runs int
-	// Bound creates the pods with their nodes, so that no scheduler fills the cluster. A large cluster is there sooner then.
+	// Bound creates the pods with their nodes, so that no scheduler fills the cluster. A large cluster is there sooner
+	// then.
 	Bound bool
 }
 
@@ -100,7 +101,8 @@ func (b *bench) load(name string, gangs int) *testbed.Load {
 	return &testbed.Load{Name: name, SchedulerName: schedulingv1beta1.DefaultSchedulerName, Gangs: gangs, Members: b.options.Gang}
 }
 
-// start creates the pods of a load, starts the scheduler when the cluster is at rest, waits until they have nodes, and stops it.
+// start creates the pods of a load, starts the scheduler when the cluster is at rest, waits until they have nodes, and
+// stops it.
 func (b *bench) start(ctx context.Context, l *testbed.Load) (m *Measurement, err error) {
 	if err := b.Create(ctx, l); err != nil {
 		return nil, err

@@ -41,8 +41,8 @@ type Load struct {
 	Members       int // of each gang
 	// Queues are those that the gangs go to in turn; none means the default queue.
 	Queues []string
-	// FitsNoNode is true of pods that select nodes which do not exist. They ask for no more than others, so that they leave room for
-	// the admission of others.
+	// FitsNoNode is true of pods that select nodes which do not exist. They ask for no more than others, so that they
+	// leave room for the admission of others.
 	FitsNoNode bool
 	// Nodes are those that the pods are created with, in turn; none means that they wait for a scheduler.
 	Nodes []string
@@ -108,8 +108,8 @@ func (l *Load) podGroup(gang int) *schedulingv1beta1.PodGroup {
 	}
 }
 
-// CreatePlaces makes the namespace of the loads, and the queues. The controllers, which would make the default queue, need
-// not run.
+// CreatePlaces makes the namespace of the loads, and the queues. The controllers, which would make the default queue,
+// need not run.
 func (t *Testbed) CreatePlaces(ctx context.Context, queues []string) error {
 	if err := t.Cluster.CreateNamespace(ctx, Namespace); err != nil {
 		return err
@@ -204,8 +204,8 @@ func (t *Testbed) Remove(ctx context.Context, l *Load) error {
 	return nil
 }
 
-// UntilGone removes objects, again and again until none is left. An API server may break off a request that deletes thousands of them. It
-// returns an error if some are left after RemovalPatience.
+// UntilGone removes objects, again and again until none is left. An API server may break off a request that deletes
+// thousands of them. It returns an error if some are left after RemovalPatience.
 func UntilGone(ctx context.Context, remove func(context.Context) (left int, err error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, RemovalPatience, errors.New("not within "+RemovalPatience.String()))
 	defer cancel()

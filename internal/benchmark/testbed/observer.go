@@ -149,8 +149,8 @@ func (o *Observer) progress() (last time.Time, err error) {
 	return o.seen.Last, o.err
 }
 
-// AwaitBound returns when all pods have a node, or when none has got one for so long that none will. The check finds what was
-// left behind. process is that of who binds them, nil if it has none.
+// AwaitBound returns when all pods have a node, or when none has got one for so long that none will. The check finds
+// what was left behind. process is that of who binds them, nil if it has none.
 func (o *Observer) AwaitBound(ctx context.Context, process *localcluster.Process) error {
 	return await(ctx, o.bound, process, o.progress)
 }

@@ -42,8 +42,8 @@ func Run[Report any](ctx context.Context, options Options, measure func(*Testbed
 	return report, nil
 }
 
-// InTurn lets two contenders work, one after the other. With A B, B A, A B … a machine or a cluster that becomes slower with time
-// favours neither.
+// InTurn lets two contenders work, one after the other. With A B, B A, A B … a machine or a cluster that becomes slower
+// with time favours neither.
 func InTurn(firstBegins bool, first, second func() error) error {
 	contenders := []func() error{first, second}
 	if !firstBegins {
@@ -96,7 +96,8 @@ type Cost struct {
 	APIWrites Writes `json:"apiWrites"`
 }
 
-// Begin reads the meters before a measurement. process is that of the contender, nil if it does not run yet or has none.
+// Begin reads the meters before a measurement. process is that of the contender, nil if it does not run yet or has
+// none.
 func (t *Testbed) Begin(ctx context.Context, process *localcluster.Process) (r Reading, err error) {
 	if r.Writes, err = t.Writes(ctx); err != nil {
 		return r, err
@@ -120,7 +121,8 @@ func (t *Testbed) End(ctx context.Context, from Reading, process *localcluster.P
 func (r *Reading) Until(now Usage) Cost {
 	return Cost{
 		ControlPlaneCPUSeconds: now.ControlPlane - r.Usage.ControlPlane,
-		// The kernel counts a machine in ticks and a process exactly, so that of a quiet machine less than nothing may be left.
+		// The kernel counts a machine in ticks and a process exactly, so that of a quiet machine less than nothing may
+		// be left.
 		OtherCPUSeconds: max(now.Other-r.Usage.Other, 0),
 	}
 }

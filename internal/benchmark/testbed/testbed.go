@@ -42,8 +42,8 @@ type Options struct {
 	Component
 	// Nodes is how many nodes there are, 0 for none.
 	Nodes int
-	// PodsRun lets kwok make every bound pod Running. It takes from the API server what kubelets would. Without, bound pods
-	// stay Pending.
+	// PodsRun lets kwok make every bound pod Running. It takes from the API server what kubelets would. Without, bound
+	// pods stay Pending.
 	PodsRun bool
 	// Progress receives sentences for a person.
 	Progress io.Writer

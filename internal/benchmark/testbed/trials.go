@@ -2,9 +2,9 @@ package testbed
 
 import "time"
 
-// Fastest tries each of so many ways once a round, in one order and in the other, and returns how many things a second each did at best. A
-// trial may be slow for reasons of its own: a garbage collection of the API server lasts longer than most. try does count things in a
-// way; number is that of the trial, from 0. An error is that of try.
+// Fastest tries each of so many ways once a round, in one order and in the other, and returns how many things a second
+// each did at best. A trial may be slow for reasons of its own: a garbage collection of the API server lasts longer
+// than most. try does count things in a way; number is that of the trial, from 0. An error is that of try.
 func Fastest(ways, rounds, count int, try func(way, number int) error) (perSecond []float64, err error) {
 	perSecond = make([]float64, ways)
 	for round := range rounds {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// The cluster is at rest when its processes together use less than restCPUs of one CPU for restTime. Heartbeats of a
-	// thousand nodes take a tenth of that.
+	// The cluster is at rest when its processes together use less than restCPUs of one CPU for restTime. Heartbeats of
+	// a thousand nodes take a tenth of that.
 	restCPUs = 0.2
 	restTime = 3 * time.Second
 	// restPatience bounds the wait for it.
@@ -136,8 +136,9 @@ func (w Writes) Of(resource string) (sum int) {
 	return sum
 }
 
-// Refused names the requests that the API server has refused for what they ask. That another client was faster (409), that an
-// object is gone meanwhile (404), or that there is too much to do (429) may happen to a client that does nothing wrong.
+// Refused names the requests that the API server has refused for what they ask. That another client was faster (409),
+// that an object is gone meanwhile (404), or that there is too much to do (429) may happen to a client that does
+// nothing wrong.
 func (w Writes) Refused() []string {
 	var refused []string
 	for _, request := range slices.Sorted(maps.Keys(w)) {
@@ -169,8 +170,9 @@ func (t *Testbed) Writes(ctx context.Context) (Writes, error) {
 	return parseWrites(string(text))
 }
 
-// WritesOfBindings returns what came after an earlier reading, so many bindings among it. The API server counts a request after
-// it has answered it, and a watch may show a pod's node before: it waits for the count up to countPatience.
+// WritesOfBindings returns what came after an earlier reading, so many bindings among it. The API server counts a
+// request after it has answered it, and a watch may show a pod's node before: it waits for the count up to
+// countPatience.
 func (t *Testbed) WritesOfBindings(ctx context.Context, earlier Writes, bindings int) (Writes, error) {
 	for deadline := time.Now().Add(countPatience); ; {
 		now, err := t.Writes(ctx)

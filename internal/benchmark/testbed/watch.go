@@ -59,8 +59,8 @@ type Collector struct {
 	err         error // why there is nothing more to see
 }
 
-// Collect begins to watch, from a resource version at which no object is in the state. counts reports whether an event shows
-// its object in it.
+// Collect begins to watch, from a resource version at which no object is in the state. counts reports whether an event
+// shows its object in it.
 func Collect(ctx context.Context, from string, start func(context.Context, metav1.ListOptions) (watch.Interface, error), wanted int,
 	counts func(watch.Event) bool) (c *Collector, err error) {
 	c = newCollector(wanted, counts)
@@ -95,8 +95,8 @@ func (c *Collector) see(event watch.Event, now time.Time) {
 	}
 }
 
-// Await returns when all objects are in the state, or when none has come into it for so long that none will. process is that of
-// the contender, nil if it has none.
+// Await returns when all objects are in the state, or when none has come into it for so long that none will. process is
+// that of the contender, nil if it has none.
 func (c *Collector) Await(ctx context.Context, process *localcluster.Process) error {
 	return await(ctx, c.all, process, func() (time.Time, error) {
 		c.mutex.Lock()
@@ -105,7 +105,8 @@ func (c *Collector) Await(ctx context.Context, process *localcluster.Process) er
 	})
 }
 
-// Result returns how many objects have come into the state, when the first and the last did, and how many a second did between.
+// Result returns how many objects have come into the state, when the first and the last did, and how many a second did
+// between.
 func (c *Collector) Result() (count int, first, last time.Time, perSecond float64) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -115,8 +116,8 @@ func (c *Collector) Result() (count int, first, last time.Time, perSecond float6
 	return len(c.objects), c.first, c.last, perSecond
 }
 
-// await returns when all is closed, or when progress was made so long ago that no more will be. progress also says why no more can
-// be seen.
+// await returns when all is closed, or when progress was made so long ago that no more will be. progress also says why
+// no more can be seen.
 func await(ctx context.Context, all <-chan struct{}, process *localcluster.Process, progress func() (last time.Time, err error)) error {
 	ticker := time.NewTicker(StallPoll)
 	defer ticker.Stop()

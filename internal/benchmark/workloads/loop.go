@@ -36,7 +36,8 @@ func (b *bench) calibrate(ctx context.Context) error {
 	return b.Rest(ctx)
 }
 
-// prepareLoop makes the Jobs and Workloads that the loop writes to. Hekla leaves them alone: the Jobs name no LocalQueue.
+// prepareLoop makes the Jobs and Workloads that the loop writes to. Hekla leaves them alone: the Jobs name no
+// LocalQueue.
 func (b *bench) prepareLoop(ctx context.Context, namespace string) error {
 	if err := b.createJobs(ctx, namespace, ""); err != nil {
 		return err
@@ -79,8 +80,8 @@ func (b *bench) runLoop(ctx context.Context, namespace string) (m Measurement, e
 	return m, b.Rest(ctx)
 }
 
-// write sends the requests of so many admissions, so many at once: two to the status of the Workload, and one to its Job, each after the
-// one before. What is written differs from turn to turn.
+// write sends the requests of so many admissions, so many at once: two to the status of the Workload, and one to its
+// Job, each after the one before. What is written differs from turn to turn.
 func (b *bench) write(ctx context.Context, namespace string, count, atOnce, turn int) error {
 	workloads, jobs := b.Clients.Batch.KueueV1beta2().Workloads(namespace), b.Clients.Core.BatchV1().Jobs(namespace)
 	reserved, err := json.Marshal(map[string]any{"status": map[string]any{

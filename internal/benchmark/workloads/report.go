@@ -36,7 +36,8 @@ type Pair struct {
 // Measurement is what one contender did.
 type Measurement struct {
 	Admissions int `json:"admissions"`
-	// AdmissionsPerSecond is Hekla's rate from the first Job that is started to the last, and that of all requests of the loop.
+	// AdmissionsPerSecond is Hekla's rate from the first Job that is started to the last, and that of all requests of
+	// the loop.
 	AdmissionsPerSecond float64 `json:"admissionsPerSecond"`
 	StartToFirstSeconds float64 `json:"startToFirstSeconds"`
 	StartToLastSeconds  float64 `json:"startToLastSeconds"`

@@ -71,7 +71,8 @@ type answer struct {
 	gist string
 }
 
-// asked asks a question whose answer is a T. write writes it for a person; the text is worth printing again when its gist has changed.
+// asked asks a question whose answer is a T. write writes it for a person; the text is worth printing again when its
+// gist has changed.
 func asked[T any](ctx context.Context, a *asker, path string, gist func(*T) string, write func(io.Writer, *T)) (answer, error) {
 	var reply api.Reply[T]
 	raw, err := a.ask(ctx, path, nil, &reply)

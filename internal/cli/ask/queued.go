@@ -65,8 +65,8 @@ func typed(o *unstructured.Unstructured) (client.Object, error) {
 	return read.(client.Object), nil
 }
 
-// tryQueued runs a snapshot as if a job with a Workload had been submitted. The API server checks it first, with all defaults and webhooks, and
-// does not keep it.
+// tryQueued runs a snapshot as if a job with a Workload had been submitted. The API server checks it first, with all
+// defaults and webhooks, and does not keep it.
 func (a *asker) tryQueued(ctx context.Context, f *replayFlags, file string, snap *snapshot.Snapshot, o *unstructured.Unstructured) error {
 	c, err := a.session.Client()
 	if err != nil {

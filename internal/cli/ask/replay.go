@@ -242,8 +242,8 @@ func (a *asker) printAnswer(of any, text func(w io.Writer)) error {
 	return a.print(raw, text)
 }
 
-// live asks for a snapshot and reads it. The Jobs that wait for admission, which the scheduler does not read, are added: their pods are made when
-// they are admitted.
+// live asks for a snapshot and reads it. The Jobs that wait for admission, which the scheduler does not read, are
+// added: their pods are made when they are admitted.
 func (a *asker) live(ctx context.Context) (*snapshot.Snapshot, error) {
 	from, err := a.snapshot(ctx)
 	if err != nil {

@@ -209,7 +209,8 @@ func saying(what, message string) string {
 // madeFor ends the name of a PodGroup that a controller made: the UID of the object that users know.
 var madeFor = regexp.MustCompile(`-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// jobOf returns what users call the job of a PodGroup. That of a lone pod has no name of its own, and is asked about by that of its PodGroup.
+// jobOf returns what users call the job of a PodGroup. That of a lone pod has no name of its own, and is asked about by
+// that of its PodGroup.
 func jobOf(group string) string {
 	job := madeFor.ReplaceAllString(group, "")
 	if strings.HasSuffix("/"+job+"-", "/"+schedulingv1beta1.PodGroupNamePrefix) {

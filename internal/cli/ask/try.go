@@ -136,8 +136,8 @@ func try(ctx context.Context, a *asker, job *batch.Job) error {
 	return a.print(raw, func(w io.Writer) { p.submission(w, &reply.Answer) })
 }
 
-// submission makes the PodGroup and the pods of a job as the API server would store them. The API server checks the job and one pod of each
-// task, with all defaults and webhooks, and keeps none of them.
+// submission makes the PodGroup and the pods of a job as the API server would store them. The API server checks the job
+// and one pod of each task, with all defaults and webhooks, and keeps none of them.
 func (a *asker) submission(ctx context.Context, job *batch.Job) (*api.Submission, error) {
 	c, err := a.session.Client()
 	if err != nil {

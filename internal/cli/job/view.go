@@ -43,8 +43,8 @@ func newJobViewCommand(s *session.Session, letters session.Shorthands) *cobra.Co
 type view struct {
 	job   *batch.Job
 	group *scheduling.PodGroup // nil if it has none
-	// events are those of the job and its PodGroup, evictedFor those of pods that left for it, evicted those of its own pods
-	// that left for others; all oldest first.
+	// events are those of the job and its PodGroup, evictedFor those of pods that left for it, evicted those of its own
+	// pods that left for others; all oldest first.
 	events, evictedFor, evicted []corev1.Event
 	unread                      []string // what could not be read, and why
 }
@@ -125,8 +125,8 @@ func (v *view) owns(e *corev1.Event) bool {
 	return false
 }
 
-// readEvictions reads which pods were evicted for the job, whose PodGroup is given, in whatever namespace, and which of its own
-// were.
+// readEvictions reads which pods were evicted for the job, whose PodGroup is given, in whatever namespace, and which of
+// its own were.
 func (v *view) readEvictions(ctx context.Context, api client.Client, group client.ObjectKey) {
 	var preempted corev1.EventList
 	err := api.List(ctx, &preempted, client.MatchingFields{"reason": preemptedReason})
@@ -276,18 +276,20 @@ func (v *view) writeWhy(w *lines) {
 	}
 }
 
-// lines writes line by line, without what a terminal would obey: others have written the texts. What goes wrong shows when the
-// writer is flushed.
+// lines writes line by line, without what a terminal would obey: others have written the texts. What goes wrong shows
+// when the writer is flushed.
 type lines struct{ out io.Writer }
 
 func (l *lines) line(format string, arguments ...any) {
 	_, _ = fmt.Fprintln(l.out, printers.EscapeTerminal(fmt.Sprintf(format, arguments...)))
 }
 
-// mostVictims bounds how many pods are named that left for the same reason: what a large gang takes is not read pod by pod.
+// mostVictims bounds how many pods are named that left for the same reason: what a large gang takes is not read pod by
+// pod.
 const mostVictims = 20
 
-// evictions writes which pods were evicted, each reason once with all the pods that left for it, and nothing if none was.
+// evictions writes which pods were evicted, each reason once with all the pods that left for it, and nothing if none
+// was.
 func (l *lines) evictions(title string, events []corev1.Event) {
 	if len(events) == 0 {
 		return

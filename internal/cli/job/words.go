@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// splitWords splits a command as a shell does: at blanks, except inside quotes and behind a backslash. It expands nothing.
+// splitWords splits a command as a shell does: at blanks, except inside quotes and behind a backslash. It expands
+// nothing.
 func splitWords(text string) ([]string, error) {
 	var words []string
 	var word strings.Builder

@@ -1,5 +1,5 @@
-// Package quota has the verbs about the kinds of kueue.x-k8s.io, with the flags of kueuectl: create, list, stop and resume.
-// Its verb tree shows Cohorts and ClusterQueues.
+// Package quota has the verbs about the kinds of kueue.x-k8s.io, with the flags of kueuectl: create, list, stop and
+// resume. Its verb tree shows Cohorts and ClusterQueues.
 //
 // Main functions: [NewCommands] are the verbs. The first four have a subcommand for every kind that they are for.
 //

@@ -15,8 +15,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// positions are those of Workloads that wait in their LocalQueues, from 1 on: in the order in which the scheduler tries them, if they
-// fit alike. They are as when the list was asked for.
+// positions are those of Workloads that wait in their LocalQueues, from 1 on: in the order in which the scheduler tries
+// them, if they fit alike. They are as when the list was asked for.
 type positions map[types.UID]int
 
 // positionsIn reads all Workloads of a namespace, whichever of them are listed.

@@ -36,7 +36,8 @@ func (s *Session) Completion(kind schema.GroupVersionKind, isNamespaced bool) co
 	}
 }
 
-// complete returns the names of a kind that begin so. Whatever goes wrong completes nothing: a shell cannot show an error.
+// complete returns the names of a kind that begin so. Whatever goes wrong completes nothing: a shell cannot show an
+// error.
 func (s *Session) complete(ctx context.Context, kind schema.GroupVersionKind, isNamespaced bool, begun string) ([]string, cobra.ShellCompDirective) {
 	const nothingElse = cobra.ShellCompDirectiveNoFileComp
 	var options []client.ListOption

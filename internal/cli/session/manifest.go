@@ -25,7 +25,8 @@ func (s *Session) CreateAll(ctx context.Context, objects []*unstructured.Unstruc
 	return errors.Join(problems...)
 }
 
-// ReadObjects reads a file of objects of a kind, or of one of several. Those of namespaces that name none are put into the one that is meant.
+// ReadObjects reads a file of objects of a kind, or of one of several. Those of namespaces that name none are put into
+// the one that is meant.
 func (s *Session) ReadObjects(path string, kinds ...schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
 	file := s.In
 	if path != "-" {

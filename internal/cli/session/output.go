@@ -36,8 +36,8 @@ type Output struct {
 // WideFormat is the table with all its columns.
 const WideFormat = "wide"
 
-// AddOutputFlag lets a verb show objects in the formats of kubectl. Without a format it shows what is its own: a table, a
-// description, a sentence. A format that does not exist is refused before anything is sent.
+// AddOutputFlag lets a verb show objects in the formats of kubectl. Without a format it shows what is its own: a table,
+// a description, a sentence. A format that does not exist is refused before anything is sent.
 func (s *Session) AddOutputFlag(command *cobra.Command, byDefault string) *Output {
 	o := &Output{flags: genericclioptions.NewPrintFlags("")}
 	o.flags.OutputFormat = nil // without its flag, which does not know of the wide table
@@ -104,8 +104,8 @@ func (o *Output) Print(s *Session, object runtime.Object) error {
 	return printer.PrintObj(object, s.Out)
 }
 
-// SetKinds puts kind and version onto an object, and onto each of a list: answers of the API server lack them once they are
-// decoded, and a reader needs them.
+// SetKinds puts kind and version onto an object, and onto each of a list: answers of the API server lack them once they
+// are decoded, and a reader needs them.
 func SetKinds(scheme *runtime.Scheme, object runtime.Object) error {
 	kind, err := apiutil.GVKForObject(object, scheme)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 	"hekla.sh/hekla/pkg/apis"
 )
 
-// Session is one execution of a program: where it writes, the cluster that it is about, and the flags that most verbs share.
+// Session is one execution of a program: where it writes, the cluster that it is about, and the flags that most verbs
+// share.
 type Session struct {
 	genericiooptions.IOStreams
 	// Program is how a person starts the verbs, for sentences that say what to type next.
@@ -188,8 +189,8 @@ func (s *Session) Client() (client.WithWatch, error) {
 	return api, nil
 }
 
-// Write carries out one request that changes something, unless it is a dry run, and tells of it: with the object in the format
-// that was asked for, else with a sentence.
+// Write carries out one request that changes something, unless it is a dry run, and tells of it: with the object in the
+// format that was asked for, else with a sentence.
 func (s *Session) Write(object client.Object, done string, request func(client.Client) error) error {
 	switch s.dryRun {
 	case "client":

@@ -11,7 +11,8 @@ import (
 // silence is how long an answer may take before the user is told what the program waits for.
 const silence = 3 * time.Second
 
-// telling says once that the API server takes its time, and once that it asks to come back later, which the client does by itself.
+// telling says once that the API server takes its time, and once that it asks to come back later, which the client does
+// by itself.
 type telling struct {
 	next http.RoundTripper
 	out  io.Writer

@@ -1,7 +1,7 @@
 // Package shares works out what queues have of their guarantees, for the commands that show queues.
 //
-// Main type: [Shares] is made of the Queues of a cluster and of the configuration of its scheduler. It has the Queues read by the
-// scheduler's own code, so what is shown is what the scheduler goes by.
+// Main type: [Shares] is made of the Queues of a cluster and of the configuration of its scheduler. It has the Queues
+// read by the scheduler's own code, so what is shown is what the scheduler goes by.
 //
 // Invariants:
 //

@@ -23,8 +23,8 @@ type Shares struct {
 	read   *scheduler.Scheduler // nil when a Queue has changed
 }
 
-// New returns the shares of queues under a configuration of the scheduler. It returns nil if the plugin is not configured, and an
-// error if the configuration cannot be read.
+// New returns the shares of queues under a configuration of the scheduler. It returns nil if the plugin is not
+// configured, and an error if the configuration cannot be read.
 func New(configuration string, queues []scheduling.Queue) (*Shares, error) {
 	registry := scheduler.NewRegistry()
 	parsed, err := conf.Parse([]byte(configuration), registry.Catalogue())

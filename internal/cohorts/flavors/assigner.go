@@ -11,8 +11,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Oracle says whether evictions could make room for an amount of one flavor's resource, if quota alone counted. The answer is
-// NoCandidates, Preempt or Reclaim, and how far up in the tree the amount would be found after the evictions.
+// Oracle says whether evictions could make room for an amount of one flavor's resource, if quota alone counted. The
+// answer is NoCandidates, Preempt or Reclaim, and how far up in the tree the amount would be found after the evictions.
 type Oracle interface {
 	Ask(w *workload.Workload, fr resources.Dim, value int64) (mode workload.Mode, level int)
 }
@@ -39,7 +39,8 @@ type search struct {
 	assumed []cohort.Amount // by the pod sets before
 }
 
-// Assign chooses flavors for a Workload with so many pods in each pod set. If pinned is given, only its flavors are tried.
+// Assign chooses flavors for a Workload with so many pods in each pod set. If pinned is given, only its flavors are
+// tried.
 func (a *Assigner) Assign(w *workload.Workload, counts []int32, pinned *workload.Assignment) *workload.Assignment {
 	s := &search{Assigner: a, w: w, queue: w.Queue, pinned: pinned, out: &workload.Assignment{Mode: workload.Fit}}
 	pending := false
@@ -207,8 +208,8 @@ func times(value int64, count int32) int64 {
 	return value * int64(count)
 }
 
-// assign chooses a flavor for each group from the i-th on. If only nodes leave a later group without one, an earlier group
-// goes on from the flavor that it had.
+// assign chooses a flavor for each group from the i-th on. If only nodes leave a later group without one, an earlier
+// group goes on from the flavor that it had.
 func (p *podSet) assign(i int) bool {
 	if i == len(p.groups) {
 		return true
@@ -236,8 +237,8 @@ func (p *podSet) assign(i int) bool {
 	}
 }
 
-// over is the cursor of a group whose flavors have all been tried, while others have some left. Its search begins with the
-// first flavor again, and leaves nothing to be tried. So a Workload is tried at most once for each flavor.
+// over is the cursor of a group whose flavors have all been tried, while others have some left. Its search begins with
+// the first flavor again, and leaves nothing to be tried. So a Workload is tried at most once for each flavor.
 const over = -1
 
 // start is the flavor with which the search in a group begins.

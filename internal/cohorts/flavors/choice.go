@@ -16,8 +16,8 @@ type choice struct {
 	level int
 }
 
-// pick tries the flavors of a group, and returns the preferred one of those that were tried (rule C7). stopped is the last one
-// that was tried. It returns nil if there is none to try.
+// pick tries the flavors of a group, and returns the preferred one of those that were tried (rule C7). stopped is the
+// last one that was tried. It returns nil if there is none to try.
 func (p *podSet) pick(g, from int) (best *choice, stopped int) {
 	p.nodesOnly = false
 	group := &p.queue.Groups[g]

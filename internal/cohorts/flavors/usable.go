@@ -12,8 +12,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workload"
 )
 
-// Unusable says why pods of a template cannot use a flavor, "" if they can. Of selectors and required node affinity only the
-// keys count that the flavor defines. A term that has no other keys holds.
+// Unusable says why pods of a template cannot use a flavor, "" if they can. Of selectors and required node affinity
+// only the keys count that the flavor defines. A term that has no other keys holds.
 func Unusable(f *workload.Flavor, template *corev1.PodTemplateSpec) string {
 	if f.Missing {
 		return fmt.Sprintf("flavor %s not found", f.Name)
@@ -45,8 +45,8 @@ func Unusable(f *workload.Flavor, template *corev1.PodTemplateSpec) string {
 	return ""
 }
 
-// about returns the terms with the keys that are defined. It returns nil if one of them becomes empty, since the pods can then
-// go to nodes of the flavor as far as it says.
+// about returns the terms with the keys that are defined. It returns nil if one of them becomes empty, since the pods
+// can then go to nodes of the flavor as far as it says.
 func about(selector *corev1.NodeSelector, defined map[string]string) *corev1.Affinity {
 	terms := make([]corev1.NodeSelectorTerm, 0, len(selector.NodeSelectorTerms))
 	for _, term := range selector.NodeSelectorTerms {

@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// account has what a job of a Workload holds count in the queue of Volcano that the tree of its ClusterQueue hangs below (rule C22).
-// While the ClusterQueue is gone it counts where it did.
+// account has what a job of a Workload holds count in the queue of Volcano that the tree of its ClusterQueue hangs
+// below (rule C22). While the ClusterQueue is gone it counts where it did.
 func account(c *model.Cluster, j *cluster.Job, w *workload.Workload) {
 	if w.Queue != nil {
 		name := w.Below()
@@ -18,8 +18,8 @@ func account(c *model.Cluster, j *cluster.Job, w *workload.Workload) {
 	}
 }
 
-// overCapability says which queue above a job tasks that wait would bring above its capability, nil if none. Pods of Workloads that leave count
-// until they are gone, as their quota does, but for those that have left for this question.
+// overCapability says which queue above a job tasks that wait would bring above its capability, nil if none. Pods of
+// Workloads that leave count until they are gone, as their quota does, but for those that have left for this question.
 func (p *Places) overCapability(j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	if n := j.AccountOf(); n != nil {
 		return quota.OverCapability(p.session.Cluster.Resources, n, quota.ToStart(sum(tasks), p.gone))

@@ -15,8 +15,8 @@ import (
 // claimsSettle is how soon a pod is looked at again whose claims are still being made.
 const claimsSettle = time.Second
 
-// awaitsClaims reports whether claims that are made for a pod alone do not exist yet, or get their volume without waiting for a node. The pod
-// fits on no node until then, which is no fault of the node that is held for it.
+// awaitsClaims reports whether claims that are made for a pod alone do not exist yet, or get their volume without
+// waiting for a node. The pod fits on no node until then, which is no fault of the node that is held for it.
 func (k *Keeper) awaitsClaims(t *cluster.Task) bool {
 	pod := t.Pod
 	get := func(kind supplies.Kind, namespace, name string) supplies.Object {

@@ -9,8 +9,9 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// CouldPlace reports whether all pods of the parts would find nodes if no pod stood there but their own. Pods that attract or
-// repel each other count as if they did not. A queue above that could never hold what they request stands in the way.
+// CouldPlace reports whether all pods of the parts would find nodes if no pod stood there but their own. Pods that
+// attract or repel each other count as if they did not. A queue above that could never hold what they request stands in
+// the way.
 func (p *Places) CouldPlace(w *workload.Workload, parts []workload.Part) bool {
 	if p.exceedsNodes(parts) {
 		return false
@@ -55,7 +56,8 @@ func kindsOf(tasks []*cluster.Task) (kinds []kind) {
 	return kinds
 }
 
-// isAlike reports whether two stand-ins of a question ask for the same. Each has a class of its own if they need volumes or devices.
+// isAlike reports whether two stand-ins of a question ask for the same. Each has a class of its own if they need
+// volumes or devices.
 func isAlike(t, u *cluster.Task) bool {
 	return t.Class == u.Class || t.Role == u.Role && t.Class.NeedsSupplies() && t.Class.Plain == u.Class.Plain
 }
@@ -66,8 +68,8 @@ type empty struct {
 	used   map[*cluster.Node]resources.Vector
 }
 
-// hold puts tasks on nodes, those first that can hold the fewest of them, and reports whether there was room for all. isLast says
-// that no other tasks follow.
+// hold puts tasks on nodes, those first that can hold the fewest of them, and reports whether there was room for all.
+// isLast says that no other tasks follow.
 func (e *empty) hold(k *kind, isLast bool) bool {
 	type room struct {
 		node *cluster.Node

@@ -72,7 +72,8 @@ func (f *filling) count() {
 	slices.SortFunc(f.standIns, byIndex)
 }
 
-// restore brings the number of stand-ins to that of the pods that are missing. It reports false if nodes do not hold them.
+// restore brings the number of stand-ins to that of the pods that are missing. It reports false if nodes do not hold
+// them.
 func (f *filling) restore() bool {
 	held := &f.e.Held.PodSets[f.i]
 	missing := int(held.Count) - f.ended - f.have

@@ -53,7 +53,8 @@ func (f *Forms) Of(index *resources.Index, w *workload.Workload, part *workload.
 	return made
 }
 
-// form makes the form of a pod: its template with the node labels and tolerations of its flavors, and with what admission checks add.
+// form makes the form of a pod: its template with the node labels and tolerations of its flavors, and with what
+// admission checks add.
 func form(index *resources.Index, w *workload.Workload, part *workload.Part) *cluster.Pod {
 	set := &w.PodSets[part.PodSet]
 	pod := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}
@@ -86,7 +87,8 @@ func form(index *resources.Index, w *workload.Workload, part *workload.Part) *cl
 	return pods.New(pod)
 }
 
-// with is a map with what another one has and it has not. Where both differ the job does not start, and its controller says so.
+// with is a map with what another one has and it has not. Where both differ the job does not start, and its controller
+// says so.
 func with(has, added map[string]string) map[string]string {
 	if len(added) == 0 {
 		return has

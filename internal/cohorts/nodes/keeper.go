@@ -135,8 +135,8 @@ func (k *Keeper) checkPlans() {
 	}
 }
 
-// isAbove reports whether a queue, or one above it, holds more than its capability of any of the amounts, with what leaves or without. It does not
-// begin to hold them then: its capability was lowered since they were promised.
+// isAbove reports whether a queue, or one above it, holds more than its capability of any of the amounts, with what
+// leaves or without. It does not begin to hold them then: its capability was lowered since they were promised.
 func isAbove(n *quota.Node, amounts resources.Vector, withLeaving bool) bool {
 	for ; n != nil; n = n.Above() {
 		for i, amount := range amounts {
@@ -190,8 +190,8 @@ func (k *Keeper) update(e *workloads.Entry, j *cluster.Job) {
 	})
 }
 
-// checkStart takes an admission back that is not written yet, if queues above do not hold it any more. That of a plan whose victims have left
-// may be so: capabilities were lowered, or the queues are others.
+// checkStart takes an admission back that is not written yet, if queues above do not hold it any more. That of a plan
+// whose victims have left may be so: capabilities were lowered, or the queues are others.
 func (k *Keeper) checkStart(e *workloads.Entry, j *cluster.Job) {
 	if e.IsStarting() && isAbove(j.AccountOf(), j.Usage.Allocated, true) {
 		k.session.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, "")
@@ -232,7 +232,8 @@ func (k *Keeper) drop(j *cluster.Job, goes func(*cluster.Task) bool) {
 	k.session.Cluster.Note(wake.RoomFreed)
 }
 
-// restorePlan promises again the nodes that were promised by an earlier process. Those who must leave may still be there.
+// restorePlan promises again the nodes that were promised by an earlier process. Those who must leave may still be
+// there.
 func (k *Keeper) restorePlan(e *workloads.Entry, j *cluster.Job) {
 	x := k.session.Begin()
 	pods := 0
@@ -333,8 +334,8 @@ func (k *Keeper) revisit(w *workload.Workload) {
 	}
 }
 
-// expire gives a Workload up whose pods have not come for too long after its admission. Once all have come, its job may take its time to
-// replace pods.
+// expire gives a Workload up whose pods have not come for too long after its admission. Once all have come, its job may
+// take its time to replace pods.
 func (k *Keeper) expire(e *workloads.Entry, j *cluster.Job, haveCome bool) {
 	if haveCome || j.Count(cluster.Awaited) == 0 {
 		e.Start()
@@ -355,8 +356,8 @@ func (k *Keeper) expire(e *workloads.Entry, j *cluster.Job, haveCome bool) {
 	k.session.Workloads.Revisit(j, zero)
 }
 
-// fill gives each pod of a Workload a node, or a stand-in one. Pods that wait take the places of stand-ins. Pods that are gone get a
-// stand-in again, and stand-ins that are too many go.
+// fill gives each pod of a Workload a node, or a stand-in one. Pods that wait take the places of stand-ins. Pods that
+// are gone get a stand-in again, and stand-ins that are too many go.
 func (k *Keeper) fill(e *workloads.Entry, j *cluster.Job) {
 	if e.MustBePlacedAgain() && !k.reform(e, j) {
 		return

@@ -40,8 +40,8 @@ func New(s *framework.Session, forms *Forms) *Places {
 	return &Places{session: s, forms: forms, away: map[*workload.Workload][]*cluster.Task{}, most: -1}
 }
 
-// exceedsNodes reports whether parts have more pods than all nodes together may have. No stand-ins are made for these: a Workload may ask for
-// any number of pods, also without requests.
+// exceedsNodes reports whether parts have more pods than all nodes together may have. No stand-ins are made for these:
+// a Workload may ask for any number of pods, also without requests.
 func (p *Places) exceedsNodes(parts []workload.Part) bool {
 	if p.most < 0 {
 		p.most = 0
@@ -126,8 +126,8 @@ func (p *Places) drop() {
 	}
 }
 
-// CanPlace reports whether all pods of the parts find nodes together, beside all that hold or are promised nodes. What they request must be
-// within the capability of the queue that the Workload's tree hangs below.
+// CanPlace reports whether all pods of the parts find nodes together, beside all that hold or are promised nodes. What
+// they request must be within the capability of the queue that the Workload's tree hangs below.
 func (p *Places) CanPlace(w *workload.Workload, parts []workload.Part) bool {
 	if p.exceedsNodes(parts) {
 		return false
@@ -147,8 +147,8 @@ func (p *Places) jobOf(w *workload.Workload) *cluster.Job {
 	return p.session.Cluster.Job(cluster.WorkloadID(w.Namespace, w.Name))
 }
 
-// Opens reports whether a Workload stands on a node that could hold a pod of the parts, if no pod stood there, or holds some of a
-// capability that they lack.
+// Opens reports whether a Workload stands on a node that could hold a pod of the parts, if no pod stood there, or holds
+// some of a capability that they lack.
 func (p *Places) Opens(victim, w *workload.Workload, parts []workload.Part) bool {
 	j := p.jobOf(victim)
 	if j == nil || p.exceedsNodes(parts) {
@@ -244,7 +244,8 @@ func (p *Places) Keep() {
 	p.isOpen, p.promised, p.trial = false, nil, trial{}
 }
 
-// Plan puts a plan in force that holds what Promise has placed, and for which the pods of the victims leave. Its job is set.
+// Plan puts a plan in force that holds what Promise has placed, and for which the pods of the victims leave. Its job is
+// set.
 func (p *Places) Plan(plan *cluster.Plan, victims []workload.Victim) {
 	plan.Job = p.promised
 	for _, v := range victims {

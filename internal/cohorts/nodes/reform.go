@@ -12,8 +12,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workloads"
 )
 
-// reform places the stand-ins of a Workload again, since its checks have added to its pods: those may need other nodes. It reports false
-// if no nodes do, also beside what the Workload held (rule C21).
+// reform places the stand-ins of a Workload again, since its checks have added to its pods: those may need other nodes.
+// It reports false if no nodes do, also beside what the Workload held (rule C21).
 func (k *Keeper) reform(e *workloads.Entry, j *cluster.Job) (done bool) {
 	x := k.session.Begin()
 	var made []*cluster.Task
@@ -48,7 +48,8 @@ func (k *Keeper) reform(e *workloads.Entry, j *cluster.Job) (done bool) {
 	return true
 }
 
-// nodesToHold are the nodes for the pods that are missing: those of the stand-ins, and after a restart those that the admission names.
+// nodesToHold are the nodes for the pods that are missing: those of the stand-ins, and after a restart those that the
+// admission names.
 func (f *filling) nodesToHold() (nodes []*cluster.Node) {
 	held := &f.e.Held.PodSets[f.i]
 	for _, t := range f.standIns {

@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workload"
 )
 
-// Take keeps what places have promised to a nomination that is admitted, or puts a plan in force that does. To one that was refused it says
-// which nodes are missing. The reader of Workloads learns of each.
+// Take keeps what places have promised to a nomination that is admitted, or puts a plan in force that does. To one that
+// was refused it says which nodes are missing. The reader of Workloads learns of each.
 func (k *Keeper) Take(places *Places, n *workload.Nomination) {
 	switch n.Outcome {
 	case workload.Admitted:

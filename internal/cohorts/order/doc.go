@@ -1,7 +1,8 @@
 // Package order says which of the heads of several queues is decided first (rule C11).
 //
-// Main types: [Heads] hands out nominations one by one, and takes in that of the next head of the queue. [Classic] sorts them: by how far
-// they borrow, priority and time. [Fair] lets the heads of each Cohort compete by their shares, from the leaves to the root.
+// Main types: [Heads] hands out nominations one by one, and takes in that of the next head of the queue. [Classic]
+// sorts them: by how far they borrow, priority and time. [Fair] lets the heads of each Cohort compete by their shares,
+// from the leaves to the root.
 //
 // Invariants:
 //

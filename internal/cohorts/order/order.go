@@ -37,8 +37,8 @@ func (s *sorted) Add(n *workload.Nomination) {
 	s.left = slices.Insert(s.left, i, n)
 }
 
-// Classic sorts nominations: those that do not borrow first, then by how far up in the tree they borrow, by priority if asked
-// for, by time and UID.
+// Classic sorts nominations: those that do not borrow first, then by how far up in the tree they borrow, by priority if
+// asked for, by time and UID.
 func Classic(nominations []*workload.Nomination, byPriority bool) Heads {
 	s := &sorted{left: slices.Clone(nominations), byPriority: byPriority}
 	slices.SortFunc(s.left, s.compare)
@@ -74,9 +74,9 @@ type match struct {
 	share   cohort.Share
 }
 
-// Fair lets heads compete: at each Cohort the heads of its queues and the winners of the Cohorts below it. Better is the one
-// with which the node below this Cohort does not borrow any of what is asked for, then the one with the lower share, then
-// the order of a queue.
+// Fair lets heads compete: at each Cohort the heads of its queues and the winners of the Cohorts below it. Better is
+// the one with which the node below this Cohort does not borrow any of what is asked for, then the one with the lower
+// share, then the order of a queue.
 func Fair(nominations []*workload.Nomination) Heads {
 	t := &tournament{places: map[*cohort.Node]*match{}}
 	for _, n := range nominations {

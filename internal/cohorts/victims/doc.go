@@ -1,8 +1,9 @@
-// Package victims says which Workloads are evicted for another one, and why (rules C13 to C17 and C20). It decides by the
-// tree of quotas and, if pods are to be placed, by the nodes.
+// Package victims says which Workloads are evicted for another one, and why (rules C13 to C17 and C20). It decides by
+// the tree of quotas and, if pods are to be placed, by the nodes.
 //
-// Main types: [Rules] are the settings. [Rules.Victims] answers a [workload.Claim]. A search takes victims one after another,
-// by the rules of classic preemption or of fair sharing, until the claim fits. Then it gives back those that are not needed.
+// Main types: [Rules] are the settings. [Rules.Victims] answers a [workload.Claim]. A search takes victims one after
+// another, by the rules of classic preemption or of fair sharing, until the claim fits. Then it gives back those that
+// are not needed.
 //
 // Invariants:
 //

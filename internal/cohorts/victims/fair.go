@@ -171,8 +171,8 @@ func (f *fairSearch) takeFor(c candidate, why workload.Why) (done bool) {
 	return f.fits()
 }
 
-// right says whether candidates of a queue may be taken whatever the shares are: those of the own queue, and all others if the
-// preemptor stays within its nominal quota.
+// right says whether candidates of a queue may be taken whatever the shares are: those of the own queue, and all others
+// if the preemptor stays within its nominal quota.
 func (f *fairSearch) right(n *cohort.Node) (workload.Why, bool) {
 	switch {
 	case n == &f.queue.Node:
@@ -183,8 +183,8 @@ func (f *fairSearch) right(n *cohort.Node) (workload.Why, bool) {
 	return "", false
 }
 
-// passes reports whether a strategy lets a candidate of another queue be taken. The shares are those of the two nodes below
-// the lowest Cohort above both queues.
+// passes reports whether a strategy lets a candidate of another queue be taken. The shares are those of the two nodes
+// below the lowest Cohort above both queues.
 func (f *fairSearch) passes(c *candidate, strategy workload.Strategy) bool {
 	preemptor, victim := c.common.ChildTowards(&f.queue.Node), c.common.ChildTowards(&c.Queue.Node)
 	share := preemptor.Share()

@@ -59,9 +59,9 @@ type candidate struct {
 	isUseful bool
 }
 
-// Ask says whether evictions could make room for an amount of one flavor's resource, if quota alone counted: no Workload may be
-// evicted, some of the own queue, or of other queues only. level is how far up in the tree the amount is
-// found after the evictions.
+// Ask says whether evictions could make room for an amount of one flavor's resource, if quota alone counted: no
+// Workload may be evicted, some of the own queue, or of other queues only. level is how far up in the tree the amount
+// is found after the evictions.
 func (r *Rules) Ask(w *workload.Workload, fr resources.Dim, value int64) (mode workload.Mode, level int) {
 	victims := r.Victims(&workload.Claim{Workload: w, Usage: []cohort.Amount{{FR: fr, Value: value}}, Needs: []resources.Dim{fr}}, nil)
 	mode = workload.Reclaim
@@ -81,8 +81,8 @@ func (r *Rules) Ask(w *workload.Workload, fr resources.Dim, value int64) (mode w
 	return mode, level
 }
 
-// Victims returns those who are evicted for a claim, in the order in which they were taken. It is nil if there is no allowed
-// set after which the claim fits. nodes may be nil, if the claim has no parts.
+// Victims returns those who are evicted for a claim, in the order in which they were taken. It is nil if there is no
+// allowed set after which the claim fits. nodes may be nil, if the claim has no parts.
 func (r *Rules) Victims(c *workload.Claim, nodes workload.Nodes) []workload.Victim {
 	s := &search{Rules: r, Claim: c, queue: c.Workload.Queue, frs: c.Needs, spared: c.Workload.Spares(), stuck: true}
 	if len(c.Parts) > 0 {
@@ -203,8 +203,8 @@ func (s *search) restore() {
 	s.taken = s.taken[:0]
 }
 
-// finish gives back what is not needed, and returns the victims (rule C17). The last one is needed: without it the claim did
-// not fit. isAllowed is asked about the rest again, with all before it gone.
+// finish gives back what is not needed, and returns the victims (rule C17). The last one is needed: without it the
+// claim did not fit. isAllowed is asked about the rest again, with all before it gone.
 func (s *search) finish(fits func() bool, isAllowed func(*candidate) bool) []workload.Victim {
 	kept := slices.Clone(s.taken)
 	for i := len(kept) - 2; i >= 0; i-- {

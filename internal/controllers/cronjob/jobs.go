@@ -61,8 +61,8 @@ func buildJob(cronJob *batch.CronJob, times timetable.Timetable, due time.Time) 
 	}
 }
 
-// Due returns when the run of a Job that a CronJob started was due. It is zero for any other Job, and if a user has removed
-// the annotation.
+// Due returns when the run of a Job that a CronJob started was due. It is zero for any other Job, and if a user has
+// removed the annotation.
 func Due(job *batch.Job) time.Time {
 	due, err := time.Parse(time.RFC3339, job.Annotations[batch.CronJobScheduledTimestampAnnotation])
 	if err != nil {
@@ -96,8 +96,8 @@ func byAge(a, b *batch.Job) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// superfluous returns the ended Jobs beyond the limits of the history, the oldest first. A Job whose run, or whose end, is
-// not on record yet stays, because with it would go what tells of them.
+// superfluous returns the ended Jobs beyond the limits of the history, the oldest first. A Job whose run, or whose end,
+// is not on record yet stays, because with it would go what tells of them.
 func superfluous(cronJob *batch.CronJob, jobs []*batch.Job) []*batch.Job {
 	beyond := func(ended func(*batch.Job) bool, limit *int32, otherwise int32) []*batch.Job {
 		var present []*batch.Job

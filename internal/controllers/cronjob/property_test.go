@@ -29,8 +29,8 @@ var (
 	errRefused = errors.New("the API server has no time")
 )
 
-// simulation is a CronJob, a clock, and a controller whose cache is behind by as much as the test likes and which dies before
-// or after any of its writes.
+// simulation is a CronJob, a clock, and a controller whose cache is behind by as much as the test likes and which dies
+// before or after any of its writes.
 type simulation struct {
 	client.Client // what the API server has
 	t             *rapid.T

@@ -74,8 +74,8 @@ const (
 )
 
 const (
-	// recheckAfter is how long to wait for a watch to catch up with what is known to have been written. The event itself
-	// wakes the CronJob sooner; this is for the event that never comes.
+	// recheckAfter is how long to wait for a watch to catch up with what is known to have been written. The event
+	// itself wakes the CronJob sooner; this is for the event that never comes.
 	recheckAfter = 100 * time.Millisecond
 
 	// longestSleep bounds how long a change of the machine's clock goes unnoticed: timers do not follow it.
@@ -92,8 +92,8 @@ type Reconciler struct {
 	// shortestInterval is how close together runs may be.
 	shortestInterval time.Duration
 
-	// unrecorded holds, by the name of their CronJob, the Jobs that were made and may not be on record yet: the cache may
-	// show them later than the next run is due.
+	// unrecorded holds, by the name of their CronJob, the Jobs that were made and may not be on record yet: the cache
+	// may show them later than the next run is due.
 	unrecorded sync.Map
 }
 
@@ -139,8 +139,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: wake}, errors.Join(trimErr, runErr, recordErr)
 }
 
-// jobsOf returns the Jobs that the CronJob controls: those in the cache, and those that are on record, or remembered, and
-// that the API server has. They are the cache's own and not to be changed.
+// jobsOf returns the Jobs that the CronJob controls: those in the cache, and those that are on record, or remembered,
+// and that the API server has. They are the cache's own and not to be changed.
 func (r *Reconciler) jobsOf(ctx context.Context, cronJob *batch.CronJob) ([]*batch.Job, error) {
 	list := &batch.JobList{}
 	err := r.client.List(ctx, list, client.InNamespace(cronJob.Namespace),
@@ -186,7 +186,8 @@ func (r *Reconciler) trim(ctx context.Context, cronJob *batch.CronJob, jobs []*b
 	return errors.Join(errs...)
 }
 
-// delete deletes a Job with all that belongs to it. One that is gone, or was replaced under its name, counts as deleted.
+// delete deletes a Job with all that belongs to it. One that is gone, or was replaced under its name, counts as
+// deleted.
 func (r *Reconciler) delete(ctx context.Context, cronJob *batch.CronJob, job *batch.Job) error {
 	target := &batch.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}}
 	err := r.client.Delete(ctx, target, client.Preconditions{UID: &job.UID},
@@ -263,8 +264,8 @@ func reasonOf(path string) string {
 	return ReasonInvalidName
 }
 
-// clear deletes the Jobs that are in the way of the next run, unless they are going already. That they are gone wakes the
-// CronJob.
+// clear deletes the Jobs that are in the way of the next run, unless they are going already. That they are gone wakes
+// the CronJob.
 func (r *Reconciler) clear(ctx context.Context, cronJob *batch.CronJob, active []*batch.Job) error {
 	var errs []error
 	for _, job := range active {
@@ -277,8 +278,8 @@ func (r *Reconciler) clear(ctx context.Context, cronJob *batch.CronJob, active [
 	return errors.Join(errs...)
 }
 
-// isBehind asks the API server whether it has a later version of the CronJob: one that tells of a Job that was started, or
-// that does not want one any more. It has to be asked once per run.
+// isBehind asks the API server whether it has a later version of the CronJob: one that tells of a Job that was started,
+// or that does not want one any more. It has to be asked once per run.
 func (r *Reconciler) isBehind(ctx context.Context, cronJob *batch.CronJob) (bool, error) {
 	current := &batch.CronJob{}
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(cronJob), current)
@@ -288,8 +289,8 @@ func (r *Reconciler) isBehind(ctx context.Context, cronJob *batch.CronJob) (bool
 	return current.ResourceVersion != cronJob.ResourceVersion, err
 }
 
-// start makes the Job of a run and returns it, or the one that was made for it before. It returns none if a Job of another
-// owner has its name.
+// start makes the Job of a run and returns it, or the one that was made for it before. It returns none if a Job of
+// another owner has its name.
 func (r *Reconciler) start(ctx context.Context, cronJob *batch.CronJob, times timetable.Timetable, due time.Time) (*batch.Job, error) {
 	job := buildJob(cronJob, times, due)
 	err := r.client.Create(ctx, job)

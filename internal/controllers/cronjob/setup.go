@@ -27,8 +27,8 @@ type Options struct {
 	// Workers is how many CronJobs are worked on at a time.
 	Workers int
 
-	// ShortestInterval is how close together the runs of a CronJob may be, a minute at most. Schedules that ask for more are
-	// followed so. Zero allows all.
+	// ShortestInterval is how close together the runs of a CronJob may be, a minute at most. Schedules that ask for
+	// more are followed so. Zero allows all.
 	ShortestInterval time.Duration
 
 	// Clock says what time it is; nil is the machine's.

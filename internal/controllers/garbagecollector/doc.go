@@ -5,7 +5,8 @@
 // Invariants:
 //
 //  1. Only a Job that is Completed, Failed or Terminated has ended. An aborted one has not: it may be resumed.
-//  2. A Job is deleted in the version that was looked at, so one whose user gives it more time in the last moment keeps it.
+//  2. A Job is deleted in the version that was looked at, so one whose user gives it more time in the last moment keeps
+//     it.
 //  3. A Job of a CronJob, or one that has ended in a JobFlow, stays until their status says so, but no longer than
 //     recordPatience. After a crash only the Job itself shows that it must not be started again.
 //

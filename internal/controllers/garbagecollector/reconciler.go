@@ -26,8 +26,8 @@ import (
 const Name = "gc-controller"
 
 const (
-	// recordPatience is how long a Job waits for its CronJob or JobFlow to know of it. Their controllers need milliseconds;
-	// one that is switched off, or cannot write, must not keep Jobs for ever.
+	// recordPatience is how long a Job waits for its CronJob or JobFlow to know of it. Their controllers need
+	// milliseconds; one that is switched off, or cannot write, must not keep Jobs for ever.
 	recordPatience = 5 * time.Minute
 
 	// recheckAfter is how soon a Job is looked at again that could not be deleted yet.

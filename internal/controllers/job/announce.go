@@ -45,8 +45,8 @@ func (r *Reconciler) announce(stored *batch.Job, status *batch.JobStatus, troubl
 	}
 }
 
-// announceActions sends Events about the actions of policies or of a Command that have begun, with what asked for each, in
-// Volcano's words.
+// announceActions sends Events about the actions of policies or of a Command that have begun, with what asked for each,
+// in Volcano's words.
 func (r *Reconciler) announceActions(job *batch.Job, asked []lifecycle.Demand) {
 	for i, d := range asked {
 		if slices.ContainsFunc(asked[:i], func(other lifecycle.Demand) bool { return other.Action == d.Action }) {

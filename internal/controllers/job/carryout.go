@@ -23,8 +23,8 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// maxParallelRequests limits the requests in flight for one Job. More do not make an API server faster, and would let one
-// large Job use up the priority level that all controllers share.
+// maxParallelRequests limits the requests in flight for one Job. More do not make an API server faster, and would let
+// one large Job use up the priority level that all controllers share.
 const maxParallelRequests = 64
 
 // maxAtATime is how many pods of a Job are created, and how many deleted, in one reconcile. Then the Job is reconciled
@@ -32,16 +32,16 @@ const maxParallelRequests = 64
 // reconcile does not grow with the size of the Job.
 const maxAtATime = 500
 
-// longestTurn is after how long a reconcile sends no more such requests. With a slow API server, other Jobs would wait too
-// long for their turn.
+// longestTurn is after how long a reconcile sends no more such requests. With a slow API server, other Jobs would wait
+// too long for their turn.
 const longestTurn = time.Second
 
-// maxUnseen is how many created pods of a Job the watch may not have delivered yet. If the watch is that far behind, more
-// pods would only make it worse.
+// maxUnseen is how many created pods of a Job the watch may not have delivered yet. If the watch is that far behind,
+// more pods would only make it worse.
 const maxUnseen = 4 * maxAtATime
 
-// createPods creates the missing pods. It returns what counts of them, and of pods from an earlier reconcile that the watch
-// has not delivered yet. isPart says that there was no time for all. The error is the first refusal.
+// createPods creates the missing pods. It returns what counts of them, and of pods from an earlier reconcile that the
+// watch has not delivered yet. isPart says that there was no time for all. The error is the first refusal.
 func (r *Reconciler) createPods(
 	ctx context.Context, job *batch.Job, missing []lifecycle.Slot, unseen sets.Set[string],
 ) (pods []*corev1.Pod, isPart bool, err error) {
@@ -149,9 +149,10 @@ func (r *Reconciler) deletePods(ctx context.Context, pods []*corev1.Pod) ([]*cor
 	})
 }
 
-// slowStart calls do for every pod, in waves of 1, 4, 16, … of which at most maxParallelRequests are under way at a time. It
-// starts no more after the first error. The other pods of a Job would mostly be refused for the same reason, and a full
-// quota should cost one request and not a thousand. It returns the pods that went well, in order, and the first error.
+// slowStart calls do for every pod, in waves of 1, 4, 16, … of which at most maxParallelRequests are under way at a
+// time. It starts no more after the first error. The other pods of a Job would mostly be refused for the same reason,
+// and a full quota should cost one request and not a thousand. It returns the pods that went well, in order, and the
+// first error.
 func slowStart(pods []*corev1.Pod, do func(*corev1.Pod) error) (done []*corev1.Pod, first error) {
 	for size := 1; len(pods) > 0 && first == nil; size *= 4 {
 		wave := pods[:min(size, len(pods))]

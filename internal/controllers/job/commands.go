@@ -49,8 +49,8 @@ func wakeCommanded(_ context.Context, object client.Object) []reconcile.Request 
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name[0]}}}
 }
 
-// maxCommands is how many Commands for a Job are looked at in one reconcile, so that a user who creates thousands does not
-// delay other Jobs. Deleting a Command wakes the Job again.
+// maxCommands is how many Commands for a Job are looked at in one reconcile, so that a user who creates thousands does
+// not delay other Jobs. Deleting a Command wakes the Job again.
 const maxCommands = 50
 
 // commandsFor returns the Commands for the name of a Job that are not carried out yet, the oldest first, at most

@@ -15,12 +15,12 @@ import (
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 )
 
-// memoryLasts limits how long an own write is remembered while the cache does not show it. It is far longer than any watch
-// lags. It is short enough that an event that never comes delays a Job and does not stop it.
+// memoryLasts limits how long an own write is remembered while the cache does not show it. It is far longer than any
+// watch lags. It is short enough that an event that never comes delays a Job and does not stop it.
 const memoryLasts = time.Minute
 
-// memory is what the reconciler knows of its own writes before the cache shows them. Losing it in a restart is harmless: a
-// new cache starts with everything written before, and names prevent duplicates.
+// memory is what the reconciler knows of its own writes before the cache shows them. Losing it in a restart is
+// harmless: a new cache starts with everything written before, and names prevent duplicates.
 type memory struct {
 	mutex sync.Mutex
 	jobs  map[types.NamespacedName]*recollection
@@ -59,7 +59,8 @@ type creation struct {
 	at  time.Time
 	uid types.UID // "" while the request is on its way
 
-	// told are the pods of the name that were seen while the request was on its way: an earlier one that is gone, or this one.
+	// told are the pods of the name that were seen while the request was on its way: an earlier one that is gone, or
+	// this one.
 	told []types.UID
 }
 
@@ -163,9 +164,9 @@ func (m *memory) countRefusal(name types.NamespacedName, uid types.UID, pod stri
 	return known[pod].inARow
 }
 
-// settle notes that the watch has delivered a pod of a Job, or its deletion, so that it is not awaited any more. If it is
-// an earlier pod of the name, whose events come late, the new one is still awaited. It returns how many pods the Job is
-// known to want.
+// settle notes that the watch has delivered a pod of a Job, or its deletion, so that it is not awaited any more. If it
+// is an earlier pod of the name, whose events come late, the new one is still awaited. It returns how many pods the Job
+// is known to want.
 func (m *memory) settle(name types.NamespacedName, uid types.UID, pod string, seen types.UID) (size int32) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -190,8 +191,8 @@ func (m *memory) wants(name types.NamespacedName, uid types.UID, pods int32) {
 	m.of(name, uid).size = pods
 }
 
-// unseen returns the names of the pods that were created and have not been seen yet, and for how long the first of them is
-// still awaited, 0 if there are none.
+// unseen returns the names of the pods that were created and have not been seen yet, and for how long the first of them
+// is still awaited, 0 if there are none.
 func (m *memory) unseen(name types.NamespacedName, uid types.UID, now time.Time) (pods sets.Set[string], wait time.Duration) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

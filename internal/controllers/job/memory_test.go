@@ -82,8 +82,8 @@ func TestAPodIsAwaitedAsItWasWritten(t *testing.T) {
 			t.Errorf("of a forgotten Job %v are awaited", got)
 		}
 	})
-	// The events of a pod that is gone may come after another of its name was created. That one is still awaited. Otherwise it
-	// would be created again, and count as deleted by a user.
+	// The events of a pod that is gone may come after another of its name was created. That one is still awaited.
+	// Otherwise it would be created again, and count as deleted by a user.
 	t.Run("an event of an earlier pod does not settle a later one", func(t *testing.T) {
 		name := types.NamespacedName{Namespace: "lab", Name: "sim"}
 		m := newMemory()

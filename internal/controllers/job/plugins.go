@@ -37,8 +37,8 @@ func (r *Reconciler) ensureResources(ctx context.Context, job *batch.Job) error 
 		return nil
 	}
 	set := pluginsOf(job)
-	// Noted first, and each time, because created objects must be deleted later, even if the others cannot be created or
-	// the status cannot be written.
+	// Noted first, and each time, because created objects must be deleted later, even if the others cannot be created
+	// or the status cannot be written.
 	if job.Status.ControlledResources == nil {
 		job.Status.ControlledResources = map[string]string{}
 	}
@@ -117,7 +117,8 @@ func (r *Reconciler) removeResources(ctx context.Context, job *batch.Job) error 
 	return nil
 }
 
-// removeResource deletes the object if it is the Job's. A Secret for which the right is missing stays until the Job is deleted.
+// removeResource deletes the object if it is the Job's. A Secret for which the right is missing stays until the Job is
+// deleted.
 func (r *Reconciler) removeResource(ctx context.Context, job *batch.Job, object client.Object) error {
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if _, isSecret := object.(*corev1.Secret); isSecret && apierrors.IsForbidden(err) {
@@ -138,8 +139,9 @@ func (r *Reconciler) removeResource(ctx context.Context, job *batch.Job, object 
 const secretsRight = "the controllers have no right to Secrets here, which the job plugin ssh needs: kubectl apply -f installer/ssh.yaml, " +
 	"or set sshPlugin.namespaces in the values of the chart; a RoleBinding to the ClusterRole volcano-controllers-ssh gives it in one namespace"
 
-// withMissingRight adds [secretsRight] to the refusal of a Secret, if that comes from an authorizer and not from admission, such as a
-// ResourceQuota's or that of a namespace that ends. The two have the same type and differ in their words, so the API server is asked.
+// withMissingRight adds [secretsRight] to the refusal of a Secret, if that comes from an authorizer and not from
+// admission, such as a ResourceQuota's or that of a namespace that ends. The two have the same type and differ in their
+// words, so the API server is asked.
 func (r *Reconciler) withMissingRight(ctx context.Context, resource jobplugins.Resource, err error) error {
 	_, isSecret := resource.Object.(*corev1.Secret)
 	if !isSecret || !apierrors.IsForbidden(err) {

@@ -31,13 +31,13 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// recheckAfter is how long to wait for a watch to deliver what was written. The event itself wakes the Job sooner. This is
-// for an event that never comes.
+// recheckAfter is how long to wait for a watch to deliver what was written. The event itself wakes the Job sooner. This
+// is for an event that never comes.
 const recheckAfter = time.Second
 
 // firstStatusAfter is how long a new Job has no status while there is nothing to say but that the scheduler has not
-// answered. Most answers come within moments. Then the first status has the counts of the pods, and a write is saved, which
-// costs the API server as much as two pods.
+// answered. Most answers come within moments. Then the first status has the counts of the pods, and a write is saved,
+// which costs the API server as much as two pods.
 const firstStatusAfter = time.Second
 
 // atOnce makes a Job be reconciled again after the Jobs that wait.
@@ -196,9 +196,9 @@ func (r *Reconciler) lasting(job *batch.Job, pods []*corev1.Pod, found []lifecyc
 	return found
 }
 
-// executeDemands carries out demands and records them, then deletes their Command, if any. Demands for the whole Job are only
-// recorded: that makes its pods outdated, so that the next reconcile deletes them. The pods of parts of it are deleted
-// first, because the record could not tell later which they were.
+// executeDemands carries out demands and records them, then deletes their Command, if any. Demands for the whole Job
+// are only recorded: that makes its pods outdated, so that the next reconcile deletes them. The pods of parts of it are
+// deleted first, because the record could not tell later which they were.
 func (r *Reconciler) executeDemands(ctx context.Context, stored, job *batch.Job, pods []*corev1.Pod, command *bus.Command, asked []lifecycle.Demand, now time.Time) (reconcile.Result, error) {
 	name := client.ObjectKeyFromObject(job)
 	if lifecycle.IsPartial(asked[0].Action) && job.Status.RetryCount+1 < job.Spec.MaxRetry {
@@ -335,8 +335,8 @@ func (r *Reconciler) clear(ctx context.Context, job *batch.Job, pods []*corev1.P
 }
 
 // podsOf returns the pods that the Job controls, which belong to the cache and must not be changed. It also returns the
-// names of created pods that the cache does not show yet, with how long they are still awaited. These are read first, so
-// that a pod that appears in between is in both lists. In neither, it would be created again, or count as deleted.
+// names of created pods that the cache does not show yet, with how long they are still awaited. These are read first,
+// so that a pod that appears in between is in both lists. In neither, it would be created again, or count as deleted.
 func (r *Reconciler) podsOf(
 	ctx context.Context, job *batch.Job, now time.Time,
 ) (pods []*corev1.Pod, unseen sets.Set[string], wait time.Duration, err error) {
@@ -399,8 +399,8 @@ func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, pods []
 	return updated, nil
 }
 
-// queueOf is the queue of a Job's PodGroup. It is the Job's queue. A Job in the default queue may be in the queue of its
-// namespace, if that has one and the webhook has put the PodGroup there.
+// queueOf is the queue of a Job's PodGroup. It is the Job's queue. A Job in the default queue may be in the queue of
+// its namespace, if that has one and the webhook has put the PodGroup there.
 func (r *Reconciler) queueOf(ctx context.Context, job *batch.Job, group *scheduling.PodGroup) (string, error) {
 	if job.Spec.Queue != scheduling.DefaultQueue || group.Spec.Queue == job.Spec.Queue {
 		return job.Spec.Queue, nil
@@ -431,8 +431,8 @@ func (r *Reconciler) priority(ctx context.Context, class string) int32 {
 	return found.Value
 }
 
-// record writes the status if it differs, sends Events about changes, and reports whether the status is written. It returns
-// an earlier error, so that the Job is tried again.
+// record writes the status if it differs, sends Events about changes, and reports whether the status is written. It
+// returns an earlier error, so that the Job is tried again.
 func (r *Reconciler) record(ctx context.Context, stored *batch.Job, status *batch.JobStatus, trouble lifecycle.Trouble, cause error) (reconcile.Result, bool, error) {
 	if apiequality.Semantic.DeepEqual(&stored.Status, status) {
 		return reconcile.Result{}, true, cause

@@ -13,11 +13,12 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// longestRefusal is the length to which the record of a refusal is cut, in bytes. A message of the API server may list every quota.
+// longestRefusal is the length to which the record of a refusal is cut, in bytes. A message of the API server may list
+// every quota.
 const longestRefusal = 1024
 
-// noteRefusal writes to the PodGroup of a Job why the API server refuses its pods, and removes that once it does not. So the scheduler, which
-// sees no Jobs, can say why the pods are missing.
+// noteRefusal writes to the PodGroup of a Job why the API server refuses its pods, and removes that once it does not.
+// So the scheduler, which sees no Jobs, can say why the pods are missing.
 func noteRefusal(ctx context.Context, c client.Client, group *scheduling.PodGroup, refused error) error {
 	message := ""
 	if refused != nil {
@@ -39,8 +40,8 @@ func noteRefusal(ctx context.Context, c client.Client, group *scheduling.PodGrou
 	return client.IgnoreNotFound(c.Patch(ctx, changed, client.MergeFrom(group)))
 }
 
-// replaceRefused deletes the pods that their kubelets have refused and that are due, so that others are made. It returns the pods as they
-// count from now on. isPart says that there was no time for all.
+// replaceRefused deletes the pods that their kubelets have refused and that are due, so that others are made. It
+// returns the pods as they count from now on. isPart says that there was no time for all.
 func (r *Reconciler) replaceRefused(
 	ctx context.Context, job *batch.Job, pods []*corev1.Pod, now time.Time,
 ) (counted []*corev1.Pod, refused lifecycle.Refused, isPart bool, err error) {

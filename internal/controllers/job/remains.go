@@ -22,9 +22,9 @@ func indexGroup(object client.Object) []string {
 	return nil
 }
 
-// dropGroups deletes the PodGroups of Jobs that had a name and are gone; uid is the Job that has it, "" if none seems to.
-// The garbage collector would delete them too, but it may take half a minute to learn of a kind that is new to a cluster.
-// Until then they would hold quota for pods that are never created.
+// dropGroups deletes the PodGroups of Jobs that had a name and are gone; uid is the Job that has it, "" if none seems
+// to. The garbage collector would delete them too, but it may take half a minute to learn of a kind that is new to a
+// cluster. Until then they would hold quota for pods that are never created.
 func (r *Reconciler) dropGroups(ctx context.Context, name types.NamespacedName, uid types.UID) error {
 	list := &scheduling.PodGroupList{}
 	err := r.client.List(ctx, list, client.InNamespace(name.Namespace), client.MatchingFields{groupsByJob: name.Name}, client.UnsafeDisableDeepCopy)

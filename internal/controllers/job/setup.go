@@ -35,9 +35,9 @@ const Name = "job-controller"
 // podsByJob is the index of pods by the UID of the Job that controls them.
 const podsByJob = "controllingJob"
 
-// Events of a Job's pods are collected for some time before the Job is reconciled. A gang starts within moments, and one
-// status write at the end says as much as one per pod. A reconcile reads all pods of the Job, so the delay grows with their
-// number. Otherwise starting a large Job would cost the square of its size.
+// Events of a Job's pods are collected for some time before the Job is reconciled. A gang starts within moments, and
+// one status write at the end says as much as one per pod. A reconcile reads all pods of the Job, so the delay grows
+// with their number. Otherwise starting a large Job would cost the square of its size.
 const (
 	podEventsSettle       = 50 * time.Millisecond
 	podEventsSettlePerPod = 50 * time.Microsecond

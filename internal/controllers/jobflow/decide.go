@@ -113,8 +113,8 @@ func recordOf(jobFlow *flowapi.JobFlow, name string) *flowapi.JobStatus {
 	return nil
 }
 
-// IsRecorded reports whether a JobFlow knows in which phase a Job of its is. One that has ended and goes before that would be
-// made again.
+// IsRecorded reports whether a JobFlow knows in which phase a Job of its is. One that has ended and goes before that
+// would be made again.
 func IsRecorded(jobFlow *flowapi.JobFlow, job *batch.Job) bool {
 	recorded := recordOf(jobFlow, job.Name)
 	return recorded != nil && recorded.State == job.Status.State.Phase
@@ -149,7 +149,8 @@ type judge struct {
 	*view
 	*decision
 
-	// specs are those of Jobs to be made, as they would be now, by the name of the flow; nil is one that cannot be made.
+	// specs are those of Jobs to be made, as they would be now, by the name of the flow; nil is one that cannot be
+	// made.
 	specs map[string]*batch.JobSpec
 }
 

@@ -22,8 +22,8 @@ import (
 // patchField is where a patch stands in a flow, for sentences about what is wrong with it.
 const patchField = "patch.jobSpec"
 
-// specOf returns the spec of the Job of a flow: that of the template, with the patch merged into it. It is a strategic merge
-// patch, as of kubectl patch, by the patchStrategy of the types. A task without a name goes by its default one,
+// specOf returns the spec of the Job of a flow: that of the template, with the patch merged into it. It is a strategic
+// merge patch, as of kubectl patch, by the patchStrategy of the types. A task without a name goes by its default one,
 // default<position>, so that a patch can speak of it.
 func specOf(template *flowapi.JobTemplate, flow *flowapi.Flow) (*batch.JobSpec, error) {
 	spec := template.Spec.DeepCopy()
@@ -66,8 +66,8 @@ func specOf(template *flowapi.JobTemplate, flow *flowapi.Flow) (*batch.JobSpec, 
 	return result, nil
 }
 
-// mergePlugins takes the plugins out of a patch and merges them by name, which the merging cannot do with a map of lists. The
-// arguments of a plugin are replaced as a whole.
+// mergePlugins takes the plugins out of a patch and merges them by name, which the merging cannot do with a map of
+// lists. The arguments of a plugin are replaced as a whole.
 func mergePlugins(original, patch map[string]any) {
 	changes, isMap := patch["plugins"].(map[string]any)
 	if !isMap {
@@ -91,8 +91,8 @@ func mergePlugins(original, patch map[string]any) {
 	original["plugins"] = plugins
 }
 
-// specs remembers patched specs: a merge takes half a millisecond, and each event of a Job asks for those of all flows that
-// wait. What it returns is not to be changed.
+// specs remembers patched specs: a merge takes half a millisecond, and each event of a Job asks for those of all flows
+// that wait. What it returns is not to be changed.
 type specs struct{ merged *lru.Cache }
 
 // specsKept is room for the flows of several large JobFlows, at some kilobytes each.
@@ -181,9 +181,9 @@ func withoutDirectives(value any) any {
 	return value
 }
 
-// keepOrder sorts the elements of merged lists by the template's order, and new ones after them. The merge puts new ones
-// first. But a variable may only use variables before it, and init containers run in their order. Lists whose order the
-// patch itself gives, or that it replaces, stay.
+// keepOrder sorts the elements of merged lists by the template's order, and new ones after them. The merge puts new
+// ones first. But a variable may only use variables before it, and init containers run in their order. Lists whose
+// order the patch itself gives, or that it replaces, stay.
 func keepOrder(merged, original, patch map[string]any, schema strategicpatch.LookupPatchMeta) {
 	for key, change := range patch {
 		switch change := change.(type) {

@@ -52,8 +52,8 @@ func taskOf(spec *batch.JobSpec, position int) string {
 	return batch.DefaultTaskSpec + strconv.Itoa(position)
 }
 
-// entriesOf returns, for each target, the entries of the probe that are about it. A task that no target has is a mistake, as
-// far as it can be known.
+// entriesOf returns, for each target, the entries of the probe that are about it. A task that no target has is a
+// mistake, as far as it can be known.
 func (j *judge) entriesOf(position int, depends *flowapi.DependsOn) ([][]entry, []trouble) {
 	entries := make([][]entry, len(depends.Targets))
 	if depends.Probe == nil {

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// proberWorkers bounds how many pods are asked at a time: they mostly answer at once, and what does not should not hold
-	// more than its share of sockets.
+	// proberWorkers bounds how many pods are asked at a time: they mostly answer at once, and what does not should not
+	// hold more than its share of sockets.
 	proberWorkers = 16
 
 	// probeTimeout is how long a pod has to answer, as it has for a kubelet that is told nothing else.
 	probeTimeout = time.Second
 
-	// maxOpen is how many questions of one JobFlow are open at a time, so that a task of thousands of pods does not keep the
-	// others waiting.
+	// maxOpen is how many questions of one JobFlow are open at a time, so that a task of thousands of pods does not
+	// keep the others waiting.
 	maxOpen = 64
 
 	// A pod that does not answer is asked again after the first of these delays, which grows to the second.
@@ -96,8 +96,8 @@ func (p *prober) answer(flow types.NamespacedName, asked question) answer {
 	return answer{}
 }
 
-// want says which questions of a JobFlow matter from now on. The first maxOpen that have no answer are asked; the others, and
-// what is known of them, are forgotten.
+// want says which questions of a JobFlow matter from now on. The first maxOpen that have no answer are asked; the
+// others, and what is known of them, are forgotten.
 func (p *prober) want(flow types.NamespacedName, questions []question) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -25,8 +25,8 @@ const (
 	// rereadAfter is how long to wait for the cache when a JobFlow turns out to have been written since.
 	rereadAfter = 100 * time.Millisecond
 
-	// podsAfter is how long to wait for pods that are to be asked and have no address yet. What a Job tells of its pods wakes
-	// the JobFlow sooner; this is for an address that comes later.
+	// podsAfter is how long to wait for pods that are to be asked and have no address yet. What a Job tells of its pods
+	// wakes the JobFlow sooner; this is for an address that comes later.
 	podsAfter = 2 * time.Second
 )
 
@@ -41,8 +41,9 @@ type Reconciler struct {
 	told    told
 }
 
-// Reconcile makes the Jobs whose time has come and writes the status if it differs. An error means that a request failed and
-// that the JobFlow is to be tried again; the status is written all the same, because it says what went wrong.
+// Reconcile makes the Jobs whose time has come and writes the status if it differs. An error means that a request
+// failed and that the JobFlow is to be tried again; the status is written all the same, because it says what went
+// wrong.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	stored := &flowapi.JobFlow{}
 	if err := r.client.Get(ctx, request.NamespacedName, stored); err != nil {
@@ -213,8 +214,8 @@ func (r *Reconciler) deleteJobs(ctx context.Context, v *view) error {
 	return errors.Join(problems...)
 }
 
-// record writes the status if it differs, and tells in Events what is new in it. It passes on the error that came before, so
-// that the JobFlow is tried again.
+// record writes the status if it differs, and tells in Events what is new in it. It passes on the error that came
+// before, so that the JobFlow is tried again.
 func (r *Reconciler) record(ctx context.Context, v *view, d *decision, cause error) (reconcile.Result, error) {
 	status := v.observe(d)
 	stored := v.flow

@@ -38,8 +38,8 @@ const (
 	flowsByTemplate = "jobTemplate"
 )
 
-// jobEventsSettle is how long events of Jobs are gathered before their JobFlow is looked at: while its pods start and end, a
-// Job changes with each of them.
+// jobEventsSettle is how long events of Jobs are gathered before their JobFlow is looked at: while its pods start and
+// end, a Job changes with each of them.
 const jobEventsSettle = 50 * time.Millisecond
 
 // Options of the controller.

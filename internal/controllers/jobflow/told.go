@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// told remembers which troubles of each JobFlow Events tell of, so that only those that are new get one. After a restart, those that the status
-// already shows count as told. The zero value is empty.
+// told remembers which troubles of each JobFlow Events tell of, so that only those that are new get one. After a
+// restart, those that the status already shows count as told. The zero value is empty.
 type told struct {
 	mutex sync.Mutex
 	of    map[types.NamespacedName]toldOf

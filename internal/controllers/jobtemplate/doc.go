@@ -1,5 +1,5 @@
-// Package jobtemplate writes into the status of each flow.volcano.sh JobTemplate which Jobs were made from it. The Reconciler
-// does; Add puts it into a manager.
+// Package jobtemplate writes into the status of each flow.volcano.sh JobTemplate which Jobs were made from it. The
+// Reconciler does; Add puts it into a manager.
 //
 // Invariants:
 //

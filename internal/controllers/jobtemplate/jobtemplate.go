@@ -30,8 +30,8 @@ const Name = "jobtemplate-controller"
 // jobsByTemplate is the index of Jobs by the annotation that names their template.
 const jobsByTemplate = "createdByJobTemplate"
 
-// jobEventsSettle is how long Jobs that come and go are gathered before their template is written: a template may be used by
-// many at a time.
+// jobEventsSettle is how long Jobs that come and go are gathered before their template is written: a template may be
+// used by many at a time.
 const jobEventsSettle = 100 * time.Millisecond
 
 // Options of the controller.

@@ -78,8 +78,8 @@ func (m *Metrics) QueueGone(name string) {
 	}
 }
 
-// PodCreated notes how long after its Job a pod was created. It is for the pods that a Job starts with: what is made again
-// later, or by a change of the size, says nothing of how fast Jobs start.
+// PodCreated notes how long after its Job a pod was created. It is for the pods that a Job starts with: what is made
+// again later, or by a change of the size, says nothing of how fast Jobs start.
 func (m *Metrics) PodCreated(after time.Duration) {
 	m.podCreation.Observe(max(float64(after)/float64(time.Millisecond), 0))
 }

@@ -10,7 +10,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// moves count Workloads that get quota, are admitted and are preempted, and measure how long they waited, under Kueue's names.
+// moves count Workloads that get quota, are admitted and are preempted, and measure how long they waited, under Kueue's
+// names.
 type moves struct {
 	cluster, local     queueMoves             // by ClusterQueue, and by LocalQueue
 	preempted          *prometheus.CounterVec // by the ClusterQueue of the one that has preempted, and the reason

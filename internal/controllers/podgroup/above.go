@@ -23,8 +23,8 @@ import (
 // mostOwners bounds how many owners are followed.
 const mostOwners = 10
 
-// replacing are the kinds that make what they own again, one after the other. Each of these is a gang of its own, so the owners are followed no
-// further.
+// replacing are the kinds that make what they own again, one after the other. Each of these is a gang of its own, so
+// the owners are followed no further.
 var replacing = []metav1.TypeMeta{
 	{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment"},
 	{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "CronJob"},
@@ -66,8 +66,8 @@ func (r *Reconciler) follow(ctx context.Context, pod *corev1.Pod, controller *me
 	return line, nil
 }
 
-// maker returns the place of the owner that makes the PodGroup: the topmost one that says how many pods must start together. It is 0, for the
-// controller of the pod, if no owner says so.
+// maker returns the place of the owner that makes the PodGroup: the topmost one that says how many pods must start
+// together. It is 0, for the controller of the pod, if no owner says so.
 func (l *lineage) maker() int {
 	for i, o := range slices.Backward(l.owners) {
 		if _, says := o.annotations[scheduling.GroupMinMemberAnnotationKey]; says {
@@ -77,7 +77,8 @@ func (l *lineage) maker() int {
 	return 0
 }
 
-// annotations are those of all owners. Of two, the one nearer to the pod counts, but what must start together the maker says.
+// annotations are those of all owners. Of two, the one nearer to the pod counts, but what must start together the maker
+// says.
 func (l *lineage) annotations(maker int) map[string]string {
 	all := map[string]string{}
 	for i, o := range slices.Backward(l.owners) {
@@ -116,7 +117,8 @@ type gang struct {
 	problems    []string
 }
 
-// gangOf finds the gang of a pod. Where pods of the same controller are in a PodGroup of their own already, further ones join them.
+// gangOf finds the gang of a pod. Where pods of the same controller are in a PodGroup of their own already, further
+// ones join them.
 func (r *Reconciler) gangOf(ctx context.Context, model *corev1.Pod, pods []*corev1.Pod, of owner) (gang, error) {
 	own := gang{name: groupbuilder.PodGroupName(model)}
 	if of.object == nil || !r.inheritFromOwners {
@@ -147,18 +149,21 @@ func (r *Reconciler) gangOf(ctx context.Context, model *corev1.Pod, pods []*core
 	return own, nil
 }
 
-// mayBeOfOwnerAbove reports whether the PodGroup that a pod names may be one that an owner above its controller has made.
+// mayBeOfOwnerAbove reports whether the PodGroup that a pod names may be one that an owner above its controller has
+// made.
 func mayBeOfOwnerAbove(pod *corev1.Pod, named string) bool {
 	return strings.HasPrefix(named, scheduling.PodGroupNamePrefix) && metav1.GetControllerOfNoCopy(pod) != nil
 }
 
-// hasJoinedAbove reports whether a pod has been put into the PodGroup of an owner above its controller, which then counts it.
+// hasJoinedAbove reports whether a pod has been put into the PodGroup of an owner above its controller, which then
+// counts it.
 func hasJoinedAbove(before, after *corev1.Pod) bool {
 	named := after.Annotations[scheduling.KubeGroupNameAnnotationKey]
 	return named != before.Annotations[scheduling.KubeGroupNameAnnotationKey] && named != groupbuilder.PodGroupName(after) && mayBeOfOwnerAbove(after, named)
 }
 
-// join adds to a PodGroup of an owner further up what its pods say together: the newest of them does not say it for all.
+// join adds to a PodGroup of an owner further up what its pods say together: the newest of them does not say it for
+// all.
 func (g *gang) join(wanted *scheduling.PodGroup, pods []*corev1.Pod) {
 	wanted.Annotations = maps.Clone(wanted.Annotations)
 	wanted.Annotations[scheduling.GroupMinMemberAnnotationKey] = fmt.Sprint(wanted.Spec.MinMember) // so it is looked at when pods come

@@ -34,8 +34,8 @@ func addPathIndex(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// first returns the pod by which the PodGroup of an application is made: the first one created that is alive. It is nil when none is
-// alive.
+// first returns the pod by which the PodGroup of an application is made: the first one created that is alive. It is nil
+// when none is alive.
 func first(pods []*corev1.Pod) *corev1.Pod {
 	var earliest *corev1.Pod
 	for _, pod := range pods {
@@ -46,9 +46,9 @@ func first(pods []*corev1.Pod) *corev1.Pod {
 	return earliest
 }
 
-// ensureApplication makes the PodGroup of an application by its first pod. Later pods change nothing of it; the next pod after all have
-// ended begins the application again. It returns the roles that pods have in it. Pods that name another queue, or a task group that it
-// does not have, are told so.
+// ensureApplication makes the PodGroup of an application by its first pod. Later pods change nothing of it; the next
+// pod after all have ended begins the application again. It returns the roles that pods have in it. Pods that name
+// another queue, or a task group that it does not have, are told so.
 func (r *Reconciler) ensureApplication(ctx context.Context, model *corev1.Pod, pods, joining []*corev1.Pod, current *scheduling.PodGroup) (func(*corev1.Pod) string, error) {
 	if current != nil && !isOurs(current) {
 		return nil, belongsToOthers(current)
@@ -123,7 +123,8 @@ func (r *Reconciler) tellQueue(ctx context.Context, pod *corev1.Pod, queue strin
 	return nil
 }
 
-// labelQueue returns the Queue that YuniKorn's labels of a pod name, and a sentence if they name none that there can be.
+// labelQueue returns the Queue that YuniKorn's labels of a pod name, and a sentence if they name none that there can
+// be.
 func (r *Reconciler) labelQueue(ctx context.Context, pod *corev1.Pod) (queue, problem string, err error) {
 	path := ""
 	if r.readsYuniKorn {

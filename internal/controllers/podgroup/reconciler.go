@@ -49,8 +49,8 @@ type Reconciler struct {
 	workloads         *workload.Holder
 }
 
-// Reconcile is called for the PodGroup of a lone pod or of the pods of one controller. While one of these pods is alive, it
-// creates the PodGroup and makes every such pod name it. When no pod is left it deletes the PodGroup.
+// Reconcile is called for the PodGroup of a lone pod or of the pods of one controller. While one of these pods is
+// alive, it creates the PodGroup and makes every such pod name it. When no pod is left it deletes the PodGroup.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	pods, err := r.members(ctx, request.NamespacedName)
 	if err != nil {
@@ -102,8 +102,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, r.join(ctx, joining, name, roleOf)
 }
 
-// members returns the pods that the PodGroup of this name belongs to, finished ones included. Those of Workloads belong to none while
-// these are served. They are the cache's own and not to be changed.
+// members returns the pods that the PodGroup of this name belongs to, finished ones included. Those of Workloads belong
+// to none while these are served. They are the cache's own and not to be changed.
 func (r *Reconciler) members(ctx context.Context, group types.NamespacedName) ([]*corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := r.client.List(ctx, list, client.InNamespace(group.Namespace),
@@ -142,8 +142,8 @@ func later(a, b *corev1.Pod) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// ensure makes the PodGroup as the pod wants it, or brings the present one up to date, and returns its name: it may be that of an owner above
-// the pod's controller. What is wrong with annotations is told only if pods are joining.
+// ensure makes the PodGroup as the pod wants it, or brings the present one up to date, and returns its name: it may be
+// that of an owner above the pod's controller. What is wrong with annotations is told only if pods are joining.
 func (r *Reconciler) ensure(ctx context.Context, name string, model *corev1.Pod, pods []*corev1.Pod, current *scheduling.PodGroup, isJoining bool) (string, error) {
 	owner, err := r.owner(ctx, model)
 	if err != nil {
@@ -230,7 +230,8 @@ func belongsToOthers(group *scheduling.PodGroup) error {
 	return fmt.Errorf("PodGroup %s/%s exists and belongs to something else", group.Namespace, group.Name)
 }
 
-// isOurs reports whether the controller of the PodGroup is the object in its name, or the PodGroup is that of an application.
+// isOurs reports whether the controller of the PodGroup is the object in its name, or the PodGroup is that of an
+// application.
 func isOurs(group *scheduling.PodGroup) bool {
 	owner := metav1.GetControllerOfNoCopy(group)
 	if owner == nil {
@@ -254,7 +255,8 @@ func (r *Reconciler) remove(ctx context.Context, group *scheduling.PodGroup) err
 
 // owner is what was read of the controller of a pod.
 type owner struct {
-	// object is nil if there is no controller, or if it is another one by now, or could not be read, for which problem is a sentence.
+	// object is nil if there is no controller, or if it is another one by now, or could not be read, for which problem
+	// is a sentence.
 	object  *metav1.PartialObjectMetadata
 	problem string
 	// deadline is the activeDeadlineSeconds of a batch/v1 Job, nil if there is none.
@@ -263,8 +265,8 @@ type owner struct {
 
 // owner reads the pod's controller, if its annotations are to be inherited or the pod has a minimum.
 //
-// It is asked for live: it is needed once per roll-out, and a cache of every ReplicaSet of the cluster would cost more than
-// it saves.
+// It is asked for live: it is needed once per roll-out, and a cache of every ReplicaSet of the cluster would cost more
+// than it saves.
 func (r *Reconciler) owner(ctx context.Context, pod *corev1.Pod) (found owner, err error) {
 	reference := metav1.GetControllerOfNoCopy(pod)
 	_, hasMinimum := pod.Annotations[scheduling.GroupMinMemberAnnotationKey]
@@ -315,8 +317,8 @@ func (r *Reconciler) read(ctx context.Context, namespace string, reference *meta
 	return owner, nil
 }
 
-// surroundings are the annotations of the pod's owner, if they are to be inherited, and of its namespace, and the Queue that its labels
-// name.
+// surroundings are the annotations of the pod's owner, if they are to be inherited, and of its namespace, and the Queue
+// that its labels name.
 func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, of owner, in *gang) (groupbuilder.Surroundings, error) {
 	var around groupbuilder.Surroundings
 	namespace := &metav1.PartialObjectMetadata{}
@@ -337,8 +339,8 @@ func (r *Reconciler) surroundings(ctx context.Context, pod *corev1.Pod, of owner
 // maxParallelPatches bounds the requests for one PodGroup on the way at a time.
 const maxParallelPatches = 16
 
-// join writes the name of the PodGroup on the pods, and the role of those that have one. It returns the first error, after all pods
-// were tried.
+// join writes the name of the PodGroup on the pods, and the role of those that have one. It returns the first error,
+// after all pods were tried.
 func (r *Reconciler) join(ctx context.Context, pods []*corev1.Pod, group string, roleOf func(*corev1.Pod) string) error {
 	var patches errgroup.Group
 	patches.SetLimit(maxParallelPatches)
@@ -348,8 +350,8 @@ func (r *Reconciler) join(ctx context.Context, pods []*corev1.Pod, group string,
 	return patches.Wait()
 }
 
-// annotate writes the name of the PodGroup on one pod, and its role if it has one. The UID in the patch makes it fail for a pod that has been
-// replaced under its name; such a pod has no need of it any more.
+// annotate writes the name of the PodGroup on one pod, and its role if it has one. The UID in the patch makes it fail
+// for a pod that has been replaced under its name; such a pod has no need of it any more.
 func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, group, role string) error {
 	annotations := map[string]string{scheduling.KubeGroupNameAnnotationKey: group}
 	if role != "" {

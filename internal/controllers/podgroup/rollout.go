@@ -15,11 +15,11 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// A minimum applies to a whole workload, and a PodGroup may have only a part of its pods. While a Deployment replaces its
-// pods, those of the old and the new ReplicaSet are in two PodGroups. Neither may reach the minimum before the other has
-// gone, and the other waits for it. A StatefulSet creates its pods one after the other, the next when the last one is
-// ready, unless it creates them in parallel. Enforcing the minimum would stop both for ever. So the pods of the other
-// PodGroups count, and the minimum does not include pods that cannot exist yet.
+// A minimum applies to a whole workload, and a PodGroup may have only a part of its pods. While a Deployment replaces
+// its pods, those of the old and the new ReplicaSet are in two PodGroups. Neither may reach the minimum before the
+// other has gone, and the other waits for it. A StatefulSet creates its pods one after the other, the next when the
+// last one is ready, unless it creates them in parallel. Enforcing the minimum would stop both for ever. So the pods of
+// the other PodGroups count, and the minimum does not include pods that cannot exist yet.
 
 // lowered is the minimum of a PodGroup, given its number of living pods, the minimum of the workload, and the number of
 // pods of other PodGroups on nodes.
@@ -46,8 +46,8 @@ func (c *siblingCounts) addOther(pod *corev1.Pod) {
 	}
 }
 
-// lower sets the minimum of the PodGroup to what can be met now, and records the wanted minimum. It returns a sentence for
-// the user.
+// lower sets the minimum of the PodGroup to what can be met now, and records the wanted minimum. It returns a sentence
+// for the user.
 func (r *Reconciler) lower(ctx context.Context, group *scheduling.PodGroup, model *corev1.Pod, pods []*corev1.Pod, owner *metav1.PartialObjectMetadata) (string, error) {
 	wanted := group.Spec.MinMember
 	if wanted < 2 || owner == nil {
@@ -147,8 +147,8 @@ func familyOfPod(pod client.Object) string {
 	return familyOf(owner.Name)
 }
 
-// relation is what PodGroups with a minimum are found by when one of the pods changes that it depends on: the family of its
-// ReplicaSet, or the UID of any other controller. A PodGroup has that of its pods.
+// relation is what PodGroups with a minimum are found by when one of the pods changes that it depends on: the family of
+// its ReplicaSet, or the UID of any other controller. A PodGroup has that of its pods.
 func relation(controlled client.Object) string {
 	if family := familyOfPod(controlled); family != "" {
 		return family
@@ -159,7 +159,8 @@ func relation(controlled client.Object) string {
 	return ""
 }
 
-// hasMinimum says whether the workload of a PodGroup of ours wants several pods at least, and how many it needs may change.
+// hasMinimum says whether the workload of a PodGroup of ours wants several pods at least, and how many it needs may
+// change.
 func hasMinimum(group *scheduling.PodGroup) bool {
 	return group.Annotations[scheduling.GroupMinMemberAnnotationKey] != "" && isOurs(group)
 }

@@ -65,7 +65,8 @@ type Options struct {
 	// InheritOwnerAnnotations says whether annotations of a pod's owner count as the pod's own.
 	InheritOwnerAnnotations bool
 
-	// YuniKornLabels says whether the labels and annotations by which users of YuniKorn name applications and queues count.
+	// YuniKornLabels says whether the labels and annotations by which users of YuniKorn name applications and queues
+	// count.
 	YuniKornLabels bool
 
 	// DefaultQueue is the queue of pods for which nothing names one.
@@ -118,8 +119,8 @@ func Add(mgr manager.Manager, options Options) error {
 	return controller.WithOptions(work.Options(options.Workers)).Complete(r)
 }
 
-// isQueued reports whether a pod belongs to a Workload, or waits for that. The Workload is what is admitted, so a PodGroup would only take
-// room in a queue of Volcano.
+// isQueued reports whether a pod belongs to a Workload, or waits for that. The Workload is what is admitted, so a
+// PodGroup would only take room in a queue of Volcano.
 func isQueued(pod *corev1.Pod) bool {
 	return pod.Annotations[v1beta2.WorkloadAnnotation] != "" || workloadbuilder.IsGated(pod)
 }
@@ -169,10 +170,10 @@ func addIndices(ctx context.Context, indexer client.FieldIndexer, kept func(clie
 	return nil
 }
 
-// keptGroup returns the name of the PodGroup that this controller makes for the pod. It is "" for pods of another scheduler
-// or of a batch Job, and for pods that a user has put into a PodGroup. A pod that was put into the PodGroup of its application, or into
-// one of its own, stays there when the labels of YuniKorn begin or cease to count. So does one in a PodGroup that may be that of an owner
-// further up: whether it is, that owner says.
+// keptGroup returns the name of the PodGroup that this controller makes for the pod. It is "" for pods of another
+// scheduler or of a batch Job, and for pods that a user has put into a PodGroup. A pod that was put into the PodGroup
+// of its application, or into one of its own, stays there when the labels of YuniKorn begin or cease to count. So does
+// one in a PodGroup that may be that of an owner further up: whether it is, that owner says.
 func keptGroup(object client.Object, schedulerNames []string, readsYuniKorn bool) string {
 	pod, is := object.(*corev1.Pod)
 	if !is || !slices.Contains(schedulerNames, pod.Spec.SchedulerName) {
@@ -198,8 +199,8 @@ func keptGroup(object client.Object, schedulerNames []string, readsYuniKorn bool
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// podEvents wakes the PodGroup kept for a pod: soon when the pod appears or changes, after idleGrace when it is gone. It
-// wakes those whose minimum depends on the pod, too, when the pod begins or ceases to count.
+// podEvents wakes the PodGroup kept for a pod: soon when the pod appears or changes, after idleGrace when it is gone.
+// It wakes those whose minimum depends on the pod, too, when the pod begins or ceases to count.
 func (r *Reconciler) podEvents(kept func(client.Object) string) handler.EventHandler {
 	wake := func(object client.Object, queue queue, after time.Duration) {
 		if name := kept(object); name != "" {

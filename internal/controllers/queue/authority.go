@@ -15,18 +15,18 @@ import (
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 )
 
-// CommandPolicy is the name of the ValidatingAdmissionPolicy, and of its binding, by which the API server refuses a Command
-// for a queue whose author may not update that queue. The Command itself does not say which user created it. So it counts
-// whether the policy was in force then. Only administrators can change the policy, and the API server sets the time of
-// creation.
+// CommandPolicy is the name of the ValidatingAdmissionPolicy, and of its binding, by which the API server refuses a
+// Command for a queue whose author may not update that queue. The Command itself does not say which user created it. So
+// it counts whether the policy was in force then. Only administrators can change the policy, and the API server sets
+// the time of creation.
 const CommandPolicy = "volcano-queue-commands"
 
-// policySettles is how long after its creation a policy is taken to be in force in every API server. They watch policies,
-// and take up a new one within a second or two.
+// policySettles is how long after its creation a policy is taken to be in force in every API server. They watch
+// policies, and take up a new one within a second or two.
 const policySettles = 10 * time.Second
 
-// whyUnchecked says why it is not known that the author of the Command, which may be nil, may update the queue; empty if it
-// is known, or need not be.
+// whyUnchecked says why it is not known that the author of the Command, which may be nil, may update the queue; empty
+// if it is known, or need not be.
 func (r *Reconciler) whyUnchecked(ctx context.Context, command *bus.Command) (string, error) {
 	if command == nil || r.allowsUnchecked {
 		return "", nil
@@ -45,8 +45,8 @@ func (r *Reconciler) whyUnchecked(ctx context.Context, command *bus.Command) (st
 	return whyNotInForce(policy, binding, command.CreationTimestamp), nil
 }
 
-// whyNotInForce says why the policy need not have been in force at a time; empty if it was. What is in the policy is up to
-// who runs the cluster, but a policy or a binding that passes over a part of the Commands checks nothing.
+// whyNotInForce says why the policy need not have been in force at a time; empty if it was. What is in the policy is up
+// to who runs the cluster, but a policy or a binding that passes over a part of the Commands checks nothing.
 func whyNotInForce(policy *admissionregistrationv1.ValidatingAdmissionPolicy, binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding,
 	at metav1.Time) string {
 	switch {

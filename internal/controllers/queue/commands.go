@@ -75,7 +75,8 @@ func (r *Reconciler) commandFor(ctx context.Context, queue string) (*bus.Command
 	return nil, nil
 }
 
-// byAge puts older Commands first. Creation times are whole seconds, in which a queue may well be closed and opened again.
+// byAge puts older Commands first. Creation times are whole seconds, in which a queue may well be closed and opened
+// again.
 func byAge(a, b bus.Command) int {
 	version, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
 	if err != nil {
@@ -89,8 +90,8 @@ type eventText struct {
 	reason, message string
 }
 
-// orderOf returns the order of a Command, which may be nil, and the Event about it. unchecked says why it is not known that
-// the user of the Command may update the queue; it is "" if that is known.
+// orderOf returns the order of a Command, which may be nil, and the Event about it. unchecked says why it is not known
+// that the user of the Command may update the queue; it is "" if that is known.
 func orderOf(command *bus.Command, queue *scheduling.Queue, underClosed bool, unchecked string) (Order, eventText) {
 	if command == nil {
 		return NoOrder, eventText{}

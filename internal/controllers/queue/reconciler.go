@@ -189,8 +189,8 @@ func (r *Reconciler) write(ctx context.Context, queue *scheduling.Queue, status 
 	return nil
 }
 
-// writeInto writes the status of a queue where it is no subresource: a definition of another's answers a write of the status as if there were no
-// queue. One that is gone is gone for this, too.
+// writeInto writes the status of a queue where it is no subresource: a definition of another's answers a write of the
+// status as if there were no queue. One that is gone is gone for this, too.
 func (r *Reconciler) writeInto(ctx context.Context, queue, stored *scheduling.Queue, change client.Patch) error {
 	data, err := change.Data(queue)
 	if err != nil {

@@ -39,8 +39,9 @@ const (
 	// groupEventsSettle is how long changes of PodGroups are gathered before their queue is counted.
 	groupEventsSettle = 200 * time.Millisecond
 
-	// countsPause is the time between two counts of a queue, unless more than PodGroups has changed. A busy queue changes
-	// hundreds of times a second and its counts are not read that often. A write of them costs the API server as much as two pods.
+	// countsPause is the time between two counts of a queue, unless more than PodGroups has changed. A busy queue
+	// changes hundreds of times a second and its counts are not read that often. A write of them costs the API server
+	// as much as two pods.
 	countsPause = time.Second
 
 	// rereadAfter is how long to wait for the cache when a queue turns out to have been written since.

@@ -50,8 +50,8 @@ const (
 // closed by its parent. It is told whether it is marked now and whether its parent is closed or closing.
 //
 // A queue cannot be open under a closed parent: it is closed and marked, and a marked one opens as soon as its parent
-// is open. One that is closed by an order has no mark and so stays closed. What is closed is Closing until everything in
-// it has finished; PodGroups that are Completed do not hold it up.
+// is open. One that is closed by an order has no mark and so stays closed. What is closed is Closing until everything
+// in it has finished; PodGroups that are Completed do not hold it up.
 func NextState(status *scheduling.QueueStatus, order Order, marked, underClosed bool) (scheduling.QueueState, bool) {
 	wantsOpen := marked || !isClosed(status.State)
 	if order != NoOrder {

@@ -21,8 +21,8 @@ var (
 	Resources    = []string{"workloads", "clusterqueues", "localqueues", "cohorts", "resourceflavors", "admissionchecks", "workloadpriorityclasses"}
 )
 
-// AreDefined reports whether the API server has all kinds of kueue.x-k8s.io that are watched, in the version that is read. A Kueue from
-// before v1beta2 has them not.
+// AreDefined reports whether the API server has all kinds of kueue.x-k8s.io that are watched, in the version that is
+// read. A Kueue from before v1beta2 has them not.
 func AreDefined(mapper meta.RESTMapper) (bool, error) {
 	for _, kind := range kinds {
 		_, err := mapper.RESTMapping(v1beta2.GroupVersion.WithKind(kind).GroupKind(), v1beta2.GroupVersion.Version)

@@ -21,14 +21,14 @@ import (
 // outOfSync is what is said of a Workload that was made beforehand for another job. The words are Kueue's.
 const outOfSync = "The prebuilt workload is out of sync with its user job"
 
-// isPrebuilt reports whether a job names a Workload that another client makes. It is that client's: it is not deleted, and its podsets
-// stay as they are.
+// isPrebuilt reports whether a job names a Workload that another client makes. It is that client's: it is not deleted,
+// and its podsets stay as they are.
 func isPrebuilt(job integration.Job) bool {
 	return job.Object().GetLabels()[v1beta2.PrebuiltWorkloadLabel] != ""
 }
 
-// adapt has the Workload follow a job that was changed. One that holds quota cannot be changed: it goes, and the job gets another. A
-// Workload that was made beforehand, and not for this job, ends instead.
+// adapt has the Workload follow a job that was changed. One that holds quota cannot be changed: it goes, and the job
+// gets another. A Workload that was made beforehand, and not for this job, ends instead.
 func (r *jobs) adapt(ctx context.Context, job integration.Job, w *v1beta2.Workload) (differs bool, err error) {
 	object, isHeld := job.Object(), conditions.Is(w, v1beta2.QuotaReserved)
 	queue := cmp.Or(object.GetLabels()[v1beta2.QueueNameLabel], w.Spec.QueueName)
@@ -65,8 +65,8 @@ func (r *jobs) adapt(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 	})
 }
 
-// follow has a Workload that is not made beforehand follow the labels and annotations of its job, or of its pods, after an edit. It reports
-// whether the Workload was written.
+// follow has a Workload that is not made beforehand follow the labels and annotations of its job, or of its pods, after
+// an edit. It reports whether the Workload was written.
 func (r *writer) follow(ctx context.Context, object client.Object, w *v1beta2.Workload, edit func() error) (changed bool, err error) {
 	before, later := w.DeepCopy(), ""
 	if edit != nil {
@@ -106,7 +106,8 @@ func (r *writer) postpone(object client.Object, w *v1beta2.Workload, label strin
 		"the label %s is %q, and takes effect when Workload %s waits again: it has quota reserved", label, object.GetLabels()[label], w.Name)
 }
 
-// sameSets reports whether podsets say the same. What the API server adds to a template of a job it adds to that of a Workload, too.
+// sameSets reports whether podsets say the same. What the API server adds to a template of a job it adds to that of a
+// Workload, too.
 func sameSets(a, b []v1beta2.PodSet) bool {
 	return slices.EqualFunc(a, b, func(a, b v1beta2.PodSet) bool {
 		return a.Name == b.Name && a.Count == b.Count && apiequality.Semantic.DeepEqual(a.MinCount, b.MinCount) &&
@@ -116,8 +117,8 @@ func sameSets(a, b []v1beta2.PodSet) bool {
 	})
 }
 
-// part ends what a job and a Workload that is not for it any more have in common: the Workload that was made for the job is deleted, and
-// one that the job found ends.
+// part ends what a job and a Workload that is not for it any more have in common: the Workload that was made for the
+// job is deleted, and one that the job found ends.
 func (r *jobs) part(ctx context.Context, job integration.Job, w *v1beta2.Workload, why string) error {
 	if isPrebuilt(job) {
 		r.events.Eventf(job.Object(), nil, corev1.EventTypeWarning, v1beta2.ReasonOutOfSync, "Update", "Workload %s/%s: %s", w.Namespace, w.Name, why)

@@ -12,8 +12,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// checks says on AdmissionChecks whose controller is part of Kueue, and is not served here, that none will answer them. Those of others are
-// theirs to write.
+// checks says on AdmissionChecks whose controller is part of Kueue, and is not served here, that none will answer them.
+// Those of others are theirs to write.
 type checks struct {
 	client client.Client
 	state  *state

@@ -14,8 +14,9 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// replacedWithin is how long the pods of a group are kept that were all deleted by others, so that a client which deletes before it creates
-// replaces them in the same Workload. It is the time in which a pod ends by default. Pods that were evicted are kept until they are replaced.
+// replacedWithin is how long the pods of a group are kept that were all deleted by others, so that a client which
+// deletes before it creates replaces them in the same Workload. It is the time in which a pod ends by default. Pods
+// that were evicted are kept until they are replaced.
 const replacedWithin = corev1.DefaultTerminationGracePeriodSeconds * time.Second
 
 // group is the pods that one Workload is for, each list with the oldest first.
@@ -108,8 +109,8 @@ func hasFailed(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFail
 func hasEnded(pod *corev1.Pod) bool  { return pod.Status.Phase == corev1.PodSucceeded || hasFailed(pod) }
 func isRunning(pod *corev1.Pod) bool { return !hasEnded(pod) && !builder.IsGated(pod) }
 
-// isForced reports whether a pod is being deleted that has a node and may run on it still, and would be gone but for its finalizers: a user
-// does not wait for its end.
+// isForced reports whether a pod is being deleted that has a node and may run on it still, and would be gone but for
+// its finalizers: a user does not wait for its end.
 func isForced(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp != nil && pod.Spec.NodeName != "" && !hasEnded(pod) && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }
@@ -126,8 +127,8 @@ func isReady(pod *corev1.Pod) bool {
 		!slices.ContainsFunc(pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return !s.Ready })
 }
 
-// finished reports whether the pods have ended and none is to come. Pods of a group that have failed are replaced, unless one of them
-// says that it is not.
+// finished reports whether the pods have ended and none is to come. Pods of a group that have failed are replaced,
+// unless one of them says that it is not.
 func (g *group) finished(w *v1beta2.Workload) (message string, succeeded, is bool) {
 	done, failed := g.succeeded(w), g.count(hasFailed)
 	message = fmt.Sprintf("Pods succeeded: %d/%d.", done, g.total)
@@ -174,8 +175,8 @@ func (g *group) beyond() []*corev1.Pod {
 	return gated[min(len(gated), max(int(g.total-g.count(hasSucceeded)), 0)):]
 }
 
-// await says whether pods of the group have to be replaced: fewer are there than the group has that may run, or have succeeded. A group
-// with fast admission that waits needs but one. The words are Kueue's.
+// await says whether pods of the group have to be replaced: fewer are there than the group has that may run, or have
+// succeeded. A group with fast admission that waits needs but one. The words are Kueue's.
 func (g *group) await(w *v1beta2.Workload, now time.Time) {
 	here := g.count(func(p *corev1.Pod) bool { return !hasFailed(p) }) + g.succeeded(w) - g.count(hasSucceeded)
 	isEvicted, needed := conditions.Is(w, v1beta2.Evicted), g.total
@@ -196,14 +197,15 @@ func (g *group) await(w *v1beta2.Workload, now time.Time) {
 	}
 }
 
-// mayBeReplaced reports whether a pod of a group that has ended is kept until another takes its place. One that never started leaves no
-// place. One that was deleted by force is not waited for. A controller replaces its pods by itself, often under the same name.
+// mayBeReplaced reports whether a pod of a group that has ended is kept until another takes its place. One that never
+// started leaves no place. One that was deleted by force is not waited for. A controller replaces its pods by itself,
+// often under the same name.
 func (g *group) mayBeReplaced(pod *corev1.Pod) bool {
 	return !builder.IsGated(pod) && !isForced(pod) && metav1.GetControllerOfNoCopy(pod) == nil
 }
 
-// uncounted are the pods of a group that need not be counted any more, so that nothing of ours keeps them, and when to look again. w is the
-// Workload of the group, nil if it has none.
+// uncounted are the pods of a group that need not be counted any more, so that nothing of ours keeps them, and when to
+// look again. w is the Workload of the group, nil if it has none.
 func (g *group) uncounted(w *v1beta2.Workload, now time.Time) (pods []*corev1.Pod, again time.Duration) {
 	switch {
 	case w == nil:

@@ -41,8 +41,8 @@ const (
 	reasonNotFollowed      = "NotFollowed" // ours: a change that takes effect later
 )
 
-// pendingAfter is how long a new Workload has no condition. A scheduler with room has admitted it by then, so that most Workloads
-// cost one write less.
+// pendingAfter is how long a new Workload has no condition. A scheduler with room has admitted it by then, so that most
+// Workloads cost one write less.
 const pendingAfter = time.Second
 
 // writer makes Workloads, and writes what becomes of them.
@@ -63,8 +63,8 @@ type jobs struct {
 	wrap func() integration.Job // an empty job of the kind
 }
 
-// Reconcile makes the Workload of a job, starts the job when the Workload is admitted, stops it when it is not any more, and says in
-// the Workload how the job fares.
+// Reconcile makes the Workload of a job, starts the job when the Workload is admitted, stops it when it is not any
+// more, and says in the Workload how the job fares.
 func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	if !r.state.isOn() {
 		return reconcile.Result{}, nil
@@ -101,15 +101,15 @@ func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// isGone reports whether an error says that an object does not exist, as opposed to its kind. The end of an object is an event, so that
-// nothing has to be tried again. Of a kind that comes back there is none.
+// isGone reports whether an error says that an object does not exist, as opposed to its kind. The end of an object is
+// an event, so that nothing has to be tried again. Of a kind that comes back there is none.
 func isGone(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Name != ""
 }
 
-// step brings a job and its Workload one step on. Where they are follows from the two objects alone, never from what was written last:
-// another client may have written anything in between.
+// step brings a job and its Workload one step on. Where they are follows from the two objects alone, never from what
+// was written last: another client may have written anything in between.
 func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Duration, err error) {
 	w, err := r.workloadOf(ctx, job)
 	if err != nil {
@@ -179,8 +179,8 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 	return 0, r.observe(ctx, job, w)
 }
 
-// isStarted reports whether a job that runs was started with what its Workload was admitted with. One that Kueue has started has no
-// nodes in its admission, and maybe no marks.
+// isStarted reports whether a job that runs was started with what its Workload was admitted with. One that Kueue has
+// started has no nodes in its admission, and maybe no marks.
 func isStarted(job integration.Job, w *v1beta2.Workload) bool {
 	_, is := job.(integration.Marked)
 	return !is || integration.IsStarted(job) || w.Status.Admission == nil ||
@@ -217,7 +217,8 @@ func (r *jobs) workloadOf(ctx context.Context, job integration.Job) (*v1beta2.Wo
 	return w, nil
 }
 
-// ownedBy is the Workload that a job owns although it does not name it, as after another client has taken away the label by which it did.
+// ownedBy is the Workload that a job owns although it does not name it, as after another client has taken away the
+// label by which it did.
 func (r *jobs) ownedBy(ctx context.Context, object client.Object) (*v1beta2.Workload, error) {
 	owned := &v1beta2.WorkloadList{}
 	err := r.client.List(ctx, owned, client.InNamespace(object.GetNamespace()), client.MatchingFields{workloadsByOwner: string(object.GetUID())})

@@ -65,8 +65,8 @@ func (r *pods) removeExcess(ctx context.Context, excess []*corev1.Pod) error {
 	return nil
 }
 
-// standAlone looks after a pod that is not queued. Nothing of ours keeps it. That it waits for admission, and names no LocalQueue, is said
-// once: it is queued when it names one.
+// standAlone looks after a pod that is not queued. Nothing of ours keeps it. That it waits for admission, and names no
+// LocalQueue, is said once: it is queued when it names one.
 func (r *pods) standAlone(ctx context.Context, name types.NamespacedName, serving protection.Serving) error {
 	pod := &corev1.Pod{}
 	if err := r.client.Get(ctx, name, pod, client.UnsafeDisableDeepCopy); err != nil {

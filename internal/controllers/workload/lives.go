@@ -80,8 +80,8 @@ const reasonOrphaned = "PodsLeftBehind"
 // followInterval is how often is looked whether the owner of a Workload has ended that no controller here follows.
 const followInterval = time.Minute
 
-// follow looks after a Workload whose job no controller here starts or stops, as one that was left by Kueue: it ends with its job, so that
-// it is not charged for ever. While it waits, it is said once that it is not admitted.
+// follow looks after a Workload whose job no controller here starts or stops, as one that was left by Kueue: it ends
+// with its job, so that it is not charged for ever. While it waits, it is said once that it is not admitted.
 func (r *lives) follow(ctx context.Context, w *v1beta2.Workload, owner *metav1.OwnerReference) (hasEnded bool, err error) {
 	end, is, err := r.owners.Ended(ctx, w.Namespace, owner)
 	if err != nil {
@@ -141,8 +141,8 @@ func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcom
 	return o, nil
 }
 
-// value has the priority of a Workload follow its WorkloadPriorityClass, also while it runs, and its class be spelled as clients of both
-// versions read it. A class that is gone is the last value it had.
+// value has the priority of a Workload follow its WorkloadPriorityClass, also while it runs, and its class be spelled
+// as clients of both versions read it. A class that is gone is the last value it had.
 func (r *lives) value(ctx context.Context, w *v1beta2.Workload) error {
 	class := settings.PriorityClass(&w.Spec)
 	if class.Name == "" || conditions.Is(w, v1beta2.Finished) {
@@ -219,8 +219,8 @@ func (r *lives) podsOf(ctx context.Context, w *v1beta2.Workload) (pods []*corev1
 	return pods, nil
 }
 
-// keepOrphan looks after a Workload whose job is gone and has left its pods behind. They hold its quota, and that is said once. If it is
-// evicted they are deleted, since no controller of a job stops them.
+// keepOrphan looks after a Workload whose job is gone and has left its pods behind. They hold its quota, and that is
+// said once. If it is evicted they are deleted, since no controller of a job stops them.
 func (r *lives) keepOrphan(ctx context.Context, w *v1beta2.Workload) error {
 	if _, isTold := r.told.Get(w.UID); !isTold {
 		r.told.Add(w.UID, true, toldFor)
@@ -239,8 +239,8 @@ func (r *lives) keepOrphan(ctx context.Context, w *v1beta2.Workload) error {
 	return err
 }
 
-// finishDeletion lets a Workload go whose job and pods are gone. While the job is there, its controller does. No controller is there for a Workload
-// without an owner, or of a kind that is not queued here.
+// finishDeletion lets a Workload go whose job and pods are gone. While the job is there, its controller does. No
+// controller is there for a Workload without an owner, or of a kind that is not queued here.
 func (r *lives) finishDeletion(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcome, error) {
 	for _, owner := range w.OwnerReferences {
 		if w.Annotations[v1beta2.GroupWorkloadAnnotation] == "true" && owner.Kind != "Pod" {

@@ -51,8 +51,8 @@ func (l lookup) Flavor(name string) (*v1beta2.ResourceFlavor, error) {
 	return found, l.get("ResourceFlavor", name, found)
 }
 
-// get reads an object that a job or Workload names. That it does not exist is no sign that the job is gone, so the error of the API
-// server is not in the one that is returned.
+// get reads an object that a job or Workload names. That it does not exist is no sign that the job is gone, so the
+// error of the API server is not in the one that is returned.
 func (l lookup) get(kind, name string, into client.Object) error {
 	if err := l.client.Get(l.ctx, client.ObjectKey{Name: name}, into); err != nil {
 		return fmt.Errorf("reading %s %q: %s", kind, name, err.Error())

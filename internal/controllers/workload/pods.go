@@ -28,7 +28,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// podsByGroup is the index of pods that are queued by themselves, by the name of their Workload in front of a letter for its kind.
+// podsByGroup is the index of pods that are queued by themselves, by the name of their Workload in front of a letter
+// for its kind.
 const podsByGroup = "queuedGroup"
 
 // A group is named by its kind and by the name of its pods' label, or of the pod that is queued alone.
@@ -47,7 +48,8 @@ const (
 	reasonNotQueued = "NotQueued"
 )
 
-// groupNameOf is the group of a pod, "" if it is not queued by itself. Of the pods of a Job of batch/v1 [pods.isByItsJob] says whether they are.
+// groupNameOf is the group of a pod, "" if it is not queued by itself. Of the pods of a Job of batch/v1
+// [pods.isByItsJob] says whether they are.
 func groupNameOf(object client.Object) string {
 	owner := metav1.GetControllerOfNoCopy(object)
 	if object.GetLabels()[v1beta2.QueueNameLabel] == "" || owner != nil && owner.Kind == "Job" && owner.APIVersion == batch.GroupVersion.String() {
@@ -95,8 +97,9 @@ type pods struct {
 	live client.Reader // the cache has no whole pods
 }
 
-// Reconcile makes the Workload of a group when all of its pods are there, opens their gates when it is admitted, and deletes them when it
-// is evicted. Pods that need not be counted any more lose the finalizer. All do while no Workloads are served.
+// Reconcile makes the Workload of a group when all of its pods are there, opens their gates when it is admitted, and
+// deletes them when it is evicted. Pods that need not be counted any more lose the finalizer. All do while no Workloads
+// are served.
 func (r *pods) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	serving := r.state.serving()
 	if serving == protection.Unknown {
@@ -294,8 +297,9 @@ func (r *pods) wholly(ctx context.Context, slim []*corev1.Pod) ([]*corev1.Pod, e
 	return whole, nil
 }
 
-// adapt makes pods that have come since, and their controllers, owners of the Workload as well. While none of its pods run, and it holds no quota, the Workload
-// follows them. It has the podsets, the queue and the priority of the pods that are there.
+// adapt makes pods that have come since, and their controllers, owners of the Workload as well. While none of its pods
+// run, and it holds no quota, the Workload follows them. It has the podsets, the queue and the priority of the pods
+// that are there.
 func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (changed bool, err error) {
 	var come []metav1.OwnerReference
 	for _, reference := range builder.Owners(g.isAlone, g.all) {
@@ -342,8 +346,8 @@ func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (change
 	})
 }
 
-// start opens the gates of as many pods as were admitted. A pod that is being deleted has its place while it runs, unless it has had all the
-// time that it was given. Pods beyond what the group has are deleted.
+// start opens the gates of as many pods as were admitted. A pod that is being deleted has its place while it runs,
+// unless it has had all the time that it was given. Pods beyond what the group has are deleted.
 func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) (again time.Duration, err error) {
 	infos, err := builder.Infos(w, w.Spec.PodSets, r.schedulers, r.lookup(ctx))
 	if err != nil {

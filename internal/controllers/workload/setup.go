@@ -63,7 +63,8 @@ const (
 	// rereadAfter is how soon is looked again when another client has written an object since it was read.
 	rereadAfter = 20 * time.Millisecond
 
-	// countsSettle is how long changes of Workloads are gathered before their queues are counted: a count reads them all.
+	// countsSettle is how long changes of Workloads are gathered before their queues are counted: a count reads them
+	// all.
 	countsSettle = 500 * time.Millisecond
 )
 
@@ -91,8 +92,8 @@ type setup struct {
 	wakes  map[string]chan event.GenericEvent // by controller: what has all of its objects looked at
 }
 
-// Add puts the controllers into the manager, and returns what the controller of Jobs of batch.volcano.sh asks. In a cluster without the
-// definitions there is nothing to serve, and it is nil.
+// Add puts the controllers into the manager, and returns what the controller of Jobs of batch.volcano.sh asks. In a
+// cluster without the definitions there is nothing to serve, and it is nil.
 func Add(mgr manager.Manager, options Options) (*Holder, error) {
 	if is, err := AreDefined(mgr.GetRESTMapper()); err != nil || !is {
 		return nil, errors.Join(err, mgr.Add(&absent{mapper: mgr.GetRESTMapper, log: mgr.GetLogger().WithName(Name)}))
@@ -193,8 +194,8 @@ func (s *setup) controller(mgr manager.Manager, of string, workers int) *builder
 	return builder.ControllerManagedBy(mgr).Named(Name + "-" + of).WithOptions(work.Options(workers))
 }
 
-// specChanges leaves out changes of the status. Queues get a new one with each Workload that comes or goes, and what follows from their
-// spec is looked at for all of their Workloads.
+// specChanges leaves out changes of the status. Queues get a new one with each Workload that comes or goes, and what
+// follows from their spec is looked at for all of their Workloads.
 var specChanges = builder.WithPredicates(predicate.GenerationChangedPredicate{})
 
 // wake is a source that has all objects of a list looked at when wakeAll is called.

@@ -15,8 +15,8 @@ import (
 	"hekla.sh/hekla/pkg/quota/cohort"
 )
 
-// shares writes the weighted shares of all ClusterQueues and Cohorts, while fair sharing is on. They depend on each other, so all are
-// worked out together, from what the statuses of the ClusterQueues say is reserved.
+// shares writes the weighted shares of all ClusterQueues and Cohorts, while fair sharing is on. They depend on each
+// other, so all are worked out together, from what the statuses of the ClusterQueues say is reserved.
 type shares struct {
 	client  client.Client
 	state   *state
@@ -67,8 +67,8 @@ func (r *shares) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	return reconcile.Result{}, errors.Join(problems...)
 }
 
-// write sets the share in a part of an object's status, and patches the status if that changes it. A share of zero that was never written is
-// written.
+// write sets the share in a part of an object's status, and patches the status if that changes it. A share of zero that
+// was never written is written.
 func (r *shares) write(ctx context.Context, object, before client.Object, part **v1beta2.FairSharingStatus, share int64) error {
 	isSame := *part != nil && (*part).WeightedShare == share
 	if *part == nil {

@@ -80,8 +80,8 @@ func (s *state) look(ctx context.Context) error {
 	return err
 }
 
-// readConfiguration reads what the scheduler goes by. At the start, an invalid configuration is replaced by the default, as the
-// scheduler does.
+// readConfiguration reads what the scheduler goes by. At the start, an invalid configuration is replaced by the
+// default, as the scheduler does.
 func (s *state) readConfiguration(ctx context.Context) error {
 	text, err := serving.Configuration(ctx, s.live, s.configuration)
 	if err != nil {

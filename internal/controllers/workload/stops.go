@@ -28,9 +28,10 @@ func (r *jobs) suspend(ctx context.Context, job integration.Job, why string) err
 	return nil
 }
 
-// stop brings a job one step nearer to having stopped, and reports whether it has: it is suspended, its pods are gone, and its template is
-// what was queued. The steps are one write each, and which is next follows from the job: another client may undo any of them. The API
-// server refuses changes of the template before the pods are gone, so none is tried before.
+// stop brings a job one step nearer to having stopped, and reports whether it has: it is suspended, its pods are gone,
+// and its template is what was queued. The steps are one write each, and which is next follows from the job: another
+// client may undo any of them. The API server refuses changes of the template before the pods are gone, so none is
+// tried before.
 func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workload, why string) (hasStopped bool, err error) {
 	switch {
 	case !job.IsSuspended():
@@ -58,8 +59,8 @@ func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workloa
 	return true, nil
 }
 
-// restore makes a job in memory what it was before its start: as was noted then, else as its Workload says. One that found its Workload,
-// and was not started with it, stays as it is.
+// restore makes a job in memory what it was before its start: as was noted then, else as its Workload says. One that
+// found its Workload, and was not started with it, stays as it is.
 func restore(job integration.Job, w *v1beta2.Workload) {
 	sets := integration.TakeRecord(job.Object())
 	if sets == nil && (integration.IsStarted(job) || !isPrebuilt(job)) {
@@ -68,7 +69,8 @@ func restore(job integration.Job, w *v1beta2.Workload) {
 	job.Restore(sets)
 }
 
-// releaseDeleted stops the job of a Workload that is being deleted, and then lets the Workload go. A job that waits and was changed stays as it is.
+// releaseDeleted stops the job of a Workload that is being deleted, and then lets the Workload go. A job that waits and
+// was changed stays as it is.
 func (r *jobs) releaseDeleted(ctx context.Context, job integration.Job, w *v1beta2.Workload) error {
 	if _, _, isFinished := job.Finished(); !isFinished {
 		if job.IsActive() && job.IsSuspended() {

@@ -23,9 +23,9 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// isManaged reports whether a job is kept in step with a Workload: it names a LocalQueue, or it holds quota of one that it has named. A Job
-// that does not is suspended where Jobs wait until they name one, and its Workload goes. A Job that another object has made which a queue
-// takes, or could take, is left to that.
+// isManaged reports whether a job is kept in step with a Workload: it names a LocalQueue, or it holds quota of one that
+// it has named. A Job that does not is suspended where Jobs wait until they name one, and its Workload goes. A Job that
+// another object has made which a queue takes, or could take, is left to that.
 func (r *jobs) isManaged(ctx context.Context, job integration.Job) (bool, error) {
 	object := job.Object()
 	top, err := r.owners.Top(ctx, object, r.state.policy().External)
@@ -77,8 +77,8 @@ func (r *writer) manages(ctx context.Context, name string) (bool, error) {
 	return policy.Manages(namespace.Labels), nil
 }
 
-// leaveToOwner has the Workload go that was made of a Job which is not queued by itself. The Job stays as it is: what has made it starts
-// and stops it.
+// leaveToOwner has the Workload go that was made of a Job which is not queued by itself. The Job stays as it is: what
+// has made it starts and stops it.
 func (r *jobs) leaveToOwner(ctx context.Context, job integration.Job) error {
 	object, w := job.Object(), &v1beta2.Workload{}
 	name := builder.Name(job.Kind(), object.GetName(), object.GetUID())
@@ -111,9 +111,9 @@ func areQueued(job integration.Job) bool {
 	return false
 }
 
-// tellNotServed says of an object, once also over restarts, that no Workload is made of its kind, where its users may think that one is. There it or what it has
-// made names a LocalQueue, or what names none is managed in its namespace. Where the pods are queued, or its own controller makes
-// Workloads, nothing is to be said.
+// tellNotServed says of an object, once also over restarts, that no Workload is made of its kind, where its users may
+// think that one is. There it or what it has made names a LocalQueue, or what names none is managed in its namespace.
+// Where the pods are queued, or its own controller makes Workloads, nothing is to be said.
 func (r *writer) tellNotServed(ctx context.Context, made client.Object, arePodsQueued bool, top *metav1.OwnerReference) error {
 	kind, namespace := owners.KindOf(top), made.GetNamespace()
 	if _, isTold := r.told.Get(top.UID); isTold || owners.IsServed(kind) || slices.Contains(r.state.policy().External, kind) || arePodsQueued {

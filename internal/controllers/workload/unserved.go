@@ -24,12 +24,12 @@ type quietOwner struct{ uid any }
 // leaderWorkerSet is the label by which pods of a StatefulSet name the LeaderWorkerSet that it is of.
 const leaderWorkerSet = "leaderworkerset.sigs.k8s.io/name"
 
-// unserved looks at pods that objects of kinds which are not served make themselves, as a RayCluster does, to say so of these objects. That
-// of their Jobs is said with the Jobs.
+// unserved looks at pods that objects of kinds which are not served make themselves, as a RayCluster does, to say so of
+// these objects. That of their Jobs is said with the Jobs.
 type unserved struct{ writer }
 
-// podOfUnserved asks to look at a pod that an object of a kind may have made which Kueue queues and Hekla does not. Not of each ReplicaSet
-// and StatefulSet the owner is read.
+// podOfUnserved asks to look at a pod that an object of a kind may have made which Kueue queues and Hekla does not. Not
+// of each ReplicaSet and StatefulSet the owner is read.
 func podOfUnserved(_ context.Context, object client.Object) []reconcile.Request {
 	owner := metav1.GetControllerOfNoCopy(object)
 	if owner == nil || object.GetLabels()[v1beta2.QueueNameLabel] != "" || hasEnded(object.(*corev1.Pod)) {

@@ -16,8 +16,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// Holder says which Jobs of batch.volcano.sh wait for their Workloads, and what the pods of admitted ones get. The controller of these
-// Jobs asks it before it makes pods.
+// Holder says which Jobs of batch.volcano.sh wait for their Workloads, and what the pods of admitted ones get. The
+// controller of these Jobs asks it before it makes pods.
 type Holder struct {
 	client     client.Client
 	state      *state
@@ -26,14 +26,14 @@ type Holder struct {
 	owners     *owners.Finder
 }
 
-// AreServed reports whether Workloads are what is admitted of jobs and pods that name a LocalQueue. Until it is known it says so. Of a nil
-// Holder they are not.
+// AreServed reports whether Workloads are what is admitted of jobs and pods that name a LocalQueue. Until it is known
+// it says so. Of a nil Holder they are not.
 func (h *Holder) AreServed() bool {
 	return h != nil && (h.state.current.Load() == nil || h.state.isOn())
 }
 
-// Changes gets an event when it is known whether Workloads are served, and when that changes. The name is that of the controller that asks,
-// before the manager starts.
+// Changes gets an event when it is known whether Workloads are served, and when that changes. The name is that of the
+// controller that asks, before the manager starts.
 func (h *Holder) Changes(name string) <-chan event.GenericEvent { return h.setup.wakeOf(name) }
 
 // Wake has all objects looked at again: what failed, because the API server had not the kinds, succeeds now.
@@ -47,8 +47,8 @@ type Standing struct {
 	Waits string
 }
 
-// Stand returns how a Job stands, and gives what its pods get to its tasks. Until it is known whether Workloads are served, a Job that
-// names a LocalQueue waits.
+// Stand returns how a Job stands, and gives what its pods get to its tasks. Until it is known whether Workloads are
+// served, a Job that names a LocalQueue waits.
 func (h *Holder) Stand(ctx context.Context, job *batch.Job) (Standing, error) {
 	if is, _ := vcjob.IsQueued(job); h == nil || !is {
 		return Standing{}, nil

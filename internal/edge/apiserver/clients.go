@@ -16,12 +16,13 @@ import (
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
 )
 
-// Clients are the connections to the API server. All share one limit of requests, and all but Bindings one HTTP/2 connection.
+// Clients are the connections to the API server. All share one limit of requests, and all but Bindings one HTTP/2
+// connection.
 type Clients struct {
 	// Core speaks protobuf, which costs a fraction of JSON for pods and nodes.
 	Core kubernetes.Interface
-	// Bindings is the same over HTTP/1.1. Small requests of which one is like the other cost both sides less there, and large lists and
-	// watches on the other connection do not delay them. [BindingConnections] may be in flight.
+	// Bindings is the same over HTTP/1.1. Small requests of which one is like the other cost both sides less there, and
+	// large lists and watches on the other connection do not delay them. [BindingConnections] may be in flight.
 	Bindings kubernetes.Interface
 	// Batch is for Hekla's own kinds, which exist only as JSON.
 	Batch versioned.Interface
@@ -73,16 +74,16 @@ func Connect(config *rest.Config, qps float32, burst int) (*Clients, error) {
 }
 
 const (
-	// BindingConnections is how many bindings may be in flight. The API server takes less for each the more of them it has: it stores
-	// those together that wait at the same time. With many more it takes no less.
+	// BindingConnections is how many bindings may be in flight. The API server takes less for each the more of them it
+	// has: it stores those together that wait at the same time. With many more it takes no less.
 	BindingConnections = 64
-	// keptConnections is how many idle connections the library keeps with one transport. With more requests at once it would open new
-	// ones all the time.
+	// keptConnections is how many idle connections the library keeps with one transport. With more requests at once it
+	// would open new ones all the time.
 	keptConnections = 25
 )
 
-// newBindingsClient makes as many transports as are needed to keep all connections, with some to spare: a connection is busy for a moment longer than
-// its request.
+// newBindingsClient makes as many transports as are needed to keep all connections, with some to spare: a connection is
+// busy for a moment longer than its request.
 func newBindingsClient(config *rest.Config, latencies *latencies) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.NextProtos = []string{"http/1.1"}
@@ -126,8 +127,8 @@ func (s spread) RoundTrip(r *http.Request) (*http.Response, error) {
 	return least.RoundTripper.RoundTrip(r)
 }
 
-// measured is a client with the same settings, whose requests are timed. Without credentials the library returns the client that
-// all of the process shares, which must stay as it is.
+// measured is a client with the same settings, whose requests are timed. Without credentials the library returns the
+// client that all of the process shares, which must stay as it is.
 func measured(client *http.Client, latencies *latencies) *http.Client {
 	return &http.Client{Transport: timed{cmp.Or(client.Transport, http.DefaultTransport), latencies}, Timeout: client.Timeout}
 }

@@ -17,8 +17,8 @@ import (
 	scheduling "hekla.sh/hekla/pkg/client/clientset/versioned/typed/scheduling/v1beta1"
 )
 
-// quickClients are the clients of our own kinds, with a quicker decoder for PodGroups and Queues. A cluster of single pods has as many
-// PodGroups as pods, and the standard decoder parses each of them five times.
+// quickClients are the clients of our own kinds, with a quicker decoder for PodGroups and Queues. A cluster of single
+// pods has as many PodGroups as pods, and the standard decoder parses each of them five times.
 type quickClients struct {
 	versioned.Interface
 	scheduling *scheduling.SchedulingV1beta1Client
@@ -61,8 +61,9 @@ func (s quickSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	return supported
 }
 
-// quickJSON decodes events of a watch, objects that decode themselves, and lists of PodGroups, as the API server writes them. There the type of an
-// event comes first, and so do the version and kind of an object. It leaves everything else to the standard serializer.
+// quickJSON decodes events of a watch, objects that decode themselves, and lists of PodGroups, as the API server writes
+// them. There the type of an event comes first, and so do the version and kind of an object. It leaves everything else
+// to the standard serializer.
 type quickJSON struct{ runtime.Serializer }
 
 func (q quickJSON) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {

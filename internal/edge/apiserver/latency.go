@@ -12,8 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Latency is how long requests of one kind take, from sending to the header of the answer. Waiting for the limit of requests and for the
-// outbox is not part of it. The times are of the latest [kept] requests, in milliseconds.
+// Latency is how long requests of one kind take, from sending to the header of the answer. Waiting for the limit of
+// requests and for the outbox is not part of it. The times are of the latest [kept] requests, in milliseconds.
 type Latency struct {
 	Request string  `json:"request"` // verb and resource, such as "create pods/binding"
 	Count   uint64  `json:"count"`
@@ -134,8 +134,8 @@ func Percentile(sorted []float64, percent int) float64 {
 	return sorted[min(len(sorted)*percent/100, len(sorted)-1)]
 }
 
-// ClockAhead returns by how much the clock of the API server is ahead of the own one, negative if it is behind; to a second, and 0 if the
-// difference may be none. ok is false before the first answer.
+// ClockAhead returns by how much the clock of the API server is ahead of the own one, negative if it is behind; to a
+// second, and 0 if the difference may be none. ok is false before the first answer.
 func (c *Clients) ClockAhead() (ahead time.Duration, ok bool) {
 	l := c.latencies
 	l.mutex.Lock()

@@ -13,8 +13,9 @@ import (
 // itemsMark ends what comes before the first object of a list, as the API server writes it.
 var itemsMark = []byte(`","items":[`)
 
-// decodeList decodes a list of PodGroups, each of which decodes itself. The standard serializer reads the rest, without the objects: it would go
-// through each of them twice more. It reports false, and has changed nothing, for a list in any other form, or with an object that is not valid.
+// decodeList decodes a list of PodGroups, each of which decodes itself. The standard serializer reads the rest, without
+// the objects: it would go through each of them twice more. It reports false, and has changed nothing, for a list in
+// any other form, or with an object that is not valid.
 func (q quickJSON) decodeList(data []byte, defaults *schema.GroupVersionKind, list *v1beta1.PodGroupList) (*schema.GroupVersionKind, bool) {
 	_, objects, ok := cutMarks(data, versionMark, itemsMark)
 	if !ok || len(list.Items) > 0 {
@@ -46,7 +47,8 @@ func (q quickJSON) decodeList(data []byte, defaults *schema.GroupVersionKind, li
 	return kind, true
 }
 
-// objectLength returns how long the JSON object at the beginning of data is, 0 if there is none. It need not be a valid one.
+// objectLength returns how long the JSON object at the beginning of data is, 0 if there is none. It need not be a valid
+// one.
 func objectLength(data []byte) int {
 	if !bytes.HasPrefix(data, []byte("{")) {
 		return 0

@@ -25,8 +25,8 @@ import (
 const (
 	// RequestTimeout limits one request, here and at the server. A healthy server answers within a second.
 	RequestTimeout = 15 * time.Second
-	// MaxRequests is how often a binding, or a step of a plan, is sent. With the back-off it outlasts a restart of the API
-	// server. After that it is better to place the job again than to use a decision that is half a minute old.
+	// MaxRequests is how often a binding, or a step of a plan, is sent. With the back-off it outlasts a restart of the
+	// API server. After that it is better to place the job again than to use a decision that is half a minute old.
 	MaxRequests = 8
 	// longestPause limits the back-off and the Retry-After of the server.
 	longestPause = 10 * time.Second
@@ -48,8 +48,8 @@ type Operation struct {
 // Add sets a field, whether it exists or not.
 func Add(path string, value any) Operation { return Operation{"add", path, value} }
 
-// OnlyIf makes a patch fail for another object with the same name. The API server ignores metadata in a write to the status
-// of a custom resource, so a UID there would check nothing.
+// OnlyIf makes a patch fail for another object with the same name. The API server ignores metadata in a write to the
+// status of a custom resource, so a UID there would check nothing.
 func OnlyIf(uid types.UID) Operation { return Operation{"test", "/metadata/uid", uid} }
 
 // PatchStatus sends a patch of the status of an object.
@@ -66,8 +66,8 @@ func PatchTo(ctx context.Context, client rest.Interface, resource string, subres
 		SubResource(subresource...).Body(encoded).Timeout(RequestTimeout).MaxRetries(0).Do(ctx)
 }
 
-// ExplainRefusal turns the error of a write into ErrObjectGone if the object with this UID no longer exists. look reads the
-// object with its name.
+// ExplainRefusal turns the error of a write into ErrObjectGone if the object with this UID no longer exists. look reads
+// the object with its name.
 func ExplainRefusal(refusal error, uid types.UID, look func() (metav1.Object, error)) error {
 	if apierrors.IsNotFound(refusal) {
 		return ErrObjectGone
@@ -91,8 +91,8 @@ func ReadPod(ctx context.Context, pods typedcorev1.CoreV1Interface, name types.N
 	return pod, err
 }
 
-// IsFinal reports whether the API server has understood a request, and would give the same error again. It is false if there was no
-// answer, if the API server was not able to answer, and for a conflict, which may be with an older write.
+// IsFinal reports whether the API server has understood a request, and would give the same error again. It is false if
+// there was no answer, if the API server was not able to answer, and for a conflict, which may be with an older write.
 func IsFinal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -116,8 +116,8 @@ func PauseAfter(err error, backOff *wait.Backoff) time.Duration {
 	return min(pause, longestPause)
 }
 
-// PodWrite is a change of a pod's status and annotations. The API server accepts annotations in a write to the status, so
-// both are written in one request.
+// PodWrite is a change of a pod's status and annotations. The API server accepts annotations in a write to the status,
+// so both are written in one request.
 type PodWrite struct {
 	Status      map[string]any
 	Annotations map[string]any // null removes one
@@ -150,7 +150,8 @@ func MayOpenGates(ctx context.Context, reviews typedauthorizationv1.SelfSubjectA
 	return answer.Status.Allowed, nil
 }
 
-// OpenGate removes the scheduling gate of queue admission from a pod, if it has it. The error of a missing right names [GateRight].
+// OpenGate removes the scheduling gate of queue admission from a pod, if it has it. The error of a missing right names
+// [GateRight].
 func OpenGate(ctx context.Context, pods typedcorev1.CoreV1Interface, pod types.NamespacedName, uid types.UID) error {
 	body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "spec": map[string]any{
 		"schedulingGates": []any{map[string]any{"$patch": "delete", "name": schedulingv1beta1.QueueAllocationGateKey}}}})

@@ -69,8 +69,8 @@ type binding struct {
 	prepared              time.Time
 
 	requests int
-	// problem is the error of the last request, nil once it is resolved. While it is set, the pod is read before anything
-	// else is sent.
+	// problem is the error of the last request, nil once it is resolved. While it is set, the pod is read before
+	// anything else is sent.
 	problem error
 }
 
@@ -189,8 +189,8 @@ func (b *Binder) Stats() (waiting, inFlight, repeated int) {
 // Wait waits for the workers to end, after the context of Start has ended.
 func (b *Binder) Wait() { b.workers.Wait() }
 
-// isUnwanted reports whether a binding must no longer be sent. The rest of a gang with bound pods is still sent, so that a
-// stop leaves no incomplete gang.
+// isUnwanted reports whether a binding must no longer be sent. The rest of a gang with bound pods is still sent, so
+// that a stop leaves no incomplete gang.
 func (b *Binder) isUnwanted(t *binding) bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -232,8 +232,8 @@ func (b *Binder) Close() <-chan struct{} {
 	return b.idle
 }
 
-// advance sends a binding, or reads its result. An empty result means that it must be called again after the pause. err is
-// why a binding was refused.
+// advance sends a binding, or reads its result. An empty result means that it must be called again after the pause. err
+// is why a binding was refused.
 func (b *Binder) advance(ctx context.Context, t *binding) (result Result, pause time.Duration, err error) {
 	if !t.isPrepared {
 		return b.prepare(ctx, t)

@@ -58,8 +58,8 @@ func (p preparer) devices(ctx context.Context, t *binding, d *supplies.DeviceRes
 	return readiness(claim, t.handed, t.Reservation.DevicePatience)
 }
 
-// makeClaim creates the claim for extended resources of a pod, if there is none. One that was created before, with other
-// devices, is deleted first. found is the result of a read.
+// makeClaim creates the claim for extended resources of a pod, if there is none. One that was created before, with
+// other devices, is deleted first. found is the result of a read.
 func (p preparer) makeClaim(ctx context.Context, t *binding, d *supplies.DeviceReservation, found *resourcev1.ResourceClaim,
 	err error) (*resourcev1.ResourceClaim, error) {
 	claims := p.client.ResourceV1().ResourceClaims(d.Claim.Namespace)
@@ -98,8 +98,8 @@ func (p preparer) unmake(ctx context.Context, claim *resourcev1.ResourceClaim) e
 	return err
 }
 
-// tell writes the created claim to the status of the pod, and which request of it is for which container. The kubelet needs
-// that to provide the devices.
+// tell writes the created claim to the status of the pod, and which request of it is for which container. The kubelet
+// needs that to provide the devices.
 func (p preparer) tell(ctx context.Context, t *binding, d *supplies.DeviceReservation) error {
 	if d.Made == nil {
 		return nil

@@ -20,8 +20,8 @@ import (
 // changes the object from a live read, because the caches do not hold whole objects.
 type preparer struct{ client kubernetes.Interface }
 
-// longestLook is the longest pause between two reads of a claim whose volume is being provisioned, or whose devices are not
-// ready.
+// longestLook is the longest pause between two reads of a claim whose volume is being provisioned, or whose devices are
+// not ready.
 const longestLook = 5 * time.Second
 
 // impossible is the error if a pod cannot get what was reserved for it. Another attempt would not help.
@@ -38,8 +38,8 @@ const (
 	isPrepared                    // all are ready
 )
 
-// prepare writes what is not written yet, and returns the progress. It is called again until all volumes and devices are
-// ready.
+// prepare writes what is not written yet, and returns the progress. It is called again until all volumes and devices
+// are ready.
 func (p preparer) prepare(ctx context.Context, t *binding) (progress, error) {
 	areBound := true
 	for i := range t.Reservation.Volumes {

@@ -33,22 +33,23 @@ import (
 
 // Options say what is watched.
 type Options struct {
-	// NodeSelector limits the nodes to those that carry one of these labels, each as "key:value"; empty takes all. Pods on
-	// other nodes count for their queues, and no pod is placed there.
+	// NodeSelector limits the nodes to those that carry one of these labels, each as "key:value"; empty takes all. Pods
+	// on other nodes count for their queues, and no pod is placed there.
 	NodeSelector []string
 	// IgnorePriorityClasses leaves the PriorityClasses out, so that every job has priority 0.
 	IgnorePriorityClasses bool
 	// Observe receives each pod that is added after the first list. It may be nil.
 	Observe func(*cluster.Pod)
-	// KueueRuns receives an Event when Kueue's own controllers begin to run: its objects then count as if they were not there. It may
-	// be nil.
+	// KueueRuns receives an Event when Kueue's own controllers begin to run: its objects then count as if they were not
+	// there. It may be nil.
 	KueueRuns func(decision.Notice)
-	// KueuePause is how often the API server is asked whether it has the kinds of Kueue and whether Kueue runs, ten seconds if it is 0.
+	// KueuePause is how often the API server is asked whether it has the kinds of Kueue and whether Kueue runs, ten
+	// seconds if it is 0.
 	KueuePause time.Duration
 	// PageSize is how many pods, nodes and PodGroups are listed with one request, 2,000 if it is 0.
 	PageSize int
-	// Unreadable receives an Event about each stored object that cannot be decoded. For the loop such an object does not
-	// exist. It may be nil.
+	// Unreadable receives an Event about each stored object that cannot be decoded. For the loop such an object does
+	// not exist. It may be nil.
 	Unreadable func(decision.Notice)
 }
 
@@ -63,8 +64,8 @@ type Inbox struct {
 	batch externalversions.SharedInformerFactory
 	mutex sync.Mutex
 	kinds []*watchedKind
-	// setup is held from the making of informers until they are started: the factories start whatever was made, and what runs can
-	// no longer be set up.
+	// setup is held from the making of informers until they are started: the factories start whatever was made, and
+	// what runs can no longer be set up.
 	setup sync.Mutex
 
 	api     discovery.DiscoveryInterface
@@ -162,8 +163,8 @@ func (i *Inbox) watchMore(ctx context.Context, informers func() map[string]tools
 	return nil
 }
 
-// readThrough makes the first list as new as its request. The cache of an API server may be minutes behind, and a leader
-// must not begin with an old state.
+// readThrough makes the first list as new as its request. The cache of an API server may be minutes behind, and a
+// leader must not begin with an old state.
 func readThrough(options *metav1.ListOptions) {
 	if options.ResourceVersion == "0" {
 		options.ResourceVersion = ""
@@ -279,8 +280,8 @@ func (i *Inbox) Start(ctx context.Context) {
 // askAgain is the pause before the API server is asked again whether it has devices.
 const askAgain = time.Second
 
-// watchDevices watches devices if the API server has them: before Kubernetes 1.34 it does not, and a feature gate can turn
-// them off.
+// watchDevices watches devices if the API server has them: before Kubernetes 1.34 it does not, and a feature gate can
+// turn them off.
 func (i *Inbox) watchDevices(ctx context.Context) {
 	err := wait.PollUntilContextCancel(ctx, askAgain, true, func(context.Context) (bool, error) {
 		switch _, err := i.api.ServerResourcesForGroupVersion(resourcev1.SchemeGroupVersion.String()); {
@@ -331,8 +332,8 @@ func (i *Inbox) Wait() {
 	i.batch.Shutdown()
 }
 
-// WaitSynced returns when all objects that existed at the start can be taken. If the context ends before, the error is that of
-// [Inbox.Missing].
+// WaitSynced returns when all objects that existed at the start can be taken. If the context ends before, the error is
+// that of [Inbox.Missing].
 func (i *Inbox) WaitSynced(ctx context.Context) error {
 	select {
 	case <-i.known(ctx):
@@ -348,8 +349,8 @@ func (i *Inbox) WaitSynced(ctx context.Context) error {
 	return fmt.Errorf("the lists of the cluster are not complete: %w", errors.Join(context.Cause(ctx), i.Missing()))
 }
 
-// Missing is nil if all objects that existed at the start can be taken; else it names the kinds that were not listed yet, and why. Any
-// goroutine may call it, before Start too.
+// Missing is nil if all objects that existed at the start can be taken; else it names the kinds that were not listed
+// yet, and why. Any goroutine may call it, before Start too.
 func (i *Inbox) Missing() error {
 	var errs []error
 	if isOpen(i.devices) {
@@ -402,7 +403,8 @@ func (i *Inbox) Wake() <-chan struct{} { return i.queue.wake }
 // Poke makes Wake receive once even without events.
 func (i *Inbox) Poke() { i.queue.poke() }
 
-// Take returns the events since the last call, and clears Wake for them. Objects are in the order of their first events.
+// Take returns the events since the last call, and clears Wake for them. Objects are in the order of their first
+// events.
 func (i *Inbox) Take() []cache.Event { return i.queue.take() }
 
 // Refuse reports to the loop that a binding was refused for good; it is for [OutboxOptions].

@@ -27,8 +27,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workloads/shapes"
 )
 
-// kueue watches the kinds of kueue.x-k8s.io once the API server has them. While Kueue itself runs, by its Lease, the loop sees none of
-// their objects.
+// kueue watches the kinds of kueue.x-k8s.io once the API server has them. While Kueue itself runs, by its Lease, the
+// loop sees none of their objects.
 type kueue struct {
 	inbox  *Inbox
 	core   kubernetes.Interface
@@ -158,8 +158,8 @@ func (k *kueue) turn(held *coordinationv1.Lease) {
 	}
 }
 
-// pass hands on an event about an object. While Kueue runs, or its kinds are not there, none of them are, and pods belong to no Workload:
-// those that Kueue has started are scheduled as all others are.
+// pass hands on an event about an object. While Kueue runs, or its kinds are not there, none of them are, and pods
+// belong to no Workload: those that Kueue has started are scheduled as all others are.
 func (k *kueue) pass(o object, hand func(object)) {
 	pod, isPod := o.(*cluster.Pod)
 	isPod = isPod && pod.Annotations[v1beta2.WorkloadAnnotation] != ""
@@ -195,8 +195,8 @@ const setsOfGeneration = 1 << 11
 
 // slimWorkload drops from a Workload what no decision reads. The pod sets of equal ones are kept once.
 func (s *slimmer) slimWorkload(w *v1beta2.Workload) {
-	// Of owners only the controller is read, and of the labels only the UID of the job. As that of an owner it takes a quarter of the
-	// memory of a map.
+	// Of owners only the controller is read, and of the labels only the UID of the job. As that of an owner it takes a
+	// quarter of the memory of a map.
 	owner, uid := metav1.GetControllerOfNoCopy(w), w.Labels[v1beta2.JobUIDLabel]
 	w.OwnerReferences, w.Finalizers, w.Labels = nil, nil, nil
 	switch {

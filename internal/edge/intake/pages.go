@@ -20,12 +20,13 @@ import (
 	"hekla.sh/hekla/pkg/client/informers/externalversions"
 )
 
-// pageSize is how many objects are listed with one request, and pagesAhead how many such lists may wait to be made small. So few
-// objects are held as they were decoded at any time.
+// pageSize is how many objects are listed with one request, and pagesAhead how many such lists may wait to be made
+// small. So few objects are held as they were decoded at any time.
 const pageSize, pagesAhead = 2000, 1
 
-// pages lists a kind in pages, and keeps of each object only what its transformation leaves. By default client-go has the API server send
-// each object as an event of its own, which takes both sides more CPU time. Its lists hold all objects as they were decoded.
+// pages lists a kind in pages, and keeps of each object only what its transformation leaves. By default client-go has
+// the API server send each object as an event of its own, which takes both sides more CPU time. Its lists hold all
+// objects as they were decoded.
 type pages struct{ toolscache.ListWatch }
 
 // IsWatchListSemanticsUnSupported makes the informer list instead of having the objects sent as events.
@@ -34,7 +35,8 @@ func (*pages) IsWatchListSemanticsUnSupported() bool { return true }
 // listFunc lists objects as the client of a kind does.
 type listFunc[L runtime.Object] func(context.Context, metav1.ListOptions) (L, error)
 
-// inPages makes the informer of a kind, which lists so many objects with one request. A list is as new as its first request.
+// inPages makes the informer of a kind, which lists so many objects with one request. A list is as new as its first
+// request.
 func inPages[L runtime.Object](kind runtime.Object, size int, list listFunc[L], follow func(context.Context, metav1.ListOptions) (watch.Interface, error),
 	transform toolscache.TransformFunc) toolscache.SharedIndexInformer {
 	p := &pages{ListWatch: toolscache.ListWatch{
@@ -77,7 +79,8 @@ func listPages[L runtime.Object](ctx context.Context, size int, options metav1.L
 	return all, nil
 }
 
-// listInPages makes the informers of the kinds of which there are most, before anything else asks the factories for them.
+// listInPages makes the informers of the kinds of which there are most, before anything else asks the factories for
+// them.
 func listInPages(core informers.SharedInformerFactory, batch externalversions.SharedInformerFactory, size int, transform toolscache.TransformFunc) {
 	batch.InformerFor(&schedulingv1beta1.PodGroup{}, func(client versioned.Interface, _ time.Duration) toolscache.SharedIndexInformer {
 		groups := client.SchedulingV1beta1().PodGroups(metav1.NamespaceAll)

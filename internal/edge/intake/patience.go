@@ -13,8 +13,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// canWait reports whether an update frees nothing and asks for nothing, so that the loop has no reason to decide at once. Most updates are
-// such: a pod has its node or runs, and the statuses that the scheduler itself has written come back.
+// canWait reports whether an update frees nothing and asks for nothing, so that the loop has no reason to decide at
+// once. Most updates are such: a pod has its node or runs, and the statuses that the scheduler itself has written come
+// back.
 func canWait(before, now object) bool {
 	if now.GetDeletionTimestamp() != nil || before.GetUID() != now.GetUID() ||
 		!maps.Equal(before.GetLabels(), now.GetLabels()) || !maps.Equal(before.GetAnnotations(), now.GetAnnotations()) {
@@ -35,7 +36,8 @@ func canWait(before, now object) bool {
 	return false
 }
 
-// isAdmission reports whether a Workload holds quota, and nothing but its admission has changed, which the scheduler has written itself.
+// isAdmission reports whether a Workload holds quota, and nothing but its admission has changed, which the scheduler
+// has written itself.
 func isAdmission(before, now *v1beta2.Workload) bool {
 	for _, kind := range []string{v1beta2.Evicted, v1beta2.Finished, v1beta2.Requeued, v1beta2.PodsReady} {
 		if conditions.Is(now, kind) != conditions.Is(before, kind) {

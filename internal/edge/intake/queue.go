@@ -115,8 +115,8 @@ func keyOf(o object) objectKey { return objectKey{kindOf(o), o.GetNamespace(), o
 
 // news has the events of one object since the last take.
 type news struct {
-	// gone is the deletion of the object that the reader knows. It is kept beside later events of another object with the
-	// same name, whose deletion would not tell the reader about the first.
+	// gone is the deletion of the object that the reader knows. It is kept beside later events of another object with
+	// the same name, whose deletion would not tell the reader about the first.
 	gone cache.Event
 	// last is the newest event.
 	last cache.Event
@@ -132,8 +132,9 @@ type eventQueue struct {
 	isTimed   bool // the reader is woken when the patience of an event has ended
 }
 
-// patience is how long an event waits for others that brings the loop nothing to decide, as what the API server says of a binding. With a
-// cycle for each, the cycles of a scheduler that binds fifty pods a second would come so often that new pods wait for theirs.
+// patience is how long an event waits for others that brings the loop nothing to decide, as what the API server says of
+// a binding. With a cycle for each, the cycles of a scheduler that binds fifty pods a second would come so often that
+// new pods wait for theirs.
 const patience = 50 * time.Millisecond
 
 func newEventQueue() *eventQueue {
@@ -225,7 +226,8 @@ func (q *eventQueue) take() []cache.Event {
 	return events
 }
 
-// retainedEntries is the size above which buffers that are mostly empty are released: 16,384 entries are half a megabyte.
+// retainedEntries is the size above which buffers that are mostly empty are released: 16,384 entries are half a
+// megabyte.
 const retainedEntries = 1 << 14
 
 func (q *eventQueue) length() int {

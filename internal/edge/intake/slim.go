@@ -14,8 +14,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// slimmer makes decoded objects small before they are cached: the caches and the model hold every object of the cluster. Any
-// goroutine may use it.
+// slimmer makes decoded objects small before they are cached: the caches and the model hold every object of the
+// cluster. Any goroutine may use it.
 type slimmer struct {
 	mutex sync.Mutex
 	pods  *pods.Table
@@ -31,8 +31,8 @@ func newSlimmer() *slimmer {
 	return s
 }
 
-// slim drops the fields of a decoded object that no decision reads. Of a pod it returns a [cluster.Pod]. It may be applied
-// twice.
+// slim drops the fields of a decoded object that no decision reads. Of a pod it returns a [cluster.Pod]. It may be
+// applied twice.
 func (s *slimmer) slim(o any) (any, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

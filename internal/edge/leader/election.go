@@ -17,12 +17,12 @@ import (
 	"k8s.io/component-base/config"
 )
 
-// ErrLeadershipLost says that the Lease could not be renewed in time, so that another process may lead. The process must
-// end at once.
+// ErrLeadershipLost says that the Lease could not be renewed in time, so that another process may lead. The process
+// must end at once.
 var ErrLeadershipLost = errors.New("leadership was lost: the Lease was not renewed in time")
 
-// unwindTime is how long Lead waits for its function after leadership was lost, so that its log is complete. It sends no
-// more requests by then.
+// unwindTime is how long Lead waits for its function after leadership was lost, so that its log is complete. It sends
+// no more requests by then.
 const unwindTime = 3 * time.Second
 
 // Election is a candidate in the election of a leader.
@@ -86,8 +86,8 @@ func (e *Election) Check() error { return e.health.Check(nil) }
 
 // Lead waits for leadership and then runs a function once. After the Lease is released, it returns the error of the
 // function. It returns nil if the context ended before leadership was won, or [ErrLeadershipLost]. The context of the
-// function ends only with leadership, when there is no time to finish anything. For an orderly stop the function must watch
-// the context of Lead. Lead is called once.
+// function ends only with leadership, when there is no time to finish anything. For an orderly stop the function must
+// watch the context of Lead. Lead is called once.
 func (e *Election) Lead(ctx context.Context, function func(leading context.Context) error) error {
 	// The Lease must outlive the context, because the function has to finish in order after it ends.
 	electing, giveBack := context.WithCancel(context.WithoutCancel(ctx))
@@ -130,9 +130,9 @@ func (e *Election) Lead(ctx context.Context, function func(leading context.Conte
 	return ErrLeadershipLost
 }
 
-// fencedLock ends leadership as soon as the last renewal is older than its patience. The elector's own limit is laxer. It
-// counts from the first attempt that failed. Before it reports that leadership is lost, it tries to release the Lease,
-// which takes as long again if the API server does not answer. By then another process may lead.
+// fencedLock ends leadership as soon as the last renewal is older than its patience. The elector's own limit is laxer.
+// It counts from the first attempt that failed. Before it reports that leadership is lost, it tries to release the
+// Lease, which takes as long again if the API server does not answer. By then another process may lead.
 type fencedLock struct {
 	resourcelock.Interface
 	patience time.Duration

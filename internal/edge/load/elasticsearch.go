@@ -24,7 +24,8 @@ const (
 	maxHosts = 10_000
 )
 
-// elasticsearch asks an Elasticsearch that Metricbeat writes to. The field of the host's name says which node a number is of.
+// elasticsearch asks an Elasticsearch that Metricbeat writes to. The field of the host's name says which node a number
+// is of.
 type elasticsearch struct {
 	url                string
 	username, password string

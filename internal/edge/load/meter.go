@@ -36,8 +36,8 @@ type Meter struct {
 	blocks chan map[string]string // holds the newest that was not taken
 }
 
-// New returns a meter without a source, which [Meter.Use] sets. It asks only while [Meter.Run] runs. api is the connection
-// to the API server.
+// New returns a meter without a source, which [Meter.Use] sets. It asks only while [Meter.Run] runs. api is the
+// connection to the API server.
 func New(api *rest.Config, report func(...cache.Measured), logger logr.Logger) *Meter {
 	return &Meter{api: api, report: report, logger: logger, blocks: make(chan map[string]string, 1)}
 }

@@ -24,8 +24,8 @@ import (
 const (
 	// Workers is the number of parallel requests: half as many as for bindings, which come first.
 	Workers = 16
-	// busyPlanShare is the part of the request limit that plans may use while binds wait: one in four. In a cluster where
-	// some always wait, a plan must still be finished before its deadline.
+	// busyPlanShare is the part of the request limit that plans may use while binds wait: one in four. In a cluster
+	// where some always wait, a plan must still be finished before its deadline.
 	busyPlanShare = 4
 )
 
@@ -78,8 +78,8 @@ type Executor struct {
 
 // Options are what an executor needs besides the connection. None of the functions may wait.
 type Options struct {
-	// Record writes the status of a PodGroup, or a newer one, and passes the error of each attempt. It continues as long as
-	// the function returns true.
+	// Record writes the status of a PodGroup, or a newer one, and passes the error of each attempt. It continues as
+	// long as the function returns true.
 	Record func(decision.GroupStatus, func(error) bool)
 	// Fail receives plans that cannot be carried out.
 	Fail func(cache.PlanFailed)
@@ -163,8 +163,8 @@ func (x *Executor) Begin(start *decision.PlanStart) {
 	x.options.Record(start.Group, func(err error) bool { return x.recorded(plan, err) })
 }
 
-// End drops what was not sent of a plan and takes back what was written. It does so in the reverse order, so that a leader
-// that takes over in the middle still finds the plan of the rest. The plan may have begun in another process.
+// End drops what was not sent of a plan and takes back what was written. It does so in the reverse order, so that a
+// leader that takes over in the middle still finds the plan of the rest. The plan may have begun in another process.
 func (x *Executor) End(end *decision.PlanEnd) {
 	plan := &planExecution{id: end.ID, job: end.Job, isEnd: true, why: end.Why}
 	spared, withdrawn := make([]*podStep, len(end.Spared)), make([]*podStep, len(end.Nominations))
@@ -315,7 +315,8 @@ func (x *Executor) refuse(plan *planExecution, reason string) {
 	x.report(plan)
 }
 
-// report reports a plan that cannot be carried out, once no request of it is in flight, so that it is known what was done.
+// report reports a plan that cannot be carried out, once no request of it is in flight, so that it is known what was
+// done.
 func (x *Executor) report(plan *planExecution) {
 	if plan.failure == "" || plan.running > 0 {
 		return
@@ -427,8 +428,8 @@ func (x *Executor) returned(ctx context.Context, e *podStep, result EvictionResu
 	default:
 		result = EvictionRefused
 		e.refuses(err)
-		// All answers of a dry run are collected before they are reported. The stages that change pods end with the first
-		// refusal.
+		// All answers of a dry run are collected before they are reported. The stages that change pods end with the
+		// first refusal.
 		fails := e.step != ask || !e.victim.isRefused
 		e.of.isDropped = e.of.isDropped || fails
 		x.finish(e)

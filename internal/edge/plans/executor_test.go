@@ -26,8 +26,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// scripted is what a planner acts on in a test, on a clock that stands still while anything is busy: each request takes a
-// second.
+// scripted is what a planner acts on in a test, on a clock that stands still while anything is busy: each request takes
+// a second.
 type scripted struct {
 	*Executor
 	begun time.Time
@@ -132,7 +132,8 @@ func podKey(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "default", Name: name}
 }
 
-// planOf is a plan for job "preemptor": preemptors get node n, victims leave. A victim that begins with "!" passes over its budget.
+// planOf is a plan for job "preemptor": preemptors get node n, victims leave. A victim that begins with "!" passes over
+// its budget.
 func planOf(id string, preemptors, victims []string) *decision.PlanStart {
 	p := &decision.PlanStart{ID: id, Job: cluster.JobID{Namespace: "default", Name: "preemptor"}, UID: "preemptor"}
 	for _, name := range preemptors {

@@ -91,8 +91,8 @@ type victim struct {
 // messenger sends the requests of steps.
 type messenger struct{ clients *apiserver.Clients }
 
-// do sends the request of a step. ErrObjectGone says that the pod does not exist or no longer matters. The result is that
-// of an eviction, "" while it is unknown.
+// do sends the request of a step. ErrObjectGone says that the pod does not exist or no longer matters. The result is
+// that of an eviction, "" while it is unknown.
 func (m messenger) do(ctx context.Context, e *podStep) (EvictionResult, error) {
 	switch e.step {
 	case nominate:
@@ -115,8 +115,8 @@ func (m messenger) do(ctx context.Context, e *podStep) (EvictionResult, error) {
 	return "", m.withdraw(ctx, e)
 }
 
-// patch changes the status of a pod and its record in one request. It changes only the pod with this UID, and, if a version
-// is given, only in this version. The result is stored in into, unless that is nil.
+// patch changes the status of a pod and its record in one request. It changes only the pod with this UID, and, if a
+// version is given, only in this version. The result is stored in into, unless that is nil.
 func (m messenger) patch(ctx context.Context, e *podStep, version string, change apiserver.PodWrite, into *corev1.Pod) error {
 	core := m.clients.Core.CoreV1()
 	result := apiserver.PatchStatus(ctx, core.RESTClient(), "pods", e.pod, types.StrategicMergePatchType,
@@ -219,8 +219,8 @@ func cannotTell(err error) bool {
 	return apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "does not support dry run")
 }
 
-// forbids reports whether an eviction was refused because of a disruption budget. If the API server says when to retry, the
-// budget's status only was not up to date.
+// forbids reports whether an eviction was refused because of a disruption budget. If the API server says when to retry,
+// the budget's status only was not up to date.
 func forbids(err error) bool {
 	if !apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause) {
 		return false

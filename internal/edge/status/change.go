@@ -54,8 +54,9 @@ func (c Group) write(ctx context.Context, clients *apiserver.Clients) error {
 		return nil
 	}
 	if apierrors.IsNotFound(err) {
-		// Volcano's own definition has no subresource status, and answers as if there were no such PodGroup. There the status is a
-		// field like any other. To send it there first would be lost in silence as soon as the definition is another.
+		// Volcano's own definition has no subresource status, and answers as if there were no such PodGroup. There the
+		// status is a field like any other. To send it there first would be lost in silence as soon as the definition
+		// is another.
 		if live, problem := look(); problem == nil && live.GetUID() == c.UID {
 			err = apiserver.PatchTo(ctx, scheduling.RESTClient(), "podgroups", nil, c.key().name, types.JSONPatchType, body).Error()
 		}

@@ -21,19 +21,19 @@ const (
 	ofPlan     = "WorkloadPlan"
 )
 
-// maxConflicts is how often a Workload is read again because another client has written it meanwhile. The controllers write one a
-// few times while it starts or stops.
+// maxConflicts is how often a Workload is read again because another client has written it meanwhile. The controllers
+// write one a few times while it starts or stops.
 const maxConflicts = 5
 
 // ErrOutdated says that a decision does not hold any more for the object as it is now.
 var ErrOutdated = errors.New("the object has changed since it was decided on")
 
-// Workload writes the part of the status of a Workload that is the scheduler's, over the version that was decided on, or a newer one
-// that the decision still holds for.
+// Workload writes the part of the status of a Workload that is the scheduler's, over the version that was decided on,
+// or a newer one that the decision still holds for.
 type Workload struct {
 	decision.WorkloadStatus
-	// Done is told the version of the Workload after the write, or why the decision is not written and will not be. It is not told of
-	// attempts that are repeated.
+	// Done is told the version of the Workload after the write, or why the decision is not written and will not be. It
+	// is not told of attempts that are repeated.
 	Done func(version string, err error)
 }
 

@@ -23,38 +23,39 @@ type Change interface {
 	uid() types.UID
 	// urgent reports whether users wait for this change after the one written last.
 	urgent(last Change) bool
-	// awaited reports whether further pods can only be placed after this is written, so that it must not wait for bindings.
+	// awaited reports whether further pods can only be placed after this is written, so that it must not wait for
+	// bindings.
 	awaited() bool
 	// refresh reports whether only a message has changed since the last change of the object.
 	refresh() bool
-	// write writes it; ErrObjectGone says that the object it is for does not exist any more, ErrOutdated that the decision does not
-	// hold for it any more.
+	// write writes it; ErrObjectGone says that the object it is for does not exist any more, ErrOutdated that the
+	// decision does not hold for it any more.
 	write(ctx context.Context, clients *apiserver.Clients) error
 }
 
-// AttemptObserver is told how an attempt to write a change, or a newer one of the same object, ended. It returns whether it wants to
-// be told of the next attempt, if this one failed.
+// AttemptObserver is told how an attempt to write a change, or a newer one of the same object, ended. It returns
+// whether it wants to be told of the next attempt, if this one failed.
 type AttemptObserver func(error) bool
 
 const (
 	// Rest is how long an object rests after its status was written, unless users wait for the next one. The
 	// pods of a gang of a hundred start one by one; that needs no hundred numbers.
 	Rest = time.Second
-	// settle is how long the first status of an object waits for newer ones, unless pods wait for it. Most jobs are admitted, placed and
-	// bound within it, so that one status is written instead of two.
+	// settle is how long the first status of an object waits for newer ones, unless pods wait for it. Most jobs are
+	// admitted, placed and bound within it, so that one status is written instead of two.
 	settle = 200 * time.Millisecond
 	// The back-off of a status that could not be written.
 	firstStatusRetry, lastStatusRetry = 500 * time.Millisecond, time.Minute
-	// While bindings wait, one deferred status is written per deferral: it takes an API server as much as two or three bindings. A burst
-	// of bindings takes seconds, and after it each object needs only its newest status. So one write is saved for nearly all.
-	// If bindings never end, no status waits for longer than the longestDeferral.
+	// While bindings wait, one deferred status is written per deferral: it takes an API server as much as two or three
+	// bindings. A burst of bindings takes seconds, and after it each object needs only its newest status. So one write
+	// is saved for nearly all. If bindings never end, no status waits for longer than the longestDeferral.
 	deferral        = 300 * time.Millisecond
 	longestDeferral = time.Minute
-	// Of changes that only refresh a message one is written per refreshPause. Ten thousand jobs may wait for the same quota, and each
-	// pod that ends changes the numbers in all their messages.
+	// Of changes that only refresh a message one is written per refreshPause. Ten thousand jobs may wait for the same
+	// quota, and each pod that ends changes the numbers in all their messages.
 	refreshPause = 50 * time.Millisecond
-	// A request that takes longer than this lets another one begin, up to so many. An API server that takes a second for each request
-	// answers many at once, and pods of new jobs wait for their phases.
+	// A request that takes longer than this lets another one begin, up to so many. An API server that takes a second
+	// for each request answers many at once, and pods of new jobs wait for their phases.
 	slowRequest   = 100 * time.Millisecond
 	maxAssistants = 24
 )
@@ -111,8 +112,8 @@ type Writer struct {
 	failed  uint64
 }
 
-// New returns a writer that keeps what it is given until [Writer.Start]. The trickle bounds its writes while isBusy is true; several
-// writers share it.
+// New returns a writer that keeps what it is given until [Writer.Start]. The trickle bounds its writes while isBusy is
+// true; several writers share it.
 func New(clients *apiserver.Clients, trickle flowcontrol.RateLimiter, isBusy func() bool, logger logr.Logger) *Writer {
 	return &Writer{
 		clients: clients, trickle: trickle, isBusy: isBusy, settle: settle, logger: logger, slots: map[key]*slot{},
@@ -171,15 +172,16 @@ func (w *Writer) take(c Change) *slot {
 	return s
 }
 
-// DropPod forgets what waits for a pod, and returns what closes when a condition of it has been written, nil if none is being
-// written.
+// DropPod forgets what waits for a pod, and returns what closes when a condition of it has been written, nil if none is
+// being written.
 func (w *Writer) DropPod(pod types.NamespacedName, uid types.UID) <-chan struct{} {
 	w.drop(key{ofGate, pod}, uid)
 	return w.drop(key{ofPod, pod}, uid)
 }
 
-// Void forgets all that waits for an object that is gone, whatever it is. Otherwise an object would be asked for that does not exist, and
-// before that what is put off would be kept: there is no limit to the objects that come and go meanwhile.
+// Void forgets all that waits for an object that is gone, whatever it is. Otherwise an object would be asked for that
+// does not exist, and before that what is put off would be kept: there is no limit to the objects that come and go
+// meanwhile.
 func (w *Writer) Void(name types.NamespacedName) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -248,8 +250,8 @@ func (w *Writer) send(ctx context.Context, c Change) error {
 	return c.write(ctx, w.clients)
 }
 
-// mayWriteNow reports whether the status of an object is written although bindings wait. If others wait for it, the trickle decides
-// when. All others are deferred.
+// mayWriteNow reports whether the status of an object is written although bindings wait. If others wait for it, the
+// trickle decides when. All others are deferred.
 func (w *Writer) mayWriteNow(ctx context.Context, k key) bool {
 	w.mutex.Lock()
 	s := w.slots[k]
@@ -305,7 +307,8 @@ func (w *Writer) releaseRefresh() {
 	}
 }
 
-// release passes the deferred statuses on: all of them once no bindings wait. Before, one of them, and those that were deferred long ago.
+// release passes the deferred statuses on: all of them once no bindings wait. Before, one of them, and those that were
+// deferred long ago.
 func (w *Writer) release() {
 	count := 1
 	if !w.isBusy() {
@@ -331,7 +334,8 @@ func (w *Writer) release() {
 	}
 }
 
-// Begin returns what is to be written for an object, nil if nothing is, and what to close when the request has returned.
+// Begin returns what is to be written for an object, nil if nothing is, and what to close when the request has
+// returned.
 func (w *Writer) begin(k key) (Change, chan struct{}) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

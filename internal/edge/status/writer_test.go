@@ -347,7 +347,8 @@ func TestAPlanIsRecordedWithItsStatusOrANewerOne(t *testing.T) {
 		pass(100 * time.Millisecond)
 		w.Put(note{name: "a", text: "3", written: n})
 		pass(time.Minute)
-		// Without the wait of an object whose status was written a moment ago; and after the failure the newer one counts.
+		// Without the wait of an object whose status was written a moment ago; and after the failure the newer one
+		// counts.
 		expectNotes(t, n, "0s 1", "100ms 2: no", "600ms 3", "recorded")
 		if heard != 2 {
 			t.Errorf("heard %d times", heard)

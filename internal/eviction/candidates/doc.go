@@ -2,9 +2,9 @@
 //
 // Main type: [Nodes]. [Nodes.OpenCheapest] opens the cheapest node for a pod, in a transaction of the caller.
 //
-// A node is tried on the model itself: all pods that may be evicted are, and then given back, the most important first, as long as the
-// pod fits. What remains is the cost of the node. Lower bounds of the costs ([victims.Floors]) say which node may be the cheapest, so that
-// most nodes are never tried. Where no bounds hold, all are.
+// A node is tried on the model itself: all pods that may be evicted are, and then given back, the most important first,
+// as long as the pod fits. What remains is the cost of the node. Lower bounds of the costs ([victims.Floors]) say which
+// node may be the cheapest, so that most nodes are never tried. Where no bounds hold, all are.
 //
 // Invariants (the rules are in docs/preemption.md):
 //

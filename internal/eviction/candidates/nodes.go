@@ -25,8 +25,8 @@ const (
 	notTried = 0  // the node is tried when no other node can be cheaper; versions of plans begin with 1
 )
 
-// candidateHeap holds the candidates for pods of one kind, the cheapest on top. A candidate stays in the heap after a later one for the
-// same node has replaced it, and is dropped when it comes to the top.
+// candidateHeap holds the candidates for pods of one kind, the cheapest on top. A candidate stays in the heap after a
+// later one for the same node has replaced it, and is dropped when it comes to the top.
 type candidateHeap struct {
 	*framework.Heap[candidate]
 	pod    *cluster.Task // one of the kind
@@ -72,17 +72,17 @@ type change struct {
 	units []victims.Unit
 }
 
-// maxVetoes limits how many vetoed nodes are opened for one preemptor. Plugins may veto a node for one pod and not for another of its
-// class, so each pod is tried. Beyond the limit a veto counts for all pods of the class.
+// maxVetoes limits how many vetoed nodes are opened for one preemptor. Plugins may veto a node for one pod and not for
+// another of its class, so each pod is tried. Beyond the limit a veto counts for all pods of the class.
 const maxVetoes = 10_000
 
-// maxTriedAgain limits the size of preemptors for which nodes are tried again where an eviction was refused for an earlier pod. Whether a
-// rule about what queues hold forbids an eviction depends on the pods placed before. For larger preemptors the first answer stands, because
-// the effort would grow with pods times nodes.
+// maxTriedAgain limits the size of preemptors for which nodes are tried again where an eviction was refused for an
+// earlier pod. Whether a rule about what queues hold forbids an eviction depends on the pods placed before. For larger
+// preemptors the first answer stands, because the effort would grow with pods times nodes.
 const maxTriedAgain = 16
 
-// New returns the candidates for a preemptor. floors is nil if no lower bounds hold for it. isNoneFirst, unless nil, reports whether rules are
-// known to keep all pods from being the first to leave for a pod.
+// New returns the candidates for a preemptor. floors is nil if no lower bounds hold for it. isNoneFirst, unless nil,
+// reports whether rules are known to keep all pods from being the first to leave for a pod.
 func New(r *rules.Rules, selector *victims.Selector, floors *victims.Floors, isNoneFirst func(*cluster.Task) bool) *Nodes {
 	pending := r.Preemptor.Count(cluster.Pending)
 	return &Nodes{session: r.Session, rules: r, victims: selector, floors: floors, isNoneFirst: isNoneFirst, byKind: map[rules.Kind]*candidateHeap{}, vetoed: map[*cluster.Node]string{},
@@ -103,8 +103,8 @@ func (c *Nodes) MayOpenAny(pods []*cluster.Task) bool {
 	return c.floors == nil || slices.ContainsFunc(pods, (*cluster.Task).BestEffort) || c.victims.MayAnyLeave(c.floors)
 }
 
-// of returns the candidates for the kind of a pod. At first only lower bounds of the costs are known. A node is tried when it may be the
-// cheapest, and again when the plan has changed.
+// of returns the candidates for the kind of a pod. At first only lower bounds of the costs are known. A node is tried
+// when it may be the cheapest, and again when the plan has changed.
 func (c *Nodes) of(t *cluster.Task) *candidateHeap {
 	kind := c.rules.KindOf(t)
 	h := c.byKind[kind]
@@ -137,7 +137,8 @@ func (c *Nodes) areBoundsKept(t *cluster.Task) bool {
 	return c.session.Domain() == nil && !t.Class.NeedsSupplies()
 }
 
-// MayOpen reports whether evictions may open a node for a pod at any point of a plan. If not, it is in vain to evict all pods.
+// MayOpen reports whether evictions may open a node for a pod at any point of a plan. If not, it is in vain to evict
+// all pods.
 func (c *Nodes) MayOpen(t *cluster.Task) bool {
 	return !c.hasBounds(t) ||
 		c.victims.MayOpen(c.floors, t, c.areBoundsKept(t), func(n *cluster.Node) bool { return c.session.Outlook.CanOpen(t, n) })
@@ -152,8 +153,8 @@ func (c *Nodes) renew(h *candidateHeap, t *cluster.Task, n *cluster.Node) {
 	}
 }
 
-// note takes note of the result of a try. A node that was not opened is out, until the plan has changed if a refusal was the reason. floor is
-// a lower bound of the cost.
+// note takes note of the result of a try. A node that was not opened is out, until the plan has changed if a refusal
+// was the reason. floor is a lower bound of the cost.
 func (c *Nodes) note(h *candidateHeap, n *cluster.Node, floor victims.Cost, found result) {
 	if !found.opens {
 		h.drop(n)
@@ -163,7 +164,8 @@ func (c *Nodes) note(h *candidateHeap, n *cluster.Node, floor victims.Cost, foun
 	}
 }
 
-// renewOutdated puts nodes where an eviction was refused at an earlier point of the plan among those that were not tried.
+// renewOutdated puts nodes where an eviction was refused at an earlier point of the plan among those that were not
+// tried.
 func (c *Nodes) renewOutdated(h *candidateHeap) {
 	h.outdated = slices.DeleteFunc(h.outdated, func(r candidate) bool {
 		if r.version == c.victims.Version() {
@@ -244,13 +246,14 @@ func (c *Nodes) tryNode(t *cluster.Task, n *cluster.Node) (made candidate, found
 	return made, found
 }
 
-// fitsBetterOnLess reports whether a pod that fits on a node also fits if more pods leave it. A pod with affinity may need them there, and
-// filters of plugins may read what is free.
+// fitsBetterOnLess reports whether a pod that fits on a node also fits if more pods leave it. A pod with affinity may
+// need them there, and filters of plugins may read what is free.
 func (c *Nodes) fitsBetterOnLess(t *cluster.Task) bool {
 	return len(c.session.Policy.Filters) == 0 && !c.session.Cluster.DependsOnPods(t.Class) && !t.Class.NeedsSupplies()
 }
 
-// reopen opens a node for a pod: with the units that opened it when it was tried at this point of the plan, otherwise again.
+// reopen opens a node for a pod: with the units that opened it when it was tried at this point of the plan, otherwise
+// again.
 func (c *Nodes) reopen(x framework.Transaction, t *cluster.Task, tried *candidate) (units []victims.Unit, ok bool) {
 	if tried.units == nil || tried.version != c.victims.Version() {
 		units, _, found := c.open(x, t, tried.node, nil)
@@ -336,7 +339,8 @@ func (c *Nodes) OpenCheapest(x framework.Transaction, t *cluster.Task, avoid []*
 // maxRefused is after how many nodes where rules refused evictions it is found out whether they refuse all.
 const maxRefused = 32
 
-// isNonePermitted reports whether no eviction at all is permitted for a pod at this point of the plan, so that no node can be opened.
+// isNonePermitted reports whether no eviction at all is permitted for a pod at this point of the plan, so that no node
+// can be opened.
 func (c *Nodes) isNonePermitted(t *cluster.Task) bool {
 	if c.opens == 0 && c.isNoneFirst != nil && c.isNoneFirst(t) {
 		return true
@@ -371,8 +375,8 @@ func (c *Nodes) Open(x framework.Transaction, t *cluster.Task, n *cluster.Node) 
 	return Opened{}
 }
 
-// Cheapest returns up to so many nodes that may be opened for a pod at some point of the plan, those of the least cost. It is called before
-// any pod is placed.
+// Cheapest returns up to so many nodes that may be opened for a pod at some point of the plan, those of the least cost.
+// It is called before any pod is placed.
 func (c *Nodes) Cheapest(t *cluster.Task, most int) []*cluster.Node {
 	h := c.of(t)
 	var nodes []*cluster.Node
@@ -401,8 +405,8 @@ func (c *Nodes) FitsWithoutVetoes(t *cluster.Task) bool {
 		slices.ContainsFunc(s.Cluster.Nodes(), func(n *cluster.Node) bool { return s.Outlook.Fits(t, n) })
 }
 
-// Renew updates the candidates for nodes that the plan has changed: the last opened node, and all nodes that a whole gang leaves. It is
-// called before the next pod is placed, since most plans are for one pod.
+// Renew updates the candidates for nodes that the plan has changed: the last opened node, and all nodes that a whole
+// gang leaves. It is called before the next pod is placed, since most plans are for one pod.
 func (c *Nodes) Renew() {
 	if c.last == nil {
 		return

@@ -9,9 +9,9 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// open evicts all pods that may be evicted from a node, and gives back those that need not be. If the pod does not fit even then, the
-// caller has to undo the evictions. local is as in [victims.Options]. isLocal says that no whole gang was evicted, so that the result is the
-// same with and without local.
+// open evicts all pods that may be evicted from a node, and gives back those that need not be. If the pod does not fit
+// even then, the caller has to undo the evictions. local is as in [victims.Options]. isLocal says that no whole gang
+// was evicted, so that the result is the same with and without local.
 func (c *Nodes) open(x framework.Transaction, t *cluster.Task, n, local *cluster.Node) (units []victims.Unit, isLocal bool, found result) {
 	fits := func() bool { return c.rules.Fits(t, n) }
 	options := victims.Options{Local: local}
@@ -70,8 +70,8 @@ func lacking(t *cluster.Task, n *cluster.Node) (lacks resources.Vector) {
 	return lacks
 }
 
-// cheaper returns the cheaper of two sets of units that open a node, and evicts it. One set is evicted now. The other is left if those
-// that evict returns are given back. start is the state before.
+// cheaper returns the cheaper of two sets of units that open a node, and evicts it. One set is evicted now. The other
+// is left if those that evict returns are given back. start is the state before.
 func (c *Nodes) cheaper(
 	x, start framework.Transaction, n, local *cluster.Node, units []victims.Unit, fits func() bool, evict func() []victims.Unit,
 ) []victims.Unit {

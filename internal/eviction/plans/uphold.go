@@ -63,8 +63,8 @@ func upholdAll(s *framework.Session, changed bool) (isSpared bool) {
 	return isSpared
 }
 
-// upheld returns the plans in force but those of Workloads, which the action admit upholds, in the order in which they came into
-// force.
+// upheld returns the plans in force but those of Workloads, which the action admit upholds, in the order in which they
+// came into force.
 func upheld(s *framework.Session) []*cluster.Plan {
 	return slices.DeleteFunc(s.Cluster.Plans().InOrder(), func(p *cluster.Plan) bool { return p.Job != nil && p.Job.Workload != nil })
 }
@@ -99,8 +99,9 @@ func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (i
 	return isSpared
 }
 
-// forbiddenVictims says of which plans a rule now protects a victim whose eviction is not sent, and names the rule. Each plan is checked
-// without the plans after it. They are suspended one after the other, so that the effort is linear in plans.
+// forbiddenVictims says of which plans a rule now protects a victim whose eviction is not sent, and names the rule.
+// Each plan is checked without the plans after it. They are suspended one after the other, so that the effort is linear
+// in plans.
 func forbiddenVictims(s *framework.Session, plans []*cluster.Plan, changed bool) (forbidden map[*cluster.Plan]string) {
 	isDue := map[*cluster.Plan]bool{}
 	for _, p := range plans {
@@ -159,8 +160,8 @@ func upholdWithoutJob(s *framework.Session, p *cluster.Plan) {
 // roomIsLost is why a plan ends whose nominated nodes will not have room.
 const roomIsLost = "the room that was promised is not there any more"
 
-// lose ends a plan that has lost its room. If pods have left for it, others have taken what these left: pods of another scheduler,
-// which knows of no plans. If that happens repeatedly, no pods are evicted for the job for a while.
+// lose ends a plan that has lost its room. If pods have left for it, others have taken what these left: pods of another
+// scheduler, which knows of no plans. If that happens repeatedly, no pods are evicted for the job for a while.
 func lose(s *framework.Session, p *cluster.Plan) {
 	if wereSent := p.Evictions > len(p.Unsent()); wereSent && p.Job.Workload == nil {
 		p.Job.LoseRoom(s.Now)
@@ -168,7 +169,8 @@ func lose(s *framework.Session, p *cluster.Plan) {
 	cancel(s, p, roomIsLost)
 }
 
-// refuted says why a plan whose victims may leave is not possible beside earlier plans, "" if it is, or if its room is lost.
+// refuted says why a plan whose victims may leave is not possible beside earlier plans, "" if it is, or if its room is
+// lost.
 func refuted(s *framework.Session, p *cluster.Plan) (why string, isLost bool) {
 	if why := forbidsPlaces(s, p); why != "" {
 		return why, false
@@ -225,8 +227,9 @@ func resume(s *framework.Session) {
 	}
 }
 
-// Resume looks for room for a job whose plan has ended: nodes that are free or becoming free, or other victims. All actions do so, in their
-// order. Otherwise pods that replace the victims would get the room, and would be evicted in turn (rules S1, S2, S6).
+// Resume looks for room for a job whose plan has ended: nodes that are free or becoming free, or other victims. All
+// actions do so, in their order. Otherwise pods that replace the victims would get the room, and would be evicted in
+// turn (rules S1, S2, S6).
 func Resume(s *framework.Session, ended *cluster.Plan) {
 	j := ended.Job
 	s.LookAt(j, func() {

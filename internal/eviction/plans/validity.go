@@ -55,7 +55,8 @@ func forbidsPlaces(s *framework.Session, p *cluster.Plan) string {
 	return ""
 }
 
-// forbidsVictims names the rule that now protects a victim whose eviction is not sent, "" if there is none. Later plans must be suspended.
+// forbidsVictims names the rule that now protects a victim whose eviction is not sent, "" if there is none. Later plans
+// must be suspended.
 func forbidsVictims(s *framework.Session, p *cluster.Plan) string {
 	action, why := actionOf(s, p)
 	if why != "" {

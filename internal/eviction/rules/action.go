@@ -82,8 +82,8 @@ func OverCapability(s *framework.Session, t *cluster.Task) *verdict.Verdict {
 	return nil
 }
 
-// MayPreempt reports whether a job may look for victims: it is admitted, has pending tasks, and has no plan in force, and does not lack
-// a claim that no evictions bring.
+// MayPreempt reports whether a job may look for victims: it is admitted, has pending tasks, and has no plan in force,
+// and does not lack a claim that no evictions bring.
 func MayPreempt(s *framework.Session, j *cluster.Job) bool {
 	return !j.IsPendingAdmission() && j.Plan == nil && j.Count(cluster.Pending) > 0 && !s.Now.Before(j.NotBefore) && s.Validate(j) == nil &&
 		!(s.Judged(j) && j.Verdict != nil && j.Verdict.Kinds() == verdict.HelpSupply)

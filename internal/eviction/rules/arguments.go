@@ -8,8 +8,9 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// The presets for the choice of victims: as kube-scheduler 1.36 does, or as release 1.8 did, without disruption budgets and start times,
-// and by deleting pods. kube-scheduler knows no jobs. The first preset avoids ending jobs, the second does not.
+// The presets for the choice of victims: as kube-scheduler 1.36 does, or as release 1.8 did, without disruption budgets
+// and start times, and by deleting pods. kube-scheduler knows no jobs. The first preset avoids ending jobs, the second
+// does not.
 const (
 	presetNow   = "kube-1.36"
 	presetFirst = "kube-1.8"

@@ -15,8 +15,9 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Ask says which pods of a job in a subtree of guaranteed shares ask for room (rule G9). A job below its minimum asks for all pods
-// that it lacks at once. A job that has its minimum asks for each further pod by itself. The zero value asks for nothing.
+// Ask says which pods of a job in a subtree of guaranteed shares ask for room (rule G9). A job below its minimum asks
+// for all pods that it lacks at once. A job that has its minimum asks for each further pod by itself. The zero value
+// asks for nothing.
 type Ask struct {
 	// IsSurplus is set if the job has its minimum.
 	IsSurplus bool
@@ -52,8 +53,9 @@ func AskOf(s *framework.Session, subtrees *guarantee.Subtrees, j *cluster.Job) A
 	return a
 }
 
-// WithoutFillers returns the pods of a job without those that ask for no room: beyond the minimum of the job they request nothing, and a node is
-// free for them. The action backfill places them, and no other does, whatever else is looked for. A pod of a subgroup is placed with the others.
+// WithoutFillers returns the pods of a job without those that ask for no room: beyond the minimum of the job they
+// request nothing, and a node is free for them. The action backfill places them, and no other does, whatever else is
+// looked for. A pod of a subgroup is placed with the others.
 func WithoutFillers(s *framework.Session, j *cluster.Job, pods []*cluster.Task) []*cluster.Task {
 	if j.LacksPromises() > 0 || !slices.ContainsFunc(pods, (*cluster.Task).BestEffort) {
 		return pods
@@ -65,8 +67,8 @@ func WithoutFillers(s *framework.Session, j *cluster.Job, pods []*cluster.Task) 
 	return slices.DeleteFunc(slices.Clone(pods), func(t *cluster.Task) bool { return t.Subgroup == nil && isFree[t.Class] })
 }
 
-// wait sets what a job below its minimum asks for: those of its pods that have waited long enough, once they are all that it lacks. Without
-// that a younger pod, which fits where the older ones do not, would have pods evicted early.
+// wait sets what a job below its minimum asks for: those of its pods that have waited long enough, once they are all
+// that it lacks. Without that a younger pod, which fits where the older ones do not, would have pods evicted early.
 func (a *Ask) wait(now time.Time, j *cluster.Job, pending []*cluster.Task, lacks int) {
 	byAge := slices.SortedStableFunc(slices.Values(pending), func(x, y *cluster.Task) int { return x.Created().Compare(y.Created()) })
 	if len(byAge) == 0 {
@@ -89,7 +91,8 @@ func (a *Ask) wait(now time.Time, j *cluster.Job, pending []*cluster.Task, lacks
 	a.Pods = slices.DeleteFunc(slices.Clone(pending), func(t *cluster.Task) bool { return !old[t] })
 }
 
-// oldestNeeded returns how many of a job's pods, the oldest first, bring it to its minimum. Of a job with subgroups they are all.
+// oldestNeeded returns how many of a job's pods, the oldest first, bring it to its minimum. Of a job with subgroups
+// they are all.
 func oldestNeeded(j *cluster.Job, byAge []*cluster.Task, lacks int) int {
 	if len(j.Subgroups()) > 0 {
 		return len(byAge)
@@ -114,8 +117,8 @@ func oldestNeeded(j *cluster.Job, byAge []*cluster.Task, lacks int) int {
 // isPart reports whether some of the job's pods ask now, and others only later.
 func (a *Ask) isPart() bool { return len(a.Pods) > 0 && !a.Next.IsZero() }
 
-// Of returns those of the job's pods for which pods may be evicted now, all of them if there are none. The others get room that needs no
-// eviction, without waiting.
+// Of returns those of the job's pods for which pods may be evicted now, all of them if there are none. The others get
+// room that needs no eviction, without waiting.
 func (a *Ask) Of(pods []*cluster.Task) []*cluster.Task {
 	if !a.isPart() {
 		return pods
@@ -147,8 +150,8 @@ const (
 	isNotGuaranteed                // its queue has what it is guaranteed
 )
 
-// refusalOf returns what is said of a refusal. queues are those with pods to evict. A queue that has room within its guarantee waits because
-// of a fence, or of the policy of other queues, whose pods are counted.
+// refusalOf returns what is said of a refusal. queues are those with pods to evict. A queue that has room within its
+// guarantee waits because of a fence, or of the policy of other queues, whose pods are counted.
 func (g *Guaranteed) refusalOf(queues iter.Seq[*quota.Node]) refusal {
 	if g == nil || !g.RanksJobs() || g.preemptor.IsPendingAdmission() || g.isDaemon {
 		return isProtected
@@ -174,8 +177,8 @@ func (g *Guaranteed) CountsPods(queues iter.Seq[*quota.Node]) bool {
 	return g.refusalOf(queues) == isProtected
 }
 
-// Refine says of a refusal of a job in a subtree whether its queue has what it is guaranteed, or the job has not waited long enough.
-// queues are those with pods to evict.
+// Refine says of a refusal of a job in a subtree whether its queue has what it is guaranteed, or the job has not waited
+// long enough. queues are those with pods to evict.
 func (g *Guaranteed) Refine(v *verdict.Verdict, queues iter.Seq[*quota.Node]) {
 	if g == nil || !g.RanksJobs() || g.preemptor.IsPendingAdmission() || g.isDaemon {
 		return

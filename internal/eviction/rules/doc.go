@@ -2,8 +2,8 @@
 //
 // Main types: [Action] is one evicting action with its rules, in one session. [Rules] are these rules for one preemptor
 // in one scope. They are asked in three steps. [Rules.Concerns] says which pods the scope is about. [Rules.Protects]
-// names the rule that protects a pod as long as objects do not change. [Rules.WhyProtected] gives the reason, of a rule or a
-// plugin, why pods may not be evicted at this point of the plan.
+// names the rule that protects a pod as long as objects do not change. [Rules.WhyProtected] gives the reason, of a rule
+// or a plugin, why pods may not be evicted at this point of the plan.
 //
 // Invariants (the rules, with their numbers, are in docs/preemption.md):
 //

@@ -75,8 +75,8 @@ func (r *Rules) RanksJobs() bool { return r.Guarantees != nil && r.Guarantees.Ra
 // AsksOneByOne reports whether each pod of the preemptor asks by itself (rule G9).
 func (r *Rules) AsksOneByOne() bool { return r.Guarantees != nil && r.Guarantees.Ask.IsSurplus }
 
-// protects names the rule that protects a pod of another queue of the subtree, none if there is none. Without a mark a pod
-// may be evicted.
+// protects names the rule that protects a pod of another queue of the subtree, none if there is none. Without a mark a
+// pod may be evicted.
 func (g *Guaranteed) protects(t *cluster.Task) (why verdict.Protection) {
 	if mark, ok := t.Mark(); ok && mark != "true" {
 		why.Kind = verdict.RuleMarkedFalse
@@ -88,8 +88,8 @@ func (g *Guaranteed) protects(t *cluster.Task) (why verdict.Protection) {
 	return why
 }
 
-// ApplicationOf returns the namespace and the id of the application of a preemptor, zero if it is of none or no rule in the scope asks
-// for it (rule G3).
+// ApplicationOf returns the namespace and the id of the application of a preemptor, zero if it is of none or no rule in
+// the scope asks for it (rule G3).
 func ApplicationOf(s *framework.Session, scope decision.Scope, preemptor *cluster.Job) (of types.NamespacedName) {
 	if s.Policy.Subtrees() == nil || !scope.CrossesQueues() {
 		return of
@@ -100,7 +100,8 @@ func ApplicationOf(s *framework.Session, scope decision.Scope, preemptor *cluste
 	return of
 }
 
-// applicationOf returns the application of the pods of a job. If they name several, it is the least, whichever comes first in the model.
+// applicationOf returns the application of the pods of a job. If they name several, it is the least, whichever comes
+// first in the model.
 func applicationOf(j *cluster.Job) (id string) {
 	for _, t := range j.Tasks() {
 		if named := t.Application(); !t.IsStandIn && named != "" && (id == "" || named < id) {
@@ -130,8 +131,8 @@ func (r *Rules) IsForDaemon() bool {
 	return r.Guarantees != nil && r.Guarantees.isDaemon && r.Scope == decision.BetweenQueues
 }
 
-// StandsElsewhere reports whether room is taken for pods of a DaemonSet, and a pod is on none of their nodes. It may only leave because its
-// gang cannot do without those that are (rules G10 and J2).
+// StandsElsewhere reports whether room is taken for pods of a DaemonSet, and a pod is on none of their nodes. It may
+// only leave because its gang cannot do without those that are (rules G10 and J2).
 func (r *Rules) StandsElsewhere(v *cluster.Task) bool {
 	return r.IsForDaemon() && !slices.ContainsFunc(r.Preemptor.Tasks(), func(t *cluster.Task) bool {
 		return (t.Status == cluster.Pending || t.Status == cluster.Pipelined) && nodeOf(t) == v.NodeName()
@@ -149,8 +150,8 @@ func OwnNodes(pods []*cluster.Task) (names []string) {
 	return slices.Compact(names)
 }
 
-// nodeOf returns the name of the only node on which a pod may run by its required affinity, "" if there is no such name. The
-// controller of DaemonSets writes it in one form.
+// nodeOf returns the name of the only node on which a pod may run by its required affinity, "" if there is no such
+// name. The controller of DaemonSets writes it in one form.
 func nodeOf(t *cluster.Task) string {
 	affinity := t.Pod.Spec.Affinity
 	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -188,7 +189,8 @@ func IsOfDaemonSet(t *cluster.Task) bool {
 	return owner != nil && owner.Kind == "DaemonSet" && owner.APIVersion == appsv1.SchemeGroupVersion.String()
 }
 
-// freshTime is how long a pod that a plan has placed counts as the oldest of its class. Another pod then leaves, if one will do.
+// freshTime is how long a pod that a plan has placed counts as the oldest of its class. Another pod then leaves, if one
+// will do.
 const freshTime = time.Minute
 
 // IsFreshlyPlaced reports whether a plan has placed a pod a short time ago. It still has the record of that plan.
@@ -258,7 +260,8 @@ func compareAge(a, b *cluster.Task) int {
 	return strings.Compare(string(a.UID()), string(b.UID()))
 }
 
-// SizeOf returns the dominant share of a victim's request, which decides between victims that are otherwise equal (rule G8).
+// SizeOf returns the dominant share of a victim's request, which decides between victims that are otherwise equal (rule
+// G8).
 func (g *Guaranteed) SizeOf(t *cluster.Task) resources.Ratio {
 	share, _ := resources.DominantShare(t.Request(), g.session.Cluster.Total)
 	return share

@@ -7,8 +7,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// MayLeaveAlone reports whether a pod may be evicted without all others of its job. If roles or subgroups have minimums, it
-// depends on the other victims, and a lower bound has to assume yes.
+// MayLeaveAlone reports whether a pod may be evicted without all others of its job. If roles or subgroups have
+// minimums, it depends on the other victims, and a lower bound has to assume yes.
 func MayLeaveAlone(t *cluster.Task) bool {
 	j := t.Job
 	return !t.IsStandIn && (j.ChecksRoles() || len(j.Subgroups()) > 0 || j.KeepsMinimum(t, cluster.Leaving{}))
@@ -35,7 +35,8 @@ func Part(wanted, amounts resources.Vector) resources.Ratio {
 	return least
 }
 
-// Ends reports whether it counts that a job would have no pods left if so many of them are evicted. By rule G8 it does not.
+// Ends reports whether it counts that a job would have no pods left if so many of them are evicted. By rule G8 it does
+// not.
 func (r *Rules) Ends(j *cluster.Job, leaving int) bool {
 	return !r.RanksJobs() && j.Staying() <= leaving
 }

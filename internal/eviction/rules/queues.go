@@ -25,7 +25,8 @@ func EvictableQueues(s *framework.Session) map[*quota.Node]int32 {
 	return queues
 }
 
-// QueuesOnNodes yields the queues of evictable pods on nodes, each once. EvictableQueues may have more, of pods on nodes that are gone.
+// QueuesOnNodes yields the queues of evictable pods on nodes, each once. EvictableQueues may have more, of pods on
+// nodes that are gone.
 func QueuesOnNodes(s *framework.Session) iter.Seq[*quota.Node] {
 	return func(yield func(*quota.Node) bool) {
 		seen := map[*quota.Node]bool{}
@@ -43,7 +44,8 @@ func QueuesOnNodes(s *framework.Session) iter.Seq[*quota.Node] {
 	}
 }
 
-// SparedQueues names sets of queues, so that preemptors which may not evict pods of the same queues are known to be alike.
+// SparedQueues names sets of queues, so that preemptors which may not evict pods of the same queues are known to be
+// alike.
 type SparedQueues struct {
 	known  map[sparedKey]string
 	number map[*quota.Node]int // a number for each queue
@@ -56,7 +58,8 @@ type sparedKey struct {
 	variant uint8
 }
 
-// Of returns the numbers of the queues from which a preemptor may not evict pods. The keys of evictable are the queues with evictable pods.
+// Of returns the numbers of the queues from which a preemptor may not evict pods. The keys of evictable are the queues
+// with evictable pods.
 func (f *SparedQueues) Of(r *Rules, evictable func() map[*quota.Node]int32) string {
 	if f.known == nil {
 		f.known, f.number = map[sparedKey]string{}, map[*quota.Node]int{}

@@ -63,7 +63,8 @@ func (r *Rules) OnlySharesRefuse() bool {
 	return v != nil && v.Help&^ofShares == 0
 }
 
-// mayReclaimWith asks for the right to one pod. If all pods that wait are alike, it must be one to as many as the job needs.
+// mayReclaimWith asks for the right to one pod. If all pods that wait are alike, it must be one to as many as the job
+// needs.
 func (r *Rules) mayReclaimWith(t *cluster.Task, areAlike bool) *verdict.Verdict {
 	others := int64(r.Preemptor.LacksPromises()) - 1
 	if !areAlike || others <= 0 {
@@ -78,8 +79,8 @@ func (r *Rules) mayReclaimWith(t *cluster.Task, areAlike bool) *verdict.Verdict 
 	return v
 }
 
-// takesFreely reports whether the preemptor may take from another queue without a right to its share. The pods are those
-// of the preemptor that wait, one of each class.
+// takesFreely reports whether the preemptor may take from another queue without a right to its share. The pods are
+// those of the preemptor that wait, one of each class.
 func (r *Rules) takesFreely(n *quota.Node, pods []*cluster.Task) bool {
 	switch {
 	case n == r.Preemptor.QuotaNode() || r.Queues.Forbids(n).Exists():

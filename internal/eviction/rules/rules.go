@@ -19,8 +19,8 @@ type Rules struct {
 	// Guarantees are the same rules, if those of guaranteed shares hold between any queues; otherwise nil.
 	Guarantees *Guaranteed
 
-	// TakesNothing says that no pods are evicted for the preemptor, and no plans end for it. Then its queue stays within its share (rule Q4),
-	// as it does for free room.
+	// TakesNothing says that no pods are evicted for the preemptor, and no plans end for it. Then its queue stays
+	// within its share (rule Q4), as it does for free room.
 	TakesNothing bool
 
 	markedByDefault bool // a pod without the mark volcano.sh/preemptable may be evicted
@@ -109,8 +109,9 @@ func (r *Rules) ProtectsPod(t *cluster.Task) (why verdict.Protection) {
 	return why
 }
 
-// ProtectsJobFromAll names the rule that protects all pods of a job from preemptors of any queue that have the same scope and priority,
-// none if there is none. MayEvictFrom knows the rules that read the preemptor's queue. It is not for the rules of guaranteed shares.
+// ProtectsJobFromAll names the rule that protects all pods of a job from preemptors of any queue that have the same
+// scope and priority, none if there is none. MayEvictFrom knows the rules that read the preemptor's queue. It is not
+// for the rules of guaranteed shares.
 func (r *Rules) ProtectsJobFromAll(j *cluster.Job) (why verdict.Protection) {
 	switch {
 	case j.IsForeign:
@@ -121,7 +122,8 @@ func (r *Rules) ProtectsJobFromAll(j *cluster.Job) (why verdict.Protection) {
 	return why
 }
 
-// MayEvictFrom reports whether the scope includes jobs of a queue, and no rule protects all of them from the preemptor's queue.
+// MayEvictFrom reports whether the scope includes jobs of a queue, and no rule protects all of them from the
+// preemptor's queue.
 func (r *Rules) MayEvictFrom(q *quota.Node) bool {
 	if isOwn := q == r.Preemptor.QuotaNode(); isOwn || r.Scope == decision.BetweenJobs || r.Scope == decision.WithinJob {
 		return isOwn && r.Scope != decision.BetweenQueues
@@ -146,9 +148,9 @@ func (r *Rules) protectsJob(j *cluster.Job) (why verdict.Protection) {
 	return why
 }
 
-// WhyProtected says why pods of one job may not be evicted together at this point of the plan, none if they may. The rules
-// about what queues hold come first, then the votes of plugins. isWhole says that the pods are the whole gang. held is
-// the sum of their requests, nil if it is not worked out.
+// WhyProtected says why pods of one job may not be evicted together at this point of the plan, none if they may. The
+// rules about what queues hold come first, then the votes of plugins. isWhole says that the pods are the whole gang.
+// held is the sum of their requests, nil if it is not worked out.
 func (r *Rules) WhyProtected(pods []*cluster.Task, isWhole bool, held resources.Vector) verdict.Protection {
 	d := framework.VictimProposal{Preemptor: r.Preemptor, For: r.pod, Victims: pods, Whole: isWhole, Held: held}
 	if why := r.Queues.WhyProtected(pods[0].Job.QuotaNode(), d.Leaving(), r.Wanted(), r.isEntitled); why.Exists() {

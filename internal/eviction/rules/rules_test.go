@@ -40,7 +40,8 @@ func (v voter) VotePreempt(d *framework.VictimProposal) (framework.Vote, verdict
 
 var marked = fixture.Annotated(schedulingv1beta1.PreemptableKey, "true")
 
-// modelOf is a cluster with queues of three priorities, "default" in the middle, and in that queue the job preemptor, of priority
+// modelOf is a cluster with queues of three priorities, "default" in the middle, and in that queue the job preemptor,
+// of priority
 // 50. It has a pod that waits and one that runs, of lower task priority.
 func modelOf(t *testing.T) *harness.Model {
 	ranked := func(name string, priority int32) *schedulingv1beta1.Queue {

@@ -15,8 +15,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Counts are numbers of pods, by queue and by what keeps them from leaving. They tell how many pods each rule spares where no pod may be
-// the first to leave: then nothing has to be tried. They hold for preemptors of all queues.
+// Counts are numbers of pods, by queue and by what keeps them from leaving. They tell how many pods each rule spares
+// where no pod may be the first to leave: then nothing has to be tried. They hold for preemptors of all queues.
 type Counts struct {
 	jobs    map[*quota.Node][]*cluster.Job // with pods to evict
 	byQueue map[countsKey]*queueCounts
@@ -36,8 +36,9 @@ type queueCounts struct {
 	units     map[string]*equalUnits
 	loose     int  // pods that may leave neither alone nor with their gang
 	waits     bool // as [victims.Selector.Waits]
-	// isOpen is set if the end of a pod may let others leave that could not before. The pods of a gang may request different resources, and then
-	// the rest may be above the share though the whole was not. A subgroup that is broken has nothing to keep.
+	// isOpen is set if the end of a pod may let others leave that could not before. The pods of a gang may request
+	// different resources, and then the rest may be above the share though the whole was not. A subgroup that is broken
+	// has nothing to keep.
 	isOpen bool
 }
 
@@ -58,9 +59,10 @@ func (c *Counts) Planned(p *cluster.Plan) {
 	}
 }
 
-// Of counts the pods that may not be evicted for a preemptor by rule, if no pod may be the first to leave. Otherwise ok is false. areProtected
-// reports whether rules protect all pods as long as objects do not change. It tells the selector if a gang waits for another plan. No
-// plugin is asked. It is not for the rules of guaranteed shares, nor for pods that request nothing.
+// Of counts the pods that may not be evicted for a preemptor by rule, if no pod may be the first to leave. Otherwise ok
+// is false. areProtected reports whether rules protect all pods as long as objects do not change. It tells the selector
+// if a gang waits for another plan. No plugin is asked. It is not for the rules of guaranteed shares, nor for pods that
+// request nothing.
 func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdict.Spared, areProtected, ok bool) {
 	isEntitled := entitledOnce(r)
 	all := map[verdict.Protection]int{}
@@ -94,9 +96,9 @@ func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdic
 	return List(all), areProtected, true
 }
 
-// NoneFirst reports whether no pod may be the first to leave, whichever pods of the preemptor have nodes. It is about what the preemptor's
-// current pod wants, and is not for the rules of guaranteed shares, nor for pods that request nothing. help is what may change that, 0 if more
-// than pods and shares may.
+// NoneFirst reports whether no pod may be the first to leave, whichever pods of the preemptor have nodes. It is about
+// what the preemptor's current pod wants, and is not for the rules of guaranteed shares, nor for pods that request
+// nothing. help is what may change that, 0 if more than pods and shares may.
 func (c *Counts) NoneFirst(r *rules.Rules) (help verdict.Help, is bool) {
 	help = verdict.HelpVictims | verdict.HelpShares
 	isEntitled, isOpen := entitledOnce(r), false
@@ -241,7 +243,8 @@ func (c *queueCounts) addUnit(size resources.Vector, pods int) {
 	u.pods += pods
 }
 
-// List lists protections with the number of pods that each spares, the most frequent first, in a total order. Nothing is worded for it.
+// List lists protections with the number of pods that each spares, the most frequent first, in a total order. Nothing
+// is worded for it.
 func List(counts map[verdict.Protection]int) []verdict.Spared {
 	spared := make([]verdict.Spared, 0, len(counts))
 	for why, pods := range counts {

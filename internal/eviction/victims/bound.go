@@ -7,8 +7,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// bound is a lower bound of the cost of opening a node for a class: one offer is the most important victim, and so many more are
-// needed beside it.
+// bound is a lower bound of the cost of opening a node for a class: one offer is the most important victim, and so many
+// more are needed beside it.
 type bound struct {
 	of    *nodeOffers
 	offer int32 // its index, -1 if the node is large enough without evictions
@@ -77,10 +77,11 @@ func (o *nodeOffers) hasRoom(request resources.Vector) bool {
 // noBound is in place of the offer of a bound that does not exist.
 const noBound = -2
 
-// boundsFor works out, for each queue with offers on a node, the lower bound of the cost if a request must fit and the most important victim
-// is of that queue. It reports whether there is any. Offers are added one after the other, the least important first. As soon as
-// all of them together are large enough, the last may be the most important victim. A queue for which the node cannot be opened in this way has noBound.
-// Queues whose entries are spared count as if they had no pods; spared is nil if none are.
+// boundsFor works out, for each queue with offers on a node, the lower bound of the cost if a request must fit and the
+// most important victim is of that queue. It reports whether there is any. Offers are added one after the other, the
+// least important first. As soon as all of them together are large enough, the last may be the most important victim. A
+// queue for which the node cannot be opened in this way has noBound. Queues whose entries are spared count as if they
+// had no pods; spared is nil if none are.
 func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, spared []bool, request resources.Vector) (found bool) {
 	for k := range bounds {
 		bounds[k].offer = noBound
@@ -139,7 +140,8 @@ func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, spared []bool, reque
 	return found
 }
 
-// without returns the offers of queues whose entries are not spared, their indexes among all if some are, and their total.
+// without returns the offers of queues whose entries are not spared, their indexes among all if some are, and their
+// total.
 func (o *nodeOffers) without(spared []bool) (offers []offer, indexes []int32, total resources.Vector) {
 	if spared == nil {
 		return o.offers, nil, o.total
@@ -166,7 +168,8 @@ func (f *Floors) include(o *nodeOffers) {
 	}
 }
 
-// atLeast returns the least cost of a node without room for a request if it does not come before an entry in the orders of a depth.
+// atLeast returns the least cost of a node without room for a request if it does not come before an entry in the orders
+// of a depth.
 func (f *Floors) atLeast(e entry, depth int, request resources.Vector) Cost {
 	c, more := e.offer.cost, f.extremes.moreBesideAny(request)
 	c.victims += int(more)

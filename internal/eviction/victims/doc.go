@@ -10,9 +10,11 @@
 // back in the opposite order, each if the preemptor still fits. So the effort is linear in units, where a search over
 // sets of victims would be exponential.
 //
-// [Floors] are lower bounds of what it costs to open nodes, and a [Ranking] finds the nodes of the lowest for pods of one class.
-// No bound is worked out for nodes that cost more whichever pods leave them, see the type extremes. A request for which always several
-// pods must leave has the nodes in the order of their second cheapest, or third, and so on. [FloorsByRules] are shared by preemptors, also of several queues: each ranking leaves out the queues that its preemptors may not evict from.
+// [Floors] are lower bounds of what it costs to open nodes, and a [Ranking] finds the nodes of the lowest for pods of
+// one class. No bound is worked out for nodes that cost more whichever pods leave them, see the type extremes. A
+// request for which always several pods must leave has the nodes in the order of their second cheapest, or third, and
+// so on. [FloorsByRules] are shared by preemptors, also of several queues: each ranking leaves out the queues that its
+// preemptors may not evict from.
 //
 // Invariants (the rules are in docs/preemption.md):
 //

@@ -21,8 +21,9 @@ type Options struct {
 	Lacking resources.Vector
 	// Enough ends the eviction as soon as it returns true. Nil evicts all units that may be evicted.
 	Enough func() bool
-	// Fits, unless nil, says that what is wanted fits now. Then the eviction ends, if [Selector.GiveBack] would give back all further
-	// units: no budget covers the units before, for a violated budget changes the order in which units are given back.
+	// Fits, unless nil, says that what is wanted fits now. Then the eviction ends, if [Selector.GiveBack] would give
+	// back all further units: no budget covers the units before, for a violated budget changes the order in which units
+	// are given back.
 	Fits func() bool
 	// Why, unless nil, gets the reasons why pods may not be evicted.
 	Why map[*cluster.Task]verdict.Protection

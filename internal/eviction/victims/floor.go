@@ -10,18 +10,18 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Floors are lower bounds of the costs of opening nodes. They follow from the unprotected pods on each node, and hold for
-// all preemptors of one priority in one scope that may evict pods of the same queues. With them the cheapest node is found
-// without trying all nodes.
+// Floors are lower bounds of the costs of opening nodes. They follow from the unprotected pods on each node, and hold
+// for all preemptors of one priority in one scope that may evict pods of the same queues. With them the cheapest node
+// is found without trying all nodes.
 //
-// Each node stands in an order by its cheapest offer, whatever the request. From these orders a [Ranking] finds the cheapest
-// nodes for a class, and looks only at nodes that may be the next.
+// Each node stands in an order by its cheapest offer, whatever the request. From these orders a [Ranking] finds the
+// cheapest nodes for a class, and looks only at nodes that may be the next.
 //
-// If they are shared, they have the offers of all queues, also of those from which a preemptor may not evict pods. Its rankings leave those
-// out. So the effort and the memory do not grow with the number of queues that preempt.
+// If they are shared, they have the offers of all queues, also of those from which a preemptor may not evict pods. Its
+// rankings leave those out. So the effort and the memory do not grow with the number of queues that preempt.
 //
-// The bounds hold whatever plugins and rules about totals say. They are updated for the plans of the session. After other
-// decisions they are worked out again.
+// The bounds hold whatever plugins and rules about totals say. They are updated for the plans of the session. After
+// other decisions they are worked out again.
 type Floors struct {
 	isShared bool
 	bySlot   []*nodeOffers      // nil for slots without a node
@@ -32,8 +32,8 @@ type Floors struct {
 	changed  []int32 // slots whose offers have changed, in the order of the changes
 	seen     uint64  // how far Cluster.Changes has been followed
 	isMade   bool
-	// outdated are the slots whose offers may be others though their nodes have not changed. They were found while a plan was being made,
-	// which may have been undone, or a job has lost pods elsewhere.
+	// outdated are the slots whose offers may be others though their nodes have not changed. They were found while a
+	// plan was being made, which may have been undone, or a job has lost pods elsewhere.
 	outdated   []int32
 	isOutdated []bool // by slot
 	mixed      int    // number of nodes with offers of several queues
@@ -87,8 +87,8 @@ func (o *offer) compareRank(p *offer) int {
 	return cmp.Or(cmp.Compare(o.class, p.class), o.cost.top.compare(p.cost.top))
 }
 
-// Keep reports whether floors still hold after a plan for a preemptor. If some of its own pods may be evicted for others,
-// they cost less once others of them are pipelined.
+// Keep reports whether floors still hold after a plan for a preemptor. If some of its own pods may be evicted for
+// others, they cost less once others of them are pipelined.
 func Keep(preemptor *cluster.Job) bool { return preemptor.Evictable() == 0 }
 
 // MayAnyLeave reports whether there is an unprotected pod. It is not for preemptors with a pod that requests nothing.
@@ -206,8 +206,9 @@ func (f *Floors) count(s *Selector, o *nodeOffers, sign int) {
 	}
 }
 
-// isOf reports whether offers are those of the node as it is now. The same pods on it may be evicted as when they were made, and the
-// future is the same. What jobs keep elsewhere may have changed since by plans in force, which make no offer cheaper.
+// isOf reports whether offers are those of the node as it is now. The same pods on it may be evicted as when they were
+// made, and the future is the same. What jobs keep elsewhere may have changed since by plans in force, which make no
+// offer cheaper.
 func (o *nodeOffers) isOf(n *cluster.Node) bool {
 	for d := range o.future {
 		if o.future[d] != n.Future(resources.Dim(d)) {
@@ -227,8 +228,9 @@ func (o *nodeOffers) isOf(n *cluster.Node) bool {
 	return found == len(o.evictable) && len(o.future) == len(n.Allocatable)
 }
 
-// isCurrent reports whether offers are still those of the node. While a plan is made pods leave the node and others, and come back. Then
-// the jobs of its pods must keep as many pods elsewhere, and the same disruption budgets must be spent.
+// isCurrent reports whether offers are still those of the node. While a plan is made pods leave the node and others,
+// and come back. Then the jobs of its pods must keep as many pods elsewhere, and the same disruption budgets must be
+// spent.
 func (o *nodeOffers) isCurrent(s *Selector, n *cluster.Node) bool {
 	if len(o.waiting) > 0 || !o.isOf(n) {
 		return false
@@ -246,8 +248,8 @@ func (o *nodeOffers) isCurrent(s *Selector, n *cluster.Node) bool {
 	return true
 }
 
-// concerns reports whether no rule protects a pod as long as objects do not change. In shared floors the rules are those for preemptors of
-// any queue.
+// concerns reports whether no rule protects a pod as long as objects do not change. In shared floors the rules are
+// those for preemptors of any queue.
 func (f *Floors) concerns(s *Selector, t *cluster.Task) bool {
 	if !f.isShared {
 		return s.rules.Concerns(t) && s.rules.Protects(t).IsNone()

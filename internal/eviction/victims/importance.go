@@ -64,7 +64,8 @@ func (s *Selector) importanceOf(t *cluster.Task) importance {
 
 // Cost is the cost of the victims on a node, or of all victims of a plan. Less is better (rule K3).
 type Cost struct {
-	// marks is the number of victims that have opted out, in the upper half, and of first pods of applications (rule G8).
+	// marks is the number of victims that have opted out, in the upper half, and of first pods of applications (rule
+	// G8).
 	marks      int64
 	violations int // of disruption budgets
 	LastQueue
@@ -193,8 +194,8 @@ func (s *Selector) CostOf(units []Unit, last LastQueue, rank int) Cost {
 	return c
 }
 
-// LastQueue is the queue that is chosen last (rule Q8): the one with the highest priority and, among equals, least above its share at one
-// point of a plan. By rule G8 it is the rank of the job.
+// LastQueue is the queue that is chosen last (rule Q8): the one with the highest priority and, among equals, least
+// above its share at one point of a plan. By rule G8 it is the rank of the job.
 type LastQueue struct {
 	queue int64 // its priority
 	share resources.Ratio

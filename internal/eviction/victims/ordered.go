@@ -6,9 +6,9 @@ import (
 	"github.com/google/btree"
 )
 
-// orderedSet keeps items in an order that is worked out when it is first needed: as long as items are only added and the least is asked for, nothing
-// is sorted. Then the items are in a balanced tree. What it returns does not depend on when it was sorted. A function compares the items, no two of
-// which are equal.
+// orderedSet keeps items in an order that is worked out when it is first needed: as long as items are only added and
+// the least is asked for, nothing is sorted. Then the items are in a balanced tree. What it returns does not depend on
+// when it was sorted. A function compares the items, no two of which are equal.
 type orderedSet[T any] struct {
 	compare  func(a, b T) int
 	unsorted []T // until tree is made

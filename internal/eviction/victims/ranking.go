@@ -10,9 +10,9 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// order has the nodes with offers of one queue, the node with the cheapest offer first. How far a queue is above its share counts
-// before the priority of its pods and changes with each plan, but it is the same for all pods of the queue. Of most queues only
-// the first node is asked for.
+// order has the nodes with offers of one queue, the node with the cheapest offer first. How far a queue is above its
+// share counts before the priority of its pods and changes with each plan, but it is the same for all pods of the
+// queue. Of most queues only the first node is asked for.
 type order struct {
 	queue   *quota.Node
 	nodes   [maxDepth + 1]*orderedSet[entry] // by depth, nil if no ranking has it
@@ -27,9 +27,10 @@ type entry struct {
 	slot  int32
 }
 
-// maxDepth limits the depth of orders. In an order of some depth the cheapest offer of a node is that of the offers which may be the most
-// important of so many victims and one more. So a ranking for a request that always needs several victims does not look at a node because
-// one of its offers is cheap. The victims beside it count as the least important of the node.
+// maxDepth limits the depth of orders. In an order of some depth the cheapest offer of a node is that of the offers
+// which may be the most important of so many victims and one more. So a ranking for a request that always needs several
+// victims does not look at a node because one of its offers is cheap. The victims beside it count as the least
+// important of the node.
 const maxDepth = 7
 
 // entriesAt returns the entries of a node in the orders of a depth. They are valid until the next call.
@@ -48,7 +49,8 @@ func (f *Floors) entriesAt(s *Selector, o *nodeOffers, depth int) []entry {
 	return f.deep
 }
 
-// depthOf returns the depth of the orders that say most about a request, which have all nodes that may be opened for it.
+// depthOf returns the depth of the orders that say most about a request, which have all nodes that may be opened for
+// it.
 func (f *Floors) depthOf(request resources.Vector) int {
 	return int(min(f.extremes.moreBesideAny(request), maxDepth))
 }
@@ -105,8 +107,8 @@ func (e entry) compare(other entry, depth int, action *framework.EvictionRules) 
 // Ranking finds the nodes that evictions may open for pods of one class, by the lower bounds of their costs. Several
 // preemptors use it one after the other: nodes that one has popped are back for the next.
 //
-// The bound of a node is worked out when its cheapest offer costs no more than the least bound so far. With a request that
-// one victim makes room for, few nodes are looked at, if any offer costs enough.
+// The bound of a node is worked out when its cheapest offer costs no more than the least bound so far. With a request
+// that one victim makes room for, few nodes are looked at, if any offer costs enough.
 type Ranking struct {
 	rankingKey
 	floors  *Floors
@@ -156,8 +158,8 @@ const (
 )
 
 // Rank returns the nodes that evictions may open for a pod, at this point of the plan. canOpen reports whether the pod
-// would fit on a node without any pods. isKept says that these answers are the same for all pods of the class. Rank must
-// not be called for pods that request nothing, since other pods are protected from them.
+// would fit on a node without any pods. isKept says that these answers are the same for all pods of the class. Rank
+// must not be called for pods that request nothing, since other pods are protected from them.
 func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n *cluster.Node) bool) *Ranking {
 	f.follow(s)
 	key := rankingKey{class: t.Class, spared: s.spared}
@@ -167,8 +169,8 @@ func (s *Selector) Rank(f *Floors, t *cluster.Task, isKept bool, canOpen func(n 
 	return f.ranking(s, key, isKept, canOpen)
 }
 
-// MayOpen reports whether evictions may open any node for a pod, if rules about totals and plugins allow all of them. The arguments are those
-// of Rank.
+// MayOpen reports whether evictions may open any node for a pod, if rules about totals and plugins allow all of them.
+// The arguments are those of Rank.
 func (s *Selector) MayOpen(f *Floors, t *cluster.Task, isKept bool, canOpen func(n *cluster.Node) bool) bool {
 	f.follow(s)
 	_, _, ok := f.ranking(s, rankingKey{class: t.Class, spared: s.spared}, isKept, canOpen).First(s)
@@ -196,15 +198,15 @@ func (f *Floors) ranking(s *Selector, key rankingKey, isKept bool, canOpen func(
 	return r
 }
 
-// lacksRight reports whether the preemptor's pod has no right at this point of the plan to take from some queues with offers. It does not
-// look at preemptors of several pods, which may gain the right while the plan is made.
+// lacksRight reports whether the preemptor's pod has no right at this point of the plan to take from some queues with
+// offers. It does not look at preemptors of several pods, which may gain the right while the plan is made.
 func (f *Floors) lacksRight(s *Selector) bool {
 	return s.rules.Preemptor.Count(cluster.Pending) == 1 && !s.rules.HasRight() &&
 		slices.ContainsFunc(f.orders, func(o *order) bool { return f.allows(s, o.queue) && s.rules.Queues.NeedsRight(o.queue) })
 }
 
-// mayBegin reports whether any pod may be the first to leave a node. Without a right to take from some queues it must be of another queue.
-// The preemptor may gain the right once that pod is gone.
+// mayBegin reports whether any pod may be the first to leave a node. Without a right to take from some queues it must
+// be of another queue. The preemptor may gain the right once that pod is gone.
 func (r *Ranking) mayBegin(s *Selector, o *nodeOffers) bool {
 	return r.lackingRight == nil || slices.ContainsFunc(o.entries, func(e entry) bool {
 		return !r.of(e.offer.queue).isSpared && !s.rules.Queues.NeedsRight(e.offer.queue)
@@ -279,8 +281,8 @@ func (r *Ranking) add(s *Selector, q *rankedQueue, e entry) {
 	r.floors.bounds++
 }
 
-// boundsOf returns the bounds of a node with offers of several queues, which are worked out for all of them at once. It is nil if the node
-// cannot be opened.
+// boundsOf returns the bounds of a node with offers of several queues, which are worked out for all of them at once. It
+// is nil if the node cannot be opened.
 func (r *Ranking) boundsOf(s *Selector, o *nodeOffers, slot int32) []bound {
 	if missing := int(slot) + 1 - len(r.bounds); missing > 0 {
 		r.bounds = append(r.bounds, make([]nodeBounds, missing)...)

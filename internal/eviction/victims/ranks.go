@@ -39,8 +39,8 @@ func rankOffer(r *rules.Rules, o *offer) {
 	}
 }
 
-// countOrder returns a bound with what counts of the queue of its most important victim. By rule G8 the rank of the victim's job is
-// part of the bound already.
+// countOrder returns a bound with what counts of the queue of its most important victim. By rule G8 the rank of the
+// victim's job is part of the bound already.
 func countOrder(r *rules.Rules, c Cost, q *quota.Node) Cost {
 	if r.Scope.CrossesQueues() {
 		c.share = r.Queues.Standing(q).Ratio
@@ -59,8 +59,8 @@ func Marked(units []Unit) (marked int) {
 	return marked
 }
 
-// SortBySize sorts units by class, and those of one class by size, the largest first. So the small ones are given back first, and the
-// fewest of a class leave.
+// SortBySize sorts units by class, and those of one class by size, the largest first. So the small ones are given back
+// first, and the fewest of a class leave.
 func SortBySize(r *rules.Rules, units []Unit) {
 	slices.SortStableFunc(units, func(u, v Unit) int {
 		return cmp.Or(cmp.Compare(u.top.class, v.top.class), rules.Part(r.Wanted(), v.Requested()).Compare(rules.Part(r.Wanted(), u.Requested())))

@@ -222,8 +222,8 @@ func (s *Selector) SortAfresh(units []Unit) {
 }
 
 // compare compares units by the order of eviction (rule Q8): first the queue of lower priority, then the queue further
-// above its share at this point of the plan, then the less important unit. By rule G8 the class and the rank of a unit count
-// before its queue.
+// above its share at this point of the plan, then the less important unit. By rule G8 the class and the rank of a unit
+// count before its queue.
 func (s *Selector) compare(u, v *Unit) int {
 	if s.rules.RanksJobs() {
 		if c := u.top.compareRank(&v.top); c != 0 {

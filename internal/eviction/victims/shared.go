@@ -30,12 +30,12 @@ type floorsKey struct {
 	variant     uint8
 }
 
-// maxOwn is for how many sets of queues preemptors inside their queues have bounds of their own: those of one queue are worked out sooner
-// than those of all.
+// maxOwn is for how many sets of queues preemptors inside their queues have bounds of their own: those of one queue are
+// worked out sooner than those of all.
 const maxOwn = 4
 
-// For returns the lower bounds for the preemptor of a selector. The keys of evictable are the queues with evictable pods. Where victims are
-// compared by rule G8 the bounds are those of one queue, which says as much.
+// For returns the lower bounds for the preemptor of a selector. The keys of evictable are the queues with evictable
+// pods. Where victims are compared by rule G8 the bounds are those of one queue, which says as much.
 func (f *FloorsByRules) For(s *Selector, evictable func() map[*quota.Node]int32) *Floors {
 	if f.floors == nil {
 		f.floors, f.own = map[floorsKey]*Floors{}, map[floorsKey]int{}
@@ -70,8 +70,8 @@ func (f *FloorsByRules) For(s *Selector, evictable func() map[*quota.Node]int32)
 	return known
 }
 
-// Planned takes note of a plan that came into force. The last pods of a job cost more than those before, on nodes that the plan
-// has not touched.
+// Planned takes note of a plan that came into force. The last pods of a job cost more than those before, on nodes that
+// the plan has not touched.
 func (f *FloorsByRules) Planned(p *cluster.Plan) {
 	var last *cluster.Job
 	for _, v := range p.Victims {

@@ -9,7 +9,8 @@ type shortage struct {
 	sizes  []int64 // of the offers that may be evicted, the largest first
 }
 
-// shortagesOf returns what must leave a node for a request. ok is false if the total of what may be evicted is too small.
+// shortagesOf returns what must leave a node for a request. ok is false if the total of what may be evicted is too
+// small.
 func shortagesOf(request, future, total resources.Vector) (short []shortage, ok bool) {
 	for i, amount := range request {
 		d := resources.Dim(i)
@@ -92,7 +93,8 @@ func raise(most *resources.Vector, v resources.Vector) {
 	}
 }
 
-// moreBesideAny returns how many offers have to be evicted beside the first on any node without room for a request, at least.
+// moreBesideAny returns how many offers have to be evicted beside the first on any node without room for a request, at
+// least.
 func (x *extremes) moreBesideAny(request resources.Vector) (more int64) {
 	for i, amount := range request {
 		d := resources.Dim(i)

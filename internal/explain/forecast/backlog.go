@@ -38,7 +38,8 @@ type group struct {
 	jobs []ranked
 	// In this replay, next is the first that has not started, and admitted the first that is pending admission.
 	next, admitted int
-	// Of the groups in the queue of the target, those overtake it that need no more, and it may overtake those that need more.
+	// Of the groups in the queue of the target, those overtake it that need no more, and it may overtake those that
+	// need more.
 	isSmaller, isLarger bool
 }
 
@@ -56,7 +57,8 @@ type shape struct {
 	only           *cluster.Job // the job itself, if it is like no other
 }
 
-// MaxStandIns is the number of pods that do not exist yet and are placed all the same. Jobs that wait behind so many are not looked at.
+// MaxStandIns is the number of pods that do not exist yet and are placed all the same. Jobs that wait behind so many
+// are not looked at.
 const MaxStandIns = 2000
 
 // backlog collects the jobs that wait. Those that have no pods yet get stand-ins in the trial.
@@ -197,8 +199,8 @@ func (b *backlog) standIn(s *framework.Session, j *cluster.Job) bool {
 	return true
 }
 
-// expected is what the pods of a job are expected to be that do not exist yet, and how many. Each has an equal part of its minResources, and
-// each task as many as must start together. There are none if the job does not say what it needs.
+// expected is what the pods of a job are expected to be that do not exist yet, and how many. Each has an equal part of
+// its minResources, and each task as many as must start together. There are none if the job does not say what it needs.
 func expected(j *cluster.Job) (sets []*cluster.Podset, count int) {
 	if j.Group.Spec.MinResources == nil {
 		return nil, 0

@@ -12,8 +12,9 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// BenchmarkAForecast is what it costs the loop to say when a job will start, on 5,000 nodes that are full, while 10,000 jobs wait. They are in
-// ten queues. It asks about the first in its queue, one in the middle, and the last, which is too far behind to be replayed.
+// BenchmarkAForecast is what it costs the loop to say when a job will start, on 5,000 nodes that are full, while 10,000
+// jobs wait. They are in ten queues. It asks about the first in its queue, one in the middle, and the last, which is
+// too far behind to be replayed.
 func BenchmarkAForecast(b *testing.B) {
 	const nodes, jobs, queues = 5000, 10_000, 10
 	for _, hasPods := range []bool{true} {

@@ -2,10 +2,11 @@
 //
 // Main types: an [ETA] is the answer. A [Forecaster] works it out from the model and from the history of earlier jobs.
 //
-// The future is replayed on the model, in a trial that is undone. Jobs that run end when they are expected to. After each end the jobs that
-// wait are admitted and placed by the code that does so in every cycle, in the order in which they are served. The replay is over when the
-// job in question has its nodes. In one replay every job ends as late as can be expected, and smaller jobs overtake the one in question. In another every job ends
-// as early, and it overtakes larger ones. In some more, jobs end in between, at times that look random. The range holds all these starts.
+// The future is replayed on the model, in a trial that is undone. Jobs that run end when they are expected to. After
+// each end the jobs that wait are admitted and placed by the code that does so in every cycle, in the order in which
+// they are served. The replay is over when the job in question has its nodes. In one replay every job ends as late as
+// can be expected, and smaller jobs overtake the one in question. In another every job ends as early, and it overtakes
+// larger ones. In some more, jobs end in between, at times that look random. The range holds all these starts.
 //
 // How long a job runs is taken from the first of these that is known:
 //
@@ -16,14 +17,14 @@
 //
 // A deadline, after which Kubernetes ends the job, limits all of these, and stands alone if none but the last is known.
 //
-// If the jobs in the way say nothing, the pace of the queue counts: the place of the job, and how many jobs that had to wait have started
-// there lately.
+// If the jobs in the way say nothing, the pace of the queue counts: the place of the job, and how many jobs that had to
+// wait have started there lately.
 //
 // Invariants:
 //
 //  1. Nothing is changed: the trial is undone, and the history is only read.
-//  2. The work is limited: each replay ends after [MaxSteps] ends, [MaxPlaced] pods or [MaxTried] gangs, and [MaxStandIns] pods stand in for those
-//     that do not exist yet. If that is not enough, the pace of the queue counts.
+//  2. The work is limited: each replay ends after [MaxSteps] ends, [MaxPlaced] pods or [MaxTried] gangs, and
+//     [MaxStandIns] pods stand in for those that do not exist yet. If that is not enough, the pace of the queue counts.
 //  3. The same model, history and time give the same answer.
 //  4. The sentences name no other job, since the user may not see all of them.
 //

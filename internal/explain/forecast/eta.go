@@ -50,7 +50,8 @@ var Kinds = []Kind{Room, Declared, Measured, SameQueue, Pace}
 // Ground is one thing that a range follows from.
 type Ground struct {
 	Kind Kind `json:"kind"`
-	// Jobs is the number of jobs that must end first and whose ends are foreseen by it; for Pace, of those that have started.
+	// Jobs is the number of jobs that must end first and whose ends are foreseen by it; for Pace, of those that have
+	// started.
 	Jobs int `json:"jobs,omitempty"`
 	// Message says it in words.
 	Message string `json:"message"`
@@ -102,7 +103,8 @@ func sentence(k Kind, jobs int) string {
 	return fmt.Sprintf("%d jobs that end before it %s", jobs, many)
 }
 
-// awaited says what jobs with some causes wait for that no replay brings. The codes are those of packages verdict and explain.
+// awaited says what jobs with some causes wait for that no replay brings. The codes are those of packages verdict and
+// explain.
 var awaited = map[string]string{
 	"QueueClosed":                "its queue is closed",
 	"NotEnoughTasks":             "pods of it are missing",
@@ -119,5 +121,6 @@ var awaited = map[string]string{
 	"DeviceUnavailable":          "it waits for a device",
 }
 
-// Awaits returns what a job with a cause waits for that no job gives up when it ends, "" if there is nothing of the kind.
+// Awaits returns what a job with a cause waits for that no job gives up when it ends, "" if there is nothing of the
+// kind.
 func Awaits(code string) string { return awaited[code] }

@@ -14,15 +14,15 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// The limits of a replay. An answer is worked out between two cycles, and must not delay the next one by more than a tenth of a second on
-// 5,000 nodes with 10,000 jobs that wait. The benchmark of this package measures it.
+// The limits of a replay. An answer is worked out between two cycles, and must not delay the next one by more than a
+// tenth of a second on 5,000 nodes with 10,000 jobs that wait. The benchmark of this package measures it.
 const (
 	// MaxSteps is the number of times at which jobs end. If more jobs run, several end at one of these times.
 	MaxSteps = 128
 	// MaxPlaced is the number of pods that are placed, MaxTried the number of gangs that are tried.
 	MaxPlaced, MaxTried = 1500, 3000
-	// replays is how many futures are tried between the earliest and the latest. The least and the largest of some more than ten hold
-	// what comes with nine chances in ten; beyond MaxPlaced pods in all of them no further one is begun.
+	// replays is how many futures are tried between the earliest and the latest. The least and the largest of some more
+	// than ten hold what comes with nine chances in ten; beyond MaxPlaced pods in all of them no further one is begun.
 	replays = 10
 )
 
@@ -40,14 +40,15 @@ type Forecaster struct {
 	holders   []holder
 }
 
-// New returns a forecaster for one question. deadlineOfWorkload returns how many seconds a job of a Workload may run, 0 if there is no limit.
+// New returns a forecaster for one question. deadlineOfWorkload returns how many seconds a job of a Workload may run, 0
+// if there is no limit.
 func New(h *history.History, now time.Time, deadlineOfWorkload func(j *cluster.Job) int64) *Forecaster {
 	return &Forecaster{history: h, now: now, deadlineOfWorkload: deadlineOfWorkload, byJob: map[*cluster.Job][]time.Duration{},
 		byQueue: map[string][]time.Duration{}, deadlines: map[*cluster.Job]time.Duration{}, spans: map[*cluster.Job]*span{}}
 }
 
-// Job says when a job will start, nil if it does not wait for its start. open opens a session in a trial of the model, whose changes are
-// undone when the trial ends; see [hekla.sh/hekla/internal/explain.Trial].
+// Job says when a job will start, nil if it does not wait for its start. open opens a session in a trial of the model,
+// whose changes are undone when the trial ends; see [hekla.sh/hekla/internal/explain.Trial].
 func (f *Forecaster) Job(j *cluster.Job, open func(at time.Time) *framework.Session) *ETA {
 	switch {
 	case !order.Waits(j):
@@ -95,8 +96,8 @@ func (f *Forecaster) Job(j *cluster.Job, open func(at time.Time) *framework.Sess
 	return f.widened(first, last, late.grounds())
 }
 
-// The range is wider by a twentieth, since the replay does not know in which order jobs end that end at about the same time. It is also wider
-// by some seconds, in which pods stop and cycles run.
+// The range is wider by a twentieth, since the replay does not know in which order jobs end that end at about the same
+// time. It is also wider by some seconds, in which pods stop and cycles run.
 const margin, lag = 20, 5 * time.Second
 
 func (f *Forecaster) widened(first, last time.Time, grounds []Ground) *ETA {
@@ -113,9 +114,9 @@ func (f *Forecaster) planned(j *cluster.Job) *ETA {
 	return f.widened(f.now, f.vacated(j.Plan), []Ground{{Kind: Room, Message: leaving}})
 }
 
-// The pace of a queue is an estimate of how often jobs start. If they started at random, the logarithm of the time until the next ones
-// would deviate by the root of 1/place + 1/starts. In clusters they start in bursts, which counts as burst times as many. The range has
-// deviations of that size to both sides, with which nine of ten are inside.
+// The pace of a queue is an estimate of how often jobs start. If they started at random, the logarithm of the time
+// until the next ones would deviate by the root of 1/place + 1/starts. In clusters they start in bursts, which counts
+// as burst times as many. The range has deviations of that size to both sides, with which nine of ten are inside.
 const (
 	minStarts  = 5
 	burst      = 4
@@ -124,8 +125,9 @@ const (
 	maxFactor = 20
 )
 
-// place is the place of a job in its queue. Where a job that does not fit holds up no others, it may be overtaken. Then least is
-// the place that it has if it overtakes all before it that need more, and most the one if all behind it that need no more overtake it.
+// place is the place of a job in its queue. Where a job that does not fit holds up no others, it may be overtaken. Then
+// least is the place that it has if it overtakes all before it that need more, and most the one if all behind it that
+// need no more overtake it.
 type place struct {
 	now, least, most int
 	isLeftOut        bool // it is too far behind to be replayed
@@ -160,8 +162,8 @@ func (f *Forecaster) byPace(queue string, at place, why string) *ETA {
 // maxForeseen is the longest time that is foreseen.
 const maxForeseen = 365 * 24 * time.Hour
 
-// Workload says when a Workload will be admitted, by the pace of its ClusterQueue and its place among those that wait there. Smaller ones may
-// overtake it, or it larger ones.
+// Workload says when a Workload will be admitted, by the pace of its ClusterQueue and its place among those that wait
+// there. Smaller ones may overtake it, or it larger ones.
 func (f *Forecaster) Workload(clusterQueue string, at, of int) *ETA {
 	return f.byPace(history.QueueOfWorkloads(clusterQueue), place{now: at, least: 1, most: max(at, of)}, "what a ClusterQueue will have left is not foreseen")
 }

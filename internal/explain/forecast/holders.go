@@ -11,7 +11,8 @@ import (
 type holder struct {
 	job  *cluster.Job
 	task *cluster.Task
-	// until is when the pod is gone at the latest, or when the job starts for which victims are leaving; zero if it runs.
+	// until is when the pod is gone at the latest, or when the job starts for which victims are leaving; zero if it
+	// runs.
 	until time.Time
 	left  span
 }

@@ -10,13 +10,14 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// span is how much longer a job runs, from the earliest to the latest. kind is how that is known, "" if it is not: then it may end at any
-// time or never.
+// span is how much longer a job runs, from the earliest to the latest. kind is how that is known, "" if it is not: then
+// it may end at any time or never.
 type span struct {
 	early, late time.Duration
 	kind        Kind
 	stays       bool // it is a service, which does not end
-	// others are how long others ran that ran for longer, and ran is how long this one has; none if the kind does not say so.
+	// others are how long others ran that ran for longer, and ran is how long this one has; none if the kind does not
+	// say so.
 	others []time.Duration
 	ran    time.Duration
 }
@@ -42,9 +43,11 @@ func (s *span) at(part float64) time.Duration {
 const (
 	// An estimate of a user may be wrong by half.
 	estimateLeast, estimateMost = 2, 2 // earliest is a half of it, latest is it and a half
-	// manySamples is how many run times of the same name come before an estimate, fewSamples how many are needed at all.
+	// manySamples is how many run times of the same name come before an estimate, fewSamples how many are needed at
+	// all.
 	manySamples, fewSamples = 5, 3
-	// afterDeadline is how long after its deadline a job may still hold its nodes: the grace period, and some seconds for the kubelet.
+	// afterDeadline is how long after its deadline a job may still hold its nodes: the grace period, and some seconds
+	// for the kubelet.
 	afterDeadline = 40 * time.Second
 )
 
@@ -63,8 +66,9 @@ func (f *Forecaster) left(j *cluster.Job, ran time.Duration) span {
 	return s
 }
 
-// untilDeadline is when a job is gone at the latest that has run for some time, 0 if it has no deadline. Pods count from their start, a batch/v1 Job
-// from its own, also while it waits; of one that has not started it is not known how long it will have waited.
+// untilDeadline is when a job is gone at the latest that has run for some time, 0 if it has no deadline. Pods count
+// from their start, a batch/v1 Job from its own, also while it waits; of one that has not started it is not known how
+// long it will have waited.
 func (f *Forecaster) untilDeadline(j *cluster.Job, ran time.Duration) time.Duration {
 	var until time.Duration
 	if deadline := f.deadline(j); deadline > 0 {
@@ -125,9 +129,9 @@ func (f *Forecaster) declaredOrMeasured(j *cluster.Job, ran time.Duration) span 
 	return span{}
 }
 
-// conditioned returns how much longer a job runs that has run for some time, if others ran for so long. Their times are sorted. With few of
-// them the range is wider: the next one is outside of what n have shown with two chances in n and one. ok is false if they are too few, or
-// if the job has run for much longer than all of them.
+// conditioned returns how much longer a job runs that has run for some time, if others ran for so long. Their times are
+// sorted. With few of them the range is wider: the next one is outside of what n have shown with two chances in n and
+// one. ok is false if they are too few, or if the job has run for much longer than all of them.
 func conditioned(times []time.Duration, ran time.Duration) (s span, ok bool) {
 	at, isThere := slices.BinarySearch(times, ran)
 	if isThere {
@@ -154,7 +158,8 @@ func estimateOf(j *cluster.Job) time.Duration {
 	return annotated(j, schedulingv1beta1.RunningEstimateKey)
 }
 
-// deadline is after which time a job is ended that runs, 0 if it has none. It is that of all its pods, or what its Workload says.
+// deadline is after which time a job is ended that runs, 0 if it has none. It is that of all its pods, or what its
+// Workload says.
 func (f *Forecaster) deadline(j *cluster.Job) time.Duration {
 	if known, ok := f.deadlines[j]; ok {
 		return known

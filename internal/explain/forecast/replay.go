@@ -190,8 +190,8 @@ func (r *replay) endOf(j *cluster.Job, at time.Time, s *span) (e end, ok bool) {
 	return end{at: at.Add(min(r.of(s, j), maxForeseen)), job: j, kind: s.kind}, true
 }
 
-// advance ends what is gone next, and returns when. With many ends several are taken together: the late replay waits for the last of them,
-// the early one has them all at the time of the first.
+// advance ends what is gone next, and returns when. With many ends several are taken together: the late replay waits
+// for the last of them, the early one has them all at the time of the first.
 func (r *replay) advance() time.Time {
 	batch := 1 + r.ends.Len()/MaxSteps
 	first := r.ends.First().at
@@ -233,7 +233,8 @@ func (r *replay) finish(e end) {
 	c.Finish(j, tasks...)
 }
 
-// serve admits the jobs that may be admitted, and places those that have room now, as the actions enqueue and allocate do.
+// serve admits the jobs that may be admitted, and places those that have room now, as the actions enqueue and allocate
+// do.
 func (r *replay) serve(now time.Time) {
 	if s := r.session; s.Policy.Has(enqueue.Name) {
 		r.each(func(g *group) (next int, ok bool) { return g.admitted, g.admitted < len(g.jobs) }, func(_ *line, g *group, j *cluster.Job) bool {
@@ -256,8 +257,8 @@ func (r *replay) serve(now time.Time) {
 	})
 }
 
-// each tries jobs of all queues in turn. next is the first of a group that is to be tried, ok is false if there is none. try reports whether
-// the job got what it wants; otherwise its group is not tried again.
+// each tries jobs of all queues in turn. next is the first of a group that is to be tried, ok is false if there is
+// none. try reports whether the job got what it wants; otherwise its group is not tried again.
 func (r *replay) each(next func(g *group) (index int, ok bool), try func(l *line, g *group, j *cluster.Job) bool) {
 	s := r.session
 	var lines []*line
@@ -300,8 +301,8 @@ func (r *replay) each(next func(g *group) (index int, ok bool), try func(l *line
 	}
 }
 
-// compare orders the groups of a queue by their next jobs. In the late replay smaller jobs overtake the target, and in the early one it
-// overtakes larger ones: what fits first depends on which nodes the pods that end were on.
+// compare orders the groups of a queue by their next jobs. In the late replay smaller jobs overtake the target, and in
+// the early one it overtakes larger ones: what fits first depends on which nodes the pods that end were on.
 func (r *replay) compare(a, b *group, next func(g *group) (index int, ok bool)) int {
 	rank := func(g *group) int {
 		i, _ := next(g)
@@ -365,7 +366,8 @@ func (r *replay) place(j *cluster.Job, of *shape) bool {
 	return true
 }
 
-// mayFit reports whether nodes have room for as many pods as the job lacks, each node by itself. That is quick to find out.
+// mayFit reports whether nodes have room for as many pods as the job lacks, each node by itself. That is quick to find
+// out.
 func (r *replay) mayFit(j *cluster.Job, of *shape) bool {
 	counter, ok := r.session.Placer.(framework.RoomCounter)
 	if !ok || of.class == nil {

@@ -45,8 +45,8 @@ func Life(jobs int) time.Duration {
 	return max(time.Second, time.Duration(jobs)*time.Second/PerSecond)
 }
 
-// Around returns the jobs that wait like a job, in order, and the queues with waiting jobs. version is that of the model. The caller must
-// not change the slices.
+// Around returns the jobs that wait like a job, in order, and the queues with waiting jobs. version is that of the
+// model. The caller must not change the slices.
 func (b *Backlog) Around(j *cluster.Job, s *framework.Session, version uint64) ([]*cluster.Job, []*cluster.Queue) {
 	waiting, now := s.Cluster.Waiting(), s.Now
 	isOld := b.version != version && (len(waiting) <= Short || now.Before(b.at) || now.Sub(b.at) >= Life(len(waiting)) || !slices.Contains(b.of(j).jobs, j))
@@ -57,7 +57,8 @@ func (b *Backlog) Around(j *cluster.Job, s *framework.Session, version uint64) (
 	return b.of(j).sorted(s), b.queues
 }
 
-// Lines returns the jobs that wait, each line in order: by queue, those that wait for admission first. The caller must not change the slices.
+// Lines returns the jobs that wait, each line in order: by queue, those that wait for admission first. The caller must
+// not change the slices.
 func (b *Backlog) Lines(s *framework.Session, version uint64) [][]*cluster.Job {
 	b.group(s.Cluster.Waiting())
 	b.version, b.at = version, s.Now

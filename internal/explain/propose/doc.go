@@ -1,5 +1,5 @@
-// Package propose looks for changes with which a job that waits would start: fewer pods, smaller requests, another queue, more quota, more
-// nodes.
+// Package propose looks for changes with which a job that waits would start: fewer pods, smaller requests, another
+// queue, more quota, more nodes.
 //
 // Main types: a [Job] is what changes are looked for; a [Proposal] is one of them.
 //

@@ -13,8 +13,9 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// newNodes says which further nodes would hold the pods: so many like one that is there, or of which size and with which labels. What pods
-// elsewhere forbid, and what volumes and devices need, is not known of a node that is not there: then it says nothing.
+// newNodes says which further nodes would hold the pods: so many like one that is there, or of which size and with
+// which labels. What pods elsewhere forbid, and what volumes and devices need, is not known of a node that is not
+// there: then it says nothing.
 func (p *proposer) newNodes() {
 	lacksRoom := p.job.Verdict != nil && p.job.Verdict.Code.LacksRoom() && verdict.Code(p.job.Code) != verdict.OverShare
 	if !lacksRoom && !p.job.IsTooLarge {
@@ -47,7 +48,8 @@ func (p *proposer) exampleFor(t *cluster.Task) *cluster.Node {
 	return nil
 }
 
-// moreLike says how many nodes like one would hold the pods of the class of a task. If it is the only one, those with a place do not count.
+// moreLike says how many nodes like one would hold the pods of the class of a task. If it is the only one, those with a
+// place do not count.
 func (p *proposer) moreLike(n *cluster.Node, t *cluster.Task, isOnly bool) string {
 	pods := 0
 	for _, other := range p.pending {

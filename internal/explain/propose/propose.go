@@ -22,8 +22,9 @@ type Proposal struct {
 	Kind string `json:"kind"`
 	// Message is a sentence with the numbers.
 	Message string `json:"message"`
-	// Starts says that the placing code found nodes for all pods under the change. For moreQuota it is false: it is needed, and may not be
-	// enough. For newNodes it is false, too: there are no such nodes yet on which pods could be placed.
+	// Starts says that the placing code found nodes for all pods under the change. For moreQuota it is false: it is
+	// needed, and may not be enough. For newNodes it is false, too: there are no such nodes yet on which pods could be
+	// placed.
 	Starts bool `json:"starts"`
 	// Nodes are some of the nodes that it would use.
 	Nodes []string `json:"nodes,omitempty"`
@@ -51,7 +52,8 @@ type Job struct {
 	// Code is why the job waits, Pod the pod that is stopped, Short the resources of which it lacks some.
 	Code, Pod string
 	Short     []string
-	// IsRefused says that nodes refuse it, IsImpossible that it cannot start as things are, IsTooLarge that no node is large enough for a pod.
+	// IsRefused says that nodes refuse it, IsImpossible that it cannot start as things are, IsTooLarge that no node is
+	// large enough for a pod.
 	IsRefused, IsImpossible, IsTooLarge bool
 	// Suppose calls a function as if another job had been submitted, in a session of its own.
 	Suppose func(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, look func(s *framework.Session, j *cluster.Job)) error

@@ -34,7 +34,8 @@ const (
 type Workload struct {
 	Workload   string `json:"workload"` // namespace and name
 	LocalQueue string `json:"localQueue"`
-	// ClusterQueue is where it waits or holds quota, absent if nowhere. Path is that of the ClusterQueue in the tree of Cohorts.
+	// ClusterQueue is where it waits or holds quota, absent if nowhere. Path is that of the ClusterQueue in the tree of
+	// Cohorts.
 	ClusterQueue string `json:"clusterQueue,omitempty"`
 	Path         string `json:"path,omitempty"`
 	// Wants is the ClusterQueue that its LocalQueue names. Inactive says why that or the LocalQueue admits nothing.
@@ -47,8 +48,8 @@ type Workload struct {
 	// Reason and Message are those of the condition that says why it waits or leaves.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Place is its position among the Workloads that wait in its ClusterQueue, the first is 1; Of is how many wait there. Ahead are those
-	// before it, the first in front.
+	// Place is its position among the Workloads that wait in its ClusterQueue, the first is 1; Of is how many wait
+	// there. Ahead are those before it, the first in front.
 	Place int        `json:"place,omitempty"`
 	Of    int        `json:"of,omitempty"`
 	Ahead []Neighbor `json:"ahead,omitempty"`
@@ -56,14 +57,16 @@ type Workload struct {
 	Strict bool `json:"strict,omitempty"`
 	// HeadReason is why the first of those ahead of it waits, if its ClusterQueue is strict.
 	HeadReason string `json:"headReason,omitempty"`
-	// Exceeds is a resource of which it requests more than any flavor of its ClusterQueue can ever give it, nil if there is none.
+	// Exceeds is a resource of which it requests more than any flavor of its ClusterQueue can ever give it, nil if
+	// there is none.
 	Exceeds *Shortage `json:"exceeds,omitempty"`
 	// Checks are those that are not ready while it holds quota, with their states.
 	Checks []string `json:"checks,omitempty"`
 	// Short are the quotas that are less than it requests, by pod set and flavor, of the flavors that its pods can use.
 	Short []Shortage `json:"short,omitempty"`
-	// Candidates are Workloads that hold such quota, and that the policies of its ClusterQueue allow it to evict. Whether they leave depends
-	// on the nodes, and on what the queues borrow then. Spared are those that rule C20 excepts: this one was evicted for them.
+	// Candidates are Workloads that hold such quota, and that the policies of its ClusterQueue allow it to evict.
+	// Whether they leave depends on the nodes, and on what the queues borrow then. Spared are those that rule C20
+	// excepts: this one was evicted for them.
 	Candidates     []Neighbor `json:"candidates,omitempty"`
 	CandidateCount int        `json:"candidateCount"`
 	Spared         []Neighbor `json:"spared,omitempty"`
@@ -85,8 +88,8 @@ type Shortage struct {
 	PodSet   string `json:"podSet"`
 	Flavor   string `json:"flavor"`
 	Resource string `json:"resource"`
-	// Requested is for all pods of the pod set. Available is what the ClusterQueue could take now, what it may borrow included, and Most what
-	// it could take if nothing were used.
+	// Requested is for all pods of the pod set. Available is what the ClusterQueue could take now, what it may borrow
+	// included, and Most what it could take if nothing were used.
 	Requested string `json:"requested"`
 	Available string `json:"available"`
 	Missing   string `json:"missing"`
@@ -270,7 +273,8 @@ func reasonOf(reader *workloads.Reader, w *workload.Workload) string {
 	return cmp.Or(reason, v1beta2.ReasonPendingEvaluation)
 }
 
-// usable are the flavors that the pods of a pod set can use. If they can use none, the message of the condition says why.
+// usable are the flavors that the pods of a pod set can use. If they can use none, the message of the condition says
+// why.
 func usable(all []workload.GroupFlavor, set *workload.PodSet) (can []workload.GroupFlavor) {
 	for _, f := range all {
 		if flavors.Unusable(f.Flavor, set.Template) == "" {

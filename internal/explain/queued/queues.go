@@ -12,11 +12,12 @@ import (
 // ClusterQueue is what waits in a ClusterQueue, and what it holds.
 type ClusterQueue struct {
 	ClusterQueue string `json:"clusterQueue"`
-	// Path is its place in the tree of Cohorts. Inactive says why it admits nothing, "" if it is active: it is stopped, or something is missing.
+	// Path is its place in the tree of Cohorts. Inactive says why it admits nothing, "" if it is active: it is stopped,
+	// or something is missing.
 	Path     string `json:"path"`
 	Inactive string `json:"inactive,omitempty"`
-	// Pending counts the Workloads that wait in it, or would but for what makes it or their LocalQueue inactive; Holding those that hold quota,
-	// of which Admitted run.
+	// Pending counts the Workloads that wait in it, or would but for what makes it or their LocalQueue inactive;
+	// Holding those that hold quota, of which Admitted run.
 	Pending  int `json:"pending"`
 	Holding  int `json:"holding"`
 	Admitted int `json:"admitted"`

@@ -14,8 +14,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Maker makes boards of one model. It makes the row of a job or node again only if what the row shows may have changed since the last board.
-// To find that out costs much less than a row. Only the goroutine that owns the model may use it.
+// Maker makes boards of one model. It makes the row of a job or node again only if what the row shows may have changed
+// since the last board. To find that out costs much less than a row. Only the goroutine that owns the model may use it.
 type Maker struct {
 	jobs   map[*cluster.Job]*jobEntry
 	order  []*jobEntry // by id

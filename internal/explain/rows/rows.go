@@ -12,8 +12,8 @@ import (
 
 // Board is the whole cluster at a glance: a row for each job, queue and node, sorted by name.
 //
-// Amounts are numbers in the order of Resources: CPU in thousandths of a core, memory and storage in bytes, others by number. A list may be
-// shorter than Resources; what it lacks is 0. In limits and shares -1 says that there is none.
+// Amounts are numbers in the order of Resources: CPU in thousandths of a core, memory and storage in bytes, others by
+// number. A list may be shorter than Resources; what it lacks is 0. In limits and shares -1 says that there is none.
 //
 // Boards share the rows of jobs and nodes that have not changed in between, so the rows must not be changed.
 type Board struct {
@@ -39,11 +39,13 @@ type Job struct {
 	Queue    string `json:"queue"`
 	State    string `json:"state"`
 	Priority int32  `json:"priority"`
-	// MinAvailable is how many pods must start together, Lacks how many of them have no node yet, Pods how many there are.
+	// MinAvailable is how many pods must start together, Lacks how many of them have no node yet, Pods how many there
+	// are.
 	MinAvailable int `json:"minAvailable"`
 	Lacks        int `json:"lacks"`
 	Pods         int `json:"pods"`
-	// Reason is the code of the reason for which it waits ([cluster.Reason]), Message a sentence; both are empty if the job does not wait.
+	// Reason is the code of the reason for which it waits ([cluster.Reason]), Message a sentence; both are empty if the
+	// job does not wait.
 	Reason   string    `json:"reason,omitempty"`
 	Message  string    `json:"message,omitempty"`
 	Subject  string    `json:"subject,omitempty"` // the queue, job or pod that is the cause; empty if it is the job itself
@@ -67,7 +69,8 @@ type Queue struct {
 	Requests  []int64 `json:"requests,omitempty"`
 	// Borrowed is what it holds beyond Deserved.
 	Borrowed []int64 `json:"borrowed,omitempty"`
-	// Pending, Admitted and Running count its jobs by state. Oldest is when the oldest job that waits was made, nil if none waits.
+	// Pending, Admitted and Running count its jobs by state. Oldest is when the oldest job that waits was made, nil if
+	// none waits.
 	Pending  int        `json:"pending"`
 	Admitted int        `json:"admitted"`
 	Running  int        `json:"running"`

@@ -15,7 +15,8 @@ const NotTried = "NotTried"
 type Backlog struct {
 	Reasons map[string]int // jobs by the code of their reason
 	Pods    int            // without a node
-	// OldestPod is when the oldest of them was created, zero if there is none. Oldest is the job that waits longest, nil if none does.
+	// OldestPod is when the oldest of them was created, zero if there is none. Oldest is the job that waits longest,
+	// nil if none does.
 	OldestPod time.Time
 	Oldest    *cluster.Job
 	jobs      []*cluster.Job

@@ -17,8 +17,8 @@ import (
 const (
 	// MaxListed is the number of nodes that a list names.
 	MaxListed = 20
-	// MaxGangs is the number of gangs for which room is counted, half of them like jobs that wait. These are looked for among the
-	// oldest MaxOldest.
+	// MaxGangs is the number of gangs for which room is counted, half of them like jobs that wait. These are looked for
+	// among the oldest MaxOldest.
 	MaxGangs, MaxOldest = 16, 200
 )
 
@@ -50,8 +50,8 @@ type Free struct {
 	Free        string `json:"free"`
 	// Largest is the most that is free on one node.
 	Largest string `json:"largest"`
-	// Pieces says for how many pods with 1, 2, 4, 8 and 16 of it there is room, as far as it is concerned. It is there for devices and other
-	// countable resources.
+	// Pieces says for how many pods with 1, 2, 4, 8 and 16 of it there is room, as far as it is concerned. It is there
+	// for devices and other countable resources.
 	Pieces []Piece `json:"pieces,omitempty"`
 }
 
@@ -78,8 +78,8 @@ type Nodes struct {
 	Usable   int `json:"usable"` // ready and not cordoned
 	Pods     int `json:"pods"`   // with a node, of all schedulers
 	Promised int `json:"promised"`
-	// NotReady, Cordoned, Silent and Ahead name some of the nodes that are not ready, are cordoned, have not reported for [Silence], or
-	// whose clock is ahead by more than [Skew]. Unknown are named by pods and do not exist.
+	// NotReady, Cordoned, Silent and Ahead name some of the nodes that are not ready, are cordoned, have not reported
+	// for [Silence], or whose clock is ahead by more than [Skew]. Unknown are named by pods and do not exist.
 	NotReady NodeList `json:"notReady"`
 	Cordoned NodeList `json:"cordoned"`
 	Silent   NodeList `json:"silent"`
@@ -94,7 +94,8 @@ type NodeList struct {
 }
 
 const (
-	// Silence is how long a node may not report: a kubelet reports its status every five minutes, also if nothing has changed.
+	// Silence is how long a node may not report: a kubelet reports its status every five minutes, also if nothing has
+	// changed.
 	Silence = 11 * time.Minute
 	// Skew is how far the clock of a node may be ahead.
 	Skew = 10 * time.Second
@@ -231,8 +232,8 @@ func roomFor(s *framework.Session, g Gang) GangRoom {
 	return answer
 }
 
-// roomForWaiting counts how many gangs could start like those that wait for nodes, the oldest first, one for each class of pods. The rules
-// of nodes count: selectors, taints, ports.
+// roomForWaiting counts how many gangs could start like those that wait for nodes, the oldest first, one for each class
+// of pods. The rules of nodes count: selectors, taints, ports.
 func roomForWaiting(s *framework.Session) []GangRoom {
 	counter, ok := s.Placer.(framework.RoomCounter)
 	if !ok {

@@ -365,7 +365,8 @@ func (i *importer) metrics(v source.Value) {
 	})
 }
 
-// tls says how the servers of Kueue encrypt. Those of Hekla accept TLS 1.2 and 1.3, with the cipher suites that Go takes for secure.
+// tls says how the servers of Kueue encrypt. Those of Hekla accept TLS 1.2 and 1.3, with the cipher suites that Go
+// takes for secure.
 func (i *importer) tls(v source.Value) {
 	i.Mapping(v, source.Keys{
 		"minVersion": func(v source.Value) {

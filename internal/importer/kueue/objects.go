@@ -31,7 +31,8 @@ var managed = []schema.GroupKind{{Group: "batch", Kind: "Job"}, {Kind: "Pod"}, {
 // workloads are what Kueue has made.
 var workloads = v1beta2.GroupVersion.WithKind("Workload").GroupKind()
 
-// ReadObjects reads a text of objects as kubectl prints them, in several documents or as a list. An error names the document.
+// ReadObjects reads a text of objects as kubectl prints them, in several documents or as a list. An error names the
+// document.
 func ReadObjects(text io.Reader) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(text))
@@ -77,7 +78,8 @@ func readDocument(into []*unstructured.Unstructured, document []byte) ([]*unstru
 	return into, err
 }
 
-// objects says of each object that names a LocalQueue whether it is queued. In Kueue the label of such an object queues it, or its pods.
+// objects says of each object that names a LocalQueue whether it is queued. In Kueue the label of such an object queues
+// it, or its pods.
 func (i *importer) objects(objects []*unstructured.Unstructured) {
 	leftOver := map[string]int{}
 	for _, object := range objects {

@@ -1,7 +1,8 @@
 // Package source reads the configuration of another scheduler strictly, and reports what becomes of each of its keys.
 //
-// Main types: [Reader] reads a YAML document, in which each key must be known and have a value of its kind. What it reads are
-// [Field]s, which know where they stand. [Report] collects a [Line] for each of them, kept, changed or lost, and [Problems].
+// Main types: [Reader] reads a YAML document, in which each key must be known and have a value of its kind. What it
+// reads are [Field]s, which know where they stand. [Report] collects a [Line] for each of them, kept, changed or lost,
+// and [Problems].
 //
 // Invariants:
 //

@@ -93,8 +93,8 @@ func (c checker) checkSettings(s settings) {
 	}
 }
 
-// checkAmounts checks the resources of a queue and of all below it. The bound is the least that the queues above may hold. It
-// returns what the queue is guaranteed, or what those below it are together.
+// checkAmounts checks the resources of a queue and of all below it. The bound is the least that the queues above may
+// hold. It returns what the queue is guaranteed, or what those below it are together.
 func (c checker) checkAmounts(q *queue, bound corev1.ResourceList) corev1.ResourceList {
 	guaranteed, max := readAmounts(c.Report, q.guaranteed), readAmounts(c.Report, q.max)
 	if isZero(max) {

@@ -20,7 +20,8 @@ var losable = map[string]string{
 // groupKey names the key under which the queues stand, without its suffix .yaml.
 const groupKey, defaultGroup = "service.policyGroup", "queues"
 
-// configMap returns the root of queues.yaml in YuniKorn's ConfigMap. The other keys are lost. It returns nil if there are no queues.
+// configMap returns the root of queues.yaml in YuniKorn's ConfigMap. The other keys are lost. It returns nil if there
+// are no queues.
 func (r reader) configMap(root *yaml.Node) (queues *yaml.Node) {
 	var entries []source.Entry
 	var node *yaml.Node

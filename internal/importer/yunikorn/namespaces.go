@@ -38,7 +38,8 @@ func (i *importer) fill(q *queue, namespace *corev1.Namespace) {
 	}
 }
 
-// withinAbove lowers what a queue may hold to what those above it may hold, because no Queue may have a larger capability.
+// withinAbove lowers what a queue may hold to what those above it may hold, because no Queue may have a larger
+// capability.
 func (i *importer) withinAbove(q *queue, max []source.Entry) []source.Entry {
 	quiet := &source.Report{} // what cannot be read is a problem where it is checked
 	if isZero(readAmounts(quiet, max)) {

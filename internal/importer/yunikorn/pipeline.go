@@ -30,7 +30,8 @@ func (i *importer) configMap() *corev1.ConfigMap {
 	}
 }
 
-// configurationText puts the plugin guaranteed-shares first, because of several plugins that order jobs the first decides.
+// configurationText puts the plugin guaranteed-shares first, because of several plugins that order jobs the first
+// decides.
 func (i *importer) configurationText() string {
 	text := "actions: \"" + strings.Join(i.actions(), ", ") + "\"\n" +
 		"tiers:\n- plugins:\n  - name: guaranteed-shares\n    arguments:\n      subtrees: [" + strconv.Quote(i.options.Parent) + "]\n"
@@ -93,7 +94,8 @@ func (i *importer) nodeOrder() string {
 	return text
 }
 
-// weights returns how much each resource counts, in whole numbers of the same proportions. Without any, CPU and memory count alike.
+// weights returns how much each resource counts, in whole numbers of the same proportions. Without any, CPU and memory
+// count alike.
 func (i *importer) weights(entries []source.Entry) map[string]int64 {
 	weights := map[string]int64{}
 	if len(entries) == 0 {

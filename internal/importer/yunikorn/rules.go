@@ -27,8 +27,8 @@ const (
 // placer puts Namespaces into queues by placement rules.
 type placer struct{ *importer }
 
-// place puts the Namespaces into queues by the placement rules, and makes the queues that are missing. It says what becomes of
-// each rule.
+// place puts the Namespaces into queues by the placement rules, and makes the queues that are missing. It says what
+// becomes of each rule.
 func (i placer) place(rules []*rule) {
 	for at, q := range rules {
 		i.loseFilters(q)
@@ -139,8 +139,8 @@ func (i placer) namesNamespace(q *rule) bool {
 	return q != nil && (q.name.Text == ruleTag || i.namesNamespace(q.parent))
 }
 
-// parentPath returns the path of the queue below which a rule puts the queue of a Namespace. It is not ok if the Namespace does not
-// name one.
+// parentPath returns the path of the queue below which a rule puts the queue of a Namespace. It is not ok if the
+// Namespace does not name one.
 func (i placer) parentPath(q *rule, namespace *corev1.Namespace) (path []string, ok bool) {
 	if namespace != nil && (q == nil || q.name.Text == ruleTag && q.value.Text == tagParentQueue) {
 		if named := namespace.Annotations[yunikorn.ParentQueueKey]; named != "" {
@@ -192,8 +192,8 @@ func (i placer) find(path []string) *queue {
 	return at
 }
 
-// make makes the queue of a Namespace, or without one of a rule, and all queues above it that are missing. It returns nil, after it
-// has said why, if a queue above it takes pods.
+// make makes the queue of a Namespace, or without one of a rule, and all queues above it that are missing. It returns
+// nil, after it has said why, if a queue above it takes pods.
 func (i placer) make(path []string, namespace *corev1.Namespace) *queue {
 	at := i.config.root
 	for depth, name := range path {

@@ -10,8 +10,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/model"
 )
 
-// The limits. With 24 run times the least and the largest hold the next one with more than nine chances in ten, and older ones say
-// little about it. The bounds on names and queues are some megabytes at most.
+// The limits. With 24 run times the least and the largest hold the next one with more than nine chances in ten, and
+// older ones say little about it. The bounds on names and queues are some megabytes at most.
 const (
 	PerName   = 24
 	PerQueue  = 64
@@ -52,7 +52,8 @@ func New() *History {
 		running: map[cluster.JobID]run{}, sweepAt: firstSweep}
 }
 
-// Cycle notes which jobs have started or ended. The model is as the cycle has left it. touched are the jobs that have changed, by name.
+// Cycle notes which jobs have started or ended. The model is as the cycle has left it. touched are the jobs that have
+// changed, by name.
 func (h *History) Cycle(now time.Time, c *model.Cluster, d *decision.Decisions, touched []*cluster.Job) {
 	if h.since.IsZero() {
 		h.since = now
@@ -97,7 +98,8 @@ func (h *History) follow(now time.Time, j *cluster.Job) {
 	}
 }
 
-// recover takes in the jobs that ended before this process and are still there, by what their pods say, in the order in which they ended.
+// recover takes in the jobs that ended before this process and are still there, by what their pods say, in the order in
+// which they ended.
 func (h *History) recover(jobs []*cluster.Job) {
 	type ended struct {
 		job  *cluster.Job
@@ -116,8 +118,8 @@ func (h *History) recover(jobs []*cluster.Job) {
 	}
 }
 
-// lastRun returns when a job ended that has succeeded, and how long it ran: from the first start of its pods that have not failed to their last
-// end. ok is false if the job has not ended, or its pods do not say when.
+// lastRun returns when a job ended that has succeeded, and how long it ran: from the first start of its pods that have
+// not failed to their last end. ok is false if the job has not ended, or its pods do not say when.
 func lastRun(j *cluster.Job) (end time.Time, took time.Duration, ok bool) {
 	if j.Group == nil || j.IsForeign || !j.Over() {
 		return time.Time{}, 0, false

@@ -2,12 +2,12 @@ package history
 
 import "strings"
 
-// generated are the letters of the five with which the API server ends a generateName. They have no vowels, so that few words are taken
-// for one.
+// generated are the letters of the five with which the API server ends a generateName. They have no vowels, so that few
+// words are taken for one.
 const generated = "bcdfghjklmnpqrstvwxz2456789"
 
-// BaseName returns the name of a job without what makes it unique among its repetitions: a number, as a CronJob or a script adds, or the
-// five letters of a generateName.
+// BaseName returns the name of a job without what makes it unique among its repetitions: a number, as a CronJob or a
+// script adds, or the five letters of a generateName.
 func BaseName(name string) string {
 	for range 2 { // such as nightly-28391234-x7k2p
 		at := strings.LastIndexByte(name, '-')

@@ -1,4 +1,5 @@
-// Package binaries builds the programs of a local control plane: etcd, kube-apiserver, kube-controller-manager, kubectl and kwok.
+// Package binaries builds the programs of a local control plane: etcd, kube-apiserver, kube-controller-manager, kubectl
+// and kwok.
 //
 // Main types: [Binaries] are the programs in their folder; [Ensure] returns them from the cache, or builds them.
 //

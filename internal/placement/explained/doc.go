@@ -1,7 +1,7 @@
 // Package explained keeps why each node refuses a class of pods, for questions that come again and again.
 //
-// Main types: an [Answer] is about one class, follows the changes of nodes, and counts the reasons as they change. [Answers] are those that
-// are kept.
+// Main types: an [Answer] is about one class, follows the changes of nodes, and counts the reasons as they change.
+// [Answers] are those that are kept.
 //
 // Invariants:
 //

@@ -35,8 +35,8 @@ type Answers struct {
 	judged  []uint64 // by slot: the call in which the node was judged last
 }
 
-// Keep returns an answer if it is kept, otherwise a new one about so many nodes that is kept from now on. If they take too much memory, those
-// that were made first are dropped.
+// Keep returns an answer if it is kept, otherwise a new one about so many nodes that is kept from now on. If they take
+// too much memory, those that were made first are dropped.
 func (k *Answers) Keep(a *Answer, nodes int) *Answer {
 	if a != nil && a.isKept {
 		return a
@@ -50,8 +50,8 @@ func (k *Answers) Keep(a *Answer, nodes int) *Answer {
 	return a
 }
 
-// Follow judges the nodes again that have changed, after it has called prepare. It reports whether there were any. Between two questions
-// about one class a node may have changed a hundred times: it is judged once.
+// Follow judges the nodes again that have changed, after it has called prepare. It reports whether there were any.
+// Between two questions about one class a node may have changed a hundred times: it is judged once.
 func (k *Answers) Follow(a *Answer, c *model.Cluster, prepare func(), judge func(slot int) reason.Reason) bool {
 	changed, next, ok := c.Changes(a.seen)
 	slots := len(c.BySlot())
@@ -92,8 +92,8 @@ func (a *Answer) Nodes(why reason.Reason) int {
 	return int(a.counts[why])
 }
 
-// Count counts the nodes by reason, in the order of the first of each. The nodes are all that there are. It looks at them only until it has
-// an example of each reason.
+// Count counts the nodes by reason, in the order of the first of each. The nodes are all that there are. It looks at
+// them only until it has an example of each reason.
 func (a *Answer) Count(nodes []*cluster.Node, refusals *reason.Refusals) []verdict.NodeReason {
 	isDone, left := make([]bool, len(a.counts)), 0
 	for i, count := range a.counts {

@@ -15,8 +15,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// handle is the framework handle of the plugins. It shows them the mirror and runs their work in the calling goroutine. The
-// supported plugins use nothing else. A newer version that does panics at once.
+// handle is the framework handle of the plugins. It shows them the mirror and runs their work in the calling goroutine.
+// The supported plugins use nothing else. A newer version that does panics at once.
 type handle struct{ mirror *mirror }
 
 func newHandle(m *mirror) *handle { return &handle{mirror: m} }
@@ -45,8 +45,8 @@ func (h *handle) SnapshotSharedLister() fwk.SharedLister { return h }
 func (h *handle) NodeInfos() fwk.NodeInfoLister          { return &h.mirror.own }
 func (h *handle) Parallelizer() fwk.Parallelizer         { return serial{} }
 
-// SharedInformerFactory returns a factory that is never started. Only its listers are used, which the mirror and its shelf
-// fill.
+// SharedInformerFactory returns a factory that is never started. Only its listers are used, which the mirror and its
+// shelf fill.
 func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return h.mirror.informers }
 
 // StorageInfos returns the handle itself.

@@ -12,13 +12,15 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// A class has an image of its own as often as not, and few nodes have it. Nearly all nodes have the images that many pods use. So
-// the scores by common images are those of all classes with the same ones, and the other images of a class matter to few nodes.
+// A class has an image of its own as often as not, and few nodes have it. Nearly all nodes have the images that many
+// pods use. So the scores by common images are those of all classes with the same ones, and the other images of a class
+// matter to few nodes.
 
 // commonAbove is a part of the nodes: an image that more of them have is common.
 const commonAbove = 32
 
-// ImagePoints are what ImageLocality scores a node higher, times its weight, because of the images of a class that are not common.
+// ImagePoints are what ImageLocality scores a node higher, times its weight, because of the images of a class that are
+// not common.
 type ImagePoints struct {
 	Slot   int32
 	Points int64 // more than 0
@@ -53,8 +55,8 @@ func (m *mirror) isCommon(image string) bool {
 	return len(m.stock.holdersOf(image))*commonAbove > len(m.own.all)
 }
 
-// CommonImages returns the common images of a class, as a key, "" if it has none. For classes with the same constraints and the same key,
-// [Plugins.AskCommonImages] is the same question.
+// CommonImages returns the common images of a class, as a key, "" if it has none. For classes with the same constraints
+// and the same key, [Plugins.AskCommonImages] is the same question.
 func (p *Plugins) CommonImages(k *cluster.Class) string {
 	if !p.scoresImages() {
 		return ""
@@ -98,8 +100,8 @@ func (p *Plugins) withCommonImages(pod *corev1.Pod) *corev1.Pod {
 	return &shown
 }
 
-// ImagePoints returns the nodes that have images of a class that are not common, by slot, as far as their score is higher for that. The
-// caller must not change them.
+// ImagePoints returns the nodes that have images of a class that are not common, by slot, as far as their score is
+// higher for that. The caller must not change them.
 func (p *Plugins) ImagePoints(k *cluster.Class) []ImagePoints {
 	if !p.scoresImages() {
 		return nil

@@ -20,7 +20,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
-// mirror is the model as the plugins see it. Objects and pods are updated separately, since most questions need no pods.
+// mirror is the model as the plugins see it. Objects and pods are updated separately, since most questions need no
+// pods.
 type mirror struct {
 	cluster    *model.Cluster
 	shows      func(cluster.Status) bool // whether a task in a status is on its node
@@ -236,8 +237,8 @@ func (m *mirror) hide(slot int, r *reflection) {
 	m.epoch++
 }
 
-// fill updates the pods of a node. It sets only those parts of a NodeInfo that the supported plugins read, pods and ports.
-// Adding up requests, as AddPodInfo does, would take most of the time.
+// fill updates the pods of a node. It sets only those parts of a NodeInfo that the supported plugins read, pods and
+// ports. Adding up requests, as AddPodInfo does, would take most of the time.
 func (m *mirror) fill(r *reflection) {
 	if r == nil || r.pods == r.node.Generation {
 		return
@@ -288,7 +289,8 @@ func (m *mirror) fill(r *reflection) {
 	r.spare = before[:0]
 }
 
-// maxTermsStored is for how many templates of pods the affinity terms are stored: those of the jobs whose pods come at one time.
+// maxTermsStored is for how many templates of pods the affinity terms are stored: those of the jobs whose pods come at
+// one time.
 const maxTermsStored = 1 << 12
 
 // infoOf returns a pod as the plugins see it. The affinity terms of equal pods are read once.
@@ -326,8 +328,8 @@ func (m *mirror) showPod(r *reflection, p *population.Pod, isShown bool) {
 	m.population.Note(c)
 }
 
-// residentOf returns what there is of a pod, nil if there is nothing, and where the pod after it is likely to be. Pods mostly keep their
-// order.
+// residentOf returns what there is of a pod, nil if there is nothing, and where the pod after it is likely to be. Pods
+// mostly keep their order.
 func residentOf(all []*population.Pod, likely int, pod *cluster.Pod) (*population.Pod, int) {
 	if likely < len(all) && all[likely].Object == pod {
 		return all[likely], likely + 1

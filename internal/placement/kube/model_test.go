@@ -21,7 +21,8 @@ var (
 		{"ImageLocality", 1}}
 )
 
-// testModel is a cluster with the plugins under test. Package harness imports them, so the tests inside of the package cannot use it.
+// testModel is a cluster with the plugins under test. Package harness imports them, so the tests inside of the package
+// cannot use it.
 type testModel struct {
 	t       testing.TB
 	cluster *cache.Cache

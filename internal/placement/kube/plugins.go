@@ -86,8 +86,8 @@ const never = 100 * 365 * 24 * time.Hour
 type ShapePoint struct{ Utilization, Score int32 }
 
 // supported returns the plugins that can be asked for, in the order in which kube-scheduler asks them; the cheap ones
-// come first. Arguments that are not given here are kube-scheduler's defaults, but for the spread added by default (see the
-// package comment).
+// come first. Arguments that are not given here are kube-scheduler's defaults, but for the spread added by default (see
+// the package comment).
 func supported(a *Arguments) []plugin {
 	var shape []config.UtilizationShapePoint
 	for _, p := range a.VolumeShape {
@@ -171,8 +171,8 @@ type Plugins struct {
 }
 
 // New makes the kube-scheduler's plugins of these names for a model. A weight of 0 leaves a scorer out. A name that is
-// unknown, given twice, or of a plugin that does not filter or score, is an error that lists the supported plugins. So is a
-// weight that is negative or does not fit into 32 bits.
+// unknown, given twice, or of a plugin that does not filter or score, is an error that lists the supported plugins. So
+// is a weight that is negative or does not fit into 32 bits.
 func New(c *model.Cluster, filters []string, scores []Weighted, arguments Arguments) (*Plugins, error) {
 	return create(newMirror(c, isThere), filters, scores, &arguments)
 }
@@ -220,8 +220,8 @@ func create(m *mirror, filters []string, scores []Weighted, arguments *Arguments
 	return p, nil
 }
 
-// Meter has a function told of the work for answers, in steps of some microseconds, while it is done. It may panic to end the work: then
-// the plugins must not be asked any more.
+// Meter has a function told of the work for answers, in steps of some microseconds, while it is done. It may panic to
+// end the work: then the plugins must not be asked any more.
 func (p *Plugins) Meter(work func(steps int)) {
 	p.work = work
 	p.mirror.topology.Meter(work)

@@ -46,8 +46,8 @@ var unknown = verdict.NodeState.Refuses("node(s) were not known")
 // Ask returns a question about a class. There may be several questions about a class.
 func (p *Plugins) Ask(k *cluster.Class) *Question { return p.ask(k.Pod, looksAtObject, looksAtImages) }
 
-// AskObjects is Ask for what the objects of nodes say to pods of equal constraints ([Plugins.ConstraintsThatMatter]), whatever their
-// images are: Refusal and Preferences.
+// AskObjects is Ask for what the objects of nodes say to pods of equal constraints ([Plugins.ConstraintsThatMatter]),
+// whatever their images are: Refusal and Preferences.
 func (p *Plugins) AskObjects(k *cluster.Class) *Question { return p.ask(k.Pod, looksAtObject) }
 
 // ask returns a question with scorers of some kinds.
@@ -78,8 +78,8 @@ func (p *Plugins) ask(pod *corev1.Pod, scores ...reach) *Question {
 }
 
 // Refusal returns why the node object refuses the class, in the words of kube-scheduler: the first refusal of
-// NodeUnschedulable, NodeName, TaintToleration and NodeAffinity, none if all let it pass. The answer is valid until the node's
-// SpecGeneration changes.
+// NodeUnschedulable, NodeName, TaintToleration and NodeAffinity, none if all let it pass. The answer is valid until the
+// node's SpecGeneration changes.
 func (q *Question) Refusal(n *cluster.Node) verdict.NodeRefusal {
 	if !q.refusal.IsNone() {
 		return q.refusal
@@ -97,8 +97,8 @@ func (q *Question) Refusal(n *cluster.Node) verdict.NodeRefusal {
 // fewByLabels is a part of the nodes. If no more can have the labels that a class demands, they are found by these.
 const fewByLabels = 8
 
-// NodesByLabels returns the slots of the only nodes that can pass Refusal, sorted, if the class demands labels that few nodes have, or
-// names nodes. The caller must not change them. The answer is for the current model.
+// NodesByLabels returns the slots of the only nodes that can pass Refusal, sorted, if the class demands labels that few
+// nodes have, or names nodes. The caller must not change them. The answer is for the current model.
 func (q *Question) NodesByLabels() (slots []int32, areFew bool) {
 	m := q.plugins.mirror
 	m.followObjects()
@@ -151,8 +151,8 @@ func termsOf(pod *corev1.Pod) (n int) {
 	return n
 }
 
-// refusalByTaints is Refusal by the plugins that look at nothing of a node but its taints and whether it is cordoned, and at its name if
-// the pod names a node. One node of each taint set is asked about.
+// refusalByTaints is Refusal by the plugins that look at nothing of a node but its taints and whether it is cordoned,
+// and at its name if the pod names a node. One node of each taint set is asked about.
 func (q *Question) refusalByTaints(r *reflection) verdict.NodeRefusal {
 	if r.taintSet < 0 || q.pod.Spec.NodeName != "" {
 		return q.plugins.filter(q.filters, q.state, q.pod, r.info)
@@ -168,8 +168,8 @@ func (q *Question) refusalByTaints(r *reflection) verdict.NodeRefusal {
 }
 
 // Preferences returns the scores of TaintToleration, NodeAffinity and ImageLocality, normalised over these nodes, times
-// their weights. It is nil if the nodes cannot differ, which is a cheap check. All nodes must have an object. The answer is
-// valid until the object of any node changes, because an image counts more the more nodes have it.
+// their weights. It is nil if the nodes cannot differ, which is a cheap check. All nodes must have an object. The
+// answer is valid until the object of any node changes, because an image counts more the more nodes have it.
 func (q *Question) Preferences(nodes []*cluster.Node) []int64 {
 	p := q.plugins
 	if !q.refusal.IsNone() || len(nodes) == 0 || !q.prefers() {
@@ -198,8 +198,8 @@ func (q *Question) prefers() bool {
 	return false
 }
 
-// Ports returns why the class does not fit on a node by the host ports of its pods, in the words of kube-scheduler, "" if
-// it does.
+// Ports returns why the class does not fit on a node by the host ports of its pods, in the words of kube-scheduler, ""
+// if it does.
 func (q *Question) Ports(n *cluster.Node) string {
 	if !q.refusal.IsNone() || len(q.ports) == 0 {
 		return q.refusal.Text
@@ -212,7 +212,8 @@ func (q *Question) Ports(n *cluster.Node) string {
 	return q.plugins.filter(q.ports, q.state, q.pod, r.info).Text
 }
 
-// preFilter runs PreFilter of a filter, and adds the filter to the list unless it skips the pod. It returns why it refuses.
+// preFilter runs PreFilter of a filter, and adds the filter to the list unless it skips the pod. It returns why it
+// refuses.
 func (p *Plugins) preFilter(filter fwk.FilterPlugin, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo,
 	say *[]fwk.FilterPlugin) verdict.NodeRefusal {
 	if reader, ok := filter.(fwk.PreFilterPlugin); ok {
@@ -279,7 +280,8 @@ func (p *Plugins) score(s scorer, state fwk.CycleState, pod *corev1.Pod, nodes [
 	}
 }
 
-// refusalOf returns what a plugin says of a pod and a node. What it is about is known from the plugin, whatever its words are.
+// refusalOf returns what a plugin says of a pod and a node. What it is about is known from the plugin, whatever its
+// words are.
 func (p *Plugins) refusalOf(plugin fwk.Plugin, status *fwk.Status) verdict.NodeRefusal {
 	return p.kinds[plugin.Name()].Refuses(words(plugin, status))
 }

@@ -2,8 +2,8 @@ package kube
 
 import "context"
 
-// search is the context in which the plugin for devices looks for some on a node. The plugin asks it at each step whether it must end: a
-// claim with constraints may take a number of steps that grows exponentially with its devices.
+// search is the context in which the plugin for devices looks for some on a node. The plugin asks it at each step
+// whether it must end: a claim with constraints may take a number of steps that grows exponentially with its devices.
 type search struct {
 	context.Context
 	plugins *Plugins
@@ -12,10 +12,11 @@ type search struct {
 }
 
 const (
-	// maxDeviceSteps is how many steps the search on one node may take. To take all of sixteen devices takes some dozens.
+	// maxDeviceSteps is how many steps the search on one node may take. To take all of sixteen devices takes some
+	// dozens.
 	maxDeviceSteps = 1 << 13
-	// After maxCut searches for one class that were cut off, those on further nodes may take no more than fewDeviceSteps, until volumes or
-	// devices change.
+	// After maxCut searches for one class that were cut off, those on further nodes may take no more than
+	// fewDeviceSteps, until volumes or devices change.
 	maxCut, fewDeviceSteps = 4, 1 << 9
 )
 

@@ -10,8 +10,8 @@ import (
 // stock says which nodes have which container images, by name.
 type stock map[string]*stocked
 
-// stocked is one image. Nodes may report one name in different sizes; each size has its own summary, so that the score of a
-// node does not depend on which node came first. The number of nodes is that of the name, in any size.
+// stocked is one image. Nodes may report one name in different sizes; each size has its own summary, so that the score
+// of a node does not depend on which node came first. The number of nodes is that of the name, in any size.
 type stocked struct {
 	holders map[int32]struct{} // the slots of the nodes
 	bySize  []*fwk.ImageStateSummary

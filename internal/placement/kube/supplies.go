@@ -26,8 +26,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Supplies asks the plugins for volumes and devices about a class that needs some. It is valid as long as the class, and
-// always answers for the current model.
+// Supplies asks the plugins for volumes and devices about a class that needs some. It is valid as long as the class,
+// and always answers for the current model.
 type Supplies struct {
 	plugins *Plugins
 	pod     *corev1.Pod
@@ -79,8 +79,8 @@ func (s *Supplies) follow() {
 	}
 }
 
-// Lasting returns why the class cannot run on a node whatever pods are there, in the words of VolumeBinding, VolumeZone and
-// DynamicResources. It is none if it can.
+// Lasting returns why the class cannot run on a node whatever pods are there, in the words of VolumeBinding, VolumeZone
+// and DynamicResources. It is none if it can.
 func (s *Supplies) Lasting(n *cluster.Node) verdict.NodeRefusal {
 	s.follow()
 	if !s.lasting.refusal.IsNone() {
@@ -135,9 +135,9 @@ func (s *Supplies) Refusal(n *cluster.Node) verdict.NodeRefusal {
 	return s.plugins.filter(s.users.filters, s.users.state, s.pod, r.info)
 }
 
-// Scores returns the scores of VolumeBinding and DynamicResources for the nodes, times their weights. The first scores the
-// use of a node by the pod's volumes, the second how far up in the lists of its claims the devices on the node are. It is
-// nil if the nodes cannot differ. None of them must have refused.
+// Scores returns the scores of VolumeBinding and DynamicResources for the nodes, times their weights. The first scores
+// the use of a node by the pod's volumes, the second how far up in the lists of its claims the devices on the node are.
+// It is nil if the nodes cannot differ. None of them must have refused.
 func (s *Supplies) Scores(nodes []*cluster.Node) []int64 {
 	p := s.plugins
 	if len(nodes) == 0 {
@@ -278,7 +278,8 @@ func (s *Supplies) readDevices(r *supplies.Reservation, state fwk.CycleState, n 
 // Alternatives is the length of the longest list of alternatives in the pod's claims that have no devices yet.
 func (s *Supplies) Alternatives() int { return s.plugins.mirror.alternatives(s.pod) }
 
-// PassAlternatives passes over the first n alternatives of each request of claims that have no devices yet. The last is always left.
+// PassAlternatives passes over the first n alternatives of each request of claims that have no devices yet. The last is
+// always left.
 func (p *Plugins) PassAlternatives(n int) { p.mirror.shelf.PassAlternatives(n) }
 
 // hasAlternatives reports whether a claim of a pod has a list of alternatives.
@@ -372,8 +373,8 @@ func (s *Supplies) lacks(name types.NamespacedName) string {
 	return fmt.Sprintf("is not bound and no volume of StorageClass %s fits", className)
 }
 
-// writesVolumes reports whether a plugin is the one that binds volumes. Of the two that reserve, only its writes are read
-// from the ledger.
+// writesVolumes reports whether a plugin is the one that binds volumes. Of the two that reserve, only its writes are
+// read from the ledger.
 func (p *Plugins) writesVolumes(filter fwk.FilterPlugin) bool {
 	return filter.Name() == volumebinding.Name
 }

@@ -32,9 +32,10 @@ type around struct {
 	generation uint64 // of the counts
 }
 
-// Survey says what PodTopologySpread and InterPodAffinity, which look at pods elsewhere, say of nodes that pass everything else. For each
-// node, it returns why the class does not fit, in the words of kube-scheduler, "" if it does. It also returns the plugins' scores times
-// their weights, normalised over the nodes that fit, 0 for a node that is refused. The answer is for the current model.
+// Survey says what PodTopologySpread and InterPodAffinity, which look at pods elsewhere, say of nodes that pass
+// everything else. For each node, it returns why the class does not fit, in the words of kube-scheduler, "" if it does.
+// It also returns the plugins' scores times their weights, normalised over the nodes that fit, 0 for a node that is
+// refused. The answer is for the current model.
 func (q *Question) Survey(candidates []*cluster.Node) (refusals []string, scores []int64) {
 	q.lookAround()
 	refusals, scores = make([]string, len(candidates)), make([]int64, len(candidates))
@@ -62,7 +63,8 @@ func (q *Question) Around(n *cluster.Node) (refusal string) {
 	return q.refuse(n)
 }
 
-// MayHoldOnNewNode reports whether the class could fit on a node that is added, as far as its affinity to other pods goes.
+// MayHoldOnNewNode reports whether the class could fit on a node that is added, as far as its affinity to other pods
+// goes.
 func (q *Question) MayHoldOnNewNode() bool {
 	q.lookAround()
 	if a := &q.around; a.counts == nil {
@@ -87,8 +89,9 @@ func (q *Question) refuse(n *cluster.Node) string {
 	return cmp.Or(why, a.refusal)
 }
 
-// Groups counts the pods elsewhere. Nodes fall into groups of which Survey says the same, see [Question.Group]. The result changes when
-// all nodes may be in other groups. A node may also change its group when its object or its pods have changed.
+// Groups counts the pods elsewhere. Nodes fall into groups of which Survey says the same, see [Question.Group]. The
+// result changes when all nodes may be in other groups. A node may also change its group when its object or its pods
+// have changed.
 func (q *Question) Groups() (version uint64) {
 	q.lookAround()
 	if a := &q.around; a.counts != nil {
@@ -97,7 +100,8 @@ func (q *Question) Groups() (version uint64) {
 	return q.around.generation << 32
 }
 
-// Group appends to a key what tells a node from nodes of other groups. Groups must have been called for the current model.
+// Group appends to a key what tells a node from nodes of other groups. Groups must have been called for the current
+// model.
 func (q *Question) Group(n *cluster.Node, key []byte) []byte {
 	if q.around.counts == nil {
 		return key
@@ -178,7 +182,8 @@ func (q *Question) countAll() {
 	a.isCounted = true
 }
 
-// count counts a pod in or out. One that another scheduler has nominated to the node may never come: it keeps others away, and helps none.
+// count counts a pod in or out. One that another scheduler has nominated to the node may never come: it keeps others
+// away, and helps none.
 func (a *around) count(node *corev1.Node, slot int32, pod fwk.PodInfo, by int32, isNominee bool) {
 	if isNominee {
 		a.counts.CountRepelling(node, pod, by)

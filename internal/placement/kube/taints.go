@@ -12,7 +12,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// taints are those that nodes have, or had. A cluster has a few. Of the tolerations of a pod only those matter that tolerate one of them.
+// taints are those that nodes have, or had. A cluster has a few. Of the tolerations of a pod only those matter that
+// tolerate one of them.
 type taints struct {
 	sets map[string]int // numbers of the sets of taints of nodes
 	all  []corev1.Taint // each once
@@ -68,8 +69,9 @@ func (p *Plugins) TaintsGeneration() int {
 	return -1
 }
 
-// ConstraintsThatMatter returns, as a key, what a class asks of the objects of nodes: its node selector, its node affinity, and the
-// tolerations that tolerate a taint. Nodes say the same to classes with the same key, until TaintsGeneration changes.
+// ConstraintsThatMatter returns, as a key, what a class asks of the objects of nodes: its node selector, its node
+// affinity, and the tolerations that tolerate a taint. Nodes say the same to classes with the same key, until
+// TaintsGeneration changes.
 func (p *Plugins) ConstraintsThatMatter(k *cluster.Class) string {
 	var matter []string
 	for i := range k.Pod.Spec.Tolerations {

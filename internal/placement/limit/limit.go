@@ -1,5 +1,5 @@
-// Package limit bounds what is stored by the memory that it takes. What was used least recently is dropped, and worked out
-// again when it is asked for.
+// Package limit bounds what is stored by the memory that it takes. What was used least recently is dropped, and worked
+// out again when it is asked for.
 //
 // It must not know what is stored.
 package limit

@@ -1,9 +1,9 @@
-// Package objects stores what the objects of nodes say to pods: whether their labels, taints and readiness allow them, and
-// which scores they give. Pods, requests and free room do not matter here.
+// Package objects stores what the objects of nodes say to pods: whether their labels, taints and readiness allow them,
+// and which scores they give. Pods, requests and free room do not matter here.
 //
-// Main types: a [Table] has the [Answers] for each set of constraints that classes of pods have. Classes with equal constraints
-// share them. If only few nodes have the labels that the constraints ask for, the answers are about these, and nothing is read
-// or stored about the others.
+// Main types: a [Table] has the [Answers] for each set of constraints that classes of pods have. Classes with equal
+// constraints share them. If only few nodes have the labels that the constraints ask for, the answers are about these,
+// and nothing is read or stored about the others.
 //
 // Invariants:
 //

@@ -215,8 +215,8 @@ func (o *Answers) Known(n *cluster.Node) (why reason.Reason, isKnown bool) {
 	return 0, false
 }
 
-// OfNode returns the answer about a node, which it brings up to date. isKnown is false if taints have changed: then other answers may be
-// those for the class.
+// OfNode returns the answer about a node, which it brings up to date. isKnown is false if taints have changed: then
+// other answers may be those for the class.
 func (o *Answers) OfNode(n *cluster.Node) (why reason.Reason, isKnown bool) {
 	if why, isKnown = o.Known(n); isKnown {
 		return why, true
@@ -243,7 +243,8 @@ func (o *Answers) Few() (slots []int32, areFew bool) {
 	return o.few.slots, true
 }
 
-// Fitting returns those of the slots of a block whose nodes fit, and may use space. The answers must be about all nodes.
+// Fitting returns those of the slots of a block whose nodes fit, and may use space. The answers must be about all
+// nodes.
 func (o *Answers) Fitting(block int, slots []int32, space []int32) []int32 {
 	if o.refusing[block] == 0 {
 		return slots

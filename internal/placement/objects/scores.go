@@ -7,8 +7,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Scores are what the objects of nodes give to classes with the same constraints and common images. They are normalised over the nodes
-// whose objects pass, not over those with free resources. Otherwise every placement could change the scores of all nodes.
+// Scores are what the objects of nodes give to classes with the same constraints and common images. They are normalised
+// over the nodes whose objects pass, not over those with free resources. Otherwise every placement could change the
+// scores of all nodes.
 type Scores struct {
 	question *kube.Question
 	version  uint64          // of the answers that they are of, counted from 1; 0 if they are not worked out
@@ -41,8 +42,8 @@ func (s *Scores) AddTo(scores []int64, slots []int32) {
 	}
 }
 
-// Scores returns the scores for a class with some common images, which is one of those that the answers are for. The answers must be up to
-// date. The scores are valid until the next question to the table.
+// Scores returns the scores for a class with some common images, which is one of those that the answers are for. The
+// answers must be up to date. The scores are valid until the next question to the table.
 func (o *Answers) Scores(images string, k *cluster.Class) *Scores {
 	t := o.table
 	s := o.scores[images]

@@ -1,7 +1,7 @@
 // Package ranking keeps nodes in the order of their scores.
 //
-// Main types: an [Order] says which of two nodes is better. A [Heap] has the best of some nodes on top, and a [Walk] visits
-// the nodes of a heap, the best first.
+// Main types: an [Order] says which of two nodes is better. A [Heap] has the best of some nodes on top, and a [Walk]
+// visits the nodes of a heap, the best first.
 //
 // Invariants:
 //

@@ -6,8 +6,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Walk visits the nodes of a heap in their order, without changing it. The next is the best of the entries whose parents
-// were visited.
+// Walk visits the nodes of a heap in their order, without changing it. The next is the best of the entries whose
+// parents were visited.
 type Walk struct {
 	order Order
 	slots []int32
@@ -54,7 +54,8 @@ func (p *positions) Pop() any {
 	return last
 }
 
-// Tour visits the nodes of several heaps in the order of their scores, with points that are added to all scores of a heap.
+// Tour visits the nodes of several heaps in the order of their scores, with points that are added to all scores of a
+// heap.
 type Tour struct{ stops stops }
 
 // stops are walks of which each has a next node, as a heap.

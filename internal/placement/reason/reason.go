@@ -16,8 +16,8 @@ const (
 	many
 )
 
-// maxReasons limits the number of stored refusals. There are a few dozen, unless a plugin puts numbers or names into its own.
-// Further ones are not told apart.
+// maxReasons limits the number of stored refusals. There are a few dozen, unless a plugin puts numbers or names into
+// its own. Further ones are not told apart.
 const maxReasons = 1 << 12
 
 // Refusals are the refusals that there were. Answers hold their indexes.

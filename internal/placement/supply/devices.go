@@ -34,12 +34,12 @@ type Devices struct {
 	resolver *extendedresourcecache.ExtendedResourceCache // nil after a change of the classes
 }
 
-// Ask sets the pod of the next questions. A claim that was created for its extended resources before is created again, so
-// its devices count as free.
+// Ask sets the pod of the next questions. A claim that was created for its extended resources before is created again,
+// so its devices count as free.
 func (d *Devices) Ask(pod *corev1.Pod) { d.asking = pod }
 
-// special returns the claim for extended resources of the pod, as far as it is the same on all nodes. The plugin would give
-// it a random name, and a random UID until it is written.
+// special returns the claim for extended resources of the pod, as far as it is the same on all nodes. The plugin would
+// give it a random name, and a random UID until it is written.
 func (d *Devices) special() *resourcev1.ResourceClaim {
 	pod := d.asking
 	uid := uuid.NewSHA1(uuid.Nil, []byte(string(pod.UID)+"/extended-resources"))
@@ -96,8 +96,8 @@ func (d *Devices) Take() []*resourcev1.ResourceClaim {
 	return taken
 }
 
-// nameShares names the shares of devices that several claims may use. The plugin gives them random names. They are renamed
-// after the claim, so that equal models give equal decisions.
+// nameShares names the shares of devices that several claims may use. The plugin gives them random names. They are
+// renamed after the claim, so that equal models give equal decisions.
 func nameShares(claim *resourcev1.ResourceClaim) {
 	results := claim.Status.Allocation.Devices.Results
 	for i := range results {
@@ -116,8 +116,8 @@ func (d *Devices) ResourceSlices() fwk.ResourceSliceLister { return d }
 // DeviceClasses returns the classes.
 func (d *Devices) DeviceClasses() fwk.DeviceClassLister { return (*classes)(d) }
 
-// DeviceClassResolver finds the class for an extended resource, the newest of several. It is made again after a change of
-// the classes, so that it does not depend on the order of changes.
+// DeviceClassResolver finds the class for an extended resource, the newest of several. It is made again after a change
+// of the classes, so that it does not depend on the order of changes.
 func (d *Devices) DeviceClassResolver() fwk.DeviceClassResolver {
 	if d.resolver == nil {
 		d.resolver = extendedresourcecache.NewExtendedResourceCache(logr.Discard())
@@ -144,8 +144,8 @@ func (d *Devices) ListWithDeviceTaintRules() ([]*resourcev1.ResourceSlice, error
 	return d.slices, nil
 }
 
-// taint returns a slice with the taints of rules added to its devices, the slice itself if there are none. The tracker of
-// kube-scheduler does the same, in a random order, in its own goroutines.
+// taint returns a slice with the taints of rules added to its devices, the slice itself if there are none. The tracker
+// of kube-scheduler does the same, in a random order, in its own goroutines.
 func taint(slice *resourcev1.ResourceSlice, rules []*resourcev1beta2.DeviceTaintRule) *resourcev1.ResourceSlice {
 	tainted := slice
 	for _, rule := range rules {
@@ -170,8 +170,8 @@ func taint(slice *resourcev1.ResourceSlice, rules []*resourcev1beta2.DeviceTaint
 	return tainted
 }
 
-// List returns all claims, sorted. Of the claims for extended resources it returns only that of the current pod, without
-// devices. This is the List of the claim tracker. Those of the other listers are methods of their own types.
+// List returns all claims, sorted. Of the claims for extended resources it returns only that of the current pod,
+// without devices. This is the List of the claim tracker. Those of the other listers are methods of their own types.
 func (d *Devices) List() ([]*resourcev1.ResourceClaim, error) {
 	all := slices.DeleteFunc(sorted[*resourcev1.ResourceClaim](d.shelf.stores[supplies.DeviceClaim]), IsMade)
 	if d.asking != nil {
@@ -189,8 +189,8 @@ func (d *Devices) Get(namespace, name string) (*resourcev1.ResourceClaim, error)
 	return passing(o.(*resourcev1.ResourceClaim), d.shelf.passed), nil
 }
 
-// passing returns a claim without the first n alternatives of each request, but with the last; the claim itself if it has none or has
-// devices.
+// passing returns a claim without the first n alternatives of each request, but with the last; the claim itself if it
+// has none or has devices.
 func passing(claim *resourcev1.ResourceClaim, n int) *resourcev1.ResourceClaim {
 	if n == 0 || claim.Status.Allocation != nil {
 		return claim

@@ -14,8 +14,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
-// Ledger is a client that records writes of volumes, claims and the status of a pod, and answers as if they were written.
-// The plugins use nothing else of a client. A newer version that does panics at once.
+// Ledger is a client that records writes of volumes, claims and the status of a pod, and answers as if they were
+// written. The plugins use nothing else of a client. A newer version that does panics at once.
 type Ledger struct {
 	kubernetes.Interface
 	volumes []*corev1.PersistentVolume

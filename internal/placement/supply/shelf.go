@@ -58,10 +58,12 @@ func NewShelf(c *model.Cluster, factory informers.SharedInformerFactory) *Shelf 
 // MaxAlternatives is how many alternatives a request of a ResourceClaim has at most.
 const MaxAlternatives = resourcev1.FirstAvailableDeviceRequestMaxSize
 
-// PassAlternatives passes over the first n alternatives of each request of claims that have no devices yet. The last is always left.
+// PassAlternatives passes over the first n alternatives of each request of claims that have no devices yet. The last is
+// always left.
 func (s *Shelf) PassAlternatives(n int) { s.passed = n }
 
-// Follow updates the listers. It returns a number that changes with them, and with the alternatives that are passed over.
+// Follow updates the listers. It returns a number that changes with them, and with the alternatives that are passed
+// over.
 func (s *Shelf) Follow() uint64 { return s.follow()*MaxAlternatives + uint64(s.passed) }
 
 func (s *Shelf) follow() uint64 {
@@ -113,8 +115,8 @@ func (s *Shelf) show(key supplies.Key) {
 	}
 }
 
-// withoutConditions returns an object without the conditions of allocated devices. The plugin would never place a pod again
-// whose devices have failed. Here the edge releases them, and the pod is placed again.
+// withoutConditions returns an object without the conditions of allocated devices. The plugin would never place a pod
+// again whose devices have failed. Here the edge releases them, and the pod is placed again.
 func withoutConditions(o supplies.Object) supplies.Object {
 	claim, ok := o.(*resourcev1.ResourceClaim)
 	if !ok || len(claim.Status.Devices) == 0 {

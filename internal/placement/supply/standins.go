@@ -17,8 +17,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
-// Ask sets the pod of the next questions. A stand-in is asked with the claims that will be made for its pod: those of its generic ephemeral
-// volumes, and those that are made from ResourceClaimTemplates, are shown as if they existed. The caller follows the model first.
+// Ask sets the pod of the next questions. A stand-in is asked with the claims that will be made for its pod: those of
+// its generic ephemeral volumes, and those that are made from ResourceClaimTemplates, are shown as if they existed. The
+// caller follows the model first.
 func (s *Shelf) Ask(pod *corev1.Pod) {
 	if s.devices.asking == pod && s.askedAt == s.seen {
 		return
@@ -46,8 +47,9 @@ func (s *Shelf) Ask(pod *corev1.Pod) {
 // isStandIn reports whether a pod is the form of one that does not exist: its name is none that a pod could have.
 func isStandIn(pod *corev1.Pod) bool { return strings.Contains(pod.Name, "/") }
 
-// imagine shows the claim of an ephemeral volume, and for one that is bound at once, by the StorageClass, a volume that can be on each node:
-// where it will be is not known before. They stay as long as the stand-in does: it counts for the limits of its node.
+// imagine shows the claim of an ephemeral volume, and for one that is bound at once, by the StorageClass, a volume that
+// can be on each node: where it will be is not known before. They stay as long as the stand-in does: it counts for the
+// limits of its node.
 func (s *Shelf) imagine(of types.NamespacedName, pod *corev1.Pod, v *corev1.Volume) {
 	template, name := v.Ephemeral.VolumeClaimTemplate, ephemeral.VolumeClaimName(pod, v)
 	claim := &corev1.PersistentVolumeClaim{
@@ -137,8 +139,8 @@ func (s *Shelf) forgetDevices() {
 // IsImagined reports whether a claim will be made from a template, for a pod that does not exist.
 func IsImagined(claim *resourcev1.ResourceClaim) bool { return strings.Contains(claim.Name, "/") }
 
-// classOf is the StorageClass that a claim names, or that the API server gives to one that names none: the newest default, the first by
-// name of several; nil if there is none.
+// classOf is the StorageClass that a claim names, or that the API server gives to one that names none: the newest
+// default, the first by name of several; nil if there is none.
 func (s *Shelf) classOf(claim *corev1.PersistentVolumeClaim) *storagev1.StorageClass {
 	if name := claim.Spec.StorageClassName; name != nil {
 		o, is, err := s.stores[supplies.StorageClass].GetByKey(*name)

@@ -24,7 +24,8 @@ import (
 )
 
 // tracked are the slices as the tracker of kube-scheduler shows them. It starts once its informers know all objects: it
-// reads slices and rules in goroutines of their own, and what it shows of objects that still arrive depends on their order.
+// reads slices and rules in goroutines of their own, and what it shows of objects that still arrive depends on their
+// order.
 func tracked(t *testing.T, objects []runtime.Object) []*resourcev1.ResourceSlice {
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(objects...), 0)
 	resource := factory.Resource()

@@ -32,11 +32,11 @@ type bound struct {
 }
 
 const (
-	// significant is how many binary digits of an amount count. The others are rounded down, so that the bound is less than an eighth too
-	// high for one resource.
+	// significant is how many binary digits of an amount count. The others are rounded down, so that the bound is less
+	// than an eighth too high for one resource.
 	significant = 4
-	// maxBounds and boundBytes limit how many bounds are stored: by number, and by what they and the answers about node objects take for
-	// each node.
+	// maxBounds and boundBytes limit how many bounds are stored: by number, and by what they and the answers about node
+	// objects take for each node.
 	maxBounds  = 512
 	boundBytes = 24
 )

@@ -34,14 +34,16 @@ type Count struct {
 	version uint64 // grows when a node has room for more
 }
 
-// Question is what is counted: the nodes that suit by their objects, what a pod needs of them, and whether they suit by all else.
+// Question is what is counted: the nodes that suit by their objects, what a pod needs of them, and whether they suit by
+// all else.
 type Question struct {
 	Objects *objects.Answers // up to date
 	Needs   []view.Need
 	Suits   func(n *cluster.Node) bool // nil if nothing else matters
 }
 
-// Follow brings a count up to date. It returns how many pods there is room for, and a version that grows when a node has room for more.
+// Follow brings a count up to date. It returns how many pods there is room for, and a version that grows when a node
+// has room for more.
 func (c *Count) Follow(t *Table, q *Question) (pods int64, version uint64) {
 	changed, next, _ := t.cluster.Changes(c.seen)
 	if c.isMade && c.objects == q.Objects.FittingVersion() && !view.IsStale(t.cluster, c.seen) {

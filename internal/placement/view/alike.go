@@ -10,8 +10,9 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// alike sorts nodes by their amounts. Nodes that are alike have the same of everything and the same of it is used, so that a class that looks
-// at nothing else needs to look at one of them. A large cluster has many: nodes that are empty, and nodes with the same pods.
+// alike sorts nodes by their amounts. Nodes that are alike have the same of everything and the same of it is used, so
+// that a class that looks at nothing else needs to look at one of them. A large cluster has many: nodes that are empty,
+// and nodes with the same pods.
 type alike struct {
 	numbers map[string]int32 // of the groups, by the amounts
 	groups  []crowd
@@ -44,7 +45,8 @@ func (a *alike) note(slot int) {
 	}
 }
 
-// FollowAlike brings the groups of nodes that are alike up to date with the columns. It returns how many groups there are.
+// FollowAlike brings the groups of nodes that are alike up to date with the columns. It returns how many groups there
+// are.
 func (t *table) FollowAlike(nodes []*cluster.Node) int {
 	a := &t.alike
 	if a.numbers == nil {

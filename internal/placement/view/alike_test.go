@@ -14,8 +14,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// Nodes come, go, take each other's slots, and get pods. Those of a group have the same amounts, those of different groups have not, and the
-// first of a group is the first by name.
+// Nodes come, go, take each other's slots, and get pods. Those of a group have the same amounts, those of different
+// groups have not, and the first of a group is the first by name.
 func TestNodesWithTheSameAmountsAreAlike(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := harness.ForPlugins(t)

@@ -159,8 +159,8 @@ func (t *table) MayHold(block int, needs []Need) bool {
 // Slots returns the slots from the first to before the last. The caller must not change them.
 func (t *table) Slots(first, last int) []int32 { return t.slots[first:last] }
 
-// Roomy returns those of some slots of a block that have room for what is needed. MayHold must be true of the block. It may
-// use space, which may be where the slots are.
+// Roomy returns those of some slots of a block that have room for what is needed. MayHold must be true of the block. It
+// may use space, which may be where the slots are.
 func (t *table) Roomy(block int, slots []int32, needs []Need, space []int32) []int32 {
 	for i := range needs {
 		column, amount := t.room[needs[i].Dim], needs[i].Amount

@@ -21,7 +21,8 @@ func New(c *model.Cluster, ahead bool) View { return View{cluster: c, ahead: ahe
 // staleAfter is a part of the nodes: to catch up with more changes than that takes longer than to look at all nodes.
 const staleAfter = 8
 
-// IsStale reports whether so much has changed since a position of [model.Cluster.Changes] that it is better to look at all nodes.
+// IsStale reports whether so much has changed since a position of [model.Cluster.Changes] that it is better to look at
+// all nodes.
 func IsStale(c *model.Cluster, since uint64) bool {
 	changed, _, ok := c.Changes(since)
 	return !ok || len(changed) > len(c.Nodes())/staleAfter+1

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// StoppingAnnotation is left on a Job that Kueue was stopping. It means nothing here, and goes when the template is restored.
+	// StoppingAnnotation is left on a Job that Kueue was stopping. It means nothing here, and goes when the template is
+	// restored.
 	StoppingAnnotation = "kueue.x-k8s.io/stopping"
 
 	// CompletionsAnnotation of a Job, "true", says that its completions follow the parallelism that is admitted.
@@ -47,8 +48,8 @@ func (j Job) Kind() schema.GroupVersionKind { return kind }
 // IsSuspended reports whether the Job is to have no pods.
 func (j Job) IsSuspended() bool { return ptr.Deref(j.Spec.Suspend, false) }
 
-// IsActive reports whether the Job has pods that have not ended. A Job that was started and then suspended counts as active until its
-// controller says that it has seen that: until then it may still make pods.
+// IsActive reports whether the Job has pods that have not ended. A Job that was started and then suspended counts as
+// active until its controller says that it has seen that: until then it may still make pods.
 func (j Job) IsActive() bool {
 	return j.Status.Active > 0 || ptr.Deref(j.Status.Terminating, 0) > 0 || j.IsSuspended() && j.Status.StartTime != nil && !j.saysSuspended()
 }
@@ -73,7 +74,8 @@ func (j Job) PodSets() []v1beta2.PodSet {
 	return integration.Wish([]v1beta2.PodSet{set})
 }
 
-// NotServed says what a Job asks for that is not served, "" if nothing. Without it the Job would run as if it had not asked.
+// NotServed says what a Job asks for that is not served, "" if nothing. Without it the Job would run as if it had not
+// asked.
 func (j Job) NotServed() string {
 	if by := ptr.Deref(j.Spec.ManagedBy, ""); by == v1beta2.MultiKueueController {
 		return "spec.managedBy is " + by + ", and Hekla sends no Jobs to other clusters"
@@ -121,8 +123,8 @@ func (j Job) setParallelism(count int32) {
 // IsMarked reports whether the template has what pods get at a start.
 func (j Job) IsMarked() bool { return integration.IsMarked(&j.Spec.Template) }
 
-// QueuedAs is what the Job would run if nothing held it back. Its template has what it got at its start as well, and was queued as these
-// podsets say.
+// QueuedAs is what the Job would run if nothing held it back. Its template has what it got at its start as well, and
+// was queued as these podsets say.
 func (j Job) QueuedAs(sets []v1beta2.PodSet) []v1beta2.PodSet {
 	before := Job{j.DeepCopy()}
 	before.Restore(sets)
@@ -171,8 +173,8 @@ func (j Job) PodsReady(count int32) bool {
 	return ready >= count
 }
 
-// ResetStatus takes away the start time. API servers before Kubernetes 1.35 refuse changes of the template of a Job that has one; later
-// ones take it away themselves.
+// ResetStatus takes away the start time. API servers before Kubernetes 1.35 refuse changes of the template of a Job
+// that has one; later ones take it away themselves.
 func (j Job) ResetStatus() bool {
 	if j.Status.StartTime == nil {
 		return false

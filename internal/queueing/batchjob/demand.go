@@ -12,9 +12,9 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// Demand is as many places as the controller of Jobs fills with pods at a time: the parallelism, as long as so many completions are left. A
-// pod that has succeeded has a successor while there are more, and so has one that has failed. Of a Job whose end is decided no more pods
-// are made.
+// Demand is as many places as the controller of Jobs fills with pods at a time: the parallelism, as long as so many
+// completions are left. A pod that has succeeded has a successor while there are more, and so has one that has failed.
+// Of a Job whose end is decided no more pods are made.
 func (j Job) Demand() []integration.Demand {
 	parallelism := ptr.Deref(j.Spec.Parallelism, 1)
 	has := j.Status.Active + ptr.Deref(j.Status.Terminating, 0)
@@ -42,7 +42,8 @@ func (j Job) left() int32 {
 	}
 }
 
-// leftOfQueue is for a Job without completions. Until one pod has succeeded it has all of them, and from then on no pod has a successor.
+// leftOfQueue is for a Job without completions. Until one pod has succeeded it has all of them, and from then on no pod
+// has a successor.
 func (j Job) leftOfQueue(parallelism int32) int32 {
 	succeeded := j.succeeded()
 	if succeeded == 0 {

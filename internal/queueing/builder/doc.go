@@ -1,8 +1,8 @@
-// Package builder makes the Workload of a job or of a group of pods, and says what the pods get when it is admitted, for the controllers
-// and the simulator.
+// Package builder makes the Workload of a job or of a group of pods, and says what the pods get when it is admitted,
+// for the controllers and the simulator.
 //
-// Main functions: [Workload] and [OfPods] make a Workload, [Infos] are what the pods of each podset get at the start. A [Lookup] finds the
-// objects that jobs and Workloads name.
+// Main functions: [Workload] and [OfPods] make a Workload, [Infos] are what the pods of each podset get at the start. A
+// [Lookup] finds the objects that jobs and Workloads name.
 //
 // Invariants:
 //

@@ -21,9 +21,9 @@ const FailedToStart = "FailedToStart"
 // Contradict says why a job cannot start as it was admitted.
 func Contradict(why error) Contradiction { return Contradiction{why} }
 
-// Infos are what the pods of each podset of an admitted Workload get: of the flavors, and of the checks. sets have the templates that the
-// pods are made from. schedulers are the names of ours: pods of others get a gate until they have the node that is held for them. The error
-// is a [Contradiction], or that of a flavor.
+// Infos are what the pods of each podset of an admitted Workload get: of the flavors, and of the checks. sets have the
+// templates that the pods are made from. schedulers are the names of ours: pods of others get a gate until they have
+// the node that is held for them. The error is a [Contradiction], or that of a flavor.
 func Infos(w *v1beta2.Workload, sets []v1beta2.PodSet, schedulers []string, of Lookup) ([]integration.Info, error) {
 	infos := make([]integration.Info, len(w.Status.Admission.PodSetAssignments))
 	for i := range w.Status.Admission.PodSetAssignments {

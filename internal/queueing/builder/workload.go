@@ -100,8 +100,8 @@ func IsGated(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate })
 }
 
-// Keep has a pod that is queued by itself be kept when it is deleted, until it need not be counted any more. One that a controller has made
-// is not: that may wait until it is gone, and make another of its name.
+// Keep has a pod that is queued by itself be kept when it is deleted, until it need not be counted any more. One that a
+// controller has made is not: that may wait until it is gone, and make another of its name.
 func Keep(pod *metav1.ObjectMeta) {
 	if metav1.GetControllerOfNoCopy(pod) == nil && pod.DeletionTimestamp == nil && !IsKept(pod) {
 		pod.Finalizers = append(pod.Finalizers, v1beta2.PodFinalizer)
@@ -130,8 +130,9 @@ func Owners(isAlone bool, pods []*corev1.Pod) []metav1.OwnerReference {
 	return slices.Concat(references, controllers)
 }
 
-// prioritize gives a Workload the priority of its class: the WorkloadPriorityClass that the job names, else the PriorityClass of its
-// pods, else the default one, else 0. The class is written in the spellings of both versions: a client of one drops that of the other.
+// prioritize gives a Workload the priority of its class: the WorkloadPriorityClass that the job names, else the
+// PriorityClass of its pods, else the default one, else 0. The class is written in the spellings of both versions: a
+// client of one drops that of the other.
 func prioritize(w *v1beta2.Workload, class string, of Lookup) error {
 	w.Spec.PriorityClassRef, w.Spec.PriorityClassName, w.Spec.PriorityClassSource = nil, "", ""
 	if class != "" {
@@ -177,8 +178,9 @@ func Spell(w *v1beta2.Workload) {
 	}
 }
 
-// Follow has a Workload that was made earlier say what the labels and annotations of its job say now: its priority, its time limit, and the
-// gates that are left. later says what of it cannot change while the Workload holds quota, "" if nothing differs.
+// Follow has a Workload that was made earlier say what the labels and annotations of its job say now: its priority, its
+// time limit, and the gates that are left. later says what of it cannot change while the Workload holds quota, "" if
+// nothing differs.
 func Follow(w *v1beta2.Workload, job metav1.Object, isHeld bool, of Lookup) (later string, err error) {
 	class, had := job.GetLabels()[v1beta2.PriorityClassLabel], settings.PriorityClass(&w.Spec)
 	isNamed := had.Kind == v1beta2.WorkloadPriorityClassKind

@@ -10,9 +10,10 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// AreEqual reports whether podsets are equal for admission: pods of one ask for as much as those of the other, and can be on the same
-// nodes. The podsets may come from different hands. So the defaults of the API server count as written. The order of what has none does
-// not count. Neither does what no decision reads, such as images, environments, labels and the name of the scheduler.
+// AreEqual reports whether podsets are equal for admission: pods of one ask for as much as those of the other, and can
+// be on the same nodes. The podsets may come from different hands. So the defaults of the API server count as written.
+// The order of what has none does not count. Neither does what no decision reads, such as images, environments, labels
+// and the name of the scheduler.
 func AreEqual(a, b []v1beta2.PodSet) bool {
 	return slices.EqualFunc(a, b, func(a, b v1beta2.PodSet) bool {
 		return nameOf(&a) == nameOf(&b) && a.Count == b.Count && apiequality.Semantic.DeepEqual(a.MinCount, b.MinCount) &&

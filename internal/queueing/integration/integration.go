@@ -68,7 +68,8 @@ type Info struct {
 	Gate string
 }
 
-// GrowsUnserved says that a job or pod asks by an annotation to grow while it runs, which is not served, "" if it does not.
+// GrowsUnserved says that a job or pod asks by an annotation to grow while it runs, which is not served, "" if it does
+// not.
 func GrowsUnserved(object metav1.Object) string {
 	if object.GetAnnotations()[v1beta2.ElasticJobAnnotation] != "true" {
 		return ""
@@ -95,7 +96,8 @@ func (i *Info) Add(update *v1beta2.PodSetUpdate) error {
 	return nil
 }
 
-// Apply adds what the pods of a podset get to their template. It fails, and changes nothing, if the template says otherwise.
+// Apply adds what the pods of a podset get to their template. It fails, and changes nothing, if the template says
+// otherwise.
 func Apply(template *corev1.PodTemplateSpec, info *Info) error {
 	labels, annotations, selector := maps.Clone(template.Labels), maps.Clone(template.Annotations), maps.Clone(template.Spec.NodeSelector)
 	for _, part := range []struct {
@@ -128,8 +130,8 @@ func Unmark(template *corev1.PodTemplateSpec) {
 	delete(template.Annotations, v1beta2.WorkloadAnnotation)
 }
 
-// Restore gives a template the labels, annotations, selectors, tolerations, gates and node affinity of another. The API server lets a
-// suspended Job change these, and no more.
+// Restore gives a template the labels, annotations, selectors, tolerations, gates and node affinity of another. The API
+// server lets a suspended Job change these, and no more.
 func Restore(template, queued *corev1.PodTemplateSpec) {
 	queued = queued.DeepCopy()
 	template.Labels, template.Annotations = queued.Labels, queued.Annotations

@@ -4,24 +4,27 @@ import "hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 
 // What a [Job] of some kinds has beyond that interface. A kind implements each of these only if it needs it.
 
-// StatusResetter is a job whose status has to be edited between being suspended and being restored. The caller writes the status.
+// StatusResetter is a job whose status has to be edited between being suspended and being restored. The caller writes
+// the status.
 type StatusResetter interface {
 	// ResetStatus edits the status in memory, and reports whether that has changed it.
 	ResetStatus() bool
 }
 
-// Marked is a job whose own template gets what its pods get at a start, so that it shows whether the job was started. Before such a job is
-// taken for one that waits, it is restored.
+// Marked is a job whose own template gets what its pods get at a start, so that it shows whether the job was started.
+// Before such a job is taken for one that waits, it is restored.
 type Marked interface {
 	// IsMarked reports whether the template has what pods get at a start.
 	IsMarked() bool
-	// QueuedAs are the podsets of a marked job without what it got at its start. sets are those that it was queued with.
+	// QueuedAs are the podsets of a marked job without what it got at its start. sets are those that it was queued
+	// with.
 	QueuedAs(sets []v1beta2.PodSet) []v1beta2.PodSet
 }
 
 // Unserved is a job that may ask for what Hekla does not serve.
 type Unserved interface {
-	// NotServed says what the job asks for that is not served, "" if nothing. While it is suspended, an Event says so, and it gets no Workload.
+	// NotServed says what the job asks for that is not served, "" if nothing. While it is suspended, an Event says so,
+	// and it gets no Workload.
 	NotServed() string
 }
 

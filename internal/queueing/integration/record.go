@@ -22,8 +22,8 @@ type record struct {
 	Affinity     *corev1.Affinity           `json:"affinity,omitempty"`
 }
 
-// Record notes in a job how its podsets were queued. It is needed where the podsets of the Workload, which another client has made, do not
-// say so.
+// Record notes in a job how its podsets were queued. It is needed where the podsets of the Workload, which another
+// client has made, do not say so.
 func Record(object client.Object, sets []v1beta2.PodSet) {
 	records := make([]record, len(sets))
 	for i := range sets {
@@ -42,8 +42,8 @@ func Record(object client.Object, sets []v1beta2.PodSet) {
 	object.SetAnnotations(annotations)
 }
 
-// TakeRecord removes what [Record] has noted in a job, and returns it in the form for [Job.Restore], nil if there is nothing that can be
-// read.
+// TakeRecord removes what [Record] has noted in a job, and returns it in the form for [Job.Restore], nil if there is
+// nothing that can be read.
 func TakeRecord(object client.Object) []v1beta2.PodSet {
 	annotations := object.GetAnnotations()
 	text, is := annotations[v1beta2.QueuedAnnotation]

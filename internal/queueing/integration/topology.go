@@ -6,8 +6,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// Wish gives podsets what the annotations of their templates wish for of the topology, in the form of the Workload. So it is named there,
-// as a wish in a Workload made by hand is.
+// Wish gives podsets what the annotations of their templates wish for of the topology, in the form of the Workload. So
+// it is named there, as a wish in a Workload made by hand is.
 func Wish(sets []v1beta2.PodSet) []v1beta2.PodSet {
 	for i := range sets {
 		sets[i].TopologyRequest = topologyRequest(sets[i].Template.Annotations)
@@ -15,7 +15,8 @@ func Wish(sets []v1beta2.PodSet) []v1beta2.PodSet {
 	return sets
 }
 
-// topologyRequest is nil if nothing is wished for. Values that cannot be meant are left out: that there is a wish is enough.
+// topologyRequest is nil if nothing is wished for. Values that cannot be meant are left out: that there is a wish is
+// enough.
 func topologyRequest(annotations map[string]string) *v1beta2.PodSetTopologyRequest {
 	r, is := &v1beta2.PodSetTopologyRequest{}, false
 	const most = 63 // of what the definition takes of a level

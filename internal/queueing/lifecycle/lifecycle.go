@@ -19,7 +19,8 @@ type Surroundings struct {
 	ClusterQueue *settings.ClusterQueue
 	LocalQueue   *settings.LocalQueue
 	Policy       policy.Policy
-	// HasPods says that pods of the Workload have nodes. It is asked of one that its job has left behind, see [IsOrphan].
+	// HasPods says that pods of the Workload have nodes. It is asked of one that its job has left behind, see
+	// [IsOrphan].
 	HasPods bool
 	Now     time.Time
 }
@@ -38,8 +39,8 @@ func (o *Outcome) soon(wait time.Duration) {
 	}
 }
 
-// Advance moves a Workload on: it edits the status, and returns what else is to be done. It does not stop jobs: an eviction is a
-// condition, on which the controller of the job acts.
+// Advance moves a Workload on: it edits the status, and returns what else is to be done. It does not stop jobs: an
+// eviction is a condition, on which the controller of the job acts.
 func Advance(w *v1beta2.Workload, in Surroundings) Outcome {
 	var o Outcome
 	if conditions.Is(w, v1beta2.Finished) {
@@ -85,8 +86,9 @@ const awaitsPods = "The group has fewer pods than it says: others have to replac
 // orphanInterval is how often is looked whether the pods of an orphan are gone.
 const orphanInterval = 2 * time.Second
 
-// IsOrphan reports whether the job for which a Workload was made is gone and has left it behind, as a deletion that spares dependents does.
-// It had an owner if it has the finalizer that came with it; a Workload that a user labels with the UID of a job is none.
+// IsOrphan reports whether the job for which a Workload was made is gone and has left it behind, as a deletion that
+// spares dependents does. It had an owner if it has the finalizer that came with it; a Workload that a user labels with
+// the UID of a job is none.
 func IsOrphan(w *v1beta2.Workload) bool {
 	return w.Labels[v1beta2.JobUIDLabel] != "" && len(w.OwnerReferences) == 0 && slices.Contains(w.Finalizers, v1beta2.ResourceInUseFinalizer)
 }
@@ -102,8 +104,8 @@ func (o *Outcome) retain(since time.Time, keeps *time.Duration, now time.Time) {
 	}
 }
 
-// deactivated evicts a Workload that is not active, or says that it waits for being active. What made it inactive has been followed
-// then, so a user who makes it active again has it begin again.
+// deactivated evicts a Workload that is not active, or says that it waits for being active. What made it inactive has
+// been followed then, so a user who makes it active again has it begin again.
 func deactivated(w *v1beta2.Workload, o *Outcome, in Surroundings) {
 	reason, cause, message := conditions.Deactivated(w)
 	if target := conditions.Of(w, v1beta2.DeactivationTarget); target != nil {
@@ -178,8 +180,8 @@ func stopped(w *v1beta2.Workload, in Surroundings) bool {
 	return false
 }
 
-// checked keeps the list of checks that the Workload needs, and acts on those that ask for a retry or reject it. The list stays as it is
-// when the ClusterQueue is gone.
+// checked keeps the list of checks that the Workload needs, and acts on those that ask for a retry or reject it. The
+// list stays as it is when the ClusterQueue is gone.
 func checked(w *v1beta2.Workload, in Surroundings) bool {
 	if in.ClusterQueue != nil {
 		listChecks(w, required(in.ClusterQueue, w.Status.Admission), in.Now)

@@ -9,9 +9,9 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// Reclaim writes how many places of each podset the job of a Workload does not need any more, by what it demands. keepsCounts is as in
-// [integration.Job]. While the Workload holds quota, a place
-// that was given up is not taken back: others may have it. See [Outgrows].
+// Reclaim writes how many places of each podset the job of a Workload does not need any more, by what it demands.
+// keepsCounts is as in [integration.Job]. While the Workload holds quota, a place that was given up is not taken back:
+// others may have it. See [Outgrows].
 func Reclaim(w *v1beta2.Workload, demands []integration.Demand, keepsCounts bool) {
 	isHeld := conditions.Is(w, v1beta2.QuotaReserved)
 	var all []v1beta2.ReclaimablePod
@@ -42,8 +42,8 @@ func Reclaim(w *v1beta2.Workload, demands []integration.Demand, keepsCounts bool
 	}
 }
 
-// Outgrows reports whether a job needs more places of a podset than its Workload has: it wants more pods than were admitted, or pods for
-// which it has given the places up.
+// Outgrows reports whether a job needs more places of a podset than its Workload has: it wants more pods than were
+// admitted, or pods for which it has given the places up.
 func Outgrows(w *v1beta2.Workload, demands []integration.Demand, keepsCounts bool) bool {
 	if w.Status.Admission == nil {
 		return false

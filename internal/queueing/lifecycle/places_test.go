@@ -11,7 +11,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// queuedWith is a Workload with one podset of so many pods. It is admitted with some of them, or waits if these are none.
+// queuedWith is a Workload with one podset of so many pods. It is admitted with some of them, or waits if these are
+// none.
 func queuedWith(count, admitted int32) *v1beta2.Workload {
 	w := &v1beta2.Workload{}
 	if admitted > 0 {

@@ -19,8 +19,8 @@ type End struct {
 	Message   string
 }
 
-// Ended reports whether an owner that is not served here has ended, as its status says, or is gone. Of one that may not be read it is not
-// known, and not so.
+// Ended reports whether an owner that is not served here has ended, as its status says, or is gone. Of one that may not
+// be read it is not known, and not so.
 func (f *Finder) Ended(ctx context.Context, namespace string, owner *metav1.OwnerReference) (end End, is bool, err error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(KindOf(owner))

@@ -57,13 +57,14 @@ func KindOf(owner *metav1.OwnerReference) schema.GroupVersionKind {
 // IsServed reports whether a queue here takes the objects of a kind.
 func IsServed(kind schema.GroupVersionKind) bool { return slices.Contains(served, kind.GroupKind()) }
 
-// IsServable reports whether a queue takes the objects of a kind, here or in Kueue, or by the configuration: external are the kinds whose
-// own controllers follow Workloads.
+// IsServable reports whether a queue takes the objects of a kind, here or in Kueue, or by the configuration: external
+// are the kinds whose own controllers follow Workloads.
 func IsServable(kind schema.GroupVersionKind, external []schema.GroupVersionKind) bool {
 	return IsServed(kind) || slices.Contains(servable, kind.GroupKind()) || slices.Contains(external, kind)
 }
 
-// NotServable is an expression of the API server that is true of an object whose controller is of no kind for which [IsServable] is true.
+// NotServable is an expression of the API server that is true of an object whose controller is of no kind for which
+// [IsServable] is true.
 func NotServable(external []schema.GroupVersionKind) string {
 	var kinds []string
 	for _, kind := range slices.Concat(served, servable) {

@@ -17,8 +17,8 @@ type Policy struct {
 	// IsOn says that the scheduler admits workloads.
 	IsOn bool
 
-	// HoldsUnnamed says that Jobs which name no LocalQueue wait until they name one, in the namespaces that Managed selects. Nil selects
-	// all. In these a LocalQueue default takes Jobs that name none.
+	// HoldsUnnamed says that Jobs which name no LocalQueue wait until they name one, in the namespaces that Managed
+	// selects. Nil selects all. In these a LocalQueue default takes Jobs that name none.
 	HoldsUnnamed bool
 	Managed      labels.Selector
 
@@ -31,8 +31,8 @@ type Policy struct {
 	// PodsReady says what becomes of workloads whose pods are not ready; nil asks nothing.
 	PodsReady *PodsReady
 
-	// AfterFinished and AfterDeactivated are how long a Workload is kept that has ended, or that was made inactive by a controller;
-	// nil keeps it.
+	// AfterFinished and AfterDeactivated are how long a Workload is kept that has ended, or that was made inactive by a
+	// controller; nil keeps it.
 	AfterFinished, AfterDeactivated *time.Duration
 }
 
@@ -85,8 +85,8 @@ func (p *Policy) Manages(namespace map[string]string) bool {
 // maxDoublings keeps the delay within what a duration can hold.
 const maxDoublings = 30
 
-// Backoff is how long a workload waits after its n-th eviction for pods that were not ready. Up to a tenth is added, by its UID, so
-// that workloads evicted together do not come back together.
+// Backoff is how long a workload waits after its n-th eviction for pods that were not ready. Up to a tenth is added, by
+// its UID, so that workloads evicted together do not come back together.
 func (r *PodsReady) Backoff(n int32, uid types.UID) time.Duration {
 	wait := min(r.BackoffBase<<min(max(n-1, 0), maxDoublings), r.BackoffMax)
 	if wait <= 0 {

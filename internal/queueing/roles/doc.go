@@ -4,8 +4,8 @@
 //
 // Invariants:
 //
-//  1. Pods that differ in what they request, or in which nodes they can be on, are in different podsets; others are not. A pod says
-//     otherwise by its annotation.
+//  1. Pods that differ in what they request, or in which nodes they can be on, are in different podsets; others are
+//     not. A pod says otherwise by its annotation.
 //  2. The template of a podset carries no gate that is removed at the start.
 //
 // It must not know Workloads, or a client.

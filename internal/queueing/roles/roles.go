@@ -61,7 +61,8 @@ func Of(pod *corev1.Pod) string {
 	return hex.EncodeToString(hash[:])[:roleLength]
 }
 
-// PodSets are the podsets of a group of pods, in the order of their names. With fast admission the first pod stands for all.
+// PodSets are the podsets of a group of pods, in the order of their names. With fast admission the first pod stands for
+// all.
 func PodSets(group []*corev1.Pod, total int32) []v1beta2.PodSet {
 	if group[0].Annotations[v1beta2.PodGroupFastAdmissionAnnotation] == "true" {
 		return integration.Wish([]v1beta2.PodSet{{Name: Of(group[0]), Count: total, Template: templateOf(group[0])}})

@@ -45,7 +45,8 @@ func (t *Totals) Add(w *v1beta2.Workload) {
 	}
 }
 
-// Reserved are what Workloads hold that have quota, of each flavor and resource that a ClusterQueue has quota for, in its order.
+// Reserved are what Workloads hold that have quota, of each flavor and resource that a ClusterQueue has quota for, in
+// its order.
 func (t *Totals) Reserved(q *settings.ClusterQueue) []v1beta2.FlavorUsage {
 	return usages(q, t.reserved)
 }

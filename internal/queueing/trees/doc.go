@@ -1,5 +1,5 @@
-// Package trees has the trees of ClusterQueues and Cohorts as their objects say: their quotas, and what the statuses of the ClusterQueues
-// say is reserved. The controllers take shares from it, and the command hekla tree shows it.
+// Package trees has the trees of ClusterQueues and Cohorts as their objects say: their quotas, and what the statuses of
+// the ClusterQueues say is reserved. The controllers take shares from it, and the command hekla tree shows it.
 //
 // Main function: [Grow].
 //

@@ -16,8 +16,8 @@ type Trees struct {
 	Roots []*cohort.Tree
 }
 
-// Grow grows the trees of ClusterQueues and Cohorts. A Cohort that is named and does not exist is there, without quota. Those whose
-// Cohorts lead back to themselves have none above them.
+// Grow grows the trees of ClusterQueues and Cohorts. A Cohort that is named and does not exist is there, without quota.
+// Those whose Cohorts lead back to themselves have none above them.
 func Grow(all []v1beta2.ClusterQueue, cohorts []v1beta2.Cohort) *Trees {
 	index := resources.NewIndex()
 	r := queues.New(index, alone{})

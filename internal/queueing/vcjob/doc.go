@@ -1,7 +1,7 @@
 // Package vcjob says of Jobs of batch.volcano.sh what package integration asks of a kind of jobs.
 //
-// Such a Job is not suspended and started by a field: the controller of Jobs makes its pods while its Workload is admitted, and no
-// others. So Run, Suspend and Restore change nothing.
+// Such a Job is not suspended and started by a field: the controller of Jobs makes its pods while its Workload is
+// admitted, and no others. So Run, Suspend and Restore change nothing.
 //
 // Invariants:
 //

@@ -21,7 +21,8 @@ type Job struct{ *batch.Job }
 
 var _ integration.Job = Job{}
 
-// IsQueued reports whether a Job names a LocalQueue and can be queued. why says of one that names a LocalQueue why it cannot.
+// IsQueued reports whether a Job names a LocalQueue and can be queued. why says of one that names a LocalQueue why it
+// cannot.
 func IsQueued(job *batch.Job) (is bool, why string) {
 	if job.Labels[v1beta2.QueueNameLabel] == "" {
 		return false, ""
@@ -60,8 +61,9 @@ func (j Job) Suspend() {}
 // NotServed says what a Job asks for that is not served, "" if nothing. It does not start then.
 func (j Job) NotServed() string { return integration.GrowsUnserved(j) }
 
-// PodSets has one podset for each task. The only task of which fewer pods are enough may be admitted with fewer, as far as minAvailable of
-// the Job is kept. If there are several such tasks none may, since a Workload has one podset at most that can shrink.
+// PodSets has one podset for each task. The only task of which fewer pods are enough may be admitted with fewer, as far
+// as minAvailable of the Job is kept. If there are several such tasks none may, since a Workload has one podset at most
+// that can shrink.
 func (j Job) PodSets() []v1beta2.PodSet {
 	job := j.DeepCopy()
 	batch.SetDefaults(job)
@@ -87,8 +89,8 @@ func (j Job) PodSets() []v1beta2.PodSet {
 	return integration.Wish(sets)
 }
 
-// shrinking is the task of a defaulted Job of which fewer pods are enough, and how many those are; nil if there is none, or several. A task
-// whose pods come in partitions is none.
+// shrinking is the task of a defaulted Job of which fewer pods are enough, and how many those are; nil if there is
+// none, or several. A task whose pods come in partitions is none.
 func shrinking(job *batch.Job) (shrinks *batch.TaskSpec, least int32) {
 	total := int32(0)
 	for i := range job.Spec.Tasks {
@@ -118,8 +120,8 @@ func (j Job) KeepsCounts() bool { return true }
 // Run checks that the podsets can get what they are to get. The controller of Jobs gives it to their pods.
 func (j Job) Run(infos []integration.Info) error { return Give(j.DeepCopy(), infos) }
 
-// Give adds node selectors, tolerations and labels of the admitted podsets to the tasks of a defaulted Job, and takes away the replicas that
-// are not admitted.
+// Give adds node selectors, tolerations and labels of the admitted podsets to the tasks of a defaulted Job, and takes
+// away the replicas that are not admitted.
 func Give(job *batch.Job, infos []integration.Info) error {
 	for i := range infos {
 		for t := range job.Spec.Tasks {
@@ -154,8 +156,8 @@ func (j Job) Finished() (message string, succeeded, is bool) {
 // PodsReady reports whether so many pods run or have succeeded.
 func (j Job) PodsReady(count int32) bool { return j.Status.Running+j.Status.Succeeded >= count }
 
-// Demand is by task. A pod that has ended is not made again, unless a policy may restart it: then it keeps its place. A Job that is aborted
-// or comes to its end makes no pods.
+// Demand is by task. A pod that has ended is not made again, unless a policy may restart it: then it keeps its place. A
+// Job that is aborted or comes to its end makes no pods.
 func (j Job) Demand() []integration.Demand {
 	all := make([]integration.Demand, len(j.Spec.Tasks))
 	restartsAny := restarts(j.Spec.Policies, partialRestarts...) ||

@@ -8,8 +8,8 @@ import (
 	storagedefaults "k8s.io/kubernetes/pkg/apis/storage/v1"
 )
 
-// setDefaults fills in what the API server fills in when an object is created. Manifests of a cluster have it, and those that people write do
-// not: a claim without allocationMode is for exactly one device.
+// setDefaults fills in what the API server fills in when an object is created. Manifests of a cluster have it, and
+// those that people write do not: a claim without allocationMode is for exactly one device.
 func setDefaults(o runtime.Object) {
 	switch decoded := o.(type) {
 	case *resourcev1.ResourceClaim:

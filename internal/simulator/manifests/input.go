@@ -141,7 +141,8 @@ func (in *Input) complete() {
 	in.nameNamespaces()
 }
 
-// nameNamespaces gives namespaces the label of their name, and adds those of LocalQueues: ClusterQueues choose namespaces by labels.
+// nameNamespaces gives namespaces the label of their name, and adds those of LocalQueues: ClusterQueues choose
+// namespaces by labels.
 func (in *Input) nameNamespaces() {
 	if len(in.Queueing) == 0 {
 		return
@@ -273,8 +274,9 @@ func completeQueue(q *schedulingv1beta1.Queue) {
 	q.Status.State = cmp.Or(q.Status.State, schedulingv1beta1.QueueStateOpen)
 }
 
-// CompletePod fills in the defaults of the API server that matter here: the scheduler, the phase, what the pod requests, the ports of a pod on
-// the host's network, and the priority of its class. What LimitRanges and a RuntimeClass add, a pod that was taken from a cluster has.
+// CompletePod fills in the defaults of the API server that matter here: the scheduler, the phase, what the pod
+// requests, the ports of a pod on the host's network, and the priority of its class. What LimitRanges and a
+// RuntimeClass add, a pod that was taken from a cluster has.
 func (in *Input) CompletePod(pod *corev1.Pod) {
 	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
 	pod.Status.Phase = cmp.Or(pod.Status.Phase, corev1.PodPending)

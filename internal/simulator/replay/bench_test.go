@@ -19,8 +19,8 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// BenchmarkLargeSnapshot writes, reads and replays 5,000 nodes and 20,000 pods, of which a gang of ten is placed. The decisions are those of the
-// scheduler.
+// BenchmarkLargeSnapshot writes, reads and replays 5,000 nodes and 20,000 pods, of which a gang of ten is placed. The
+// decisions are those of the scheduler.
 func BenchmarkLargeSnapshot(b *testing.B) {
 	const nodes, perNode, gang = 5000, 4, 10
 	objects := []k8s.Object{fixture.Queue("default")}

@@ -30,8 +30,8 @@ func (d *Difference) IsNone() bool {
 	return len(d.Before)+len(d.After)+len(d.Jobs)+len(d.Workloads) == 0
 }
 
-// JobDifference is where a job stands at the end of two replays: its phase, how many pods have a node, and why it waits. Of a Workload it is
-// with which flavors it is admitted, or why it waits.
+// JobDifference is where a job stands at the end of two replays: its phase, how many pods have a node, and why it
+// waits. Of a Workload it is with which flavors it is admitted, or why it waits.
 type JobDifference struct {
 	Job    string `json:"job"`
 	Before string `json:"before"`
@@ -88,8 +88,9 @@ func standing(j simulator.Job) string {
 	return text
 }
 
-// decided is a decision without its time, and without the plan it belongs to, whose name has the time. Pods that a controller makes for a
-// Workload after the snapshot have names that are not known before, so their bindings are told apart by Workload and node.
+// decided is a decision without its time, and without the plan it belongs to, whose name has the time. Pods that a
+// controller makes for a Workload after the snapshot have names that are not known before, so their bindings are told
+// apart by Workload and node.
 func decided(e journal.Entry) string {
 	if _, name, _ := strings.Cut(e.Job, "/"); e.Kind == journal.Bound && cluster.IsWorkload(cluster.JobID{Name: name}) {
 		e.Pod = ""
@@ -123,8 +124,8 @@ func differ(a, b []journal.Entry) (onlyA, onlyB []journal.Entry, same int) {
 
 // Agreement says how far a replay has decided what the cluster has.
 type Agreement struct {
-	// Same is how many decisions of the cluster the replay has made. Missing are those of the cluster that it has not, Others those that it has
-	// made and the cluster has not, or not yet.
+	// Same is how many decisions of the cluster the replay has made. Missing are those of the cluster that it has not,
+	// Others those that it has made and the cluster has not, or not yet.
 	Same    int             `json:"same"`
 	Missing []journal.Entry `json:"missing,omitempty"`
 	Others  []journal.Entry `json:"others,omitempty"`

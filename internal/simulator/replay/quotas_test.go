@@ -133,7 +133,8 @@ func lastCycle(l *simulator.Led) (last uint64) {
 	return last
 }
 
-// A snapshot is taken after each second in which Workloads are admitted, borrow, take back and wait. Each replay decides what follows.
+// A snapshot is taken after each second in which Workloads are admitted, borrow, take back and wait. Each replay
+// decides what follows.
 func TestASnapshotWithWorkloadsIsReplayedToTheSameDecisions(t *testing.T) {
 	const settled, seconds = 3, 45
 	all := teams + queuedJob("lender", "b", 3, "2")

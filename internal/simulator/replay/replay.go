@@ -55,7 +55,8 @@ type Result struct {
 	Notices []string `json:"notices,omitempty"`
 }
 
-// decisions are the kinds of entries that are decisions. A plan is told by its evictions: one that was in force already begins again in a replay.
+// decisions are the kinds of entries that are decisions. A plan is told by its evictions: one that was in force already
+// begins again in a replay.
 var decisions = []journal.Kind{journal.Bound, journal.Evicted, journal.PlanCancelled, journal.Admitted, journal.SentBack}
 
 func isDecision(e journal.Entry) bool { return slices.Contains(decisions, e.Kind) }
@@ -142,7 +143,8 @@ func nameOf(o client.Object) string {
 	return fmt.Sprintf("%s %s", strings.TrimPrefix(fmt.Sprintf("%T", o), "*"), client.ObjectKeyFromObject(o))
 }
 
-// over is what an object becomes when a user writes another of its name: the rest of it, such as its status and its age, stays.
+// over is what an object becomes when a user writes another of its name: the rest of it, such as its status and its
+// age, stays.
 func over(was, written client.Object) client.Object {
 	next := written.DeepCopyObject().(client.Object)
 	next.SetUID(was.GetUID())

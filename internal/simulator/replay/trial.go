@@ -29,7 +29,8 @@ type Trial struct {
 	// Workload is the one that it is, or that is made for it.
 	Workload string `json:"workload"`
 	Outcome  string `json:"outcome"`
-	// Standing is where it stands when no more is decided, Cycles how many seconds that takes. Rested is false if more would be decided.
+	// Standing is where it stands when no more is decided, Cycles how many seconds that takes. Rested is false if more
+	// would be decided.
 	Standing simulator.Workload `json:"standing"`
 	Cycles   int                `json:"cycles"`
 	Rested   bool               `json:"rested"`

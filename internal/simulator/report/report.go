@@ -25,8 +25,8 @@ type Report struct {
 	Jobs        []Job        `json:"jobs"`
 	Queues      []Queue      `json:"queues"`
 	Workloads   []Workload   `json:"workloads,omitempty"`
-	// Explanations are the state at the end in full, and Journal what was decided and how verdicts changed, the oldest first. Both
-	// are there if they are asked for.
+	// Explanations are the state at the end in full, and Journal what was decided and how verdicts changed, the oldest
+	// first. Both are there if they are asked for.
 	Explanations *Explanations   `json:"explanations,omitempty"`
 	Journal      []journal.Entry `json:"journal,omitempty"`
 }
@@ -55,8 +55,8 @@ type Bind struct {
 	Node  string `json:"node"`
 }
 
-// Eviction says that a pod was evicted, by which action and rule, and for which job. If it has a Workload, all of its pods were evicted
-// together, for another Workload or for none, and pod and node are empty.
+// Eviction says that a pod was evicted, by which action and rule, and for which job. If it has a Workload, all of its
+// pods were evicted together, for another Workload or for none, and pod and node are empty.
 type Eviction struct {
 	Cycle   int    `json:"cycle"`
 	Pod     string `json:"pod"`
@@ -130,7 +130,8 @@ type Queue struct {
 	Share     *float64          `json:"share"`
 }
 
-// Workload is where a Workload stands at the end. Flavors are by pod set and resource, nodes by pod set, with how many pods.
+// Workload is where a Workload stands at the end. Flavors are by pod set and resource, nodes by pod set, with how many
+// pods.
 type Workload struct {
 	Workload     string                       `json:"workload"`
 	ClusterQueue string                       `json:"clusterQueue"`

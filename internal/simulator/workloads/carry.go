@@ -6,7 +6,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// Carry writes what was decided about Workloads, and returns what the scheduler learns of that. mayWrite is asked before each write.
+// Carry writes what was decided about Workloads, and returns what the scheduler learns of that. mayWrite is asked
+// before each write.
 func (c *Controllers) Carry(d *decision.Decisions, mayWrite func(forPlan bool) bool) (events []cache.Event) {
 	for i := range d.WorkloadPlans {
 		p := &d.WorkloadPlans[i]

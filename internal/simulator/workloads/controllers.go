@@ -46,7 +46,8 @@ type Controllers struct {
 	Policy     policy.Policy
 	Schedulers []string // the names of ours
 
-	// Evicted is told of each Workload that is evicted, after that is written, and for which other one, empty if for none.
+	// Evicted is told of each Workload that is evicted, after that is written, and for which other one, empty if for
+	// none.
 	Evicted func(w *v1beta2.Workload, by types.NamespacedName)
 
 	objects   map[string]client.Object // by kind and name, without Workloads
@@ -121,8 +122,8 @@ func (c *Controllers) create(w *v1beta2.Workload, created time.Time) {
 // AwaitsTime reports whether a Workload waits for a time.
 func (c *Controllers) AwaitsTime() bool { return c.again }
 
-// Step moves all jobs and Workloads on. It reports whether pods were made or their gates opened, and whether anything has changed. The
-// error is that of a job whose Workload cannot be made.
+// Step moves all jobs and Workloads on. It reports whether pods were made or their gates opened, and whether anything
+// has changed. The error is that of a job whose Workload cannot be made.
 func (c *Controllers) Step() (starts, changed bool, err error) {
 	if !c.Policy.IsOn {
 		return false, false, nil
@@ -202,7 +203,8 @@ func (c *Controllers) reclaim(w *v1beta2.Workload, j *job) (after *v1beta2.Workl
 	return next, true
 }
 
-// advance is the part of a step that the controller of the Workload's life does. It returns nil for one that is kept no longer.
+// advance is the part of a step that the controller of the Workload's life does. It returns nil for one that is kept no
+// longer.
 func (c *Controllers) advance(w *v1beta2.Workload, now time.Time) (after *v1beta2.Workload, changed bool) {
 	next := w.DeepCopy()
 	outcome := lifecycle.Advance(next, c.around(w, now))

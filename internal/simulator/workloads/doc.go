@@ -1,11 +1,12 @@
-// Package workloads does in a simulated cluster what the webhooks and controllers of Workloads do in a real one. It holds jobs and pods
-// back, and makes their Workloads. It starts jobs when these are admitted, and stops them when these are evicted.
+// Package workloads does in a simulated cluster what the webhooks and controllers of Workloads do in a real one. It
+// holds jobs and pods back, and makes their Workloads. It starts jobs when these are admitted, and stops them when
+// these are evicted.
 //
-// Main type: [Controllers] have the objects of kueue.x-k8s.io, and the jobs that wait for them. A [Cluster] is what they act on. A
-// [Standing] is where a Workload stands.
+// Main type: [Controllers] have the objects of kueue.x-k8s.io, and the jobs that wait for them. A [Cluster] is what
+// they act on. A [Standing] is where a Workload stands.
 //
-// A Workload that is given without its job gets pods by its own templates, so that its nodes are used. No pod ends by itself. A check is
-// answered by the input alone.
+// A Workload that is given without its job gets pods by its own templates, so that its nodes are used. No pod ends by
+// itself. A check is answered by the input alone.
 //
 // Invariants:
 //

@@ -38,8 +38,8 @@ func (c *Controllers) IsOfWorkload(pod *corev1.Pod) bool {
 	return c.Policy.IsOn && (pod.Annotations[v1beta2.WorkloadAnnotation] != "" || c.IsQueued(pod))
 }
 
-// HoldPod puts the gate of admission on a pod that is queued by itself, as the webhook does. One that has a node, or was started, has
-// none.
+// HoldPod puts the gate of admission on a pod that is queued by itself, as the webhook does. One that has a node, or
+// was started, has none.
 func (c *Controllers) HoldPod(pod *corev1.Pod) {
 	if !c.IsQueued(pod) || pod.Spec.NodeName != "" || builder.IsGated(pod) || pod.Annotations[v1beta2.WorkloadAnnotation] != "" {
 		return
@@ -49,15 +49,16 @@ func (c *Controllers) HoldPod(pod *corev1.Pod) {
 	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: v1beta2.AdmissionGate})
 }
 
-// Renew makes a pod that comes back what its controller would make: what its start has added is gone, and it waits again.
+// Renew makes a pod that comes back what its controller would make: what its start has added is gone, and it waits
+// again.
 func (c *Controllers) Renew(pod *corev1.Pod) {
 	delete(pod.Annotations, v1beta2.WorkloadAnnotation)
 	delete(pod.Labels, v1beta2.PodSetLabel)
 	c.HoldPod(pod)
 }
 
-// groups are the groups of all pods that are queued by themselves, by the name of their Workload. A group that does not say how many pods
-// it has is none.
+// groups are the groups of all pods that are queued by themselves, by the name of their Workload. A group that does not
+// say how many pods it has is none.
 func (c *Controllers) groups() map[types.NamespacedName]*group {
 	all := map[types.NamespacedName]*group{}
 	for _, pod := range c.Cluster.Pods() {

@@ -32,7 +32,8 @@ type job struct {
 	group   *group
 }
 
-// HoldJob has a Job of Kubernetes wait for its quota, as webhook and controller do, if it is to. What is above its owner is not known here.
+// HoldJob has a Job of Kubernetes wait for its quota, as webhook and controller do, if it is to. What is above its
+// owner is not known here.
 func (c *Controllers) HoldJob(j *batchv1.Job) (isHeld bool) {
 	defer func() {
 		if c.unqueued == nil {
@@ -223,7 +224,8 @@ func (j *job) startBatch(c *Controllers, infos []integration.Info, have []*corev
 	return starts, nil
 }
 
-// PodsWanted is how many pods of a Job run at a time: none of one that is over, suspended, or managed by another controller.
+// PodsWanted is how many pods of a Job run at a time: none of one that is over, suspended, or managed by another
+// controller.
 func PodsWanted(j *batchv1.Job) int {
 	if _, _, isOver := (batchjob.Job{Job: j}).Finished(); isOver {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// shape is what two gangs have in common if nodes refuse the second because they refused the first. In a long backlog most gangs are of
-// a few shapes.
+// shape is what two gangs have in common if nodes refuse the second because they refused the first. In a long backlog
+// most gangs are of a few shapes.
 type shape struct {
 	queue    *cluster.Queue
 	class    *cluster.Class // of all their tasks
@@ -24,8 +24,8 @@ type refusal struct {
 	room    cluster.RoomWait
 }
 
-// placeGang is [gang.Place] for a job that is not ready. A gang of the same shape as one that was refused is refused for the same reasons,
-// as long as nothing was decided in between.
+// placeGang is [gang.Place] for a job that is not ready. A gang of the same shape as one that was refused is refused
+// for the same reasons, as long as nothing was decided in between.
 func (r *run) placeGang(j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	s := r.session
 	of, isComparable := shapeOf(s, j, tasks)
@@ -51,8 +51,8 @@ func (r *run) placeGang(j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict 
 	return v
 }
 
-// shapeOf returns the shape of a gang whose tasks are all of one class and have no node yet. Other gangs are not comparable. None is
-// if plugins veto nodes, because these read the pod itself and not only its class.
+// shapeOf returns the shape of a gang whose tasks are all of one class and have no node yet. Other gangs are not
+// comparable. None is if plugins veto nodes, because these read the pod itself and not only its class.
 func shapeOf(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (of shape, ok bool) {
 	finished := j.Count(cluster.Succeeded)
 	if len(tasks) == 0 || len(s.Policy.Vetoers) > 0 || j.Proximity != nil || len(j.Subgroups()) > 0 || j.ChecksRoles() || j.Ready() > finished {

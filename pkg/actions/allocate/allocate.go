@@ -264,7 +264,8 @@ func (r *run) placeAll(x framework.Transaction, tasks []*cluster.Task) bool {
 }
 
 // placeNext places the first of the tasks that fits, and returns those after it. Tasks that do not fit now are left for
-// a later cycle. If none fits, the verdict covers all of them. There is none if only pods are left that the action backfill places.
+// a later cycle. If none fits, the verdict covers all of them. There is none if only pods are left that the action
+// backfill places.
 func (r *run) placeNext(x framework.Transaction, tasks []*cluster.Task) ([]*cluster.Task, *verdict.Verdict) {
 	var why *verdict.Verdict
 	var failed []*cluster.Task

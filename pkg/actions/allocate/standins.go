@@ -7,8 +7,8 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// takePlaces gives waiting pods of a job the places of the stand-ins for them. The nodes are held for them, so neither the order
-// of jobs nor a lack of room elsewhere matters. It reports whether it placed any.
+// takePlaces gives waiting pods of a job the places of the stand-ins for them. The nodes are held for them, so neither
+// the order of jobs nor a lack of room elsewhere matters. It reports whether it placed any.
 func takePlaces(s *framework.Session, j *cluster.Job) (isAny bool) {
 	if j.Count(cluster.Awaited) == 0 {
 		return false
@@ -28,7 +28,8 @@ func takePlaces(s *framework.Session, j *cluster.Job) (isAny bool) {
 	return isAny
 }
 
-// takePlace puts a pod in the place of a stand-in. If it fits in none, it is placed where it fits, and one stand-in goes.
+// takePlace puts a pod in the place of a stand-in. If it fits in none, it is placed where it fits, and one stand-in
+// goes.
 func takePlace(s *framework.Session, x framework.Transaction, t *cluster.Task) bool {
 	var last *cluster.Task
 	for _, standIn := range t.Job.StandIns(cluster.Awaited) {

@@ -102,8 +102,8 @@ func mayBeMadeRoomFor(s *framework.Session, j *cluster.Job, refusal *verdict.Ver
 	return false, refusal
 }
 
-// permanent returns a refusal of a job that is larger than its queue or the cluster may ever hold, nil if it is not. That comes first, whatever
-// else the job waits for.
+// permanent returns a refusal of a job that is larger than its queue or the cluster may ever hold, nil if it is not.
+// That comes first, whatever else the job waits for.
 func permanent(s *framework.Session, j *cluster.Job) *verdict.Verdict {
 	if j.MinResources == nil {
 		return nil

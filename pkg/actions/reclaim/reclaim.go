@@ -41,8 +41,8 @@ func (r action) Execute(s *framework.Session) {
 	eviction.InTurn(s, func(j *cluster.Job) bool { return wantsMore(s, j) }, eviction.SearchOf(s, r).Reclaim)
 }
 
-// wantsMore reports whether pods of other queues may be evicted for a job. With guaranteed shares a job that has its minimum asks
-// for its further pods too (rule G9).
+// wantsMore reports whether pods of other queues may be evicted for a job. With guaranteed shares a job that has its
+// minimum asks for its further pods too (rule G9).
 func wantsMore(s *framework.Session, j *cluster.Job) bool {
 	return s.IsStarving(j) || eviction.AsksForMore(s, j)
 }

@@ -89,7 +89,8 @@ func TestNeitherDepthNorLengthStopsTheCheck(t *testing.T) {
 	}
 }
 
-// stored is a JobTemplate's or Job's sibling: a list as the API server sends it, with one object that cannot be decoded.
+// stored is a JobTemplate's or Job's sibling: a list as the API server sends it, with one object that cannot be
+// decoded.
 const stored = `{"kind":"JobList","apiVersion":"batch.volcano.sh/v1alpha1","items":[
 {"metadata":{"name":"a","uid":"1","annotations":{"hekla.sh/unreadable":"not so","other":"kept"}},"spec":{"queue":"q"}},
 {"kind":"Job","metadata":{"name":"b","uid":"2","resourceVersion":"7"},"spec":{"queue":"q",%s}},
@@ -138,7 +139,8 @@ func TestAnObjectThatIsNotStoredIsAnErrorAsEver(t *testing.T) {
 	}
 }
 
-// FuzzCheckedDocumentsAreDecodedInTime decodes whatever passes the check. A document that costs too much hangs the test.
+// FuzzCheckedDocumentsAreDecodedInTime decodes whatever passes the check. A document that costs too much hangs the
+// test.
 func FuzzCheckedDocumentsAreDecodedInTime(f *testing.F) {
 	for _, text := range append(costly, cheap...) {
 		f.Add(`{"cpu":"` + text + `"}`)

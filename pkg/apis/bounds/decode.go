@@ -9,12 +9,12 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// UnreadableKey is the annotation of an object that is stored and cannot be decoded; its value says why. It is there in the
-// memory of readers only: what an object has under this key itself is dropped.
+// UnreadableKey is the annotation of an object that is stored and cannot be decoded; its value says why. It is there in
+// the memory of readers only: what an object has under this key itself is dropped.
 const UnreadableKey = "hekla.sh/unreadable"
 
-// Unreadable says why an object could not be decoded. It has no spec and no status then, and is to be left alone: neither
-// acted upon nor written.
+// Unreadable says why an object could not be decoded. It has no spec and no status then, and is to be left alone:
+// neither acted upon nor written.
 func Unreadable(object metav1.Object) (why string, is bool) {
 	// Kinds that do not decode themselves have the annotation only if a user put it there.
 	if _, decodesItself := object.(Strict); !decodesItself {
@@ -24,8 +24,8 @@ func Unreadable(object metav1.Object) (why string, is bool) {
 	return why, is
 }
 
-// Strict is a kind that decodes itself. A decoder that is to find fields which the kind does not have decodes the document a
-// second time, into what Plain returns: a decoder cannot look into what decodes itself.
+// Strict is a kind that decodes itself. A decoder that is to find fields which the kind does not have decodes the
+// document a second time, into what Plain returns: a decoder cannot look into what decodes itself.
 type Strict interface {
 	// Plain is the same object as a type that does not decode itself.
 	Plain() any
@@ -47,9 +47,9 @@ type envelope struct {
 	Meta       metav1.ObjectMeta `json:"metadata"`
 }
 
-// Decode decodes the document of one object into a type that does not decode itself, whose metadata are the last arguments. It
-// fails if that cannot be done within bounds, unless the object is stored, and so has a UID: then the object is empty but for
-// its metadata, and marked as unreadable.
+// Decode decodes the document of one object into a type that does not decode itself, whose metadata are the last
+// arguments. It fails if that cannot be done within bounds, unless the object is stored, and so has a UID: then the
+// object is empty but for its metadata, and marked as unreadable.
 func Decode(document []byte, plain any, kind *metav1.TypeMeta, meta *metav1.ObjectMeta) error {
 	problem := CheckJSON(document, reflect.TypeOf(plain))
 	if problem == nil {

@@ -19,9 +19,9 @@ const (
 	maxProblems = 4
 )
 
-// CheckJSON says which quantities of a document are out of bounds, with field and value, when it is decoded into what the
-// type describes, and whether it would take more than [MaxMemory]. Decoding a document for which it says nothing costs no more
-// than its length, and no more memory than that.
+// CheckJSON says which quantities of a document are out of bounds, with field and value, when it is decoded into what
+// the type describes, and whether it would take more than [MaxMemory]. Decoding a document for which it says nothing
+// costs no more than its length, and no more memory than that.
 func CheckJSON(document []byte, into reflect.Type) error {
 	isSuspect, parts := scan(document)
 	if !isSuspect && !mayGrow(parts, into) {
@@ -39,9 +39,9 @@ func CheckJSON(document []byte, into reflect.Type) error {
 	return errors.Join(c.problems...)
 }
 
-// scan reports whether any text or number of a document would be out of bounds if it were a quantity, and counts its parts: no
-// fewer than it has lists, objects and elements of these. Nearly no document is suspect, and to find that out takes a fraction of
-// the time that decoding takes.
+// scan reports whether any text or number of a document would be out of bounds if it were a quantity, and counts its
+// parts: no fewer than it has lists, objects and elements of these. Nearly no document is suspect, and to find that out
+// takes a fraction of the time that decoding takes.
 func scan(document []byte) (isSuspect bool, parts int) {
 	for at := 0; at < len(document); at++ {
 		switch b := document[at]; {
@@ -79,8 +79,8 @@ func endOfText(document []byte, at int) int {
 	return min(at, len(document))
 }
 
-// checker goes through a document beside the type that it is decoded into. It sees each value, those under a key that comes
-// twice as well, which a map would hide.
+// checker goes through a document beside the type that it is decoded into. It sees each value, those under a key that
+// comes twice as well, which a map would hide.
 type checker struct {
 	decoder  *json.Decoder
 	problems []error

@@ -22,7 +22,8 @@ func UnmarshalJSON(document []byte, into any) error {
 	return json.Unmarshal(document, into)
 }
 
-// UnmarshalKubernetesJSON decodes a document as the API server does: keys are spelled exactly, and whole numbers stay whole.
+// UnmarshalKubernetesJSON decodes a document as the API server does: keys are spelled exactly, and whole numbers stay
+// whole.
 func UnmarshalKubernetesJSON(document []byte, into any) error {
 	if err := CheckJSON(document, reflect.TypeOf(into)); err != nil {
 		return err
@@ -50,7 +51,8 @@ func UnmarshalYAML(document []byte, into any) error {
 	return UnmarshalKubernetesJSON(text, into)
 }
 
-// UnmarshalStrictYAML decodes one as JSON, and a field that the type does not have, or one that comes twice, is an error.
+// UnmarshalStrictYAML decodes one as JSON, and a field that the type does not have, or one that comes twice, is an
+// error.
 func UnmarshalStrictYAML(document []byte, into any) error {
 	text, err := YAMLToJSON(document)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// MaxMemory is how many bytes one document may take when it is decoded. The largest objects that the API server stores take a
-// tenth of it.
+// MaxMemory is how many bytes one document may take when it is decoded. The largest objects that the API server stores
+// take a tenth of it.
 const MaxMemory = 64 << 20
 
 var errTooLarge = fmt.Errorf("decoded, it would take more than %d MiB of memory", MaxMemory>>20)
@@ -51,8 +51,8 @@ func perEntry(index, size int) int {
 	return growth * size
 }
 
-// mayGrow reports whether a document of so many parts could take more than [MaxMemory] when it is decoded into a type: whether it
-// would if each of them were the largest that the type has.
+// mayGrow reports whether a document of so many parts could take more than [MaxMemory] when it is decoded into a type:
+// whether it would if each of them were the largest that the type has.
 func mayGrow(parts int, into reflect.Type) bool {
 	if parts < MaxMemory>>16 {
 		return false // no part is so large

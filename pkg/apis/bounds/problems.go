@@ -11,9 +11,9 @@ import (
 // maxTold is how many problems of an object are told: enough to see what is wrong with it.
 const maxTold = 100
 
-// Told returns the problems of an object that messages show. They are sorted, because rules iterate over maps, and the same
-// mistake must have the same message each time. If there are very many, only the first and their number are returned. An
-// object may have a hundred thousand, and putting all into one sentence takes minutes.
+// Told returns the problems of an object that messages show. They are sorted, because rules iterate over maps, and the
+// same mistake must have the same message each time. If there are very many, only the first and their number are
+// returned. An object may have a hundred thousand, and putting all into one sentence takes minutes.
 func Told(problems field.ErrorList) field.ErrorList {
 	type line struct {
 		text    string

@@ -11,15 +11,17 @@ const (
 	// MaxQuantityLength is how long the text of a quantity may be. Kubernetes' own largest have twenty digits.
 	MaxQuantityLength = 64
 
-	// maxExponentDigits is how many digits the exponent of a quantity may have: parsing costs a power of ten of that size.
+	// maxExponentDigits is how many digits the exponent of a quantity may have: parsing costs a power of ten of that
+	// size.
 	maxExponentDigits = 2
 
-	// QuantityPattern is what a schema says of the text of a quantity: the forms that Kubernetes parses, with an exponent of
-	// two digits at most. The length is bounded beside it.
+	// QuantityPattern is what a schema says of the text of a quantity: the forms that Kubernetes parses, with an
+	// exponent of two digits at most. The length is bounded beside it.
 	QuantityPattern = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 )
 
-// CheckQuantity says why a text is not to be parsed as a quantity; nil means that parsing it is cheap, not that it succeeds.
+// CheckQuantity says why a text is not to be parsed as a quantity; nil means that parsing it is cheap, not that it
+// succeeds.
 func CheckQuantity(text string) error {
 	text = strings.TrimSpace(text)
 	if !exceeds(text) {
@@ -39,8 +41,8 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 	return resource.ParseQuantity(text)
 }
 
-// exceeds reports whether a text has the form of a quantity and is out of bounds. What has not that form is refused by the
-// parser at the first wrong byte.
+// exceeds reports whether a text has the form of a quantity and is out of bounds. What has not that form is refused by
+// the parser at the first wrong byte.
 func exceeds[T string | []byte](text T) bool {
 	at := 0
 	if at < len(text) && (text[at] == '+' || text[at] == '-') {

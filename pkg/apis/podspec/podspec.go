@@ -14,14 +14,15 @@ import (
 
 // Given is what of the cluster the API server goes by.
 type Given struct {
-	// LimitRanges are those of the namespace, in any order. If two have defaults for one resource, the first by name counts; which one
-	// the API server takes is left to chance.
+	// LimitRanges are those of the namespace, in any order. If two have defaults for one resource, the first by name
+	// counts; which one the API server takes is left to chance.
 	LimitRanges []*corev1.LimitRange
 	// RuntimeClass is the one that the spec names, nil if it names none or it does not exist.
 	RuntimeClass *nodev1.RuntimeClass
 }
 
-// Complete makes of the spec of a template that of its pods, as far as it says what they request, and on which nodes they may run.
+// Complete makes of the spec of a template that of its pods, as far as it says what they request, and on which nodes
+// they may run.
 func Complete(spec *corev1.PodSpec, given Given) {
 	spec.InitContainers, spec.Containers = slices.Clone(spec.InitContainers), slices.Clone(spec.Containers)
 	eachContainer(spec, func(of *corev1.ResourceRequirements) {
@@ -64,8 +65,8 @@ func eachContainer(spec *corev1.PodSpec, edit func(*corev1.ResourceRequirements)
 	}
 }
 
-// completePodLevel gives the pod requests for what it is limited to, and limits for the huge pages that its containers are limited to.
-// Where containers request a resource, the sum of their requests is the request of the pod.
+// completePodLevel gives the pod requests for what it is limited to, and limits for the huge pages that its containers
+// are limited to. Where containers request a resource, the sum of their requests is the request of the pod.
 func completePodLevel(spec *corev1.PodSpec) {
 	if spec.Resources == nil {
 		return

@@ -8,11 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// patience is how long a pod may take to end beyond what it was given: the kubelet, controllers and the watch take some seconds.
+// patience is how long a pod may take to end beyond what it was given: the kubelet, controllers and the watch take some
+// seconds.
 const patience = 5 * time.Second
 
-// Overdue says why a pod that is being deleted still exists, "" if it is not being deleted or may still end in time. The node is the pod's, "" if it
-// has none. left is how long it may still take until something is said, 0 if that is not a matter of time.
+// Overdue says why a pod that is being deleted still exists, "" if it is not being deleted or may still end in time.
+// The node is the pod's, "" if it has none. left is how long it may still take until something is said, 0 if that is
+// not a matter of time.
 func Overdue(pod *metav1.ObjectMeta, node string, now time.Time) (why string, left time.Duration) {
 	if pod.DeletionTimestamp == nil {
 		return "", 0

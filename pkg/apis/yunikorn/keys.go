@@ -1,7 +1,8 @@
-// Package yunikorn has the labels and annotations by which users of YuniKorn mark their pods, PriorityClasses and namespaces.
+// Package yunikorn has the labels and annotations by which users of YuniKorn mark their pods, PriorityClasses and
+// namespaces.
 //
-// Main functions: [ApplicationID] and [QueuePath] read what a pod says. [ReadTaskGroups] reads the pods that an application
-// needs to start, [ReadGangParameters] how long it waits for them.
+// Main functions: [ApplicationID] and [QueuePath] read what a pod says. [ReadTaskGroups] reads the pods that an
+// application needs to start, [ReadGangParameters] how long it waits for them.
 //
 // It must not know what they cause.
 package yunikorn
@@ -88,8 +89,8 @@ func QueuePath(labels, annotations map[string]string) string {
 	return first(lookup{labels, QueueKey}, lookup{annotations, QueueKey}, lookup{labels, QueueLabelKey})
 }
 
-// QueueName returns the name of the Queue that stands for a path, with or without root, in the form that the import gives it: what
-// cannot be in a name becomes a dash. It may be no name, if nothing is left of a part.
+// QueueName returns the name of the Queue that stands for a path, with or without root, in the form that the import
+// gives it: what cannot be in a name becomes a dash. It may be no name, if nothing is left of a part.
 func QueueName(path string) string {
 	parts := strings.Split(strings.ToLower(path), ".")
 	if len(parts) > 1 && parts[0] == RootQueue {

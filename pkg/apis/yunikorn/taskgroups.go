@@ -87,8 +87,8 @@ type GangParameters struct {
 // DefaultGangTimeout holds for applications that name none.
 const DefaultGangTimeout = 15 * time.Minute
 
-// ReadGangParameters reads the annotation [GangParametersKey]: pairs key=value, separated by spaces. Keys that do not concern
-// task groups are left alone. A value that cannot be read is a problem, and the default holds in its place.
+// ReadGangParameters reads the annotation [GangParametersKey]: pairs key=value, separated by spaces. Keys that do not
+// concern task groups are left alone. A value that cannot be read is a problem, and the default holds in its place.
 func ReadGangParameters(text string) (p GangParameters, problems []string) {
 	p.Timeout = DefaultGangTimeout
 	for _, pair := range strings.Fields(text) {

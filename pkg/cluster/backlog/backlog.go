@@ -28,8 +28,8 @@ type Backlog struct {
 	// OverlooksStocks says that no lack is ever met, for tests that show they find a missing cause.
 	OverlooksStocks bool
 
-	// What awakenHelped has seen last: the counts and the position of the changes of nodes. oldest is when a resting job was tried that was
-	// not tried since, or earlier. Zero means that it has to look again.
+	// What awakenHelped has seen last: the counts and the position of the changes of nodes. oldest is when a resting
+	// job was tried that was not tried since, or earlier. Zero means that it has to look again.
 	seen               wake.Counts
 	position           uint64
 	oldest             time.Time
@@ -53,8 +53,8 @@ type group struct {
 // particular order. The caller must not change the slice.
 func (b *Backlog) Waiting() []*cluster.Job { return b.waiting }
 
-// Attended returns the waiting jobs that do not rest: all that were tried in this cycle, that are new or have changed, or
-// for which time counts. The order is not defined. The caller must not change the slice.
+// Attended returns the waiting jobs that do not rest: all that were tried in this cycle, that are new or have changed,
+// or for which time counts. The order is not defined. The caller must not change the slice.
 func (b *Backlog) Attended() []*cluster.Job { return b.attended }
 
 // Wait adds a job to the waiting jobs.
@@ -154,8 +154,9 @@ func (b *Backlog) Watch(j *cluster.Job) {
 	note(verdict.HelpOwnVictims, b.highestIn)
 }
 
-// NotePlaced counts that a pod of a job has got a node, and also as a new victim if a waiting job may evict it. One that looks
-// in all queues may, unless it is of the same queue and no higher priority. One that looks in its own queue needs both.
+// NotePlaced counts that a pod of a job has got a node, and also as a new victim if a waiting job may evict it. One
+// that looks in all queues may, unless it is of the same queue and no higher priority. One that looks in its own queue
+// needs both.
 func (b *Backlog) NotePlaced(world *wake.World, j *cluster.Job) {
 	world.Note(wake.PodCommitted)
 	for q, highest := range b.highest {
@@ -192,8 +193,8 @@ func (b *Backlog) isEnough(key *cluster.RestKey, wait *cluster.RoomWait, room cl
 	return !b.OverlooksStocks && key.Lacks.AnyIsMet() || key.Class != nil && wait.IsThere(room)
 }
 
-// awakenHelped attends to all jobs of the groups for which something has happened, or of which a job was not tried since
-// before. It returns the jobs of those groups that may only have got enough of what they wait for. They rest on.
+// awakenHelped attends to all jobs of the groups for which something has happened, or of which a job was not tried
+// since before. It returns the jobs of those groups that may only have got enough of what they wait for. They rest on.
 func (b *Backlog) awakenHelped(counts *wake.Counts, position uint64, room cluster.RoomCounter, before time.Time) (roomed Roomed) {
 	roomed = Roomed{}
 	if b.seen == *counts && b.position == position && b.oldest.After(before) {
@@ -307,18 +308,19 @@ func (b *Backlog) Thaw(waiting int) {
 	b.waiting = b.waiting[:waiting]
 }
 
-// LongestRest is after how long a job is tried again without any help. If the scheduler fails to notice a change, the job
-// waits for minutes, not for ever (source: kube-scheduler does the same).
+// LongestRest is after how long a job is tried again without any help. If the scheduler fails to notice a change, the
+// job waits for minutes, not for ever (source: kube-scheduler does the same).
 const LongestRest = 5 * time.Minute
 
-// Roomed are the jobs that may only have got enough of what they wait for: room on nodes, or a stock. They are grouped by that. When
-// the first job of a group has taken it, the others need not be looked at.
+// Roomed are the jobs that may only have got enough of what they wait for: room on nodes, or a stock. They are grouped
+// by that. When the first job of a group has taken it, the others need not be looked at.
 type Roomed map[cluster.RestKey][]*cluster.Job
 
-// Retry returns the waiting jobs for which something has happened that could help them, or that were not tried for a long
-// time. Apart from them it returns those that may have got enough of what they wait for. The order is not defined. The others rest, and so do the
-// roomed jobs until Look is called. A job with a plan in force is not tried. shouldRetry says for which jobs something has
-// happened, and counts has it in numbers. position is that of the changes of nodes. room may be nil.
+// Retry returns the waiting jobs for which something has happened that could help them, or that were not tried for a
+// long time. Apart from them it returns those that may have got enough of what they wait for. The order is not defined.
+// The others rest, and so do the roomed jobs until Look is called. A job with a plan in force is not tried. shouldRetry
+// says for which jobs something has happened, and counts has it in numbers. position is that of the changes of nodes.
+// room may be nil.
 func (b *Backlog) Retry(now time.Time, counts *wake.Counts, position uint64, room cluster.RoomCounter, shouldRetry func(*cluster.Job, time.Time) bool) (helped []*cluster.Job, roomed Roomed) {
 	roomed = b.awakenHelped(counts, position, room, now.Add(-LongestRest))
 	for _, j := range b.takeAttended() {

@@ -20,7 +20,8 @@ func (s stock) Left() int64 { return *s.left }
 
 func (stock) Source() verdict.Help { return verdict.HelpNode }
 
-// A backlog looks at jobs by groups, stocks and kinds of help. The jobs that it returns are those that looking at each job by itself finds.
+// A backlog looks at jobs by groups, stocks and kinds of help. The jobs that it returns are those that looking at each
+// job by itself finds.
 func TestGroupsHideNoJob(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var world wake.World

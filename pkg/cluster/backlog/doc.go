@@ -1,6 +1,6 @@
-// Package backlog lists the jobs that wait: those to look at in the next cycle, and those that rest until something happens
-// that their verdicts list as help. Jobs that rest cost nothing. They are grouped by the kinds of help, and a group is
-// looked at when one of its counts has changed.
+// Package backlog lists the jobs that wait: those to look at in the next cycle, and those that rest until something
+// happens that their verdicts list as help. Jobs that rest cost nothing. They are grouped by the kinds of help, and a
+// group is looked at when one of its counts has changed.
 //
 // Main type: [Backlog]. The model adds a job when it begins to wait, and settles the list once in each cycle.
 //

@@ -11,7 +11,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// line are the groups that lack some of one stock. So a change of the stock costs nothing while even the smallest lack is not met.
+// line are the groups that lack some of one stock. So a change of the stock costs nothing while even the smallest lack
+// is not met.
 type line struct {
 	members []member
 	least   int64 // none needs less
@@ -29,7 +30,8 @@ func (m member) needed() int64 { return m.key.Lacks[m.lack].Needed }
 // cohort are the groups that the same kinds of help may help. So a change costs nothing if it is none of these.
 type cohort struct {
 	groups []*group
-	// seen are the counts at which the groups that were in the cohort then were not helped. Those that came later were not helped before.
+	// seen are the counts at which the groups that were in the cohort then were not helped. Those that came later were
+	// not helped before.
 	seen wake.Counts
 }
 

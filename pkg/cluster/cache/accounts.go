@@ -14,14 +14,15 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
-// What runs is charged where it was charged when it got its node, until it is gone. The pod says where, so that a scheduler which begins
-// later knows it. A pod stays in its job if its annotations name another. A job stays in its queue while a pod of it runs that was charged
-// there. What it holds counts there also while its PodGroup is gone.
+// What runs is charged where it was charged when it got its node, until it is gone. The pod says where, so that a
+// scheduler which begins later knows it. A pod stays in its job if its annotations name another. A job stays in its
+// queue while a pod of it runs that was charged there. What it holds counts there also while its PodGroup is gone.
 
 // QueueKept is the reason of the Event of a PodGroup for which another queue is charged than the one in its spec.
 const QueueKept = "QueueKept"
 
-// accountOf is the queue that was charged when a pod got its node, and the job in which it did, "" if the pod does not say that.
+// accountOf is the queue that was charged when a pod got its node, and the job in which it did, "" if the pod does not
+// say that.
 func accountOf(pod *cluster.Pod) (queue, job string) {
 	if pod.NodeName == "" {
 		return "", ""
@@ -65,8 +66,8 @@ func (k *Cache) chargeTo(t *cluster.Task, queue string) {
 	accounts[queue]++
 }
 
-// queuesOf are the queue that the PodGroup of a job names, "" if it has none, and the one that is charged: the same, unless all of its pods
-// that run were charged elsewhere.
+// queuesOf are the queue that the PodGroup of a job names, "" if it has none, and the one that is charged: the same,
+// unless all of its pods that run were charged elsewhere.
 func (k *Cache) queuesOf(j *cluster.Job) (named, charged string) {
 	if j.Group != nil {
 		if named = j.Group.Spec.Queue; named == "" {
@@ -79,7 +80,8 @@ func (k *Cache) queuesOf(j *cluster.Job) (named, charged string) {
 	return named, named
 }
 
-// account has a job be in the queue that is charged for it. Without a PodGroup it is in none, and only what it holds counts there.
+// account has a job be in the queue that is charged for it. Without a PodGroup it is in none, and only what it holds
+// counts there.
 func (k *Cache) account(j *cluster.Job) {
 	if j.IsOfWorkload() {
 		return
@@ -129,8 +131,8 @@ func (k *Cache) say(j *cluster.Job, named, charged string) {
 	}
 }
 
-// tellMoved makes the Event of a pod with a node that names another PodGroup than that of the job in which it is charged, once after each
-// change.
+// tellMoved makes the Event of a pod with a node that names another PodGroup than that of the job in which it is
+// charged, once after each change.
 func (k *Cache) tellMoved(t *cluster.Task, pod *cluster.Pod) {
 	queue, job := accountOf(pod)
 	named := pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
@@ -152,8 +154,8 @@ func podNotice(pod *cluster.Pod, text string) decision.Notice {
 		Regarding: corev1.ObjectReference{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
 }
 
-// followsWithin is how long the pods of a job may take to be deleted after its PodGroup, before it is said that they stay charged. What an
-// object controls is deleted after it, in any order.
+// followsWithin is how long the pods of a job may take to be deleted after its PodGroup, before it is said that they
+// stay charged. What an object controls is deleted after it, in any order.
 const followsWithin = 10 * time.Second
 
 // orphaned is a job whose PodGroup is gone, of a controller that may be gone, too.
@@ -189,7 +191,8 @@ func (k *Cache) tellOrphaned(id cluster.JobID) {
 	k.notices = append(k.notices, podNotice(first.Pod, text))
 }
 
-// TakeNotices returns the Events that are to be made of what was read since the last call, and of what has not followed in time.
+// TakeNotices returns the Events that are to be made of what was read since the last call, and of what has not followed
+// in time.
 func (k *Cache) TakeNotices(now time.Time) []decision.Notice {
 	left := k.orphaned[:0]
 	for _, o := range k.orphaned {

@@ -16,7 +16,8 @@ func compare(found []string, what string, have, want int) []string {
 	return found
 }
 
-// checkPlans checks that the plans in force, their jobs and their victims know of each other, and what evictions take of disruption budgets.
+// checkPlans checks that the plans in force, their jobs and their victims know of each other, and what evictions take
+// of disruption budgets.
 func checkPlans(k *model.Cluster, tasks []*cluster.Task, jobs []*cluster.Job, isInTransaction bool) (found []string) {
 	for _, p := range k.Plans().All() {
 		id := p.ID

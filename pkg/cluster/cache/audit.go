@@ -15,8 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Audit computes every total again from the tasks and returns the differences, one sentence each. It changes nothing, and
-// takes time in proportion to the size of the model.
+// Audit computes every total again from the tasks and returns the differences, one sentence each. It changes nothing,
+// and takes time in proportion to the size of the model.
 func (k *Cache) Audit() []string {
 	a := &audit{cache: k}
 	k.EachTask(func(t *cluster.Task) { a.allTasks = append(a.allTasks, t) })

@@ -21,8 +21,8 @@ type Options struct {
 	SchedulerNames []string // the names of this scheduler
 	DefaultQueue   string   // for jobs that name none; schedulingv1beta1.DefaultQueue if empty
 
-	// OpensQueueGates says that the scheduler removes the scheduling gate of queue admission. Pods with only this gate then
-	// count as pending, otherwise as gated.
+	// OpensQueueGates says that the scheduler removes the scheduling gate of queue admission. Pods with only this gate
+	// then count as pending, otherwise as gated.
 	OpensQueueGates bool
 
 	// LongestHold is how long nodes are held for pods that do not exist yet; yunikorn.DefaultGangTimeout if it is zero.
@@ -50,8 +50,8 @@ type base struct {
 // Version grows with every event and every cycle. While it stays, the model stays, but for trials, which are undone.
 func (b *base) Version() uint64 { return b.version }
 
-// Forgotten are the jobs, queues and tasks for which earlier decisions no longer count: they were deleted, or created again
-// under the same name, or the job has changed its scheduler.
+// Forgotten are the jobs, queues and tasks for which earlier decisions no longer count: they were deleted, or created
+// again under the same name, or the job has changed its scheduler.
 type Forgotten struct {
 	Jobs   []*cluster.Job
 	Queues []*cluster.Queue
@@ -112,8 +112,8 @@ func New(options Options) *Cache {
 		Workloads: held.New(c)}
 }
 
-// Settle updates what depends on many objects: the schedulers of jobs, ranks, the queue tree, HyperNodes, classes. It must
-// be called after events and before decisions.
+// Settle updates what depends on many objects: the schedulers of jobs, ranks, the queue tree, HyperNodes, classes. It
+// must be called after events and before decisions.
 func (k *Cache) Settle() {
 	k.settleRevealed()
 	for _, j := range k.owners.questioned {
@@ -207,8 +207,8 @@ func (k *Cache) TakeBack(binds []decision.Bind, now time.Time) {
 	}
 }
 
-// TakeUngrouped returns the tasks without a node whose pods name no PodGroup, as far as they are new since the last call,
-// by namespace and name.
+// TakeUngrouped returns the tasks without a node whose pods name no PodGroup, as far as they are new since the last
+// call, by namespace and name.
 func (k *Cache) TakeUngrouped() []*cluster.Task {
 	tasks := slices.DeleteFunc(k.ungrouped, func(t *cluster.Task) bool { return !k.IsUngrouped(t) })
 	k.ungrouped = nil

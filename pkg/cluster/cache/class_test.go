@@ -93,7 +93,8 @@ func TestAResourceThatBecomesKnownDoesNotSplitAClass(t *testing.T) {
 	}
 }
 
-// apart checks that pods a and b, of gang g, which differ in a label only, are told apart by a selector that asks for it.
+// apart checks that pods a and b, of gang g, which differ in a label only, are told apart by a selector that asks for
+// it.
 func apart(t *testing.T, c *Cache) {
 	t.Helper()
 	sound(t, c)

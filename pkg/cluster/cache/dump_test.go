@@ -15,9 +15,9 @@ import (
 // unordered are the lists whose order says nothing, and that undo may restore in another.
 var unordered = []string{"NodeInternals.Tasks"}
 
-// A dump is the whole model as plain data, to be compared with go-cmp. It is made by reflection, so that a field that is
-// added later is compared too, unless it is named below. Parts of the model are shown once, where the model keeps them,
-// and by name everywhere else.
+// A dump is the whole model as plain data, to be compared with go-cmp. It is made by reflection, so that a field that
+// is added later is compared too, unless it is named below. Parts of the model are shown once, where the model keeps
+// them, and by name everywhere else.
 
 // leftOut are the fields that undo does not restore: they only grow, or are lists of what is to be looked at again.
 var leftOut = []string{
@@ -164,8 +164,8 @@ func (d *dumper) fields(v reflect.Value, task *cluster.Task) any {
 	return all
 }
 
-// class dumps what a task's class says of it. The class of a task that has its node may be that in which it waited, or a
-// plainer one: only what it takes counts then.
+// class dumps what a task's class says of it. The class of a task that has its node may be that in which it waited, or
+// a plainer one: only what it takes counts then.
 func (d *dumper) class(v reflect.Value, task *cluster.Task) any {
 	all, _ := d.home(v).(map[string]any)
 	delete(all, "users")
@@ -238,8 +238,8 @@ func (d *dumper) pointer(v reflect.Value) any {
 	return d.value(v.Elem())
 }
 
-// vector names the resources, whose dimensions depend on which was seen first, and drops zeros, which a vector may or may
-// not hold.
+// vector names the resources, whose dimensions depend on which was seen first, and drops zeros, which a vector may or
+// may not hold.
 func (d *dumper) vector(v reflect.Value) any {
 	all := map[string]int64{}
 	for i := range v.Len() {

@@ -28,8 +28,8 @@ type Set struct{ Object runtime.Object }
 // Delete says that an object was deleted. Only its name, namespace and UID are read.
 type Delete struct{ Object runtime.Object }
 
-// BindFailed says that a binding was refused for good: the pod is not bound and no request is in flight. The job backs off
-// for a time that grows with each failure in a row.
+// BindFailed says that a binding was refused for good: the pod is not bound and no request is in flight. The job backs
+// off for a time that grows with each failure in a row.
 type BindFailed struct {
 	Pod    types.NamespacedName
 	UID    types.UID
@@ -179,8 +179,8 @@ func (k *Cache) budgetChanged(change budget.Change) {
 type Measured struct {
 	Node string
 	At   time.Time
-	// CPU and Memory are in millionths of the node. If Absolute is set, they are in thousandths of a core and in bytes, and
-	// are compared with the allocatable amounts.
+	// CPU and Memory are in millionths of the node. If Absolute is set, they are in thousandths of a core and in bytes,
+	// and are compared with the allocatable amounts.
 	CPU, Memory int64
 	Absolute    bool
 }
@@ -230,6 +230,6 @@ func (k *Cache) fail(p *cluster.Plan, e PlanFailed) {
 	k.SetVerdict(j, &verdict.Verdict{Code: verdict.BackingOff, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})
 }
 
-// longestSearch limits the back-off of a job whose victims were refused. There may be other victims, and a job that backs
-// off is not placed on free nodes either.
+// longestSearch limits the back-off of a job whose victims were refused. There may be other victims, and a job that
+// backs off is not placed on free nodes either.
 const longestSearch = 8 * time.Second

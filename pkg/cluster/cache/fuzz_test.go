@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzEvents reads a history out of bytes: every byte is one choice. Whatever happens the model is sound, nothing panics,
-// and in the end it is what a restarted one would be.
+// FuzzEvents reads a history out of bytes: every byte is one choice. Whatever happens the model is sound, nothing
+// panics, and in the end it is what a restarted one would be.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte{})
 	for seed := range uint64(8) {

@@ -111,8 +111,8 @@ func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
 	k.owners.dropIfEmpty(j)
 }
 
-// belong updates the belonging of a job's tasks, and the classes of those without a node. While the queue tree is stale,
-// the queues above are not known. Settle then updates every job.
+// belong updates the belonging of a job's tasks, and the classes of those without a node. While the queue tree is
+// stale, the queues above are not known. Settle then updates every job.
 func (k *Cache) belong(j *cluster.Job) {
 	keys := k.writer.Classes().Keys()
 	var b podclass.Belonging

@@ -408,7 +408,8 @@ func TestAJobWithoutAClassHasTheLowestPriorityOfItsPods(t *testing.T) {
 	}
 }
 
-// The PodGroup and the pods of a job that is deleted go after it, in any order: it is said only of what does not follow.
+// The PodGroup and the pods of a job that is deleted go after it, in any order: it is said only of what does not
+// follow.
 func TestPodsThatOutliveThePodGroupOfTheirControllerAreNamed(t *testing.T) {
 	owned := func(g *schedulingv1beta1.PodGroup) {
 		g.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&metav1.ObjectMeta{Name: "job"}, schedulingv1beta1.SchemeGroupVersion.WithKind("Any"))}

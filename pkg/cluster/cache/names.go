@@ -9,8 +9,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Names finds jobs by the names that users call them. Users call a job by the object for which a controller made its PodGroup, such as a Volcano
-// Job, whose PodGroup has another name. It holds the jobs whose name differs from that of their PodGroup, and no others. The zero value is empty.
+// Names finds jobs by the names that users call them. Users call a job by the object for which a controller made its
+// PodGroup, such as a Volcano Job, whose PodGroup has another name. It holds the jobs whose name differs from that of
+// their PodGroup, and no others. The zero value is empty.
 type Names struct {
 	jobs  map[types.NamespacedName][]*cluster.Job
 	names map[*cluster.Job]types.NamespacedName

@@ -94,8 +94,8 @@ func (k *nodes) drop(object *corev1.Node) {
 	k.show(n, nil)
 	n.Load = cluster.Load{}
 	k.topology.DeleteNode(n.Name)
-	// Tasks that are pipelined there by plans are released. Pods that are bound there, or nominated by other schedulers, stay until
-	// they are deleted, and binds in flight until the API server answers.
+	// Tasks that are pipelined there by plans are released. Pods that are bound there, or nominated by other
+	// schedulers, stay until they are deleted, and binds in flight until the API server answers.
 	tasks := n.Tasks()
 	for i := len(tasks) - 1; i >= 0; i-- {
 		if t := tasks[i]; t.Status == cluster.Pipelined && t.Job != nil {
@@ -137,8 +137,8 @@ func (k *nodes) allocatable(object *corev1.Node) resources.Vector {
 	return v
 }
 
-// oversubscribed is what Volcano's agent adds to the allocatable resources of a node, because its pods do not use all of
-// them: in thousandths of a CPU, or in bytes. As in Volcano every pod may use it, whatever the label
+// oversubscribed is what Volcano's agent adds to the allocatable resources of a node, because its pods do not use all
+// of them: in thousandths of a CPU, or in bytes. As in Volcano every pod may use it, whatever the label
 // volcano.sh/oversubscription says. A value that cannot be read adds nothing.
 func oversubscribed(node *corev1.Node, key string) int64 {
 	amount, err := bounds.ParseNumber(node.Annotations[key])
@@ -162,8 +162,8 @@ func (k *nodes) dropSupply(kind supplies.Kind, o supplies.Object) {
 	}
 }
 
-// serve replaces a DeviceClass; nil is none. If the extended resources of DeviceClasses change, the resources of nodes and
-// the classes of pods change too.
+// serve replaces a DeviceClass; nil is none. If the extended resources of DeviceClasses change, the resources of nodes
+// and the classes of pods change too.
 func (k *nodes) serve(before, now supplies.Object) {
 	if !k.writer.Served().Replace(before, now) {
 		return

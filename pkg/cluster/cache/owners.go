@@ -50,8 +50,8 @@ func (k *owners) followPhase(j *cluster.Job) {
 	}
 }
 
-// reenlist counts a task for another scheduler if its pod has changed the name. The API server does not allow that, but a
-// replay in the simulator may contain it.
+// reenlist counts a task for another scheduler if its pod has changed the name. The API server does not allow that, but
+// a replay in the simulator may contain it.
 func (k *owners) reenlist(t *cluster.Task) {
 	if name := t.Pod.Spec.SchedulerName; name != t.Internal.Scheduler {
 		k.enlist(t.Job, name, +1)

@@ -18,8 +18,8 @@ import (
 
 var running = phase(corev1.PodRunning)
 
-// contested is a model with a full node n, a free node m and a queue q with two jobs. Pod v of the victim's job runs on n,
-// and is evicted for pod p of job preemptor.
+// contested is a model with a full node n, a free node m and a queue q with two jobs. Pod v of the victim's job runs on
+// n, and is evicted for pod p of job preemptor.
 func contested() (*Cache, *cluster.Plan) {
 	c := newCluster(Set{queue("q", "")}, Set{node("n", "cpu=1 pods=9")}, Set{node("m", "cpu=1 pods=9")},
 		Set{group("giver", "q")}, Set{pod("v", in("giver"), on("n"), running)},

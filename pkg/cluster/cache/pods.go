@@ -34,8 +34,9 @@ func (k *Cache) statusOf(pod *cluster.Pod) cluster.Status {
 	return cluster.Bound
 }
 
-// isNominee reports whether another scheduler has nominated a pod to a node and may bind it there any moment. kube-scheduler does that
-// when it has evicted pods for it. The room is left to it, or the replacements of those pods would take it and be evicted in turn.
+// isNominee reports whether another scheduler has nominated a pod to a node and may bind it there any moment.
+// kube-scheduler does that when it has evicted pods for it. The room is left to it, or the replacements of those pods
+// would take it and be evicted in turn.
 func (k *Cache) isNominee(pod *cluster.Pod) bool {
 	return pod.Status.NominatedNodeName != "" && !k.isOurs(pod) && k.statusOf(pod) == cluster.Pending
 }
@@ -138,8 +139,8 @@ func (k *Cache) join(t *cluster.Task, status cluster.Status) {
 	k.writer.Tasks.SetClass(t, !(status == cluster.Pending || status == cluster.Gated || status.Assumed()))
 }
 
-// groupOf is the job that a pod names, a Workload or else a PodGroup, zero if it names none. While no Workloads are admitted, a pod
-// belongs to none. A pod with a node belongs to that in which it got it.
+// groupOf is the job that a pod names, a Workload or else a PodGroup, zero if it names none. While no Workloads are
+// admitted, a pod belongs to none. A pod with a node belongs to that in which it got it.
 func (k *base) groupOf(pod *cluster.Pod) cluster.JobID {
 	if _, job := accountOf(pod); job != "" {
 		if id := (cluster.JobID{Namespace: pod.Namespace, Name: job}); !isOfWorkload(id) || !k.ignoresWorkloads {
@@ -156,8 +157,8 @@ func (k *base) groupOf(pod *cluster.Pod) cluster.JobID {
 	return cluster.JobID{Namespace: pod.Namespace, Name: group}
 }
 
-// jobOf is the job in which the pod is a task, zero if it is in none. A nominee of another scheduler is in none, because only
-// what has a node counts for jobs of others.
+// jobOf is the job in which the pod is a task, zero if it is in none. A nominee of another scheduler is in none,
+// because only what has a node counts for jobs of others.
 func (k *Cache) jobOf(pod *cluster.Pod) cluster.JobID {
 	if k.isNominee(pod) {
 		return cluster.JobID{}

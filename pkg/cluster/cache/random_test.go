@@ -26,8 +26,8 @@ type chooser func(n int) int
 
 func (choose chooser) oneOf(words ...string) string { return words[choose(len(words))] }
 
-// randomModel is a small simulated cluster, and the model that hears of it. What exists is kept, so that another model can be
-// told of it afresh.
+// randomModel is a small simulated cluster, and the model that hears of it. What exists is kept, so that another model
+// can be told of it afresh.
 type randomModel struct {
 	choose  chooser
 	model   *Cache
@@ -390,8 +390,8 @@ func (w *randomModel) any(pass func(*cluster.Task) bool) *cluster.Task {
 	return tasks[w.choose(len(tasks))]
 }
 
-// try does one thing that an action may do, if there is anything to do. What is to stay leaves the plans in force alone,
-// but for a promise that is kept or taken back.
+// try does one thing that an action may do, if there is anything to do. What is to stay leaves the plans in force
+// alone, but for a promise that is kept or taken back.
 func (w *randomModel) try(stays bool) {
 	switch w.choose(8) {
 	case 6, 7:
@@ -431,8 +431,8 @@ func (w *randomModel) try(stays bool) {
 	}
 }
 
-// keep does what a cycle does: some of it is tried and undone, the rest stays, all that was placed is committed, and all
-// that was promised or evicted is part of a plan.
+// keep does what a cycle does: some of it is tried and undone, the rest stays, all that was placed is committed, and
+// all that was promised or evicted is part of a plan.
 func (w *randomModel) keep() {
 	w.settle()
 	w.expire()

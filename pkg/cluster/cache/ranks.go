@@ -32,8 +32,8 @@ func (k *ranks) rank(t *cluster.Task, sign int) {
 	k.prioritize(t.Job)
 }
 
-// rerank counts a task as its pod is now: it may have ended, or be about to. The API server does not allow another priority, but a replay in
-// the simulator may contain it.
+// rerank counts a task as its pod is now: it may have ended, or be about to. The API server does not allow another
+// priority, but a replay in the simulator may contain it.
 func (k *ranks) rerank(t *cluster.Task) {
 	if priority.RankOf(t.Pod) != t.Internal.Rank {
 		k.rank(t, -1)
@@ -43,11 +43,13 @@ func (k *ranks) rerank(t *cluster.Task) {
 
 // rankOf is the priority that a class gives a job, and whether the job never preempts.
 //
-// A job without a class has the lowest priority of its pods: operators that make PodGroups often leave the class out. Pods that have ended or are
-// being deleted count only if there are no others. Without any pods it has the priority of the default class.
+// A job without a class has the lowest priority of its pods: operators that make PodGroups often leave the class out.
+// Pods that have ended or are being deleted count only if there are no others. Without any pods it has the priority of
+// the default class.
 //
-// If a ResourceQuota of its namespace limits the pods of the class, the lowest priority of its pods counts, too: a PodGroup may name any class,
-// and the API server only counts pods. Without pods the class counts, since pods are created only after admission.
+// If a ResourceQuota of its namespace limits the pods of the class, the lowest priority of its pods counts, too: a
+// PodGroup may name any class, and the API server only counts pods. Without pods the class counts, since pods are
+// created only after admission.
 func (k *ranks) rankOf(j *cluster.Job, name string) (value int32, neverPreempts bool) {
 	lowest, nonePreempts, hasPods := j.Internal.Priorities.Lowest()
 	if name == "" && hasPods {
@@ -69,8 +71,8 @@ func (k *ranks) isRationed(namespace, class string) bool {
 	return slices.ContainsFunc(k.Quotas(namespace), func(quota *corev1.ResourceQuota) bool { return priority.Rations(quota, class) })
 }
 
-// settle updates the priorities of jobs in namespaces whose quotas have changed. It notes whether a job has another priority than when the model
-// was settled before: in between it may have had others, by the order of the events.
+// settle updates the priorities of jobs in namespaces whose quotas have changed. It notes whether a job has another
+// priority than when the model was settled before: in between it may have had others, by the order of the events.
 func (k *ranks) settle() {
 	if len(k.requoted) > 0 {
 		k.writer.Jobs.Each(func(j *cluster.Job) {

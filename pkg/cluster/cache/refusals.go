@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The back-off of a pod that the API server refused to evict: half a minute, doubled by each refusal in a row, at most five
-// minutes. A policy or a webhook may change its answer without an event, so the pod may be chosen again. But each time a
-// plan may be made and cancelled.
+// The back-off of a pod that the API server refused to evict: half a minute, doubled by each refusal in a row, at most
+// five minutes. A policy or a webhook may change its answer without an event, so the pod may be chosen again. But each
+// time a plan may be made and cancelled.
 const (
 	firstRefusal = 30 * time.Second
 	lastRefusal  = 5 * time.Minute
@@ -92,8 +92,8 @@ func (k *refusals) reconsider(which func(t *cluster.Task) bool) {
 // forget drops the record of a deleted task.
 func (k *refusals) forget(t *cluster.Task) { delete(k.refused, t.Key()) }
 
-// expire ends back-offs that are over. A time further ahead than any back-off comes from another program, or from a wrong
-// clock.
+// expire ends back-offs that are over. A time further ahead than any back-off comes from another program, or from a
+// wrong clock.
 func (k *refusals) expire(now time.Time) {
 	k.reconsider(func(t *cluster.Task) bool {
 		left := t.Refusal.Until.Sub(now)

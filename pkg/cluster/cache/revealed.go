@@ -8,9 +8,10 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// settleRevealed reads the requests of tasks and jobs again if resources have been revealed since it was last called. A model has a limited number
-// of resources that only requests name, see [resources.MaxInvented]. Beyond it all of them count as [resources.Further], of which no node has any. If
-// a node, a queue or a DeviceClass names one of these later, pods and jobs that ask for it ask for it by its name from then on.
+// settleRevealed reads the requests of tasks and jobs again if resources have been revealed since it was last called. A
+// model has a limited number of resources that only requests name, see [resources.MaxInvented]. Beyond it all of them
+// count as [resources.Further], of which no node has any. If a node, a queue or a DeviceClass names one of these later,
+// pods and jobs that ask for it ask for it by its name from then on.
 func (k *Cache) settleRevealed() {
 	c, w, s := k.Cluster, k.writer, k.StandIns
 	if !w.Classes().TakeRevealed() {

@@ -49,8 +49,8 @@ func newLiveCluster() *cache.Cache {
 	return c
 }
 
-// BenchmarkHeap says how many bytes are reachable that were not before 5,000 nodes and 150,000 running pods were taken in, as
-// the watches give them: nothing else holds the objects.
+// BenchmarkHeap says how many bytes are reachable that were not before 5,000 nodes and 150,000 running pods were taken
+// in, as the watches give them: nothing else holds the objects.
 func BenchmarkHeap(b *testing.B) {
 	for name, made := range map[string]func(i int) *corev1.Pod{
 		// One container, one label and one annotation.
@@ -103,9 +103,9 @@ func livePod(i, job, index int) *corev1.Pod {
 	return fixture.LiveRunning(fixture.LiveOn(pod, fmt.Sprintf("node-%04d.cluster.example.com", i%liveNodes)))
 }
 
-// BenchmarkEvents applies what a cluster tells of pods that come, are bound, run and go, while 50,000 others run. Every pod
-// is shown six times and deleted. Two of the six change nothing that a decision reads. Nodes send heartbeats between. It
-// counts the CPU time of the process, so that other work on the machine matters less.
+// BenchmarkEvents applies what a cluster tells of pods that come, are bound, run and go, while 50,000 others run. Every
+// pod is shown six times and deleted. Two of the six change nothing that a decision reads. Nodes send heartbeats
+// between. It counts the CPU time of the process, so that other work on the machine matters less.
 func BenchmarkEvents(b *testing.B) {
 	c, table := newLiveCluster(), pods.NewTable()
 	for i := range 50_000 {

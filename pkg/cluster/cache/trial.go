@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Try runs a function that may change the model by logged operations, and leaves the model as it was. Changes are undone.
-// Causes that were noted wake no job. Jobs and queues do not count as changed. Nodes have their former generations, so
-// caches that were not asked meanwhile stay valid. Answers that were worked out meanwhile are void. It is for questions
-// between cycles.
+// Try runs a function that may change the model by logged operations, and leaves the model as it was. Changes are
+// undone. Causes that were noted wake no job. Jobs and queues do not count as changed. Nodes have their former
+// generations, so caches that were not asked meanwhile stay valid. Answers that were worked out meanwhile are void. It
+// is for questions between cycles.
 func (k *Cache) Try(try func()) {
 	k.writer.RequireNoTransaction("a trial begins")
 	if k.isStale() {
@@ -36,14 +36,14 @@ func (k *Cache) isStale() bool {
 		!k.nodes.topology.IsSettled()
 }
 
-// Suppose is Try with a PodGroup and its pods, as if they had just been submitted. They are applied like events, and are
-// removed when the function returns. The function gets their job. The objects are not changed, and the caller fills in what
-// the API server would. It is an error if one of them exists or is invalid. The function is then not called.
+// Suppose is Try with a PodGroup and its pods, as if they had just been submitted. They are applied like events, and
+// are removed when the function returns. The function gets their job. The objects are not changed, and the caller fills
+// in what the API server would. It is an error if one of them exists or is invalid. The function is then not called.
 //
 // A function is called before each pod is looked at. It may panic to end the trial.
 //
-// Pending pods keep their classes. So if the supposed pods are the first whose affinity or spread selects by a label, that
-// label of other pods is not considered.
+// Pending pods keep their classes. So if the supposed pods are the first whose affinity or spread selects by a label,
+// that label of other pods is not considered.
 func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, step func(), look func(j *cluster.Job)) error {
 	supposed, err := k.supposable(group, pods, step)
 	if err != nil {
@@ -75,8 +75,8 @@ func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, s
 	return nil
 }
 
-// supposable checks the objects, and returns copies of them in the order in which they are applied. They are removed in the
-// opposite order.
+// supposable checks the objects, and returns copies of them in the order in which they are applied. They are removed in
+// the opposite order.
 func (k *Cache) supposable(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, step func()) ([]Delete, error) {
 	if group == nil || group.Name == "" || group.Namespace == "" {
 		return nil, errors.New("the PodGroup has no name or no namespace")

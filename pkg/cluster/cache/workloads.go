@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// WorkloadWritten says that a decision about a Workload was written. Version is the resourceVersion of the object after it,
-// "" if Set has told of it already.
+// WorkloadWritten says that a decision about a Workload was written. Version is the resourceVersion of the object after
+// it, "" if Set has told of it already.
 type WorkloadWritten struct {
 	Workload types.NamespacedName
 	UID      types.UID
@@ -20,8 +20,8 @@ type WorkloadWritten struct {
 
 func (e WorkloadWritten) apply(k *Cache) { k.Workloads.Written(e.Workload, e.UID, e.Number, e.Version) }
 
-// WorkloadFailed says that a decision about a Workload, or its plan, cannot be written: the Workload has changed, or the API server
-// refuses it. The Workload is tried again as it is then, if nothing else was decided about it meanwhile.
+// WorkloadFailed says that a decision about a Workload, or its plan, cannot be written: the Workload has changed, or
+// the API server refuses it. The Workload is tried again as it is then, if nothing else was decided about it meanwhile.
 type WorkloadFailed struct {
 	Workload types.NamespacedName
 	UID      types.UID
@@ -31,8 +31,8 @@ type WorkloadFailed struct {
 
 func (e WorkloadFailed) apply(k *Cache) { k.Workloads.Failed(e.Workload, e.UID, e.Number, e.At) }
 
-// ServeWorkloads says whether Workloads are admitted, as they are at first. While they are not, pods that name one belong to none, and are
-// placed as all others are. What Workloads hold must be given up then.
+// ServeWorkloads says whether Workloads are admitted, as they are at first. While they are not, pods that name one
+// belong to none, and are placed as all others are. What Workloads hold must be given up then.
 func (k *Cache) ServeWorkloads(serves bool) {
 	if k.ignoresWorkloads == !serves {
 		return

@@ -27,8 +27,8 @@ type Decisions struct {
 	Workloads     []WorkloadStatus
 	WorkloadPlans []WorkloadPlan
 
-	// GoneGroups and GonePods were deleted, or are others of the same name now, or are those of another scheduler. What was decided
-	// earlier about their statuses does not count any more. They are in the order of their names.
+	// GoneGroups and GonePods were deleted, or are others of the same name now, or are those of another scheduler. What
+	// was decided earlier about their statuses does not count any more. They are in the order of their names.
 	GoneGroups, GonePods []types.NamespacedName
 }
 
@@ -54,8 +54,9 @@ type Bind struct {
 	Reservation *supplies.Reservation
 }
 
-// AccountAnnotation of a pod with a node is the queue that was charged when it got it, a slash, and its job. It is written with the Binding.
-// The pod is charged there until it is gone, whatever is written on it and its PodGroup later, also by a scheduler that begins then.
+// AccountAnnotation of a pod with a node is the queue that was charged when it got it, a slash, and its job. It is
+// written with the Binding. The pod is charged there until it is gone, whatever is written on it and its PodGroup
+// later, also by a scheduler that begins then.
 const AccountAnnotation = "hekla.sh/account"
 
 // PlanStart is a plan that has come into force. The edge writes it in stages: the status of the PodGroup, then the
@@ -125,7 +126,8 @@ type GroupStatus struct {
 	Job    types.NamespacedName
 	UID    types.UID
 	Status schedulingv1beta1.PodGroupStatus
-	// AwaitsPods is true of an admitted job that lacks pods of its minimum and has a controller, which may create them once it sees the phase.
+	// AwaitsPods is true of an admitted job that lacks pods of its minimum and has a controller, which may create them
+	// once it sees the phase.
 	AwaitsPods bool
 	// IsRefresh says that only messages of conditions differ from the last decision about this PodGroup.
 	IsRefresh bool
@@ -139,8 +141,8 @@ type GroupPlace struct {
 	HyperNode string
 }
 
-// GroupStandIns is the record of the nodes that are held for pods of a PodGroup which do not exist yet, "" if there are none. A
-// newer one replaces an older one that is not written yet.
+// GroupStandIns is the record of the nodes that are held for pods of a PodGroup which do not exist yet, "" if there are
+// none. A newer one replaces an older one that is not written yet.
 type GroupStandIns struct {
 	Job    types.NamespacedName
 	UID    types.UID
@@ -173,7 +175,8 @@ type GateOpening struct {
 	UID types.UID
 }
 
-// PodFailure says that a pod which waits has failed: its phase becomes Failed. The result comes back as an event: the pod.
+// PodFailure says that a pod which waits has failed: its phase becomes Failed. The result comes back as an event: the
+// pod.
 type PodFailure struct {
 	Pod             types.NamespacedName
 	UID             types.UID

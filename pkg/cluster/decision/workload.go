@@ -9,7 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// WorkloadStatus is what changes in the status of a Workload. A newer one replaces an older one that is not written yet.
+// WorkloadStatus is what changes in the status of a Workload. A newer one replaces an older one that is not written
+// yet.
 type WorkloadStatus struct {
 	Workload types.NamespacedName
 	UID      types.UID
@@ -46,8 +47,8 @@ type WorkloadEviction struct {
 // WorkloadRefusal is why a Workload holds no quota: the reason and the message of the condition QuotaReserved.
 type WorkloadRefusal struct{ Reason, Message string }
 
-// Apply edits the status of a Workload. It reports false if the decision does not hold for it any more: it is another Workload
-// than the one that was decided on, its specification has changed, or it has ended. It is then not changed.
+// Apply edits the status of a Workload. It reports false if the decision does not hold for it any more: it is another
+// Workload than the one that was decided on, its specification has changed, or it has ended. It is then not changed.
 func (s *WorkloadStatus) Apply(w *v1beta2.Workload) (holds bool) {
 	if w.UID != s.UID || conditions.Is(w, v1beta2.Finished) {
 		return false
@@ -88,8 +89,8 @@ func isAs(a, decided *v1beta2.Admission) bool {
 	return a.ClusterQueue == decided.ClusterQueue && len(a.PodSetAssignments) == len(decided.PodSetAssignments)
 }
 
-// WorkloadPlan is the record of a plan on a Workload for which others are evicted, "" if the plan has ended. No victim is told
-// to leave before it is written.
+// WorkloadPlan is the record of a plan on a Workload for which others are evicted, "" if the plan has ended. No victim
+// is told to leave before it is written.
 type WorkloadPlan struct {
 	Workload types.NamespacedName
 	UID      types.UID

@@ -40,8 +40,8 @@ func (s Status) Counts() bool { return s >= Pipelined && s <= Running || s == Un
 // Evictable reports whether a task in this status may be evicted (rule P4): it has its node, and is not leaving it.
 func (s Status) Evictable() bool { return s == Bound || s == Running }
 
-// Yields reports whether a task in this status may leave its node for another job: a pod that may be evicted, or a stand-in, which
-// leaves only with all pods of its gang.
+// Yields reports whether a task in this status may leave its node for another job: a pod that may be evicted, or a
+// stand-in, which leaves only with all pods of its gang.
 func (s Status) Yields() bool { return s == Awaited || s.Evictable() }
 
 // Leaves reports whether a task in this status is leaving, and its resources can be counted on.

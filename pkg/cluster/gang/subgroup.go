@@ -85,7 +85,8 @@ func (x *Gang) lacksOfSubgroups(promised bool) int {
 		for _, n := range lacks[:min(len(lacks), p.Minimum)] {
 			total += n
 		}
-		// What no task is in lacks all. Both numbers are the user's, and 2³¹−1 at most: they are multiplied and not counted up.
+		// What no task is in lacks all. Both numbers are the user's, and 2³¹−1 at most: they are multiplied and not
+		// counted up.
 		total = min(total+max(p.Minimum-len(lacks), 0)*p.Size, math.MaxInt32)
 	}
 	return total

@@ -10,15 +10,16 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Clip limits what an admitted job claims to the requests of its pods, as long as it has all pods that it needs to start.
+// Clip limits what an admitted job claims to the requests of its pods, as long as it has all pods that it needs to
+// start.
 func (c *Cluster) Clip(j *cluster.Job) {
 	j.Admission.Clipped = true
 	c.settleJob(j)
 	c.NoteFreed(j)
 }
 
-// FollowPods notes which admitted jobs have had pods and have none any more. Then nothing is kept for them until they have one, unless
-// their controller creates others.
+// FollowPods notes which admitted jobs have had pods and have none any more. Then nothing is kept for them until they
+// have one, unless their controller creates others.
 func (c *Cluster) FollowPods() {
 	for _, j := range c.Attended() {
 		if !j.IsForeign {

@@ -12,8 +12,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// attention records what must be looked at again: the waiting jobs with the help that their verdicts list, and the changes
-// of nodes for caches outside the model.
+// attention records what must be looked at again: the waiting jobs with the help that their verdicts list, and the
+// changes of nodes for caches outside the model.
 type attention struct {
 	registry
 	backlog backlog.Backlog // that wait
@@ -36,8 +36,8 @@ func (a *attention) Waiting() []*cluster.Job { return a.backlog.Waiting() }
 // Attended returns the waiting jobs that do not rest, see [backlog.Backlog.Attended].
 func (a *attention) Attended() []*cluster.Job { return a.backlog.Attended() }
 
-// list adds a job to the changed jobs, and to the waiting jobs if it waits. A job that an operation has changed is listed when the
-// operation is kept: undone it leaves no trace here.
+// list adds a job to the changed jobs, and to the waiting jobs if it waits. A job that an operation has changed is
+// listed when the operation is kept: undone it leaves no trace here.
 func (a *attention) list(j *cluster.Job) {
 	if a.isTrying {
 		return
@@ -56,8 +56,8 @@ func (a *attention) renew(j *cluster.Job) {
 	a.backlog.Attend(j)
 }
 
-// TakeTouchedJobs returns the jobs that have changed since the last call, by namespace and name. Jobs without a PodGroup
-// and jobs of other schedulers are included.
+// TakeTouchedJobs returns the jobs that have changed since the last call, by namespace and name. Jobs without a
+// PodGroup and jobs of other schedulers are included.
 func (a *attention) TakeTouchedJobs() []*cluster.Job {
 	jobs := a.touchedJobs
 	a.touchedJobs = nil
@@ -84,8 +84,8 @@ func (a *attention) Touch(n *cluster.Node) {
 	a.world.Note(wake.NodeTouched)
 }
 
-// Outdate counts a node as changed for caches of answers about it, because the answer of a plugin depends on other nodes
-// too. Unlike [Cluster.Touch] it wakes no job, so that undone changes do not either.
+// Outdate counts a node as changed for caches of answers about it, because the answer of a plugin depends on other
+// nodes too. Unlike [Cluster.Touch] it wakes no job, so that undone changes do not either.
 func (a *attention) Outdate(n *cluster.Node) {
 	if a.trial != nil {
 		a.trial.isOutdated = true
@@ -107,9 +107,9 @@ func (a *attention) changed(n *cluster.Node) {
 // Position is that of the next change of a node, for Changes.
 func (a *attention) Position() uint64 { return a.changes.End() }
 
-// Changes returns the slots of the nodes that have changed since a position, and the position for the next call. A slot may be named more than
-// once, but there are no more names than slots. ok is false if that position is too old, so that any node may have changed. The slots
-// are valid until the next operation.
+// Changes returns the slots of the nodes that have changed since a position, and the position for the next call. A slot
+// may be named more than once, but there are no more names than slots. ok is false if that position is too old, so that
+// any node may have changed. The slots are valid until the next operation.
 func (a *attention) Changes(since uint64) (slots []int32, next uint64, ok bool) {
 	return a.changes.Since(since)
 }
@@ -120,7 +120,8 @@ func (a *attention) Note(cause wake.Cause) { a.world.Note(cause) }
 // NoteFreed counts that a job holds, requests or claims less of its queue.
 func (a *attention) NoteFreed(j *cluster.Job) { a.world.NoteFreed(j.AccountOf()) }
 
-// Postpone makes the next cycle try a job again, whatever its verdict, because this cycle has no time to search for it in a scope.
+// Postpone makes the next cycle try a job again, whatever its verdict, because this cycle has no time to search for it
+// in a scope.
 func (a *attention) Postpone(j *cluster.Job, scope decision.Scope) {
 	j.Internal.Postponed |= decision.ScopesOf(scope)
 	a.backlog.Attend(j)
@@ -133,9 +134,9 @@ func (a *attention) Reconsider() {
 	}
 }
 
-// SetVerdict notes why a job waits, in place of earlier verdicts. Nil says that it does not wait. The job need not be tried
-// again until [Cluster.ShouldRetry] says so, by the help that this verdict lists. It is for verdicts about the whole job.
-// [Cluster.AddVerdict] is for one of several reasons.
+// SetVerdict notes why a job waits, in place of earlier verdicts. Nil says that it does not wait. The job need not be
+// tried again until [Cluster.ShouldRetry] says so, by the help that this verdict lists. It is for verdicts about the
+// whole job. [Cluster.AddVerdict] is for one of several reasons.
 func (a *attention) SetVerdict(j *cluster.Job, v *verdict.Verdict) {
 	j.Internal.Judged = a.Present(j)
 	if !j.Internal.IsTouched && !j.Verdict.Equal(v) { // to compare takes time
@@ -164,11 +165,12 @@ func (a *attention) Present(j *cluster.Job) wake.Stamp {
 	return wake.Stamp{Counts: a.world.Counts.In(j.QuotaNode()), Version: j.Internal.Version}
 }
 
-// postponement is how long a postponed job waits for the next cycle. Meanwhile events are applied, and other work has its turn.
+// postponement is how long a postponed job waits for the next cycle. Meanwhile events are applied, and other work has
+// its turn.
 const postponement = 100 * time.Millisecond
 
-// ShouldRetry reports whether anything has happened since a job's verdict that could help it, or whether it was not tried for a
-// long time. The caller then tries the job.
+// ShouldRetry reports whether anything has happened since a job's verdict that could help it, or whether it was not
+// tried for a long time. The caller then tries the job.
 func (a *attention) ShouldRetry(j *cluster.Job, now time.Time) bool {
 	if now.Before(j.NotBefore) {
 		return false
@@ -182,7 +184,8 @@ func (a *attention) ShouldRetry(j *cluster.Job, now time.Time) bool {
 	return isDue
 }
 
-// isHelpedSince reports whether a cycle has made decisions after a job's verdict that could help it. No event would start the next cycle for that.
+// isHelpedSince reports whether a cycle has made decisions after a job's verdict that could help it. No event would
+// start the next cycle for that.
 func (a *attention) isHelpedSince(j *cluster.Job, now time.Time) bool {
 	return j.Verdict != nil && j.Verdict.Help&verdict.HelpTime == 0 && !now.Before(j.NotBefore) && a.IsHelped(j)
 }

@@ -33,8 +33,8 @@ type Cluster struct {
 	talliedAt  uint64               // the position in Changes of their totals
 }
 
-// New returns a model that holds only the root queue, and its only [Writer]. overlook, unless nil, says that a cause wakes
-// no job. Tests use it to show that they find a missing cause.
+// New returns a model that holds only the root queue, and its only [Writer]. overlook, unless nil, says that a cause
+// wakes no job. Tests use it to show that they find a missing cause.
 func New(overlook func(wake.Cause) bool) (*Cluster, *Writer) {
 	c := &Cluster{backOffs: map[string]cluster.BackOff{}}
 	c.registry = newRegistry()
@@ -67,7 +67,8 @@ func newRegistry() registry {
 	return r
 }
 
-// NextDue returns the earliest time after now at which time alone changes something for a task, a job or a plan, zero if there is none.
+// NextDue returns the earliest time after now at which time alone changes something for a task, a job or a plan, zero
+// if there is none.
 func (c *Cluster) NextDue(now time.Time) time.Time {
 	var next time.Time
 	sooner := func(when time.Time) {

@@ -9,7 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
-// HyperNodes returns all HyperNodes with updated totals, the lowest tier first, then by name. The caller must not change the slice.
+// HyperNodes returns all HyperNodes with updated totals, the lowest tier first, then by name. The caller must not
+// change the slice.
 func (c *Cluster) HyperNodes() []*cluster.HyperNode {
 	c.tally()
 	return c.hyperNodes

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ledger keeps the totals: a change of a task's status or node changes the totals of its node, job, queue and the cluster.
+// ledger keeps the totals: a change of a task's status or node changes the totals of its node, job, queue and the
+// cluster.
 type ledger struct {
 	attention
 
@@ -72,8 +73,8 @@ func (l *ledger) move(t *cluster.Task, status gang.Status, n *cluster.Node) {
 	}
 }
 
-// Reserves reports whether a task in a status may have a reservation: one that the API does not show yet. That of a stand-in is never written,
-// so it has it as long as it holds its node.
+// Reserves reports whether a task in a status may have a reservation: one that the API does not show yet. That of a
+// stand-in is never written, so it has it as long as it holds its node.
 func Reserves(t *cluster.Task, status gang.Status) bool {
 	return status.Assumed() || t.IsStandIn && status.Holds()
 }
@@ -160,8 +161,8 @@ type weight struct {
 
 func weightOf(t *cluster.Task) weight { return weight{t.Status, t.Node, t.Class.Request} }
 
-// noteWeight notes the causes that follow when an event has changed what is counted for a task. Changes in a transaction
-// may be undone, and note no causes.
+// noteWeight notes the causes that follow when an event has changed what is counted for a task. Changes in a
+// transaction may be undone, and note no causes.
 func (l *ledger) noteWeight(t *cluster.Task, was weight) {
 	now, request := t.Status, t.Class.Request
 	shrank := !was.request.LessEqual(request)
@@ -263,7 +264,8 @@ func (l *ledger) hold(t *cluster.Task, r *supplies.Reservation) {
 	}
 }
 
-// endReservation ends a reservation after an event. If the pod is bound, the reservation was written before. Otherwise it is released.
+// endReservation ends a reservation after an event. If the pod is bound, the reservation was written before. Otherwise
+// it is released.
 func (l *ledger) endReservation(t *cluster.Task, isBound bool) {
 	switch {
 	case t.Reservation == nil:

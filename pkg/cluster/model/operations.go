@@ -74,7 +74,8 @@ func (c *Cluster) begin(o operation) {
 
 func (c *Cluster) end() { c.isTrying = false }
 
-// Keep empties the undo log, so that all operations stay. The caller must commit placed tasks before; otherwise they stay placed for ever.
+// Keep empties the undo log, so that all operations stay. The caller must commit placed tasks before; otherwise they
+// stay placed for ever.
 func (c *Cluster) Keep() {
 	for i := range c.log {
 		o := &c.log[i]
@@ -129,7 +130,8 @@ func (c *Cluster) Spare(t *cluster.Task) {
 	c.do(t, t.Internal.Was, t.Node)
 }
 
-// Commit makes a placed task Binding: it stays on its node until an event says otherwise. A stand-in becomes Awaited, until a pod takes its place.
+// Commit makes a placed task Binding: it stays on its node until an event says otherwise. A stand-in becomes Awaited,
+// until a pod takes its place.
 func (c *Cluster) Commit(t *cluster.Task) {
 	invariant(t.Status == cluster.Allocated, "task %s is committed while %s", t.Key(), t.Status)
 	status := cluster.Binding
@@ -140,8 +142,8 @@ func (c *Cluster) Commit(t *cluster.Task) {
 	c.backlog.NotePlaced(&c.world, t.Job)
 }
 
-// Finish ends some tasks, as if their pods had succeeded, and a job, so that it claims nothing, unless that is nil. It is for questions about
-// later times, and must be undone.
+// Finish ends some tasks, as if their pods had succeeded, and a job, so that it claims nothing, unless that is nil. It
+// is for questions about later times, and must be undone.
 func (c *Cluster) Finish(j *cluster.Job, tasks ...*cluster.Task) {
 	for _, t := range tasks {
 		c.do(t, cluster.Succeeded, t.Node)

@@ -58,11 +58,12 @@ func (s *Plans) InOrder() []*cluster.Plan {
 	return plans
 }
 
-// WithTerms returns the plans in force that have tasks with affinity or spread, in the order in which they came into force.
-// The caller must not change the slice.
+// WithTerms returns the plans in force that have tasks with affinity or spread, in the order in which they came into
+// force. The caller must not change the slice.
 func (s *Plans) WithTerms() []*cluster.Plan { return s.withTerms }
 
-// HasChanged reports whether anything has happened since the last call that could let the job of a plan start on other nodes.
+// HasChanged reports whether anything has happened since the last call that could let the job of a plan start on other
+// nodes.
 func (s *Plans) HasChanged(p *cluster.Plan) bool {
 	now := s.model.Present(p.Job)
 	if p.Internal.Seen == now {
@@ -102,9 +103,9 @@ func (s *Plans) Adopt(p *cluster.Plan) {
 	}
 }
 
-// noteAdopted notes what a plan could help other jobs with. The queues of its victims hold less, as if the pods had left. Its tasks count as if
-// they were placed. Jobs that come before theirs may take what is promised to them. Their queue holds more, so jobs of other queues may
-// evict pods of it.
+// noteAdopted notes what a plan could help other jobs with. The queues of its victims hold less, as if the pods had
+// left. Its tasks count as if they were placed. Jobs that come before theirs may take what is promised to them. Their
+// queue holds more, so jobs of other queues may evict pods of it.
 func (s *Plans) noteAdopted(p *cluster.Plan) {
 	world := &s.model.world
 	world.Note(wake.PlanAdopted)
@@ -120,8 +121,8 @@ func (s *Plans) noteAdopted(p *cluster.Plan) {
 	}
 }
 
-// Fulfil ends a plan whose tasks are placed. Victims that the API does not show as terminating yet stay, and the plan is
-// then reported as cancelled (rule S1).
+// Fulfil ends a plan whose tasks are placed. Victims that the API does not show as terminating yet stay, and the plan
+// is then reported as cancelled (rule S1).
 func (s *Plans) Fulfil(p *cluster.Plan) {
 	invariant(len(s.model.log) == 0, "plan %s is fulfilled inside a transaction", p.ID)
 	invariant(len(p.Promised()) == 0, "plan %s is fulfilled while something is promised", p.ID)
@@ -132,13 +133,15 @@ func (s *Plans) Fulfil(p *cluster.Plan) {
 	s.end(p)
 }
 
-// FulfilElsewhere is Fulfil of a plan whose tasks are on other nodes than those that they were promised. These are free for others, or will be.
+// FulfilElsewhere is Fulfil of a plan whose tasks are on other nodes than those that they were promised. These are free
+// for others, or will be.
 func (s *Plans) FulfilElsewhere(p *cluster.Plan) {
 	s.Fulfil(p)
 	s.model.world.Note(wake.PlanEnded)
 }
 
-// Cancel ends a plan: its tasks lose their nominated nodes, and victims that the API does not show as terminating yet stay.
+// Cancel ends a plan: its tasks lose their nominated nodes, and victims that the API does not show as terminating yet
+// stay.
 func (s *Plans) Cancel(p *cluster.Plan, why string) {
 	invariant(len(s.model.log) == 0, "plan %s is cancelled inside a transaction", p.ID)
 	p.Why = why
@@ -168,8 +171,8 @@ func (s *Plans) Cancel(p *cluster.Plan, why string) {
 	s.cancelled = append(s.cancelled, p)
 }
 
-// Discard ends a recorded plan that was never in force in this model: its tasks have no nominated nodes, and its victims
-// stay unless they are terminating.
+// Discard ends a recorded plan that was never in force in this model: its tasks have no nominated nodes, and its
+// victims stay unless they are terminating.
 func (s *Plans) Discard(p *cluster.Plan, promised, victims []*cluster.Task, why string) {
 	p.Why, p.Unpromised = why, promised
 	for _, t := range victims {
@@ -180,7 +183,8 @@ func (s *Plans) Discard(p *cluster.Plan, promised, victims []*cluster.Task, why 
 	s.cancelled = append(s.cancelled, p)
 }
 
-// Unpromise removes the recorded nominated node of a pod that is not bound there. Its plan may be over: it was fulfilled when the pod was placed.
+// Unpromise removes the recorded nominated node of a pod that is not bound there. Its plan may be over: it was
+// fulfilled when the pod was placed.
 func (s *Plans) Unpromise(t *cluster.Task, now time.Time, why string) {
 	if t.Pod.Status.NominatedNodeName != "" {
 		s.Discard(&cluster.Plan{ID: s.NewID(now), Job: t.Job}, []*cluster.Task{t}, nil, why)
@@ -239,7 +243,8 @@ func (s *Plans) RemoveVictim(t *cluster.Task) {
 	}
 }
 
-// TakeInterrupted returns the plans that have failed since the last call after victims were gone, in the order in which they came into force.
+// TakeInterrupted returns the plans that have failed since the last call after victims were gone, in the order in which
+// they came into force.
 func (s *Plans) TakeInterrupted() []*cluster.Plan {
 	plans := s.interrupted
 	s.interrupted = nil
@@ -247,7 +252,8 @@ func (s *Plans) TakeInterrupted() []*cluster.Plan {
 	return slices.DeleteFunc(plans, func(p *cluster.Plan) bool { return s.model.jobs[p.Job.ID] != p.Job })
 }
 
-// Interrupt cancels a plan that cannot be carried out although victims are gone already. Room is then sought for its job at once.
+// Interrupt cancels a plan that cannot be carried out although victims are gone already. Room is then sought for its
+// job at once.
 func (s *Plans) Interrupt(p *cluster.Plan, why string) {
 	s.Cancel(p, why)
 	s.NoteInterrupted(p)

@@ -159,19 +159,21 @@ func (r *registry) BudgetsIn(namespace string) []*cluster.Budget { return r.budg
 // Supplies returns the volumes and devices.
 func (r *registry) Supplies() *supplies.Store { return r.supplies }
 
-// Users returns the tasks whose pods name a PersistentVolumeClaim, in no particular order. The caller must not change the slice.
+// Users returns the tasks whose pods name a PersistentVolumeClaim, in no particular order. The caller must not change
+// the slice.
 func (r *registry) Users(claim types.NamespacedName) []*cluster.Task { return r.claimUsers[claim] }
 
 // DependsOnPods reports whether the answer for a class may depend on pods on other nodes.
 func (r *registry) DependsOnPods(k *cluster.Class) bool { return r.classes.DependsOnPods(k) }
 
-// Concerns reports whether another task may decide if a task fits on a node: a required affinity term of the task selects the other.
+// Concerns reports whether another task may decide if a task fits on a node: a required affinity term of the task
+// selects the other.
 func (r *registry) Concerns(t, other *cluster.Task) bool {
 	return t.Class.HasTerms && podclass.Concerns(t.Pod, other.Pod)
 }
 
-// AsPending passes a copy of a task to look, as if its pod were pending: of the same job, and of the class that it would have
-// then. The copy is not part of the model. It may be asked about, but not changed or kept.
+// AsPending passes a copy of a task to look, as if its pod were pending: of the same job, and of the class that it
+// would have then. The copy is not part of the model. It may be asked about, but not changed or kept.
 func (r *registry) AsPending(t *cluster.Task, look func(*cluster.Task)) {
 	pod := *t.Pod
 	pod.NodeName, pod.Status = "", pods.Status{Phase: corev1.PodPending}

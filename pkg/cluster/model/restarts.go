@@ -13,7 +13,8 @@ import (
 // restartTime is how long after the deadline of a plan within a job it may still show that the job restarts.
 const restartTime = time.Minute
 
-// watch watches from now on the tasks that stay on their nodes beside a plan within a job. Those that are evicted leave for that reason.
+// watch watches from now on the tasks that stay on their nodes beside a plan within a job. Those that are evicted leave
+// for that reason.
 func (s *Plans) watch(p *cluster.Plan) {
 	for _, other := range s.within {
 		other.Internal.Staying = slices.DeleteFunc(other.Internal.Staying, func(t *cluster.Task) bool { return slices.Contains(p.Victims, t) })
@@ -29,7 +30,8 @@ func (s *Plans) watch(p *cluster.Plan) {
 	s.within = append(s.within, p)
 }
 
-// NoteRestarts notes which jobs have restarted after an eviction within them: other pods of such a job were deleted, which no plan evicts.
+// NoteRestarts notes which jobs have restarted after an eviction within them: other pods of such a job were deleted,
+// which no plan evicts.
 func (s *Plans) NoteRestarts(now time.Time) {
 	s.within = slices.DeleteFunc(s.within, func(p *cluster.Plan) bool {
 		j := p.Job

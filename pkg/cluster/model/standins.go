@@ -22,7 +22,8 @@ func (c *Cluster) DropStandIn(t *cluster.Task) {
 	c.end()
 }
 
-// attach adds a stand-in that waits to its job and to all totals. The job of a Workload is known while it has pods or stand-ins.
+// attach adds a stand-in that waits to its job and to all totals. The job of a Workload is known while it has pods or
+// stand-ins.
 func (l *ledger) attach(t *cluster.Task) {
 	invariant(l.tasks[t.Key()] == nil, "stand-in %s is added twice", t.Key())
 	l.tasks[t.Key()] = t
@@ -37,7 +38,8 @@ func (l *ledger) attach(t *cluster.Task) {
 	l.settleJob(t.Job)
 }
 
-// detach removes a stand-in that waits from its job and from all totals. It keeps its job and class: observers still read them.
+// detach removes a stand-in that waits from its job and from all totals. It keeps its job and class: observers still
+// read them.
 func (l *ledger) detach(t *cluster.Task) {
 	l.account(t, -1)
 	t.LeaveJob()

@@ -29,9 +29,9 @@ func (w *Writer) BeginTrial() {
 // IsInTrial reports whether a trial has begun and not ended.
 func (w *Writer) IsInTrial() bool { return w.c.trial != nil }
 
-// EndTrial restores the model as it was before the trial. Logged operations are undone. Causes that were noted wake no job.
-// Jobs and queues do not count as changed. Nodes have their former generations, so caches that were not asked meanwhile
-// stay valid.
+// EndTrial restores the model as it was before the trial. Logged operations are undone. Causes that were noted wake no
+// job. Jobs and queues do not count as changed. Nodes have their former generations, so caches that were not asked
+// meanwhile stay valid.
 func (w *Writer) EndTrial() {
 	c := w.c
 	c.Undo(0)

@@ -31,8 +31,8 @@ func (l *ledger) count(n *cluster.Node, sign int64) {
 	}
 }
 
-// takeIdle takes a request from what is idle on a node, or with -1 gives it back. What the node does not have to offer is neither taken nor
-// given back.
+// takeIdle takes a request from what is idle on a node, or with -1 gives it back. What the node does not have to offer
+// is neither taken nor given back.
 func takeIdle(s *cluster.Totals, n *cluster.Node, request resources.Vector, sign int64) {
 	for i, amount := range request {
 		if amount == 0 {
@@ -57,9 +57,10 @@ func (l *ledger) Attainable(awaitsPods bool) resources.Vector {
 	return total
 }
 
-// Shared is what queues share (rule Q6): what they hold, wherever it is, and what is idle on attainable nodes. What pods in no queue
-// hold is therefore not shared, since no queue could reclaim it. What a queue holds counts also on a node that is not usable, or
-// that offers less by now. Otherwise draining a node, or restarting a device plugin, would stop queues on other nodes.
+// Shared is what queues share (rule Q6): what they hold, wherever it is, and what is idle on attainable nodes. What
+// pods in no queue hold is therefore not shared, since no queue could reclaim it. What a queue holds counts also on a
+// node that is not usable, or that offers less by now. Otherwise draining a node, or restarting a device plugin, would
+// stop queues on other nodes.
 func (l *ledger) Shared(awaitsPods bool) resources.Vector {
 	total := l.quota.Allocated().Clone()
 	total.Add(l.Idle)

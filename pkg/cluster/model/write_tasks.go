@@ -67,8 +67,8 @@ func (w *TaskWriter) Show(t *cluster.Task, s TaskState, join func()) {
 	}
 }
 
-// Restate updates the pod of a task whose request and node have not changed, as in most updates, which are of conditions.
-// Caches about its node, and unless its status has changed about its job, stay valid.
+// Restate updates the pod of a task whose request and node have not changed, as in most updates, which are of
+// conditions. Caches about its node, and unless its status has changed about its job, stay valid.
 func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
 	c := w.c
 	t.Pod, t.Internal.Was = s.Pod, s.Shown

@@ -39,8 +39,8 @@ func (w *Writer) RequireNoTransaction(what string) {
 	invariant(!w.IsInTransaction(), "%s inside a transaction", what)
 }
 
-// SettleShares notes a cause if what queues share has changed since it was last settled. A node changes it, or a pod that is in no queue, or
-// one on a node that is not usable.
+// SettleShares notes a cause if what queues share has changed since it was last settled. A node changes it, or a pod
+// that is in no queue, or one on a node that is not usable.
 func (w *Writer) SettleShares() {
 	if w.c.settleShared() {
 		w.c.world.Note(wake.ShareChanged)

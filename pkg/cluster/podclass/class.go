@@ -29,12 +29,12 @@ type Class struct {
 	HasTerms   bool     // has pod affinity, anti-affinity or spread constraints of its own
 	Belonging           // of the job and queue of its pods
 
-	// Selection is equal for classes with the same node selector and node affinity. With the tolerations that is all that the objects of
-	// nodes are asked about. It is empty for pods that have their node.
+	// Selection is equal for classes with the same node selector and node affinity. With the tolerations that is all
+	// that the objects of nodes are asked about. It is empty for pods that have their node.
 	Selection string
 
-	// Constraints is equal for classes whose pods differ only in request and images. Then a node may refuse the pods of one and not those
-	// of the other only for want of resources. It is empty for pods that have their node.
+	// Constraints is equal for classes whose pods differ only in request and images. Then a node may refuse the pods of
+	// one and not those of the other only for want of resources. It is empty for pods that have their node.
 	Constraints string
 
 	// Plain is the class of pods that are equal apart from volumes and devices: the class itself if it needs none.
@@ -289,8 +289,8 @@ func constraintsOf(s shape) string {
 // longestKey is the length of a text, in bytes, up to which it is a key itself.
 const longestKey = 256
 
-// shortKey returns a key of a text. The affinity of one pod may be a megabyte, and keys are stored and hashed again and again. So of a
-// long text the digest is the key.
+// shortKey returns a key of a text. The affinity of one pod may be a megabyte, and keys are stored and hashed again and
+// again. So of a long text the digest is the key.
 func shortKey(text []byte) string {
 	if len(text) <= longestKey {
 		return string(text)

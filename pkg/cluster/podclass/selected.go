@@ -37,8 +37,8 @@ func (c labelCounts) audit(classes map[string]*Class) string {
 // SelectsBy reports whether the node selector or the node affinity of a class reads a label.
 func (t *Table) SelectsBy(label string) bool { return t.selected[label] > 0 }
 
-// selectedLabels returns the labels of nodes that the node selector and the node affinity of a pod read. One that is read twice may be
-// there twice.
+// selectedLabels returns the labels of nodes that the node selector and the node affinity of a pod read. One that is
+// read twice may be there twice.
 func (s *shape) selectedLabels() (labels []string) {
 	for label := range s.Selector {
 		labels = append(labels, label)

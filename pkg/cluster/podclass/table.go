@@ -39,8 +39,8 @@ func (t *Table) UseKeys(keys *Keys) { t.keys = keys }
 // Len is the number of classes in use.
 func (t *Table) Len() int { return len(t.classes) }
 
-// TakeRevealed reports whether resources have come to be known since it was last called. Then the requests of pods that ask for
-// [resources.Further] are others now.
+// TakeRevealed reports whether resources have come to be known since it was last called. Then the requests of pods that
+// ask for [resources.Further] are others now.
 func (t *Table) TakeRevealed() bool {
 	now := t.index.Revealed()
 	if t.revealed == now {

@@ -82,8 +82,8 @@ type Status struct {
 	Phase             corev1.PodPhase
 	Reason            string
 	NominatedNodeName string
-	// Conditions are those that decisions read. Not among them are those that the kubelet writes about its own work, and
-	// PodScheduled if it is True, see [Status.Scheduled].
+	// Conditions are those that decisions read. Not among them are those that the kubelet writes about its own work,
+	// and PodScheduled if it is True, see [Status.Scheduled].
 	Conditions []corev1.PodCondition
 
 	started, scheduled, ended moment
@@ -93,14 +93,16 @@ type Status struct {
 // Started returns when the kubelet has taken the pod on. ok is false if it has not.
 func (s *Status) Started() (at time.Time, ok bool) { return s.started.time() }
 
-// Scheduled returns since when the pod has its node, by the condition PodScheduled. ok is false if the condition is not True.
+// Scheduled returns since when the pod has its node, by the condition PodScheduled. ok is false if the condition is not
+// True.
 func (s *Status) Scheduled() (at time.Time, ok bool) { return s.scheduled.time() }
 
-// Ended returns when the last container of a pod has ended that has succeeded or failed. ok is false if it has not, or nothing says when.
+// Ended returns when the last container of a pod has ended that has succeeded or failed. ok is false if it has not, or
+// nothing says when.
 func (s *Status) Ended() (at time.Time, ok bool) { return s.ended.time() }
 
-// moment is a time in microseconds since 1970, 0 if there is none. It takes a third of the memory of a time. The times of the API have
-// no fractions of a second.
+// moment is a time in microseconds since 1970, 0 if there is none. It takes a third of the memory of a time. The times
+// of the API have no fractions of a second.
 type moment int64
 
 func momentOf(t metav1.Time) moment {
@@ -132,7 +134,8 @@ func (s *Status) ResourceClaimStatuses() []corev1.PodResourceClaimStatus {
 	return s.claims.made
 }
 
-// NameClaims notes in the status of a pod that does not exist how the claims will be called that are made from its templates.
+// NameClaims notes in the status of a pod that does not exist how the claims will be called that are made from its
+// templates.
 func (p *Pod) NameClaims(name func(claim string) string) {
 	var named []corev1.PodResourceClaimStatus
 	for i := range p.Spec.ResourceClaims {

@@ -188,7 +188,8 @@ func slimStatus(status *corev1.PodStatus, before *Pod) Status {
 	return kept
 }
 
-// isScheduled reports whether a condition says when the pod got its node. Nearly every pod has it, and only the time is read.
+// isScheduled reports whether a condition says when the pod got its node. Nearly every pod has it, and only the time is
+// read.
 func isScheduled(c *corev1.PodCondition) bool {
 	return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero()
 }

@@ -9,11 +9,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Table makes pods of the objects of the API. Equal pods that come near one another, as those of one job do, share their
-// templates, labels, annotations and owners.
+// Table makes pods of the objects of the API. Equal pods that come near one another, as those of one job do, share
+// their templates, labels, annotations and owners.
 type Table struct {
-	// OwnsObjects says that the objects are used for nothing else: texts in their labels and annotations may be replaced by
-	// equal texts of other pods.
+	// OwnsObjects says that the objects are used for nothing else: texts in their labels and annotations may be
+	// replaced by equal texts of other pods.
 	OwnsObjects bool
 
 	slim  slimmer
@@ -31,8 +31,8 @@ type lately struct {
 	last     *Pod
 }
 
-// generation is how many templates are young, and how many texts for each. A table knows twice as many: as many as there
-// are jobs whose pods come at one time. That is some megabytes at most, whatever the pods are.
+// generation is how many templates are young, and how many texts for each. A table knows twice as many: as many as
+// there are jobs whose pods come at one time. That is some megabytes at most, whatever the pods are.
 const generation = 1 << 11
 
 // NewTable returns an empty table.
@@ -47,8 +47,8 @@ func New(pod *corev1.Pod) *Pod {
 	return made(pod, t.clone(), nil)
 }
 
-// Of returns what is kept of a pod. before is its last known state, nil if there is none: what has not changed is shared
-// with it.
+// Of returns what is kept of a pod. before is its last known state, nil if there is none: what has not changed is
+// shared with it.
 func (t *Table) Of(pod *corev1.Pod, before *Pod) *Pod {
 	if before != nil && before.UID != pod.UID {
 		before = nil
@@ -90,8 +90,8 @@ func (t *Table) find(slim *Template) *lately {
 	return known
 }
 
-// shareAmounts replaces the amounts of containers by equal ones of others. A map of two amounts is larger than all else that is kept of a
-// container.
+// shareAmounts replaces the amounts of containers by equal ones of others. A map of two amounts is larger than all else
+// that is kept of a container.
 func (t *Table) shareAmounts(containers []corev1.Container) {
 	for i := range containers {
 		r := &containers[i].Resources
@@ -125,7 +125,8 @@ func made(pod *corev1.Pod, template *Template, before *Pod) *Pod {
 	return p
 }
 
-// share replaces what a pod has in common with another, its last state or one with the same template, by that of the other.
+// share replaces what a pod has in common with another, its last state or one with the same template, by that of the
+// other.
 func (t *Table) share(p, other *Pod) *Pod {
 	if t.OwnsObjects {
 		p.NodeName, p.Namespace = t.texts.One(p.NodeName), t.texts.One(p.Namespace)

@@ -2,7 +2,8 @@ package pods
 
 import corev1 "k8s.io/api/core/v1"
 
-// Texts keeps one of equal texts, for objects that were decoded: each has its own. Its size is bounded. The zero value is empty.
+// Texts keeps one of equal texts, for objects that were decoded: each has its own. Its size is bounded. The zero value
+// is empty.
 type Texts struct{ young, old map[string]string }
 
 // textsOfGeneration is how many texts are young.

@@ -20,7 +20,8 @@ import (
 const (
 	// maxOfNamespace is how many stand-ins a namespace may have: each takes some hundred bytes.
 	maxOfNamespace = 100_000
-	// patience is how long held nodes are kept that the quotas do not allow: a quota shows a pod before or after the pod itself.
+	// patience is how long held nodes are kept that the quotas do not allow: a quota shows a pod before or after the
+	// pod itself.
 	patience = 10 * time.Second
 )
 
@@ -31,9 +32,9 @@ func (k *StandIns) LookAll(namespace string) {
 	}
 }
 
-// refusal says why a job may not have the pods that it still expects, nil if it may. The quotas of its namespace must have room for them,
-// beside what is used and what stands in for pods of other jobs. What could not be created must not be held. missing returns how many of
-// a podset are.
+// refusal says why a job may not have the pods that it still expects, nil if it may. The quotas of its namespace must
+// have room for them, beside what is used and what stands in for pods of other jobs. What could not be created must not
+// be held. missing returns how many of a podset are.
 func (k *StandIns) refusal(j *cluster.Job, missing func(of *cluster.Podset) int) *verdict.Verdict {
 	own := 0
 	for i := range j.Expected.Podsets {
@@ -96,7 +97,8 @@ func (k *StandIns) shortages(quota *corev1.ResourceQuota, j *cluster.Job, missin
 	return short, details
 }
 
-// counted is what a line of a quota counts of some pods of a form. Of a pod with a limit that is not known it is at least the request.
+// counted is what a line of a quota counts of some pods of a form. Of a pod with a limit that is not known it is at
+// least the request.
 func (k *StandIns) counted(quota *corev1.ResourceQuota, m rations.Measure, form *cluster.Pod, pods int) int64 {
 	requests := form.Spec.Containers[0].Resources.Requests
 	isBestEffort := requests.Cpu().IsZero() && requests.Memory().IsZero()
@@ -129,7 +131,8 @@ func (k *StandIns) standInsOf(j *cluster.Job) []*cluster.Task {
 	return all
 }
 
-// keepWithinQuota has a gang give up the nodes that it holds for pods which the quotas of its namespace have not allowed for a while.
+// keepWithinQuota has a gang give up the nodes that it holds for pods which the quotas of its namespace have not
+// allowed for a while.
 func (k *StandIns) keepWithinQuota(now time.Time) {
 	for _, j := range slices.SortedFunc(maps.Keys(k.beyond), func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) }) {
 		since := k.beyond[j]

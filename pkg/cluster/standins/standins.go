@@ -18,8 +18,9 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// StandIns keeps the stand-ins of jobs whose pods do not all exist yet (rule G13). Of each podset a job has as many stand-ins as
-// pods are missing, until the gang has its nodes. From then on stand-ins only go: pods take their places, or the time is over.
+// StandIns keeps the stand-ins of jobs whose pods do not all exist yet (rule G13). Of each podset a job has as many
+// stand-ins as pods are missing, until the gang has its nodes. From then on stand-ins only go: pods take their places,
+// or the time is over.
 type StandIns struct {
 	*model.Cluster
 	writer   *model.Writer
@@ -262,8 +263,8 @@ func (k *StandIns) asTheyAre(j *cluster.Job) {
 	}
 }
 
-// complete makes stand-ins for the pods of a gang that do not exist, and drops those that are not needed any more. If the quotas of the
-// namespace do not allow all of these pods, there are none.
+// complete makes stand-ins for the pods of a gang that do not exist, and drops those that are not needed any more. If
+// the quotas of the namespace do not allow all of these pods, there are none.
 func (k *StandIns) complete(j *cluster.Job, c *podSetCounts) {
 	if j.Expected.Refusal = k.refusal(j, func(of *cluster.Podset) int { return max(of.Count-c.have[of.Name], 0) }); j.Expected.Refusal != nil {
 		k.refused[j] = true
@@ -300,8 +301,8 @@ func (k *StandIns) complete(j *cluster.Job, c *podSetCounts) {
 	}
 }
 
-// restore makes the stand-ins that an earlier process has recorded, as far as their nodes still have room. Those that need devices get
-// theirs in the next session, see [StandIns.TakeUnheld]: which they had is not recorded.
+// restore makes the stand-ins that an earlier process has recorded, as far as their nodes still have room. Those that
+// need devices get theirs in the next session, see [StandIns.TakeUnheld]: which they had is not recorded.
 func (k *StandIns) restore(j *cluster.Job) {
 	record, ok := k.recorded[j]
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/pods"
 )
 
-// Named returns the claims that a pod names, in the order of its spec: those of volumes first. Claims that are made for the pod alone,
-// of a template, are not among them.
+// Named returns the claims that a pod names, in the order of its spec: those of volumes first. Claims that are made for
+// the pod alone, of a template, are not among them.
 func Named(pod *pods.Pod) []Key {
 	var keys []Key
 	name := func(kind Kind, name string) {
@@ -40,7 +40,8 @@ func (s *Store) IsUnbound(key Key) bool {
 	return false
 }
 
-// HasPlace reports whether what a claim has can be used on some nodes alone: a node was chosen for it, or its volume or its devices are there.
+// HasPlace reports whether what a claim has can be used on some nodes alone: a node was chosen for it, or its volume or
+// its devices are there.
 func (s *Store) HasPlace(key Key) bool {
 	switch claim := s.Get(key).(type) {
 	case *corev1.PersistentVolumeClaim:

@@ -87,8 +87,8 @@ const everything = verdict.HelpPlaces<<1 - 1
 // Own are the kinds of help that are also counted for each queue by itself.
 const Own = verdict.HelpOwnQueue | verdict.HelpOwnVictims
 
-// Counts is how often each kind of help was provided, by the bit of a [verdict.Help].
-// After them come the counts of [Own] in one queue. They are apart, because those of a queue may fall when the tree changes.
+// Counts is how often each kind of help was provided, by the bit of a [verdict.Help]. After them come the counts of
+// [Own] in one queue. They are apart, because those of a queue may fall when the tree changes.
 type Counts [ownFrom + 2]uint64
 
 const ownFrom = 14 // the number of kinds
@@ -108,8 +108,8 @@ func (c *Counts) Differ(then *Counts, kinds verdict.Help) bool {
 	return false
 }
 
-// Hopes returns the kinds of change that could help a job with a verdict. If the verdict does not say, any may, because the
-// job must not wait for ever.
+// Hopes returns the kinds of change that could help a job with a verdict. If the verdict does not say, any may, because
+// the job must not wait for ever.
 func Hopes(v *verdict.Verdict) verdict.Help {
 	if v == nil || v.Help == 0 {
 		return everything
@@ -167,8 +167,8 @@ func (c *Counts) In(q *quota.Node) Counts {
 	return counts
 }
 
-// IsHelped reports whether something has happened between two stamps that a verdict of the first lists as help, or whether
-// the job has another version now. Without a verdict it is always true.
+// IsHelped reports whether something has happened between two stamps that a verdict of the first lists as help, or
+// whether the job has another version now. Without a verdict it is always true.
 func IsHelped(then, now *Stamp, v *verdict.Verdict) bool {
 	switch {
 	case v == nil, then.Version != now.Version, v.Help&verdict.HelpTime != 0:

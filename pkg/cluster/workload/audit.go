@@ -7,7 +7,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Audit works out what each queue and Cohort uses from the charges of Workloads, and returns the differences, one sentence each.
+// Audit works out what each queue and Cohort uses from the charges of Workloads, and returns the differences, one
+// sentence each.
 func (q *Queues) Audit() (found []string) {
 	for _, tree := range q.Trees {
 		for _, fr := range tree.FRs() {
@@ -24,8 +25,8 @@ func (q *Queues) Audit() (found []string) {
 	return found
 }
 
-// auditBelow returns what a node uses: a queue what its Workloads are charged, a Cohort what those below it do not cover by
-// what they do not lend.
+// auditBelow returns what a node uses: a queue what its Workloads are charged, a Cohort what those below it do not
+// cover by what they do not lend.
 func (q *Queues) auditBelow(n *cohort.Node, fr resources.Dim, found *[]string) (usage int64) {
 	if queue := q.byNode[n]; queue != nil {
 		for _, w := range queue.holders {

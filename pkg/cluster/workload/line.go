@@ -2,7 +2,8 @@ package workload
 
 import "container/heap"
 
-// line is the Workloads of a queue that wait, in order. Those that were refused are not in it, if the queue is not strict.
+// line is the Workloads of a queue that wait, in order. Those that were refused are not in it, if the queue is not
+// strict.
 type line struct {
 	heap     waiting
 	refusals map[string]*refusal // by shape

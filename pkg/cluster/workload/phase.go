@@ -17,13 +17,14 @@ package workload
 //	   │           ▼
 //	   └─────── Evicting, until its last pod is gone
 //
-// From Planned on it is charged, and holds nodes or the promise of them. Any phase ends in Finished if its object says so, and in Outside
-// if it is deactivated or deleted. What was decided counts at once, before the object says it.
+// From Planned on it is charged, and holds nodes or the promise of them. Any phase ends in Finished if its object says
+// so, and in Outside if it is deactivated or deleted. What was decided counts at once, before the object says it.
 type Phase uint8
 
 // The phases.
 const (
-	// PhaseOutside is that of a Workload that neither waits nor holds anything: no ClusterQueue may admit it now, or it is in backoff.
+	// PhaseOutside is that of a Workload that neither waits nor holds anything: no ClusterQueue may admit it now, or it
+	// is in backoff.
 	PhaseOutside Phase = iota
 	// PhaseWaiting is in the line of a ClusterQueue, or refused until something changes.
 	PhaseWaiting

@@ -39,10 +39,10 @@ func New(index *resources.Index) *Queues {
 	return &Queues{Index: index, refusals: map[waitKey][]*refusal{}}
 }
 
-// Grow takes in all ClusterQueues and Cohorts. It is called again when some of them have changed, which it is given; nil says that any
-// may have. In the trees that these are in, and were in before, every refusal is lifted, and every cursor of a search is dropped. In
-// other trees nothing has changed that could help. parent returns the Cohort above a node, nil if there is none. It returns what reports
-// whether a queue is in one of these trees.
+// Grow takes in all ClusterQueues and Cohorts. It is called again when some of them have changed, which it is given;
+// nil says that any may have. In the trees that these are in, and were in before, every refusal is lifted, and every
+// cursor of a search is dropped. In other trees nothing has changed that could help. parent returns the Cohort above a
+// node, nil if there is none. It returns what reports whether a queue is in one of these trees.
 func (q *Queues) Grow(queues []*Queue, cohorts []*cohort.Node, changed map[*cohort.Node]bool, parent func(*cohort.Node) *cohort.Node) (
 	concerns func(*Queue) bool) {
 	before, was := map[*cohort.Tree]bool{}, map[*Queue]*cohort.Tree{}
@@ -147,7 +147,8 @@ func (q *Queues) Release(w *Workload) {
 	q.Freed(queue, v)
 }
 
-// Freed says that amounts which were kept from the Workloads of a tree are free. Workloads that wait for them are tried again.
+// Freed says that amounts which were kept from the Workloads of a tree are free. Workloads that wait for them are tried
+// again.
 func (q *Queues) Freed(from *Queue, v []cohort.Amount) {
 	for _, a := range v {
 		q.lift(waitKey{from.Tree(), a.FR, false})
@@ -167,7 +168,8 @@ func (q *Queues) Rebook() {
 	}
 }
 
-// Settle ends a cycle: Workloads whose refusal may be different because others were charged are tried again in the next one.
+// Settle ends a cycle: Workloads whose refusal may be different because others were charged are tried again in the next
+// one.
 func (q *Queues) Settle() {
 	for _, key := range q.charged {
 		q.lift(key)
@@ -191,8 +193,8 @@ func (q *Queues) Add(w *Workload) {
 	q.update(w.Queue)
 }
 
-// shares reports whether what was refused to an equal Workload is refused to this one too. One that was evicted may evict
-// fewer others, and an earlier one more.
+// shares reports whether what was refused to an equal Workload is refused to this one too. One that was evicted may
+// evict fewer others, and an earlier one more.
 func (w *Workload) shares(r *refusal) bool {
 	return w.Shape != "" && w.Shape == r.shape && len(w.evictedFor) == 0 && Compare(r.first, w) < 0
 }
@@ -252,8 +254,8 @@ func (q *Queues) Heads() []*Workload {
 	return heads
 }
 
-// Refuse notes that a Workload cannot be admitted until something changes of what it lacks. Waiting Workloads of the same
-// shape share the refusal.
+// Refuse notes that a Workload cannot be admitted until something changes of what it lacks. Waiting Workloads of the
+// same shape share the refusal.
 func (q *Queues) Refuse(w *Workload, a *Assignment) {
 	l := &w.Queue.line
 	r := &refusal{queue: w.Queue, shape: w.Shape, first: w}

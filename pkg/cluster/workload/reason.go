@@ -44,8 +44,8 @@ type Reason struct {
 	Group int
 	// Assumed, Asked and Most belong to ExceedsMaxQuota, Missing to WaitingForQuota.
 	Assumed, Asked, Most, Missing int64
-	// Part is what nodes have no room for. It belongs to TopologyPlacementFailed. Left and Nodes say for how many of its pods, and what
-	// nodes say of them, if that was asked.
+	// Part is what nodes have no room for. It belongs to TopologyPlacementFailed. Left and Nodes say for how many of
+	// its pods, and what nodes say of them, if that was asked.
 	Part  *Part
 	Left  int32
 	Nodes string
@@ -82,8 +82,8 @@ func (r *Reason) noRoom() string {
 	return fmt.Sprintf("no room on %s for %d of %s pod(s): %s", nodes, r.Left, pods, r.Nodes)
 }
 
-// Refusal returns the reason and the message of an assignment that does not fit, as the condition QuotaReserved has them. Over
-// the flavors of a group the mildest reason counts, over groups and pod sets the most severe.
+// Refusal returns the reason and the message of an assignment that does not fit, as the condition QuotaReserved has
+// them. Over the flavors of a group the mildest reason counts, over groups and pod sets the most severe.
 func (a *Assignment) Refusal() (code Code, message string) {
 	var said []string
 	for i := range a.PodSets {

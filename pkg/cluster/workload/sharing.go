@@ -2,8 +2,8 @@ package workload
 
 import "slices"
 
-// Sharing returns the Workloads that share the refusal of this one, itself among them, in no particular order. It is empty if
-// the Workload was not refused.
+// Sharing returns the Workloads that share the refusal of this one, itself among them, in no particular order. It is
+// empty if the Workload was not refused.
 func (w *Workload) Sharing() []*Workload {
 	if w.refusal == nil {
 		return nil
@@ -11,8 +11,8 @@ func (w *Workload) Sharing() []*Workload {
 	return slices.Clone(w.refusal.wait)
 }
 
-// RefusedWith returns the Workload that was asked when a waiting one was refused: itself, or an equal one whose refusal it
-// shares. It is nil if the Workload was not refused.
+// RefusedWith returns the Workload that was asked when a waiting one was refused: itself, or an equal one whose refusal
+// it shares. It is nil if the Workload was not refused.
 func (w *Workload) RefusedWith() *Workload {
 	if w.refusal == nil {
 		return nil

@@ -20,8 +20,8 @@ type Workload struct {
 	// Timestamp is the time that counts in the order of the queue, see rule C10.
 	Timestamp time.Time
 	PodSets   []PodSet
-	// Shape is equal for Workloads whose pod sets and priority are equal. They share a refusal. It is "" for one that shares
-	// none.
+	// Shape is equal for Workloads whose pod sets and priority are equal. They share a refusal. It is "" for one that
+	// shares none.
 	Shape string
 
 	// Phase is where the Workload is on its way.
@@ -61,7 +61,8 @@ func (w *Workload) Key() string {
 	return w.Namespace + "/" + w.Name
 }
 
-// Below is the name of the queue of Volcano in which what the Workload holds counts as well, "" if there is none (rule C22).
+// Below is the name of the queue of Volcano in which what the Workload holds counts as well, "" if there is none (rule
+// C22).
 func (w *Workload) Below() string {
 	if w.Queue == nil || w.Queue.Tree() == nil {
 		return ""
@@ -107,8 +108,8 @@ func (w *Workload) EvictedFor(preemptor *Workload) {
 	preemptor.evicts = append(preemptor.evicts, w)
 }
 
-// Forget ends all that is known of evictions by and of the Workload. It is called when the Workload finishes, is deleted or
-// is deactivated, and when settings of its tree change (rule C20).
+// Forget ends all that is known of evictions by and of the Workload. It is called when the Workload finishes, is
+// deleted or is deactivated, and when settings of its tree change (rule C20).
 func (w *Workload) Forget() {
 	for _, t := range w.evictedFor {
 		t.evicts = without(t.evicts, w)
@@ -128,8 +129,8 @@ func without(list []*Workload, w *Workload) []*Workload {
 	return list
 }
 
-// Spares returns the Workloads that must not be evicted for this one: those for whom it was evicted, directly or in turn
-// (rule C20). It is nil if there are none.
+// Spares returns the Workloads that must not be evicted for this one: those for whom it was evicted, directly or in
+// turn (rule C20). It is nil if there are none.
 func (w *Workload) Spares() map[*Workload]bool {
 	if len(w.evictedFor) == 0 {
 		return nil

@@ -13,15 +13,15 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workload"
 )
 
-// A Workload whose pods find no nodes with what its checks add to them is tried again after misfitPause, doubled by each time in a row,
-// at most about an hour. Its checks may well give the same answer.
+// A Workload whose pods find no nodes with what its checks add to them is tried again after misfitPause, doubled by
+// each time in a row, at most about an hour. Its checks may well give the same answer.
 const (
 	misfitPause = 10 * time.Second
 	mostMisfits = 8
 )
 
-// add notes what the checks of a Workload add to the pods of what it holds, once all are ready. It reports whether that is something
-// else than it was. What a job was started with stays.
+// add notes what the checks of a Workload add to the pods of what it holds, once all are ready. It reports whether that
+// is something else than it was. What a job was started with stays.
 func (r *holding) add(e *Entry, held *Held) (differs bool) {
 	isStarted := e.Held != nil && conditions.Is(e.Object, v1beta2.Admitted)
 	mayStart := r.isChecked(e.Object, held)
@@ -46,8 +46,8 @@ func (r *holding) add(e *Entry, held *Held) (differs bool) {
 	return differs
 }
 
-// additionOf is what all checks of a Workload together add to the pods of a pod set, nil if nothing. Of those that contradict each
-// other the first counts: then the job does not start, and its controller says why.
+// additionOf is what all checks of a Workload together add to the pods of a pod set, nil if nothing. Of those that
+// contradict each other the first counts: then the job does not start, and its controller says why.
 func additionOf(o *v1beta2.Workload, podSet string) *workload.Addition {
 	var a workload.Addition
 	isEmpty := true
@@ -79,11 +79,12 @@ func both(has, others map[string]string) map[string]string {
 	return all
 }
 
-// MustBePlacedAgain reports whether checks have added something to the pods of a Workload since its stand-ins were placed. It is not
-// admitted until [Reader.Move] was called.
+// MustBePlacedAgain reports whether checks have added something to the pods of a Workload since its stand-ins were
+// placed. It is not admitted until [Reader.Move] was called.
 func (e *Entry) MustBePlacedAgain() bool { return e.isOutdated }
 
-// Pause has a Workload tried again later that is evicted because its pods find no nodes with what its checks add to them.
+// Pause has a Workload tried again later that is evicted because its pods find no nodes with what its checks add to
+// them.
 func (e *Entry) Pause(now time.Time) {
 	if e.Phase == workload.PhaseEvicting {
 		e.notBefore = now.Add(misfitPause << min(e.misfits, mostMisfits))
@@ -102,8 +103,9 @@ func (e *Entry) Adding(podSet string) (names []string) {
 	return names
 }
 
-// Move says that the stand-ins of a Workload are placed as its pods will be, on other nodes than its admission names if some of those
-// are gone or do not do for its pods. nodes are as in [Reader.Decide], nil if some pods need none any more: then the admission stays.
+// Move says that the stand-ins of a Workload are placed as its pods will be, on other nodes than its admission names if
+// some of those are gone or do not do for its pods. nodes are as in [Reader.Decide], nil if some pods need none any
+// more: then the admission stays.
 func (r *Reader) Move(e *Entry, nodes [][]settings.NodeCount) {
 	if e.isOutdated {
 		e.isOutdated, e.misfits = false, 0

@@ -20,8 +20,8 @@ type eviction struct {
 	hasFailed       bool   // the Workload could not be told
 }
 
-// Decide takes in what became of a nomination. The rounds have charged it in the queues already. nodes are those that its pods
-// get, by pod set in the order of the Workload's; of one that was refused they are not read.
+// Decide takes in what became of a nomination. The rounds have charged it in the queues already. nodes are those that
+// its pods get, by pod set in the order of the Workload's; of one that was refused they are not read.
 func (r *Reader) Decide(n *workload.Nomination, nodes [][]settings.NodeCount, now time.Time) {
 	e := r.Of(n.Workload)
 	r.tried[e.local.Key] = true
@@ -66,8 +66,8 @@ func (r *Reader) refused(e *Entry, n *workload.Nomination) {
 	}
 }
 
-// AwaitReady reports whether the pods of an admitted Workload are not ready. If so, it says to those whose turn it is that nothing is
-// admitted meanwhile.
+// AwaitReady reports whether the pods of an admitted Workload are not ready. If so, it says to those whose turn it is
+// that nothing is admitted meanwhile.
 func (r *Reader) AwaitReady() bool {
 	if !slices.ContainsFunc(r.queues.All(), func(q *workload.Queue) bool { return slices.ContainsFunc(q.Holders(), r.isUnready) }) {
 		return false
@@ -86,9 +86,9 @@ func (r *Reader) isUnready(w *workload.Workload) bool {
 	return e != nil && e.Phase != workload.PhaseEvicting && conditions.Is(e.Object, v1beta2.Admitted) && !conditions.Is(e.Object, v1beta2.PodsReady)
 }
 
-// Evict ends the admission of a Workload for another reason than preemption, which the condition Evicted then has. It holds
-// quota and nodes until its pods are gone. Nothing happens to one that holds nothing, or is evicted already. A Workload whose admission is
-// not written yet waits again instead.
+// Evict ends the admission of a Workload for another reason than preemption, which the condition Evicted then has. It
+// holds quota and nodes until its pods are gone. Nothing happens to one that holds nothing, or is evicted already. A
+// Workload whose admission is not written yet waits again instead.
 func (r *Reader) Evict(w *workload.Workload, reason, message string) {
 	e := r.Of(w)
 	if e == nil || e.Held == nil || e.Phase == workload.PhaseEvicting {

@@ -64,14 +64,15 @@ type HeldPodSet struct {
 	Name    string
 	Count   int32
 	Flavors []*workload.Flavor // each once
-	// Nodes say how many of the pods stand on which nodes. They are empty if the admission names none, as that of a Workload
-	// which Kueue has admitted.
+	// Nodes say how many of the pods stand on which nodes. They are empty if the admission names none, as that of a
+	// Workload which Kueue has admitted.
 	Nodes []settings.NodeCount
 	// Added is what checks add to the pods, nil if nothing.
 	Added *workload.Addition
 }
 
-// Vacate notes of a pod set how many places have no node: a pod has ended there, no other is made yet, and other pods have taken the room.
+// Vacate notes of a pod set how many places have no node: a pod has ended there, no other is made yet, and other pods
+// have taken the room.
 func (e *Entry) Vacate(set string, places int) {
 	if e.vacant == nil {
 		e.vacant = map[string]int{}
@@ -82,14 +83,15 @@ func (e *Entry) Vacate(set string, places int) {
 // Vacant is how many places of a pod set have no node.
 func (e *Entry) Vacant(set string) int { return e.vacant[set] }
 
-// Ended is how many places of a pod set that is held are not needed any more, as status.reclaimablePods says. A pod that has ended does not
-// say that: another may be made in its place.
+// Ended is how many places of a pod set that is held are not needed any more, as status.reclaimablePods says. A pod
+// that has ended does not say that: another may be made in its place.
 func (e *Entry) Ended(set *HeldPodSet) int {
 	all, left := settings.PodsLeft(e.Object, &v1beta2.PodSetAssignment{Name: set.Name, Count: &set.Count})
 	return int(all - left)
 }
 
-// IsStarting reports whether it was decided that the Workload is admitted, and that is not on its way to the API server.
+// IsStarting reports whether it was decided that the Workload is admitted, and that is not on its way to the API
+// server.
 func (e *Entry) IsStarting() bool { return e.isAssumed && e.write.wanted.reserve != e.given }
 
 // Start notes that all pods of the present admission have come.
@@ -100,7 +102,8 @@ func (e *Entry) HasStarted() bool {
 	return !e.started.IsZero() && e.started.Equal(since(e.Object, v1beta2.Admitted))
 }
 
-// IsOfAdmission reports whether a pod that was made at a time was made by the present admission, as far as that can be told.
+// IsOfAdmission reports whether a pod that was made at a time was made by the present admission, as far as that can be
+// told.
 func (e *Entry) IsOfAdmission(created time.Time) bool {
 	return conditions.Of(e.Object, v1beta2.Evicted) == nil || !created.Before(since(e.Object, v1beta2.QuotaReserved))
 }
@@ -117,8 +120,8 @@ func (e *Entry) ID() types.NamespacedName {
 	return types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
 }
 
-// Why is why the Workload neither holds quota nor is in a queue, or was refused, and empty if nothing was said: the reason and the message
-// of its condition QuotaReserved.
+// Why is why the Workload neither holds quota nor is in a queue, or was refused, and empty if nothing was said: the
+// reason and the message of its condition QuotaReserved.
 func (e *Entry) Why() (reason, message string) {
 	why := e.why
 	if why == (condition{}) {
@@ -135,8 +138,8 @@ func (e *Entry) Wants() string {
 	return e.local.Settings.ClusterQueue
 }
 
-// Inactive says why the ClusterQueue that a Workload wants, or its LocalQueue, admits nothing, as clauses without a subject.
-// It is empty if nothing is wrong, or if a user has stopped them.
+// Inactive says why the ClusterQueue that a Workload wants, or its LocalQueue, admits nothing, as clauses without a
+// subject. It is empty if nothing is wrong, or if a user has stopped them.
 func (r *Reader) Inactive(e *Entry) (causes []string) {
 	if e.Wants() == "" {
 		return nil

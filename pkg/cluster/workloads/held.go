@@ -199,7 +199,8 @@ func (r *holding) moves(e *Entry) {
 	}
 }
 
-// admission is what a nomination gives, as the API has it. nodes are those of each pod set, in the order of the Workload's.
+// admission is what a nomination gives, as the API has it. nodes are those of each pod set, in the order of the
+// Workload's.
 func (r *holding) admission(n *workload.Nomination, nodes [][]settings.NodeCount) *v1beta2.Admission {
 	a := &v1beta2.Admission{ClusterQueue: n.Queue.Name}
 	for i := range n.Assignment.PodSets {
@@ -235,8 +236,8 @@ func sortedNodes(nodes []settings.NodeCount) []settings.NodeCount {
 	return slices.SortedFunc(slices.Values(nodes), func(a, b settings.NodeCount) int { return cmp.Compare(a.Node, b.Node) })
 }
 
-// mayStart reports whether a Workload has passed all checks that it needs, and its nodes do for its pods. Which checks these are, its ClusterQueue says. So nothing of a
-// ClusterQueue that is gone may start.
+// mayStart reports whether a Workload has passed all checks that it needs, and its nodes do for its pods. Which checks
+// these are, its ClusterQueue says. So nothing of a ClusterQueue that is gone may start.
 func (r *base) mayStart(e *Entry) bool {
 	switch {
 	case e.isOutdated:

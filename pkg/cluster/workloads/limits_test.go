@@ -86,7 +86,8 @@ func TestAChangeOfLimitsHasWorkloadsTriedAgain(t *testing.T) {
 	w.expect("a", "admitted in all")
 }
 
-// TestAResourceThatAClusterQueueBringsIsToldApart has so many Workloads ask for resources of their own that further ones share one.
+// TestAResourceThatAClusterQueueBringsIsToldApart has so many Workloads ask for resources of their own that further
+// ones share one.
 func TestAResourceThatAClusterQueueBringsIsToldApart(t *testing.T) {
 	w := newKueue(t, setup)
 	for i := range resources.MaxInvented {

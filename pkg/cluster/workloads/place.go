@@ -82,8 +82,8 @@ func (r *Reader) dropWorkload(key types.NamespacedName, uid types.UID) {
 	delete(r.writes.drifting, e)
 }
 
-// placeLater places all Workloads that are to be placed, in the order of their names. Those with a record of a plan come last: all that
-// hold quota must be charged before it is known whether the plan still fits.
+// placeLater places all Workloads that are to be placed, in the order of their names. Those with a record of a plan
+// come last: all that hold quota must be charged before it is known whether the plan still fits.
 func (r *Reader) placeLater(now time.Time) {
 	all := r.toPlace
 	r.toPlace = nil
@@ -208,7 +208,8 @@ func (r *base) leave(e *Entry) {
 	}
 }
 
-// wait has a Workload wait in a queue. If it does so already and nothing of it has changed that counts, its refusal stays.
+// wait has a Workload wait in a queue. If it does so already and nothing of it has changed that counts, its refusal
+// stays.
 func (r *Reader) wait(e *Entry, w *settings.Workload, c *queues.ClusterQueue) {
 	before := e.shape
 	e.shape = r.shapes.Of(w)
@@ -235,8 +236,8 @@ func (r *Reader) wait(e *Entry, w *settings.Workload, c *queues.ClusterQueue) {
 	}
 }
 
-// queueOf is the ClusterQueue that a Workload waits in. Without one it reports false, and why. Nothing is said where the
-// controllers do.
+// queueOf is the ClusterQueue that a Workload waits in. Without one it reports false, and why. Nothing is said where
+// the controllers do.
 func (r *base) queueOf(e *Entry, w *settings.Workload, now time.Time) (c *queues.ClusterQueue, why condition, waits bool) {
 	switch {
 	case e.Object.DeletionTimestamp != nil, !w.IsActive, w.GatedBy != "", conditions.Is(e.Object, v1beta2.WaitingForReplacementPods):
@@ -313,8 +314,8 @@ func (r *base) timestamp(w *v1beta2.Workload) time.Time {
 	return w.CreationTimestamp.Time
 }
 
-// recall notes for whom a Workload was evicted last, as its condition Preempted says after a restart (rule C20). One that was admitted
-// again says so still.
+// recall notes for whom a Workload was evicted last, as its condition Preempted says after a restart (rule C20). One
+// that was admitted again says so still.
 func (r *Reader) recall(e *Entry) {
 	c := conditions.Of(e.Object, v1beta2.Preempted)
 	if c == nil {

@@ -19,7 +19,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// A victim has its grace period and departure to leave. Then the plan ends, so that a pod that is stuck blocks no queue.
+// A victim has its grace period and departure to leave. Then the plan ends, so that a pod that is stuck blocks no
+// queue.
 const (
 	departure    = 60 * time.Second
 	defaultGrace = 30 * time.Second
@@ -218,8 +219,8 @@ func (r *planning) record(e *Entry, to *decision.Decisions) {
 	}
 }
 
-// restore takes up a plan that an earlier process has recorded. It does so only if every victim was told to leave, and if
-// the Workload fits when they have: an annotation alone has no Workload evicted, and gives no more than free quota.
+// restore takes up a plan that an earlier process has recorded. It does so only if every victim was told to leave, and
+// if the Workload fits when they have: an annotation alone has no Workload evicted, and gives no more than free quota.
 func (r *planning) restore(e *Entry, now time.Time) bool {
 	text := e.Object.Annotations[v1beta2.PlanAnnotation]
 	if text == "" || e.isKnown || shown(e.Object).reason != v1beta2.ReasonWaitingForPreemptedWorkloads {

@@ -19,12 +19,14 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Options are the arguments of the plugin cohorts that the reader goes by. The zero value is not the default: see [Defaults].
+// Options are the arguments of the plugin cohorts that the reader goes by. The zero value is not the default: see
+// [Defaults].
 type Options struct {
-	// EvictionTimestamp is requeuingStrategy.timestamp: a Workload whose pods were not ready in time waits behind those that
-	// came before its eviction. Otherwise it keeps the place of its creation.
+	// EvictionTimestamp is requeuingStrategy.timestamp: a Workload whose pods were not ready in time waits behind those
+	// that came before its eviction. Otherwise it keeps the place of its creation.
 	EvictionTimestamp bool
-	// ByPriority is prioritySortingWithinCohort. Without it, one that was preempted while it borrowed waits behind those of its time.
+	// ByPriority is prioritySortingWithinCohort. Without it, one that was preempted while it borrowed waits behind
+	// those of its time.
 	ByPriority bool
 	// Counted is resources: what of the requests counts.
 	Counted shapes.Counted

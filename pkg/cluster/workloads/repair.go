@@ -8,9 +8,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workload"
 )
 
-// Repair brings the queues back to what was decided, after rounds that did not come to their end. Quota that was charged or withheld
-// without a decision is free again. Workloads that were taken out of a line wait again. Plans that are not recorded yet end, since their
-// nodes are not promised any more.
+// Repair brings the queues back to what was decided, after rounds that did not come to their end. Quota that was
+// charged or withheld without a decision is free again. Workloads that were taken out of a line wait again. Plans that
+// are not recorded yet end, since their nodes are not promised any more.
 func (r *Reader) Repair() {
 	for e := range r.held.planned {
 		if !e.plan.isRecorded {

@@ -8,8 +8,9 @@ import (
 	"hekla.sh/hekla/pkg/quota/cohort"
 )
 
-// review ends plans that do not fit any more, after quotas or Cohorts have changed, or another plan has ended. Each is looked at as it will be
-// when all have left for whom plans wait. Those whose turn comes first keep their plans, as far as these fit.
+// review ends plans that do not fit any more, after quotas or Cohorts have changed, or another plan has ended. Each is
+// looked at as it will be when all have left for whom plans wait. Those whose turn comes first keep their plans, as far
+// as these fit.
 func (r *planning) review() {
 	for r.areUnsure {
 		r.areUnsure = false
@@ -71,20 +72,20 @@ func fitsWithout(q *workload.Queue, charge []cohort.Amount, leaving []*Entry) bo
 	return q.Fits(charge)
 }
 
-// isAwaited reports whether a Workload that is to leave for another has not left. It may be admitted again before the others have left: it is
-// not waited for twice.
+// isAwaited reports whether a Workload that is to leave for another has not left. It may be admitted again before the
+// others have left: it is not waited for twice.
 func (r *planning) isAwaited(victim *Entry) bool {
 	return r.entries[victim.ID()] == victim && victim.Held != nil && victim.plan == nil
 }
 
-// mayStart reports whether a Workload with a plan fits beside all that hold quota. Others may be in the way that leave for another plan. What
-// plans promise to others does not count: they start later, if they fit then.
+// mayStart reports whether a Workload with a plan fits beside all that hold quota. Others may be in the way that leave
+// for another plan. What plans promise to others does not count: they start later, if they fit then.
 func (r *planning) mayStart(e *Entry) bool {
 	return e.Queue != nil && fitsWithout(e.Queue, e.Charge, sortedPlans(r.planned))
 }
 
-// follow starts Workloads whose victims have left, and ends plans that take too long or do not fit any more. What starts is written in the same
-// cycle, so none starts while nothing is written: quotas could change between the two.
+// follow starts Workloads whose victims have left, and ends plans that take too long or do not fit any more. What
+// starts is written in the same cycle, so none starts while nothing is written: quotas could change between the two.
 func (r *planning) follow(now time.Time) {
 	if r.IsIdle {
 		return

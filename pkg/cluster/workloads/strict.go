@@ -11,8 +11,8 @@ type behind struct {
 	why  condition
 }
 
-// holdUp says to the Workloads behind the head of a queue with StrictFIFO that it comes first and why it waits: once for each head and each
-// reason. Those that come later are told when they begin to wait.
+// holdUp says to the Workloads behind the head of a queue with StrictFIFO that it comes first and why it waits: once
+// for each head and each reason. Those that come later are told when they begin to wait.
 func (r *base) holdUp(head *Entry) {
 	q := head.Queue
 	if q == nil || !q.Strict {

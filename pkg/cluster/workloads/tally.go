@@ -14,7 +14,8 @@ type Tally struct {
 	Reserved int
 	// NodeMisses are, by ClusterQueue, the Workloads that were refused because of nodes alone: there was quota.
 	NodeMisses map[string]int
-	// LocalQueues are those of which a Workload was tried, true if one of it got quota and nodes, or the promise of them.
+	// LocalQueues are those of which a Workload was tried, true if one of it got quota and nodes, or the promise of
+	// them.
 	LocalQueues map[types.NamespacedName]bool
 	// Gone are the LocalQueues that were deleted, if anything was counted for them before.
 	Gone []types.NamespacedName

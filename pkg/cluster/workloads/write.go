@@ -16,8 +16,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/workload"
 )
 
-// Numbers in messages that only drift are written again after refreshPause. What could not be written is tried again after a
-// second, doubled by each failure in a row, at most a minute.
+// Numbers in messages that only drift are written again after refreshPause. What could not be written is tried again
+// after a second, doubled by each failure in a row, at most a minute.
 const (
 	refreshPause = 10 * time.Second
 	firstRetry   = time.Second
@@ -67,8 +67,8 @@ func (r *base) say(e *Entry, why condition) {
 	}
 }
 
-// Written says that the decision with a number was written. version is that of the object after it, "" if Set has told of it already. An
-// answer to an earlier decision than the last says nothing of that.
+// Written says that the decision with a number was written. version is that of the object after it, "" if Set has told
+// of it already. An answer to an earlier decision than the last says nothing of that.
 func (r *Reader) Written(key types.NamespacedName, uid types.UID, number int64, version string) {
 	e := r.entries[key]
 	if e == nil || e.Object.UID != uid || !e.write.isSent || e.write.number != number {
@@ -82,8 +82,9 @@ func (r *Reader) Written(key types.NamespacedName, uid types.UID, number int64, 
 	}
 }
 
-// Failed says that the decision with a number cannot be written, or with the number 0 the record of a plan: the Workload has changed, or
-// the API server refuses it. It is tried again as it is then, later with each failure in a row.
+// Failed says that the decision with a number cannot be written, or with the number 0 the record of a plan: the
+// Workload has changed, or the API server refuses it. It is tried again as it is then, later with each failure in a
+// row.
 func (r *Reader) Failed(key types.NamespacedName, uid types.UID, number int64, at time.Time) {
 	e := r.entries[key]
 	if e == nil || e.Object.UID != uid || !e.awaits(number) {
@@ -194,7 +195,8 @@ func shown(o *v1beta2.Workload) condition {
 	return condition{}
 }
 
-// isRefresh reports whether a message differs from what the object shows in numbers only, or in which Workload comes first.
+// isRefresh reports whether a message differs from what the object shows in numbers only, or in which Workload comes
+// first.
 func (r *writing) isRefresh(e *Entry, w wanted) bool {
 	before := shown(e.Object)
 	return w.pend.reason == before.reason &&

@@ -152,8 +152,8 @@ func checkOrder(t *rapid.T, queues []*cluster.Queue, compare func(a, b *cluster.
 	}
 }
 
-// What one queue reclaims from another of equal priority within the rules, the other cannot reclaim back. Otherwise pods
-// would be evicted for ever, each time by right.
+// What one queue reclaims from another of equal priority within the rules, the other cannot reclaim back. Otherwise
+// pods would be evicted for ever, each time by right.
 func TestWhatWasTakenByRightCannotBeTakenBackByRight(t *testing.T) {
 	taken := 0
 	rapid.Check(t, func(r *rapid.T) {

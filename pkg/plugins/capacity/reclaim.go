@@ -10,8 +10,8 @@ import (
 
 const notWanted = "nothing they hold is wanted"
 
-// MayReclaim allows a queue to reclaim if it is open (rule Q5), and if it, or a queue above that lends to it, stays within
-// its share (rule Q4).
+// MayReclaim allows a queue to reclaim if it is open (rule Q5), and if it, or a queue above that lends to it, stays
+// within its share (rule Q4).
 func (p *plugin) MayReclaim(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	if v := q.RefuseClosed(); v != nil {
 		return v

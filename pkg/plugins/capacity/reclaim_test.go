@@ -155,8 +155,9 @@ func TestAQueueTakesWithinItsShare(t *testing.T) {
 	}
 }
 
-// treeWorld is two branches of three levels. The victim's leaf and its parent deserve one CPU and hold two; the grandparent
-// deserves what is given. The preemptor's leaf and parent deserve what they hold, two; the grandparent lends.
+// treeWorld is two branches of three levels. The victim's leaf and its parent deserve one CPU and hold two; the
+// grandparent deserves what is given. The preemptor's leaf and parent deserve what they hold, two; the grandparent
+// lends.
 func treeWorld(tb testing.TB, levels int, protected, lent string) *harness.Model {
 	w := harness.ForPlugin(tb, Factory(), fmt.Sprintf("ancestorReclaimLevel: %d", levels), conf.EnableHierarchy).Set(
 		fixture.Node("n1", "cpu=20"),

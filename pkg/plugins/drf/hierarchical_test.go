@@ -66,8 +66,8 @@ func fill(w *harness.Model, s *framework.Session) map[string]int {
 }
 
 func TestHierarchicalShares(t *testing.T) {
-	// Half of the cluster is for science, half for engineering, and of that half is for development, which wants only CPU,
-	// and half for production, which wants only memory. They do not stand in each other's way, so each gets all of
+	// Half of the cluster is for science, half for engineering, and of that half is for development, which wants only
+	// CPU, and half for production, which wants only memory. They do not stand in each other's way, so each gets all of
 	// engineering's half of what it wants.
 	t.Run("siblings of unlike demands get their parent's share of each", func(t *testing.T) {
 		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10 memory=10Gi"), at("sci", "root/sci", "100/50"),
@@ -86,9 +86,9 @@ func TestHierarchicalShares(t *testing.T) {
 		}
 	})
 
-	// One child of the second branch wants only CPU, which runs out. Were it counted in full, the branch would seem to have
-	// had its share, and the other child, which wants memory, would get nothing (the example is that of the H-DRF paper in
-	// small).
+	// One child of the second branch wants only CPU, which runs out. Were it counted in full, the branch would seem to
+	// have had its share, and the other child, which wants memory, would get nothing (the example is that of the H-DRF
+	// paper in small).
 	t.Run("a child that can use no more does not starve its sibling", func(t *testing.T) {
 		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=10 memory=10Gi"), at("one", "root/one", "1/1"), at("cpu", "root/two/cpu", "1/1/1"),
 			at("memory", "root/two/memory", "1/1/1")},
@@ -128,7 +128,8 @@ func TestHierarchicalShares(t *testing.T) {
 	})
 
 	t.Run("equal shares stay equal through the arithmetic", func(t *testing.T) {
-		// A third, a sixth and a half of a half, none of which is a whole number of anything, against the half in one piece.
+		// A third, a sixth and a half of a half, none of which is a whole number of anything, against the half in one
+		// piece.
 		w := treeOf(t, []runtime.Object{fixture.Node("n", "cpu=12"), at("parts", "root/parts", "1/1"), at("whole", "root/whole", "1/1")},
 			placed(wanting("j1", "parts", 1, "cpu=2")), placed(wanting("j2", "parts", 1, "cpu=1")), placed(wanting("j3", "parts", 1, "cpu=3")),
 			placed(wanting("j4", "whole", 1, "cpu=6")))

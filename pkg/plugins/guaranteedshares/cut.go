@@ -62,7 +62,8 @@ func isOver(n *quota.Node) bool {
 // WakeAt is when a queue will have been over its capability for too long.
 func (p *plugin) WakeAt() time.Time { return p.excess.next }
 
-// ChooseVictims names the pods that bring queues back to their capabilities: those that may leave, without any that could stay.
+// ChooseVictims names the pods that bring queues back to their capabilities: those that may leave, without any that
+// could stay.
 func (p *plugin) ChooseVictims() (chosen []framework.Chosen) {
 	if len(p.excess.due) == 0 {
 		return nil
@@ -92,7 +93,8 @@ func (p *plugin) whyOver(n *quota.Node) string {
 	return fmt.Sprintf("by rule G12 queue %s holds %s since %s", n.Name, strings.Join(parts, ", "), p.excess.since[n].UTC().Format(time.RFC3339))
 }
 
-// surplus evicts pods below a queue until it is within its capability, takes back those that are not needed, and returns the others.
+// surplus evicts pods below a queue until it is within its capability, takes back those that are not needed, and
+// returns the others.
 func (p *plugin) surplus(x framework.Transaction, n *quota.Node) (gone []*cluster.Task) {
 	var units [][]*cluster.Task
 	for _, t := range p.inOrder(n) {
@@ -120,8 +122,8 @@ func (p *plugin) surplus(x framework.Transaction, n *quota.Node) (gone []*cluste
 // isBroken reports whether a job with pods on nodes is below its minimum.
 func isBroken(j *cluster.Job) bool { return j.Lacks() > 0 && j.Ready() > 0 }
 
-// inOrder returns the pods below a queue that may be evicted, in the order of rule G8. Those without a mark come first, then those of
-// lower priority, of the queue further above its guarantee, started later, and smaller.
+// inOrder returns the pods below a queue that may be evicted, in the order of rule G8. Those without a mark come first,
+// then those of lower priority, of the queue further above its guarantee, started later, and smaller.
 func (p *plugin) inOrder(n *quota.Node) (tasks []*cluster.Task) {
 	s := p.service.session
 	for _, t := range s.Cluster.TasksOnNodes() {
@@ -144,7 +146,8 @@ func (p *plugin) inOrder(n *quota.Node) (tasks []*cluster.Task) {
 	return tasks
 }
 
-// mayLeave reports whether nothing about a pod itself keeps it: its status, its mark, a DaemonSet or a disruption budget.
+// mayLeave reports whether nothing about a pod itself keeps it: its status, its mark, a DaemonSet or a disruption
+// budget.
 func (p *plugin) mayLeave(t *cluster.Task) bool {
 	if !t.Status.Evictable() || !t.MayBeAsked() || rules.IsOfDaemonSet(t) {
 		return false
@@ -155,8 +158,9 @@ func (p *plugin) mayLeave(t *cluster.Task) bool {
 	return !slices.ContainsFunc(p.service.session.Cluster.Budgets(t), func(b *cluster.Budget) bool { return b.Left() <= 0 })
 }
 
-// unitOf returns what leaves with a pod: the pod, or all pods of its gang if that would be broken. It is nil if the pod is gone, and if a
-// pod of the gang cannot leave now, for instance since it is being bound: then part of the gang would stay (rule J2).
+// unitOf returns what leaves with a pod: the pod, or all pods of its gang if that would be broken. It is nil if the pod
+// is gone, and if a pod of the gang cannot leave now, for instance since it is being bound: then part of the gang would
+// stay (rule J2).
 func (p *plugin) unitOf(t *cluster.Task) []*cluster.Task {
 	switch {
 	case t.Status == cluster.Evicting:

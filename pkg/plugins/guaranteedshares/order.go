@@ -18,8 +18,8 @@ type service struct {
 	decided framework.Decided // when best was worked out
 	// best is the priority of the best waiting job below a queue, as the queue above sees it.
 	best map[*quota.Node]int64
-	// waiting are the jobs that waited when the session began, nil before the first question. Those that nothing has helped since their
-	// last verdict count too, so that the order is the same in a scheduler that has just begun.
+	// waiting are the jobs that waited when the session began, nil before the first question. Those that nothing has
+	// helped since their last verdict count too, so that the order is the same in a scheduler that has just begun.
 	waiting map[*cluster.Queue][]*cluster.Job
 }
 
@@ -59,8 +59,8 @@ func (o *service) list() {
 // waits reports whether a job is to be admitted, or has pods that wait for nodes.
 func waits(j *cluster.Job) bool { return j.IsPendingAdmission() || j.Count(cluster.Pending) > 0 }
 
-// lookAt adds the best waiting job of a queue to the queue and all above it. Offsets and fences keep the order of priorities, so
-// only the best job counts. Those before it have been served in this session.
+// lookAt adds the best waiting job of a queue to the queue and all above it. Offsets and fences keep the order of
+// priorities, so only the best job counts. Those before it have been served in this session.
 func (o *service) lookAt(q *cluster.Queue) {
 	jobs := o.waiting[q]
 	first := slices.IndexFunc(jobs, waits)
@@ -75,11 +75,13 @@ func (o *service) lookAt(q *cluster.Queue) {
 	}
 }
 
-// IsHierarchical reports that a placement in one queue may change the order of others, because it changes those above them.
+// IsHierarchical reports that a placement in one queue may change the order of others, because it changes those above
+// them.
 func (*plugin) IsHierarchical() bool { return true }
 
-// CompareQueues compares two queues where their ways part (rule G14). The better waiting job comes first, unless the queue above both
-// says that priorities do not count. Then comes the queue that holds less of its guarantee, then the older.
+// CompareQueues compares two queues where their ways part (rule G14). The better waiting job comes first, unless the
+// queue above both says that priorities do not count. Then comes the queue that holds less of its guarantee, then the
+// older.
 func (p *plugin) CompareQueues(a, b *cluster.Queue) int {
 	c := guarantee.Common(a.QuotaNode(), b.QuotaNode())
 	if c == nil || !p.subtrees.Contains(c) {
@@ -108,8 +110,8 @@ func below(c, n *quota.Node) *quota.Node {
 	return n
 }
 
-// heldOf is the largest ratio of what a queue holds to its guarantee. Where that names nothing, the lowest capability above counts,
-// and without one the cluster.
+// heldOf is the largest ratio of what a queue holds to its guarantee. Where that names nothing, the lowest capability
+// above counts, and without one the cluster.
 func (p *plugin) heldOf(n *quota.Node) resources.Ratio {
 	worst := resources.Ratio{Den: 1}
 	for i, held := range n.Subtree.Allocated {
@@ -134,8 +136,9 @@ func (p *plugin) heldOf(n *quota.Node) resources.Ratio {
 	return worst
 }
 
-// CompareJobs compares two jobs of a queue (rule G14): by priority, unless the queue says that priorities do not count. With the
-// order fair the job that holds less comes first. The older job comes first otherwise, see [cluster.CompareJobs].
+// CompareJobs compares two jobs of a queue (rule G14): by priority, unless the queue says that priorities do not count.
+// With the order fair the job that holds less comes first. The older job comes first otherwise, see
+// [cluster.CompareJobs].
 func (p *plugin) CompareJobs(a, b *cluster.Job) int {
 	n := a.QuotaNode()
 	if !p.subtrees.Contains(n) {
@@ -152,8 +155,8 @@ func (p *plugin) CompareJobs(a, b *cluster.Job) int {
 	return p.shareOf(n, a).Compare(p.shareOf(n, b))
 }
 
-// shareOf is the dominant share of a job of the guarantee of its queue. Where that names nothing, the capability counts, and without
-// one the cluster.
+// shareOf is the dominant share of a job of the guarantee of its queue. Where that names nothing, the capability
+// counts, and without one the cluster.
 func (p *plugin) shareOf(n *quota.Node, j *cluster.Job) resources.Ratio {
 	worst := resources.Ratio{Den: 1}
 	for i, held := range j.Usage.Allocated {

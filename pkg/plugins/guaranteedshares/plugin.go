@@ -143,7 +143,8 @@ func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return p.refusal(q.QuotaNode(), quota.ToBind(t.Request()))
 }
 
-// MayEnqueue admits a job that fits under the capabilities of its queue and all above it, beside the jobs admitted before.
+// MayEnqueue admits a job that fits under the capabilities of its queue and all above it, beside the jobs admitted
+// before.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	if !p.subtrees.Contains(j.QuotaNode()) {
 		return framework.Abstain, nil

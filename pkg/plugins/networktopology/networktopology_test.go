@@ -14,7 +14,8 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// racks is a world of two racks in one row, and a third in another: of the first a half is taken, of the second a quarter.
+// racks is a world of two racks in one row, and a third in another: of the first a half is taken, of the second a
+// quarter.
 func racks(t *testing.T, arguments string) *harness.Model {
 	w := harness.ForPlugin(t, networktopology.Factory(), arguments)
 	for _, name := range []string{"a0", "a1", "b0", "b1", "c0", "c1", "stray"} {

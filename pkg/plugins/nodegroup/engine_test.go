@@ -27,8 +27,8 @@ func policy(tb rapid.TB) *framework.Policy {
 	return p
 }
 
-// What the engine remembers of nodes is what it would find out again, whatever was placed, taken back and bound in between, and
-// no queue ever uses more of a group than it may.
+// What the engine remembers of nodes is what it would find out again, whatever was placed, taken back and bound in
+// between, and no queue ever uses more of a group than it may.
 func TestAnswersThatAreKeptAreTrueAndLimitsHold(t *testing.T) {
 	const limit = 5
 	rapid.Check(t, func(r *rapid.T) {

@@ -128,8 +128,8 @@ func (p *plugin) balances(k *cluster.Class) bool {
 	return p.balanced > 0 && (k.Request.At(resources.CPU) > 0 || k.Request.At(resources.Memory) > 0)
 }
 
-// evenness is the score of a node that is so balanced with the pod, and without it. Half the score is for keeping the balance as it is,
-// all for perfecting it: as kube-scheduler since 1.35.
+// evenness is the score of a node that is so balanced with the pod, and without it. Half the score is for keeping the
+// balance as it is, all for perfecting it: as kube-scheduler since 1.35.
 func (p *plugin) evenness(with, without int64) int64 {
 	return p.balanced * (resources.Million/2 + (resources.Million/2+with-without)/2) * points / resources.Million
 }

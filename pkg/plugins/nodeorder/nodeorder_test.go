@@ -86,7 +86,8 @@ func theirs(t testing.TB, plugin fwk.ScorePlugin, node *corev1.Node, held []*cor
 	return float64(score)
 }
 
-// rounding is what theirs may lose: whole points for each resource, for the mean, and for the difference of two balances.
+// rounding is what theirs may lose: whole points for each resource, for the mean, and for the difference of two
+// balances.
 const rounding = 2
 
 func TestScoresAreThoseOfTheKubeScheduler(t *testing.T) {

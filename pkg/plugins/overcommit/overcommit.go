@@ -34,7 +34,8 @@ func Factory() framework.PluginFactory {
 type plugin struct {
 	cluster *model.Cluster
 	factor  *big.Rat
-	// usable is the limit, wide that for jobs without pods yet. It includes nodes with taints that no pod tolerates so far.
+	// usable is the limit, wide that for jobs without pods yet. It includes nodes with taints that no pod tolerates so
+	// far.
 	usable, wide limits
 }
 
@@ -139,7 +140,8 @@ func (p *plugin) refusal(j *cluster.Job) *verdict.Verdict {
 	return v
 }
 
-// beyondCluster returns by how much a job requests more than all nodes together have, also those that are out of use now, nil if it does not.
+// beyondCluster returns by how much a job requests more than all nodes together have, also those that are out of use
+// now, nil if it does not.
 func (p *plugin) beyondCluster(j *cluster.Job) (short []verdict.Shortage) {
 	for i, need := range j.MinResources {
 		d := resources.Dim(i)

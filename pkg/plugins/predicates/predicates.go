@@ -10,7 +10,8 @@ import (
 // Name is the name of the plugin in the configuration.
 const Name = "predicates"
 
-// switched are the filters that an argument can turn off. NodeUnschedulable, NodeName and VolumeRestrictions always apply.
+// switched are the filters that an argument can turn off. NodeUnschedulable, NodeName and VolumeRestrictions always
+// apply.
 var switched = []struct{ argument, filter string }{
 	{"predicate.NodeAffinityEnable", "NodeAffinity"},
 	{"predicate.NodePortsEnable", "NodePorts"},

@@ -203,8 +203,8 @@ func TestAPriorityClassSaysWhoStays(t *testing.T) {
 	}
 }
 
-// A pod that was moved runs elsewhere, and none is moved after it: for a while since nothing shows of it in the loads yet, and
-// then because nothing is high.
+// A pod that was moved runs elsewhere, and none is moved after it: for a while since nothing shows of it in the loads
+// yet, and then because nothing is high.
 func TestAPodThatWasMovedIsNotMovedAgain(t *testing.T) {
 	s := measured(moving(t, moderate, twoNodes...), noon, "a=90 b=10")
 	if got := chosen(s, noon); got != "p1" {
@@ -227,7 +227,8 @@ func TestAPodThatWasMovedIsNotMovedAgain(t *testing.T) {
 	}
 }
 
-// The loads are averages: after a move the node that lost a pod is measured as busy as before for a while, and the other as idle.
+// The loads are averages: after a move the node that lost a pod is measured as busy as before for a while, and the
+// other as idle.
 func TestNothingMoreIsTakenWhileTheLoadsAreOld(t *testing.T) {
 	s := moving(t, moderate+"\nmetricsPeriod: 10m", append([]runtime.Object{fixture.Node("c", "cpu=8"), pod("p3", "c")}, twoNodes...)...)
 	if got := chosen(measured(s, noon, "a=90 b=10 c=60"), noon); got != "p1" {

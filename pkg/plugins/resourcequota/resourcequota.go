@@ -108,8 +108,8 @@ func (p *plugin) accounts(namespace string) []*account {
 	return accounts
 }
 
-// useAtLeast counts as used of a quota what the pods of some jobs use. The watch may show pods before what the quota counts of them, and what
-// a job lacks is less by then.
+// useAtLeast counts as used of a quota what the pods of some jobs use. The watch may show pods before what the quota
+// counts of them, and what a job lacks is less by then.
 func (p *plugin) useAtLeast(a *account, jobs []*cluster.Job) {
 	for i := range a.lines {
 		l := &a.lines[i]

@@ -172,8 +172,8 @@ func TestPodsThatExistAreUsedAlready(t *testing.T) {
 	}
 }
 
-// The watch may show pods of an admitted job before the quota that counts them. Otherwise another job were admitted beside it, and each
-// might get only a part of its pods.
+// The watch may show pods of an admitted job before the quota that counts them. Otherwise another job were admitted
+// beside it, and each might get only a part of its pods.
 func TestPodsThatTheQuotaDoesNotCountYetAreUsedToo(t *testing.T) {
 	w := newWorld(t, quota("a", "cpu=4 pods=4", ""), admitted("in", "cpu=4 pods=4"), fixture.Pod("in-0", fixture.In("in"), fixture.Asks("cpu=1")),
 		fixture.Pod("in-1", fixture.In("in"), fixture.Asks("cpu=1")), pendingAdmission("new", "cpu=2 pods=2"))

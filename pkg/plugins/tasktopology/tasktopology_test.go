@@ -36,7 +36,8 @@ func says(affinity, anti, order string) func(*schedulingv1beta1.PodGroup) {
 	}
 }
 
-// pods are pods of group g, named by their role and a number: "ps0 worker0 worker1". They are on a node, or wait if it is "".
+// pods are pods of group g, named by their role and a number: "ps0 worker0 worker1". They are on a node, or wait if it
+// is "".
 func pods(names, node string, options ...func(*corev1.Pod)) []runtime.Object {
 	var objects []runtime.Object
 	for i, name := range strings.Fields(names) {
@@ -241,7 +242,8 @@ func TestNodesAreLookedAtAgainWhenAnotherPodIsToCome(t *testing.T) {
 	}
 }
 
-// What the engine remembers of nodes is what the plugin would say now, whatever was placed, taken back and bound in between.
+// What the engine remembers of nodes is what the plugin would say now, whatever was placed, taken back and bound in
+// between.
 func TestAnswersThatAreKeptAreTrue(t *testing.T) {
 	roles := []string{"ps", "worker", "chief"}
 	rapid.Check(t, func(r *rapid.T) {

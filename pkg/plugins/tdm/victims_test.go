@@ -29,8 +29,8 @@ func names(s *harness.Model, at string) string {
 	return strings.Join(names, " ")
 }
 
-// gang is a marked PodGroup g of pods g0, g1, … on nodes: the revocable node r, the node of another zone o, or the node n.
-// "-" waits.
+// gang is a marked PodGroup g of pods g0, g1, … on nodes: the revocable node r, the node of another zone o, or the node
+// n. "-" waits.
 func gang(minimum int32, nodes string, options ...func(*schedulingv1beta1.PodGroup)) []runtime.Object {
 	options = append([]func(*schedulingv1beta1.PodGroup){noted(preemptable, "true")}, options...)
 	objects := []runtime.Object{fixture.Group("g", "q", minimum, options...)}

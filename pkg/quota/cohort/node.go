@@ -13,8 +13,8 @@ const Unlimited = resources.Unlimited
 type Quota struct {
 	FR      resources.Dim
 	Nominal int64
-	// BorrowingLimit is how much more than its subtree has the node may use, LendingLimit how much others may use of it.
-	// Both are Unlimited if they are not set.
+	// BorrowingLimit is how much more than its subtree has the node may use, LendingLimit how much others may use of
+	// it. Both are Unlimited if they are not set.
 	BorrowingLimit, LendingLimit int64
 }
 
@@ -83,8 +83,8 @@ func (n *Node) Cohorts() []*Node { return n.children[n.queues:] }
 // Children returns the nodes directly below: the Cohorts by name, then the ClusterQueues by name.
 func (n *Node) Children() []*Node { return slices.Concat(n.Cohorts(), n.Queues()) }
 
-// Height is 0 for a ClusterQueue and for a Cohort without members. Otherwise it is one more than the largest height of the
-// Cohorts below.
+// Height is 0 for a ClusterQueue and for a Cohort without members. Otherwise it is one more than the largest height of
+// the Cohorts below.
 func (n *Node) Height() int { return n.height }
 
 // Contains reports whether m is this node or one below it.
@@ -195,9 +195,10 @@ func (n *Node) borrows(fr resources.Dim, value wide) bool {
 	return c.usage.add(value).isAbove(c.subtree)
 }
 
-// BorrowLevel is how far up in the tree an amount more is found. It is 0 if the amount is within the quota of the ClusterQueue,
-// or if there is no Cohort. Otherwise it is the height of the lowest Cohort that has it. mayReclaim says that others could have to give it back:
-// the amount is within the quota of the ClusterQueue or of a Cohort that is not the root (rule C5).
+// BorrowLevel is how far up in the tree an amount more is found. It is 0 if the amount is within the quota of the
+// ClusterQueue, or if there is no Cohort. Otherwise it is the height of the lowest Cohort that has it. mayReclaim says
+// that others could have to give it back: the amount is within the quota of the ClusterQueue or of a Cohort that is not
+// the root (rule C5).
 func (n *Node) BorrowLevel(fr resources.Dim, value int64) (level int, mayReclaim bool) {
 	if n.parent == nil || !n.Borrows(fr, value) {
 		return 0, n.parent != nil
@@ -214,8 +215,8 @@ func (n *Node) BorrowLevel(fr resources.Dim, value int64) (level int, mayReclaim
 	}
 }
 
-// FitsQuota reports whether amounts are within the quota of the node beside what it uses. rest is what of them goes up to the
-// parent. It may replace v.
+// FitsQuota reports whether amounts are within the quota of the node beside what it uses. rest is what of them goes up
+// to the parent. It may replace v.
 func (n *Node) FitsQuota(v []Amount) (fits bool, rest []Amount) {
 	fits, rest = true, make([]Amount, len(v))
 	for i, a := range v {

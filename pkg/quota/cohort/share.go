@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// Share says how far a node is above its quota in proportion to what its Cohort could lend it, divided by its weight (rule
-// C9). The zero value is the share of a node that borrows nothing.
+// Share says how far a node is above its quota in proportion to what its Cohort could lend it, divided by its weight
+// (rule C9). The zero value is the share of a node that borrows nothing.
 type Share struct {
 	borrowed part
 	weight   int64 // in billionths
@@ -83,8 +83,8 @@ func product(a, b, c int64) [3]uint64 {
 	return [3]uint64{top + carry, sum, lowest}
 }
 
-// Weighted returns the share in thousandths, rounded up, as the status of a ClusterQueue or Cohort has it. An infinite share
-// is the largest int64.
+// Weighted returns the share in thousandths, rounded up, as the status of a ClusterQueue or Cohort has it. An infinite
+// share is the largest int64.
 func (s Share) Weighted() int64 {
 	switch {
 	case s.IsZero():

@@ -7,8 +7,8 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Tree is a Cohort without parent and all below it, or a ClusterQueue without Cohort. It has the ledger of its nodes, and a
-// log by which charges and releases are undone.
+// Tree is a Cohort without parent and all below it, or a ClusterQueue without Cohort. It has the ledger of its nodes,
+// and a log by which charges and releases are undone.
 type Tree struct {
 	Root *Node
 
@@ -32,8 +32,8 @@ type change struct {
 	usage wide
 }
 
-// Grow builds the trees of all nodes. parent returns the Cohort above a node, nil if there is none; there must be no circle.
-// What ClusterQueues use stays. The trees are sorted by the names of their roots.
+// Grow builds the trees of all nodes. parent returns the Cohort above a node, nil if there is none; there must be no
+// circle. What ClusterQueues use stays. The trees are sorted by the names of their roots.
 func Grow(index *resources.Index, nodes []*Node, parent func(*Node) *Node) []*Tree {
 	before := make(map[*Node][]use, len(nodes))
 	for _, n := range nodes {
@@ -202,7 +202,8 @@ func (n *Node) uses() []use {
 	return all
 }
 
-// FRs returns the flavors' resources that the tree has quota for, or that were charged. The caller must not change the list.
+// FRs returns the flavors' resources that the tree has quota for, or that were charged. The caller must not change the
+// list.
 func (t *Tree) FRs() []resources.Dim { return t.frs }
 
 // Charge books amounts at a ClusterQueue, and what spills out of it above (rule C4).
@@ -256,7 +257,8 @@ func (n *Node) set(slot int, usage wide) {
 	}
 }
 
-// Mark begins something that is to be undone. Each mark must be given to [Tree.Undo] or [Tree.Keep], the last one first.
+// Mark begins something that is to be undone. Each mark must be given to [Tree.Undo] or [Tree.Keep], the last one
+// first.
 func (t *Tree) Mark() int {
 	t.marks++
 	return len(t.log)

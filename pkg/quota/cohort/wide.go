@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// wide is an integer of 128 bits. Sums of amounts are wide: each of them may be as large as an int64, and a sum that is cut to one could not
-// be undone by subtraction.
+// wide is an integer of 128 bits. Sums of amounts are wide: each of them may be as large as an int64, and a sum that is
+// cut to one could not be undone by subtraction.
 type wide struct {
 	high int64
 	low  uint64

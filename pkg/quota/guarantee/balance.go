@@ -7,16 +7,18 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Balance is what a queue has of its guarantees toward queues of other parts of its subtree: toward the top, since other queues are
-// nearer to it at most.
+// Balance is what a queue has of its guarantees toward queues of other parts of its subtree: toward the top, since
+// other queues are nearer to it at most.
 type Balance struct {
-	// Guaranteed is what counts of each resource: the guarantee of the first queue on the way that names it. By has the names
-	// of these queues.
+	// Guaranteed is what counts of each resource: the guarantee of the first queue on the way that names it. By has the
+	// names of these queues.
 	Guaranteed resources.Limits
 	By         map[resources.Dim]string
-	// Remaining is what a job of the queue may still take of each of these resources, by evictions if necessary (rule G4).
+	// Remaining is what a job of the queue may still take of each of these resources, by evictions if necessary (rule
+	// G4).
 	Remaining resources.Limits
-	// Preemptable is what other queues may take from it (rule G2). All that it holds is, of a resource that the way does not name.
+	// Preemptable is what other queues may take from it (rule G2). All that it holds is, of a resource that the way
+	// does not name.
 	Preemptable resources.Vector
 }
 

@@ -18,15 +18,15 @@ type Preemptor struct {
 	Wanted func() resources.Vector
 	// Reclaims says that pods of other queues may be evicted by these rules.
 	Reclaims bool
-	// IsDaemon says that the job is a pod of a DaemonSet, which takes room on its node from all pods in subtrees that are not of
-	// higher priority (rule G10).
+	// IsDaemon says that the job is a pod of a DaemonSet, which takes room on its node from all pods in subtrees that
+	// are not of higher priority (rule G10).
 	IsDaemon bool
 	// IsEarly says that the job has not waited long enough (rule G9).
 	IsEarly bool
 }
 
-// Rules implement [quota.Rules]. Between queues for which the rules of guaranteed shares do not hold, the embedded rules
-// decide.
+// Rules implement [quota.Rules]. Between queues for which the rules of guaranteed shares do not hold, the embedded
+// rules decide.
 type Rules struct {
 	quota.Rules
 	job      Preemptor
@@ -58,8 +58,8 @@ func New(s *Subtrees, others quota.Rules, p Preemptor) *Rules {
 	return r
 }
 
-// RanksJobs reports whether victims are compared by the relative priorities of their jobs before their queues are compared
-// (rule G8). They are if the preemptor is in a subtree.
+// RanksJobs reports whether victims are compared by the relative priorities of their jobs before their queues are
+// compared (rule G8). They are if the preemptor is in a subtree.
 func (r *Rules) RanksJobs() bool { return r.isInside }
 
 // Governs reports whether the rules of guaranteed shares hold between the preemptor's queue and another (rule G0).
@@ -172,8 +172,8 @@ func (r *Rules) WhyProtected(victim *quota.Node, leaving, wanted resources.Vecto
 	return why
 }
 
-// breaksGuarantee reports whether a queue would be below its guarantee if an amount left (rule G2). At the common queue and
-// above, what the preemptor must still place takes its place.
+// breaksGuarantee reports whether a queue would be below its guarantee if an amount left (rule G2). At the common queue
+// and above, what the preemptor must still place takes its place.
 func (r *Rules) breaksGuarantee(victim, common *quota.Node, leaving, wanted resources.Vector) bool {
 	isShared := false
 	for n := victim; n != nil; n = n.Above() {
@@ -250,7 +250,8 @@ func (r *Rules) holdsAsked(common *quota.Node, leaving, wanted resources.Vector)
 	return false
 }
 
-// IsEntitledTo reports whether the preemptor may place an amount in room that a queue gives (rules G4 and G7), now or later.
+// IsEntitledTo reports whether the preemptor may place an amount in room that a queue gives (rules G4 and G7), now or
+// later.
 func (r *Rules) IsEntitledTo(victim *quota.Node, amount resources.Vector) bool {
 	to := r.to(victim)
 	return to.governs && to.forbids.IsNone() && (r.job.IsDaemon || r.isWithin(to.common, amount, amount))
@@ -263,8 +264,8 @@ type Missing struct {
 	Asked int64
 }
 
-// Misses returns the resources of an amount for which the way up to the top of the subtree has too little of its guarantee
-// left. It is empty if the way names none of them.
+// Misses returns the resources of an amount for which the way up to the top of the subtree has too little of its
+// guarantee left. It is empty if the way names none of them.
 func (r *Rules) Misses(amount resources.Vector) (misses []Missing) {
 	top := r.subtrees.Top(r.job.Node)
 	for i, asked := range amount {
@@ -281,7 +282,8 @@ func (r *Rules) Misses(amount resources.Vector) (misses []Missing) {
 	return misses
 }
 
-// HasGuaranteeLeft reports whether the preemptor's way, up to the top of the subtree, has the right to an amount (rule G4).
+// HasGuaranteeLeft reports whether the preemptor's way, up to the top of the subtree, has the right to an amount (rule
+// G4).
 func (r *Rules) HasGuaranteeLeft(amount resources.Vector) bool {
 	return r.isWithin(r.subtrees.Top(r.job.Node), amount, amount)
 }
@@ -302,7 +304,8 @@ func (r *Rules) NeedsRight(victim *quota.Node) bool {
 	return !r.Governs(victim) && r.Rules.NeedsRight(victim)
 }
 
-// AllowsPlan implements [quota.Rules]: rule G4 for all that a plan places. For a pod of a DaemonSet no rule is about the sum.
+// AllowsPlan implements [quota.Rules]: rule G4 for all that a plan places. For a pod of a DaemonSet no rule is about
+// the sum.
 func (r *Rules) AllowsPlan(victims []*quota.Node, placed resources.Vector) bool {
 	if r.job.IsDaemon {
 		return true
@@ -331,8 +334,8 @@ func (r *Rules) Priority(n *quota.Node) int64 {
 	return r.Rules.Priority(n)
 }
 
-// Standing implements [quota.Rules]. The ratio is the largest, over what is wanted, of what is held to what is guaranteed, at
-// the nearest queue on the way that names the resource. If none names any of it, the ratio is infinite.
+// Standing implements [quota.Rules]. The ratio is the largest, over what is wanted, of what is held to what is
+// guaranteed, at the nearest queue on the way that names the resource. If none names any of it, the ratio is infinite.
 func (r *Rules) Standing(n *quota.Node) quota.Standing {
 	to := r.to(n)
 	if !to.governs {

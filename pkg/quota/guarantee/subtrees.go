@@ -15,7 +15,8 @@ type Subtrees struct {
 	DaemonSets bool
 	// NextCut is when a queue will have held more than its capability for too long (rule G12), zero if none will.
 	NextCut time.Time
-	// Missing are the names of tops that do not exist or have no place in the tree, Nested those that are below another.
+	// Missing are the names of tops that do not exist or have no place in the tree, Nested those that are below
+	// another.
 	Missing, Nested []string
 }
 
@@ -112,8 +113,8 @@ func Common(a, b *quota.Node) *quota.Node {
 	return a
 }
 
-// Relative returns the priority of a job of a queue as the queue c above it sees it (rule G6). Each queue on the way adds its
-// offset. A queue with a fence of priorities puts its offset in place of the sum so far.
+// Relative returns the priority of a job of a queue as the queue c above it sees it (rule G6). Each queue on the way
+// adds its offset. A queue with a fence of priorities puts its offset in place of the sum so far.
 func Relative(n, c *quota.Node, priority int32) int64 {
 	relative := int64(priority)
 	for ; n != nil && n != c; n = n.Above() {

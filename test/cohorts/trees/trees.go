@@ -1,5 +1,5 @@
-// Package trees makes ClusterQueues, Cohorts and Workloads for tests, without objects of the API. All quota is of one resource, cpu, in
-// one flavor, default.
+// Package trees makes ClusterQueues, Cohorts and Workloads for tests, without objects of the API. All quota is of one
+// resource, cpu, in one flavor, default.
 package trees
 
 import (
@@ -33,7 +33,8 @@ func New() *Trees {
 // FR is the quota of cpu in the flavor default.
 func (t *Trees) FR() resources.Dim { return t.Index.OfFlavor(t.Flavor.Name, "cpu") }
 
-// Queue makes a ClusterQueue with so many cores in a Cohort. It evicts Workloads of lower priority, and gets back what others borrow.
+// Queue makes a ClusterQueue with so many cores in a Cohort. It evicts Workloads of lower priority, and gets back what
+// others borrow.
 func (t *Trees) Queue(name, in string, cores int64) *workload.Queue {
 	q := &workload.Queue{}
 	q.Name, q.Weight = name, cohort.DefaultWeight

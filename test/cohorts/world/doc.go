@@ -1,6 +1,6 @@
-// Package world runs a scheduler on the objects of kueue.x-k8s.io in a test, in process and without an API server. A [World] has the
-// objects, and carries out what the scheduler decides. It does what the controllers of Workloads and the kubelet would do: it makes
-// the pods of a Workload that is admitted, and takes those of one that is evicted away.
+// Package world runs a scheduler on the objects of kueue.x-k8s.io in a test, in process and without an API server. A
+// [World] has the objects, and carries out what the scheduler decides. It does what the controllers of Workloads and
+// the kubelet would do: it makes the pods of a Workload that is admitted, and takes those of one that is evicted away.
 //
 //	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").Apply(queues).Apply(workload)
 //	w.Step()

@@ -23,7 +23,8 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// Configuration is one with the action admit and the plugin cohorts, which has these arguments, a YAML mapping on one line or "".
+// Configuration is one with the action admit and the plugin cohorts, which has these arguments, a YAML mapping on one
+// line or "".
 func Configuration(arguments string) string {
 	if arguments == "" {
 		arguments = "{}"
@@ -158,7 +159,8 @@ func (w *World) Mark(name string) {
 	w.show(o)
 }
 
-// Object returns an object by its kind and name, such as "v1beta2.ClusterQueue/q" or "v1.Node/n1", nil if it does not exist.
+// Object returns an object by its kind and name, such as "v1beta2.ClusterQueue/q" or "v1.Node/n1", nil if it does not
+// exist.
 func (w *World) Object(name string) client.Object { return w.objects[name] }
 
 // Names are those of all objects of a kind, such as "v1beta2.Cohort/", in order.
@@ -199,8 +201,8 @@ func (w *World) Edit(name string, change func(o *v1beta2.Workload)) {
 	w.show(o)
 }
 
-// Step runs a cycle, carries out what it decides, and has controllers and kubelets do what follows. It reports whether anything was
-// decided or has changed.
+// Step runs a cycle, carries out what it decides, and has controllers and kubelets do what follows. It reports whether
+// anything was decided or has changed.
 func (w *World) Step() (changed bool) {
 	w.tb.Helper()
 	w.Said = nil

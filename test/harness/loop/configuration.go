@@ -2,8 +2,8 @@ package loop
 
 import "strings"
 
-// Evicting is a configuration with all actions that evict. Its first tier has priority, gang and conformance, the second these
-// plugins; the arguments of a plugin follow its name on a line of their own.
+// Evicting is a configuration with all actions that evict. Its first tier has priority, gang and conformance, the
+// second these plugins; the arguments of a plugin follow its name on a line of their own.
 func Evicting(plugins ...string) string {
 	return `
 actions: "enqueue, allocate, preempt, reclaim, backfill"

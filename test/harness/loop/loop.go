@@ -189,8 +189,8 @@ func (l *Loop) Condition(name string) (reason, message string) {
 	return "", ""
 }
 
-// Describe lists the decisions about pods, such as "t-0 is bound to n1", "the plan for t ends: why, v-0 stays, t-0 waits",
-// "v-0 leaves n1 for t by J1", "t-0 is nominated to n1".
+// Describe lists the decisions about pods, such as "t-0 is bound to n1", "the plan for t ends: why, v-0 stays, t-0
+// waits", "v-0 leaves n1 for t by J1", "t-0 is nominated to n1".
 func Describe(d *decision.Decisions) string {
 	var parts []string
 	say := func(format string, arguments ...any) { parts = append(parts, fmt.Sprintf(format, arguments...)) }

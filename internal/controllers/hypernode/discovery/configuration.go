@@ -86,8 +86,8 @@ func (r *reader) fail(node *yaml.Node, path, format string, values ...any) {
 	r.problems = append(r.problems, fmt.Errorf("line %d: %s: %s", node.Line, cmp.Or(path, "the configuration"), fmt.Sprintf(format, values...)))
 }
 
-// mapping returns the values of a mapping by their keys, of which only these may stand in it; without any, all may. What is empty
-// is a mapping of nothing.
+// mapping returns the values of a mapping by their keys, of which only these may stand in it; without any, all may.
+// What is empty is a mapping of nothing.
 func (r *reader) mapping(node *yaml.Node, path string, known ...string) map[string]*yaml.Node {
 	values := map[string]*yaml.Node{}
 	if isEmpty(node) {

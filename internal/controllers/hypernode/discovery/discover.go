@@ -57,7 +57,8 @@ func Discover(topologies []Topology, nodes []metav1.PartialObjectMetadata, exist
 	return wanted
 }
 
-// chain returns where a node is, from tier 1 up to the first label that it does not have: what is above that is not known.
+// chain returns where a node is, from tier 1 up to the first label that it does not have: what is above that is not
+// known.
 func chain(index int, t *Topology, labels map[string]string) []domain {
 	var domains []domain
 	for i, key := range t.Labels {
@@ -89,8 +90,8 @@ func hyperNode(name, key string, d domain, members []string) *topologyv1alpha1.H
 	return h
 }
 
-// nameDomains names each domain like the HyperNode that Volcano or Hekla discovered for it before. Otherwise it chooses a
-// free name, which is the same in every process.
+// nameDomains names each domain like the HyperNode that Volcano or Hekla discovered for it before. Otherwise it chooses
+// a free name, which is the same in every process.
 func nameDomains(topologies []Topology, domains []domain, existing []topologyv1alpha1.HyperNode) map[domain]string {
 	taken := map[string]bool{}
 	type label struct{ key, value string }
@@ -158,8 +159,8 @@ type change struct {
 	before, after *topologyv1alpha1.HyperNode
 }
 
-// compare returns what must be done so that the discovered among those that exist are what is wanted, deletions first: a node is in
-// one HyperNode of each tier. What is being deleted already is let go.
+// compare returns what must be done so that the discovered among those that exist are what is wanted, deletions first:
+// a node is in one HyperNode of each tier. What is being deleted already is let go.
 func compare(wanted []*topologyv1alpha1.HyperNode, existing []topologyv1alpha1.HyperNode) []change {
 	missing := map[string]*topologyv1alpha1.HyperNode{}
 	for _, h := range wanted {

@@ -26,7 +26,8 @@ func node(name, labels string) metav1.PartialObjectMetadata {
 	return n
 }
 
-// text is HyperNodes as "rack=a: tier 1, Node n0 n1", each on a line, with names of members that are HyperNodes as their labels.
+// text is HyperNodes as "rack=a: tier 1, Node n0 n1", each on a line, with names of members that are HyperNodes as
+// their labels.
 func text(hyperNodes []*topologyv1alpha1.HyperNode) string {
 	called := map[string]string{}
 	for _, h := range hyperNodes {

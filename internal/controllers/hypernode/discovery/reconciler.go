@@ -24,8 +24,8 @@ const (
 	ReasonSourceNotSupported = "SourceNotSupported"
 )
 
-// Reconciler keeps the discovered HyperNodes to what the ConfigMap and the labels of nodes say. Add puts it to work. It is used by one
-// goroutine at a time.
+// Reconciler keeps the discovered HyperNodes to what the ConfigMap and the labels of nodes say. Add puts it to work. It
+// is used by one goroutine at a time.
 type Reconciler struct {
 	client     client.Client
 	configMaps client.Reader

@@ -28,7 +28,8 @@ import (
 const Name = "hypernode-discovery"
 
 const (
-	// settle is how long changes are gathered before all nodes are looked at: they come, go and get their labels in crowds.
+	// settle is how long changes are gathered before all nodes are looked at: they come, go and get their labels in
+	// crowds.
 	settle = 200 * time.Millisecond
 )
 

@@ -15,21 +15,23 @@ import (
 )
 
 const (
-	// eventsPerSecond limits the Events of a controller after the first eventsAtOnce. Without a limit every third request would be an Event
-	// while thousands of jobs are started. Users of few jobs wait for none.
+	// eventsPerSecond limits the Events of a controller after the first eventsAtOnce. Without a limit every third
+	// request would be an Event while thousands of jobs are started. Users of few jobs wait for none.
 	eventsPerSecond, eventsAtOnce = 20, 100
 	// maxWaiting is how many Events may wait: ten megabytes. Further ones are dropped.
 	maxWaiting = 10_000
-	// staleAfter is how long an Event that is no warning waits while more than eventsAtOnce do. In that time more are written than a user
-	// reads. Then it is dropped: an Event that comes minutes late helps no user, and the status of its object says the same.
+	// staleAfter is how long an Event that is no warning waits while more than eventsAtOnce do. In that time more are
+	// written than a user reads. Then it is dropped: an Event that comes minutes late helps no user, and the status of
+	// its object says the same.
 	staleAfter = time.Minute
-	// maxRequests limits how often an Event is sent to an API server that does not answer, each time after a longer pause.
+	// maxRequests limits how often an Event is sent to an API server that does not answer, each time after a longer
+	// pause.
 	maxRequests = 4
 	firstPause  = time.Second
 )
 
-// outlet keeps Events until they are sent. Warnings are sent first. Of many others the newest are: a user who creates one job behind
-// thousands of another user does not wait for the Events of these.
+// outlet keeps Events until they are sent. Warnings are sent first. Of many others the newest are: a user who creates
+// one job behind thousands of another user does not wait for the Events of these.
 type outlet struct {
 	sink   record.EventSink
 	limit  flowcontrol.RateLimiter

@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// For returns the recorder of a controller, which is shown as the source of its Events. They are written while the manager runs and leads.
+// For returns the recorder of a controller, which is shown as the source of its Events. They are written while the
+// manager runs and leads.
 func For(mgr manager.Manager, name string) events.EventRecorder {
 	logger := mgr.GetLogger().WithName(name)
 	client, err := typedcorev1.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
@@ -49,8 +50,8 @@ func (o *outlet) recorder(scheme *runtime.Scheme, name string) (of events.EventR
 	return core{broadcaster.NewRecorder(scheme, corev1.EventSource{Component: name}), o, scheme, name}, broadcaster.Shutdown
 }
 
-// core records what it is told through the newer interface by the older one, which has no place for a related object and for
-// what was tried.
+// core records what it is told through the newer interface by the older one, which has no place for a related object
+// and for what was tried.
 type core struct {
 	record.EventRecorder
 	outlet *outlet
@@ -62,8 +63,8 @@ func (c core) Eventf(regarding, _ runtime.Object, kind, reason, _, note string, 
 	c.EventRecorder.Eventf(regarding, kind, reason, note, arguments...)
 }
 
-// Once records an Event of an object that is there at most once as long as the API server keeps it, also if another process records it. What it
-// says makes its name, and one that is there already is left alone.
+// Once records an Event of an object that is there at most once as long as the API server keeps it, also if another
+// process records it. What it says makes its name, and one that is there already is left alone.
 func Once(by events.EventRecorder, regarding runtime.Object, kind, reason, action, note string, arguments ...any) {
 	c, is := by.(core)
 	if !is {

@@ -132,8 +132,8 @@ func TestWhatIsSaidAgainIsCounted(t *testing.T) {
 	}
 }
 
-// The number of different Events about one object is limited, so that a tenant's object cannot cause Events without end.
-// Events about other objects do not wait for them.
+// The number of different Events about one object is limited, so that a tenant's object cannot cause Events without
+// end. Events about other objects do not wait for them.
 func TestOneObjectCannotFloodTheAPIServer(t *testing.T) {
 	recorder, into := newRecorder(t, "c")
 	const said = 200

@@ -5,8 +5,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// newQueue makes the queue of a controller, in which namespaces take turns. The priorities of controller-runtime's own queue
-// would only put what is new before what was there when the process began; here, who has much to do waits for himself.
+// newQueue makes the queue of a controller, in which namespaces take turns. The priorities of controller-runtime's own
+// queue would only put what is new before what was there when the process began; here, who has much to do waits for
+// himself.
 func newQueue(name string, retries workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	return workqueue.NewTypedRateLimitingQueueWithConfig(retries, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
 		Name: name,
@@ -19,8 +20,8 @@ func newQueue(name string, retries workqueue.TypedRateLimiter[reconcile.Request]
 	})
 }
 
-// turns holds what is ready to be worked on. The namespaces that have anything take turns, one object each; the objects of a
-// namespace are first come, first served. The work queue calls it under its own lock.
+// turns holds what is ready to be worked on. The namespaces that have anything take turns, one object each; the objects
+// of a namespace are first come, first served. The work queue calls it under its own lock.
 type turns struct {
 	lines map[string][]reconcile.Request // by namespace; none of them is empty
 	order []string                       // the namespaces in the order of their turns

@@ -35,7 +35,8 @@ func TestANamespaceWithMuchToDoHoldsNoOtherUp(t *testing.T) {
 	}
 }
 
-// Nothing is lost, namespaces wait for as many objects as there are other namespaces at most, and within one all come in order.
+// Nothing is lost, namespaces wait for as many objects as there are other namespaces at most, and within one all come
+// in order.
 func TestTurnsAreFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := &turns{lines: map[string][]reconcile.Request{}}

@@ -11,8 +11,8 @@ import (
 // ReasonUnreadable is the reason of the Event of an object that no controller acts upon, because it cannot be decoded.
 const ReasonUnreadable = "Unreadable"
 
-// LeavesAlone reports whether an object could not be decoded, and tells so in an Event with it. Nothing is known of what such
-// an object asks for, so nothing of it is changed, and nothing that belongs to it.
+// LeavesAlone reports whether an object could not be decoded, and tells so in an Event with it. Nothing is known of
+// what such an object asks for, so nothing of it is changed, and nothing that belongs to it.
 func LeavesAlone(recorder events.EventRecorder, object client.Object) bool {
 	why, is := bounds.Unreadable(object)
 	if is {

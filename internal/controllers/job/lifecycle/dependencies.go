@@ -63,7 +63,8 @@ func deadEnd(job *batch.Job, pods []*corev1.Pod) string {
 	return strings.Join(waiting, "; ")
 }
 
-// HasStarted reports whether tasks that depend on a pod may start: all of its containers are ready, or it has succeeded.
+// HasStarted reports whether tasks that depend on a pod may start: all of its containers are ready, or it has
+// succeeded.
 func HasStarted(pod *corev1.Pod) bool {
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded:
@@ -97,8 +98,8 @@ func missingDependencies(job *batch.Job, task *batch.TaskSpec, started map[strin
 	return fmt.Sprintf("task %s waits for %s", task.Name, strings.Join(missing, conjunction))
 }
 
-// HoldBack removes the tasks that are held back from the minimum of the gang, which could never start if it had to wait for
-// pods that wait for it. The minResources stay those of the whole Job, so that the queue keeps quota for the rest.
+// HoldBack removes the tasks that are held back from the minimum of the gang, which could never start if it had to wait
+// for pods that wait for it. The minResources stay those of the whole Job, so that the queue keeps quota for the rest.
 func HoldBack(group *scheduling.PodGroup, job *batch.Job, held []string) {
 	var minAvailable, replicas int32
 	for t := range job.Spec.Tasks {

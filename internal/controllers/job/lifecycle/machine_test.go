@@ -260,7 +260,8 @@ func TestWhateverHappensAJobKeepsItsInvariantsAndComesToAnEnd(t *testing.T) {
 			}
 			m.reconcile(t, command, rapid.IntRange(0, 9).Draw(t, "crash") == 0)
 		}
-		// An answer with AbortJob to what a resumed Job does first would abort it for ever; that is as it was asked for.
+		// An answer with AbortJob to what a resumed Job does first would abort it for ever; that is as it was asked
+		// for.
 		m.job.Spec.Policies = withoutAborting(m.job.Spec.Policies)
 		for i := range m.job.Spec.Tasks {
 			m.job.Spec.Tasks[i].Policies = withoutAborting(m.job.Spec.Tasks[i].Policies)

@@ -19,8 +19,8 @@ import (
 // None means no task, or no pod of the task, in an occurrence or demand.
 const None = -1
 
-// Occurrence is something to which a lifecycle policy may react. It follows from the current state and not from a stream of
-// events. So nothing is lost while no controller runs, and a reaction that failed is tried again.
+// Occurrence is something to which a lifecycle policy may react. It follows from the current state and not from a
+// stream of events. So nothing is lost while no controller runs, and a reaction that failed is tried again.
 type Occurrence struct {
 	Event bus.Event
 
@@ -37,8 +37,8 @@ type Occurrence struct {
 	What string
 }
 
-// Occurrences lists the occurrences of a defaulted Job that creates pods, the Job's own first, then by task and pod. Unseen
-// names the pods that were created and that the cache does not show. A Job without policies has none.
+// Occurrences lists the occurrences of a defaulted Job that creates pods, the Job's own first, then by task and pod.
+// Unseen names the pods that were created and that the cache does not show. A Job without policies has none.
 func Occurrences(job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], group *scheduling.PodGroup) []Occurrence {
 	if !HasPolicies(job) || reachedMinSuccess(job, pods) {
 		return nil
@@ -115,8 +115,8 @@ func isOutdated(job *batch.Job, pod *corev1.Pod) bool {
 	return err == nil && version < int(job.Status.Version)
 }
 
-// isTorn reports whether some members have started and others wait. Right after a restart all wait, and the phase that the
-// scheduler wrote before must not count.
+// isTorn reports whether some members have started and others wait. Right after a restart all wait, and the phase that
+// the scheduler wrote before must not count.
 func isTorn(tasks [][]Member) bool {
 	var waiting, started bool
 	for _, members := range tasks {
@@ -208,10 +208,10 @@ func ContainerRestarts(pod *corev1.Pod) int32 {
 	return restarts
 }
 
-// evictions returns the occurrences of pods that another client has deleted before they finished. coming are created pods
-// that the cache does not show yet. The controller deletes pods only in certain phases, and writes to the status how many
-// are left. So if there are fewer than the status says, another client has deleted some. Which pods they were is not
-// recorded. Pods are created in the order of their index, so the first missing ones are named.
+// evictions returns the occurrences of pods that another client has deleted before they finished. coming are created
+// pods that the cache does not show yet. The controller deletes pods only in certain phases, and writes to the status
+// how many are left. So if there are fewer than the status says, another client has deleted some. Which pods they were
+// is not recorded. Pods are created in the order of their index, so the first missing ones are named.
 func evictions(job *batch.Job, t int, members []Member, coming []int) []Occurrence {
 	task := &job.Spec.Tasks[t]
 	var recorded, recordedFinished, finished int32

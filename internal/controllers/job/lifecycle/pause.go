@@ -6,8 +6,8 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// A Job whose pods fail at once, and whose policy restarts it, would restart without end as fast as the controllers can,
-// since maxRetry may be any number. So restarts that follow each other quickly come after pauses that grow.
+// A Job whose pods fail at once, and whose policy restarts it, would restart without end as fast as the controllers
+// can, since maxRetry may be any number. So restarts that follow each other quickly come after pauses that grow.
 const (
 	// promptRestarts is how many restarts of a Job come without a pause: as many as the default of maxRetry allows.
 	promptRestarts = 3
@@ -20,8 +20,8 @@ const (
 	calm = 10 * time.Minute
 )
 
-// pause is how long a Job that restarts creates no pods. It depends only on the status, so that it survives a restart of
-// the controller.
+// pause is how long a Job that restarts creates no pods. It depends only on the status, so that it survives a restart
+// of the controller.
 func pause(status *batch.JobStatus) time.Duration {
 	beyond := status.RetryCount - promptRestarts
 	if status.State.Phase != batch.Restarting || beyond <= 0 || !isHasty(status) {
@@ -34,8 +34,8 @@ func pause(status *batch.JobStatus) time.Duration {
 	return min(length, lastPause)
 }
 
-// isHasty reports whether a restart follows quickly on another, or on the beginning. The restart of a Job that was aborted,
-// and is resumed by a user, does not count.
+// isHasty reports whether a restart follows quickly on another, or on the beginning. The restart of a Job that was
+// aborted, and is resumed by a user, does not count.
 func isHasty(status *batch.JobStatus) bool {
 	history := status.Conditions[:max(len(status.Conditions)-1, 0)] // the last one is the restart
 	var since time.Time

@@ -12,7 +12,8 @@ import (
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 )
 
-// run lets a Job run whose pods fail after a time, and that is restarted for it each time. It returns the pauses of the restarts.
+// run lets a Job run whose pods fail after a time, and that is restarted for it each time. It returns the pauses of the
+// restarts.
 func run(t *testing.T, job *batch.Job, restarts int, lasts time.Duration) []time.Duration {
 	t.Helper()
 	now := noon

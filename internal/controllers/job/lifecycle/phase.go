@@ -44,7 +44,8 @@ const (
 	// ReasonRunningEstimateExceeded: the Job runs for longer than spec.runningEstimate says.
 	ReasonRunningEstimateExceeded = "RunningEstimateExceeded"
 
-	// ReasonPodsTerminating: the Job cannot go on before a pod has ended that does not end; the message names it and what keeps it.
+	// ReasonPodsTerminating: the Job cannot go on before a pod has ended that does not end; the message names it and
+	// what keeps it.
 	ReasonPodsTerminating = "PodsTerminating"
 
 	// ReasonDependencyFailed: tasks wait for others that have ended without what they wait for.
@@ -59,8 +60,8 @@ type verdict struct {
 	reason, message string
 }
 
-// nextOf is next for a Job with these pods. A Job has failed if no pod runs and no more can be created, because the other
-// tasks wait for tasks that have ended: no event would ever come.
+// nextOf is next for a Job with these pods. A Job has failed if no pod runs and no more can be created, because the
+// other tasks wait for tasks that have ended: no event would ever come.
 func nextOf(job *batch.Job, status *batch.JobStatus, pods []*corev1.Pod, now time.Time) verdict {
 	verdict := next(job, status, numberOutdated(job, pods), now)
 	if status.State.Phase != "" && MakesPods(status.State.Phase) && MakesPods(verdict.phase) {

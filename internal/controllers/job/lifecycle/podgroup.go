@@ -12,9 +12,9 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// UpdatePodGroup updates what follows from the Job in a copy of an existing PodGroup. That is all of its spec. So a user
-// who may write PodGroups cannot move a Job to another queue, or change its priority, past the checks of Jobs. Labels and
-// annotations are only added or changed, because other programs write theirs there too.
+// UpdatePodGroup updates what follows from the Job in a copy of an existing PodGroup. That is all of its spec. So a
+// user who may write PodGroups cannot move a Job to another queue, or change its priority, past the checks of Jobs.
+// Labels and annotations are only added or changed, because other programs write theirs there too.
 func UpdatePodGroup(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
 	updated := current.DeepCopy()
 	updated.Labels = overlay(updated.Labels, wanted.Labels)
@@ -31,7 +31,8 @@ func overlay(base, over map[string]string) map[string]string {
 	return base
 }
 
-// waiting returns the scheduler's reason and message why the PodGroup is not placed, with its place in the queue, "" if there is none.
+// waiting returns the scheduler's reason and message why the PodGroup is not placed, with its place in the queue, "" if
+// there is none.
 func waiting(group *scheduling.PodGroup) (reason, message string) {
 	var unschedulable, scheduled, queued *scheduling.PodGroupCondition
 	for i := range group.Status.Conditions {
@@ -60,8 +61,8 @@ func waiting(group *scheduling.PodGroup) (reason, message string) {
 	return unschedulable.Reason, unschedulable.Message
 }
 
-// lastEvictions returns the last evictions that the PodGroup names, and before them those that are known from before it was created: a PodGroup of
-// the Job may be made again. Others that it does not name were cancelled.
+// lastEvictions returns the last evictions that the PodGroup names, and before them those that are known from before it
+// was created: a PodGroup of the Job may be made again. Others that it does not name were cancelled.
 func lastEvictions(group *scheduling.PodGroup, known []string) (all []string) {
 	for i := range group.Status.Conditions {
 		if c := &group.Status.Conditions[i]; c.Type == scheduling.PodGroupEvictedType && c.Status == corev1.ConditionTrue {
@@ -80,8 +81,8 @@ func lastEvictions(group *scheduling.PodGroup, known []string) (all []string) {
 // maxEvictions is how many evictions a status names.
 const maxEvictions = 3
 
-// IsSpent reports whether the PodGroup of a Job that has ended or was aborted can be deleted. With finished pods it stays,
-// since its phase is Completed. Without pods it would be pending admission for ever, or hold quota.
+// IsSpent reports whether the PodGroup of a Job that has ended or was aborted can be deleted. With finished pods it
+// stays, since its phase is Completed. Without pods it would be pending admission for ever, or hold quota.
 func IsSpent(job *batch.Job, pods []*corev1.Pod) bool {
 	var finished int32
 	for _, pod := range pods {

@@ -47,8 +47,8 @@ func (s Slots) Find(pod string) (Slot, bool) {
 	return Slot{t, index}, true
 }
 
-// gaps calls visit with the indexes from 0 that are not among the taken ones, in order, until it returns false. That costs
-// as much as there are pods, not as many as the task is to have.
+// gaps calls visit with the indexes from 0 that are not among the taken ones, in order, until it returns false. That
+// costs as much as there are pods, not as many as the task is to have.
 func gaps(taken []int, replicas int32, visit func(index int) bool) {
 	slices.Sort(taken)
 	next := 0
@@ -62,10 +62,10 @@ func gaps(taken []int, replicas int32, visit func(index int) bool) {
 	}
 }
 
-// MissingAndSurplus compares the pods that a defaulted Job needs, without those of tasks that are held back, with the pods
-// that it has. These are the pods in the cache, and those that were created and do not show yet, by name. A pod that is
-// terminating still holds its name, so it is neither missing nor surplus. At most so many missing ones are named; isPart
-// says that there are more.
+// MissingAndSurplus compares the pods that a defaulted Job needs, without those of tasks that are held back, with the
+// pods that it has. These are the pods in the cache, and those that were created and do not show yet, by name. A pod
+// that is terminating still holds its name, so it is neither missing nor surplus. At most so many missing ones are
+// named; isPart says that there are more.
 func MissingAndSurplus(
 	job *batch.Job, pods []*corev1.Pod, unseen sets.Set[string], held []string, limit int,
 ) (missing []Slot, isPart bool, surplus []*corev1.Pod) {

@@ -60,7 +60,8 @@ func Transition(from batch.JobPhase, action bus.Action) (to batch.JobPhase, foll
 	return "", false
 }
 
-// answer returns the policy for an occurrence, nil if there is none: the first that fits of the task's, then of the Job's.
+// answer returns the policy for an occurrence, nil if there is none: the first that fits of the task's, then of the
+// Job's.
 func answer(job *batch.Job, o *Occurrence) *batch.LifecyclePolicy {
 	if o.Task != None {
 		if policy := firstFit(job.Spec.Tasks[o.Task].Policies, o); policy != nil {
@@ -79,8 +80,8 @@ func firstFit(policies batch.LifecyclePolicies, o *Occurrence) *batch.LifecycleP
 	return nil
 }
 
-// fits reports whether the policy is for the occurrence. That a pod is pending only counts with a timeout. Otherwise every
-// new pod would trigger the policy.
+// fits reports whether the policy is for the occurrence. That a pod is pending only counts with a timeout. Otherwise
+// every new pod would trigger the policy.
 func fits(policy *batch.LifecyclePolicy, o *Occurrence) bool {
 	if policy.ExitCode != nil && slices.Contains(o.exitCodes, *policy.ExitCode) {
 		return true

@@ -49,8 +49,8 @@ func TestEveryPhaseFollowsItsActions(t *testing.T) {
 }
 
 func TestPoliciesAnswerEvents(t *testing.T) {
-	// TestEveryEventIsAnsweredWithEveryAction goes through event × action × level × phase: the policy must lead where the
-	// phase's table says, and only for its own event.
+	// TestEveryEventIsAnsweredWithEveryAction goes through event × action × level × phase: the policy must lead where
+	// the phase's table says, and only for its own event.
 	t.Run("every event with every action", func(t *testing.T) {
 		for _, happened := range validation.PolicyEvents()[1:] {
 			for _, answered := range validation.PolicyEvents() {

@@ -10,8 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The pause from the creation of a pod that its kubelet has refused until it is replaced, doubled by each refusal in a row. A kubelet may
-// see less room than the API server shows, and would refuse the next pod as well. The longest is that of containers that crash.
+// The pause from the creation of a pod that its kubelet has refused until it is replaced, doubled by each refusal in a
+// row. A kubelet may see less room than the API server shows, and would refuse the next pod as well. The longest is
+// that of containers that crash.
 const (
 	firstRefusalPause = 5 * time.Second
 	lastRefusalPause  = 5 * time.Minute
@@ -20,16 +21,18 @@ const (
 // RefusalsLast is after how long a refusal is not in a row with the next one any more.
 const RefusalsLast = 2 * lastRefusalPause
 
-// Refused are the pods for which their kubelets had no room. They have never run, and are replaced like pods that were deleted. That
-// happens when another scheduler binds a pod to the same node at the same moment, or when the template names the node.
+// Refused are the pods for which their kubelets had no room. They have never run, and are replaced like pods that were
+// deleted. That happens when another scheduler binds a pod to the same node at the same moment, or when the template
+// names the node.
 type Refused struct {
 	Due     []*corev1.Pod // to be replaced now
 	Wait    time.Duration // until the next one is due, 0 if there is none
 	Trouble Trouble       // what users are told
 }
 
-// SetRefusedAside returns what was refused, and the pods as they count: a refused pod is pending until it is replaced, so that it ends no
-// Job. inARow says how often the pods of its name were refused, one after the other, the first being 1.
+// SetRefusedAside returns what was refused, and the pods as they count: a refused pod is pending until it is replaced,
+// so that it ends no Job. inARow says how often the pods of its name were refused, one after the other, the first being
+// 1.
 func SetRefusedAside(pods []*corev1.Pod, inARow func(*corev1.Pod) int, now time.Time) ([]*corev1.Pod, Refused) {
 	var all []*corev1.Pod
 	for _, pod := range pods {

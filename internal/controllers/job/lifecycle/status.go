@@ -14,8 +14,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/termination"
 )
 
-// maxConditions limits the history of phases in a status. It shows several restarts, and a Job that restarts for days does
-// not outgrow etcd.
+// maxConditions limits the history of phases in a status. It shows several restarts, and a Job that restarts for days
+// does not outgrow etcd.
 const maxConditions = 20
 
 // count writes into the status how many of the pods are in which phase. Of a pod that is terminating nothing else is
@@ -108,14 +108,15 @@ func Observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 	return status
 }
 
-// OnlySaysItWaits reports whether a Job without a status would get one that says no more than that the scheduler has not
-// answered.
+// OnlySaysItWaits reports whether a Job without a status would get one that says no more than that the scheduler has
+// not answered.
 func OnlySaysItWaits(stored, status *batch.JobStatus) bool {
 	return stored.State.Phase == "" && status.State.Phase == batch.Pending && status.State.Reason == batch.PodGroupPendingReason &&
 		status.TaskStatusCount == nil && status.Terminating == 0
 }
 
-// overdue names the first pod that should have ended and has not, with what keeps it and how many more there are; "" if there is none.
+// overdue names the first pod that should have ended and has not, with what keeps it and how many more there are; "" if
+// there is none.
 func overdue(pods []*corev1.Pod, now time.Time) string {
 	var all []string
 	for _, pod := range pods {
@@ -132,7 +133,8 @@ func overdue(pods []*corev1.Pod, now time.Time) string {
 	return fmt.Sprintf("%s; %d more do not end", slices.Min(all), len(all)-1)
 }
 
-// OverdueLeft is how long it takes until a pod that is being deleted should have ended, 0 if none is or the Job does not wait for it.
+// OverdueLeft is how long it takes until a pod that is being deleted should have ended, 0 if none is or the Job does
+// not wait for it.
 func OverdueLeft(status *batch.JobStatus, pods []*corev1.Pod, now time.Time) (least time.Duration) {
 	if MakesPods(status.State.Phase) || IsFinal(status.State.Phase) {
 		return 0

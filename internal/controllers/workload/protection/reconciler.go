@@ -42,11 +42,13 @@ type Options struct {
 	// Serving says who serves Workloads now.
 	Serving func() Serving
 
-	// HoldersByCluster is the index of Workloads by the ClusterQueue whose quota they hold, and HeldIn is how it is made.
+	// HoldersByCluster is the index of Workloads by the ClusterQueue whose quota they hold, and HeldIn is how it is
+	// made.
 	HoldersByCluster string
 	HeldIn           func(*v1beta2.Workload) string
 
-	// Wake is a source that has all objects of a list looked at when the answer of Serving has changed. It is asked once for each list.
+	// Wake is a source that has all objects of a list looked at when the answer of Serving has changed. It is asked
+	// once for each list.
 	Wake func(name string, list client.ObjectList) source.Source
 }
 

@@ -1,8 +1,9 @@
-// Package steering sends pods of another scheduler to the nodes that their workload holds. Pods of ours need none of it: the scheduler knows
-// where it has room for them.
+// Package steering sends pods of another scheduler to the nodes that their workload holds. Pods of ours need none of
+// it: the scheduler knows where it has room for them.
 //
-// Main type: [Reconciler], for one Workload at a time. A pod that is to be steered carries the gate kueue.x-k8s.io/topology from its
-// creation. It gets the name of a node with a free place as selector, and the gate is removed.
+// Main type: [Reconciler], for one Workload at a time. A pod that is to be steered carries the gate
+// kueue.x-k8s.io/topology from its creation. It gets the name of a node with a free place as selector, and the gate is
+// removed.
 //
 // Invariants:
 //

@@ -47,8 +47,9 @@ func (c *Counts) refusalByAffinity(slot int32, keys []*keyCounts) string {
 	return ""
 }
 
-// MayHoldOnNewNode reports whether the required affinity terms to other pods could hold on a node that is added: one with a host name of its
-// own, in a domain that there is. No node helps a pod that waits for pods which are not there, or has to be beside one that is.
+// MayHoldOnNewNode reports whether the required affinity terms to other pods could hold on a node that is added: one
+// with a host name of its own, in a domain that there is. No node helps a pod that waits for pods which are not there,
+// or has to be beside one that is.
 func (c *Counts) MayHoldOnNewNode() bool {
 	if len(c.affinity) == 0 || c.nearPods == 0 && matchesAll(c.affinity, c.pod) {
 		return true
@@ -78,8 +79,8 @@ func (c *Counts) skewed(slot int32) string {
 	return ""
 }
 
-// Group appends to a key what tells the node in a slot from nodes of other groups. That is the domains that it shares with other nodes,
-// and what is counted in those that it has for itself.
+// Group appends to a key what tells the node in a slot from nodes of other groups. That is the domains that it shares
+// with other nodes, and what is counted in those that it has for itself.
 func (c *Counts) Group(slot int32, key []byte) []byte {
 	c.topology.does(len(c.keys) + len(c.spreads) + len(c.softSpreads))
 	for _, k := range c.keys {
@@ -105,7 +106,8 @@ func (c *Counts) Group(slot int32, key []byte) []byte {
 	return key
 }
 
-// group appends the domain of a node, if it shares that with others. isAlone is set if the node has the domain for itself.
+// group appends the domain of a node, if it shares that with others. isAlone is set if the node has the domain for
+// itself.
 func (k *Key) group(slot int32, key []byte) (_ []byte, domain int32, isAlone bool) {
 	switch domain = k.at(slot); {
 	case domain < 0:
@@ -120,8 +122,8 @@ func (k *Key) group(slot int32, key []byte) (_ []byte, domain int32, isAlone boo
 type Front struct {
 	Slot  int32
 	Nodes int // in the group
-	// IsRefused is set if the filters refuse the nodes. Else Score is the sum of the scores, times their weights, normalised over all
-	// nodes that are not refused.
+	// IsRefused is set if the filters refuse the nodes. Else Score is the sum of the scores, times their weights,
+	// normalised over all nodes that are not refused.
 	IsRefused bool
 	Score     int64
 }
@@ -213,7 +215,8 @@ func (c *Counts) rateSpread(fronts []Front) {
 // notSpread stands for the score of nodes that are not scored by the constraints.
 const notSpread = math.MinInt64
 
-// isSpread reports whether nodes are scored by the constraints of the class: they are not refused and have all topology keys.
+// isSpread reports whether nodes are scored by the constraints of the class: they are not refused and have all topology
+// keys.
 func (c *Counts) isSpread(f *Front) bool {
 	if f.IsRefused {
 		return false
@@ -226,8 +229,8 @@ func (c *Counts) isSpread(f *Front) bool {
 	return true
 }
 
-// spreadWeights returns the weight of each constraint. It grows with the number of domains that are left. The raw scores say which nodes
-// are scored.
+// spreadWeights returns the weight of each constraint. It grows with the number of domains that are left. The raw
+// scores say which nodes are scored.
 func (c *Counts) spreadWeights(fronts []Front) []float64 {
 	weights := make([]float64, len(c.softSpreads))
 	for i, s := range c.softSpreads {

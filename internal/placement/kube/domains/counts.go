@@ -20,7 +20,8 @@ type Policy struct {
 // hardAffinityWeight is the weight in scores of a required affinity term of another pod, as package kube configures it.
 const hardAffinityWeight = 1
 
-// Counts are how many pods matter to a class in each topology domain. They say what InterPodAffinity and PodTopologySpread would say.
+// Counts are how many pods matter to a class in each topology domain. They say what InterPodAffinity and
+// PodTopologySpread would say.
 type Counts struct {
 	pod      *corev1.Pod // of the class
 	space    labels.Set  // the labels of its namespace
@@ -57,8 +58,8 @@ type keyCounts struct {
 	points   tally // the sums of weights that have a say in the scores
 }
 
-// New returns empty counts for a class of which a pod is given. It is nil if a plugin that has a say could not read the pod: then the
-// plugin refuses all nodes. The namespaces are all there are.
+// New returns empty counts for a class of which a pod is given. It is nil if a plugin that has a say could not read the
+// pod: then the plugin refuses all nodes. The namespaces are all there are.
 func New(pod *corev1.Pod, policy Policy, topology *Topology, namespaces []*corev1.Namespace) *Counts {
 	info, err := framework.NewPodInfo(pod)
 	isAsked := policy.FiltersAffinity || policy.AffinityWeight > 0
@@ -100,8 +101,8 @@ func New(pod *corev1.Pod, policy Policy, topology *Topology, namespaces []*corev
 	return c
 }
 
-// resolve replaces the selector of namespaces of a term by the namespaces that it stands for at the moment. One that selects all stays as
-// it is.
+// resolve replaces the selector of namespaces of a term by the namespaces that it stands for at the moment. One that
+// selects all stays as it is.
 func resolve(t *fwk.AffinityTerm, namespaces []*corev1.Namespace) {
 	if t.NamespaceSelector.Empty() {
 		return
@@ -203,8 +204,8 @@ func (c *Counts) Count(node *corev1.Node, slot int32, pod fwk.PodInfo, change in
 	return c.countSpread(node, slot, pod.GetPod(), change) || matters
 }
 
-// CountRepelling is Count for a pod that may never come: it counts where required anti-affinity, its own or that of the class, keeps the
-// class away from it, and nowhere else. Otherwise spread or affinity would hold only once it has come.
+// CountRepelling is Count for a pod that may never come: it counts where required anti-affinity, its own or that of the
+// class, keeps the class away from it, and nowhere else. Otherwise spread or affinity would hold only once it has come.
 func (c *Counts) CountRepelling(node *corev1.Node, pod fwk.PodInfo, change int32) {
 	add := func(to func(*keyCounts) *tally, key string) {
 		if _, ok := node.Labels[key]; ok {

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// MaxKeys is how many topology keys a pod may have: of one with more none is looked at. A few such pods would have all keys read again
-	// again and again, of every node.
+	// MaxKeys is how many topology keys a pod may have: of one with more none is looked at. A few such pods would have
+	// all keys read again again and again, of every node.
 	MaxKeys = 64
-	// MaxTerms is how many terms and constraints with their namespaces, expressions and values a pod may have. They are held against every
-	// other pod that may be selected, of which a large cluster has hundreds of thousands.
+	// MaxTerms is how many terms and constraints with their namespaces, expressions and values a pod may have. They are
+	// held against every other pod that may be selected, of which a large cluster has hundreds of thousands.
 	MaxTerms = 256
 )
 

@@ -20,8 +20,8 @@ type spreadCount struct {
 	honorTaints   bool
 
 	pods tally // on nodes that count
-	// own is the number of pods on each node, by slot, of a soft constraint over hostnames: each node is a domain of its own then,
-	// whatever its label says.
+	// own is the number of pods on each node, by slot, of a soft constraint over hostnames: each node is a domain of
+	// its own then, whatever its label says.
 	own    []int32
 	isSoft bool
 	seen   []uint64 // by domain: the last rating in which it had nodes
@@ -94,8 +94,8 @@ func (c *Counts) read(constraint *corev1.TopologySpreadConstraint) *spreadCount 
 // isPerNode reports whether a soft constraint counts the pods of each node by itself.
 func (s *spreadCount) isPerNode() bool { return s.name == corev1.LabelHostname }
 
-// CountNode counts a node in or out, by a change of +1 or -1, before or after all of its pods: its domain is one of those over which pods
-// are spread.
+// CountNode counts a node in or out, by a change of +1 or -1, before or after all of its pods: its domain is one of
+// those over which pods are spread.
 func (c *Counts) CountNode(node *corev1.Node, change int32) {
 	if !hasAll(c.spreads, node) {
 		return

@@ -2,8 +2,8 @@ package domains
 
 import corev1 "k8s.io/api/core/v1"
 
-// Topology says in which topology domains the nodes are. What is asked of it is kept by topology key, as a number for each
-// domain.
+// Topology says in which topology domains the nodes are. What is asked of it is kept by topology key, as a number for
+// each domain.
 type Topology struct {
 	nodes []*corev1.Node // by slot, nil where there is none
 	keys  map[string]*Key
@@ -92,7 +92,8 @@ func (k *Key) show(slot int, node *corev1.Node) {
 	}
 }
 
-// domainOf returns the number of the domain of a node, -1 if it has none. The node may be one that was in a slot before.
+// domainOf returns the number of the domain of a node, -1 if it has none. The node may be one that was in a slot
+// before.
 func (k *Key) domainOf(node *corev1.Node) int32 {
 	if node == nil {
 		return -1

@@ -99,8 +99,8 @@ func (d *demand) offer(x *Index, label string, values ...string) {
 	}
 }
 
-// Few returns the slots, sorted, of the only nodes that can match the node selector and the required node affinity of a pod. areFew is
-// false if these may be more than most, or if the pod demands no values.
+// Few returns the slots, sorted, of the only nodes that can match the node selector and the required node affinity of a
+// pod. areFew is false if these may be more than most, or if the pod demands no values.
 func (x *Index) Few(spec *corev1.PodSpec, most int) (slots []int32, areFew bool) {
 	demands, ok := x.demands(spec)
 	if !ok || totalOf(demands) > most {

@@ -1,7 +1,7 @@
 // Package population knows which pods are on nodes, for classes of pods that depend on pods elsewhere.
 //
-// Main type: a [Population] finds the pods that may matter to a class by namespace, by label, and by what their affinity
-// terms select. It also lists what has come and gone, so that a class follows it without another search.
+// Main type: a [Population] finds the pods that may matter to a class by namespace, by label, and by what their
+// affinity terms select. It also lists what has come and gone, so that a class follows it without another search.
 //
 // Invariants:
 //

@@ -12,8 +12,9 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Population are the pods on nodes. A class that is new finds those that matter to it by namespace and label. Then it follows what comes
-// and goes. A pod that the plugins do not see, because it is to be evicted, stays in the indexes: most evictions that are tried are undone.
+// Population are the pods on nodes. A class that is new finds those that matter to it by namespace and label. Then it
+// follows what comes and goes. A pod that the plugins do not see, because it is to be evicted, stays in the indexes:
+// most evictions that are tried are undone.
 type Population struct {
 	spaces map[string]*namespaceIndex
 	owners map[ownerKey]pods // of affinity terms, by what these select
@@ -28,7 +29,8 @@ type Population struct {
 // maxChanges bounds the changes that are kept. A class that is further behind is counted again.
 const maxChanges = 1 << 14
 
-// maxIndexed bounds the pods in indexes by label, at some 30 bytes each. Beyond it these indexes are made again when they are asked for.
+// maxIndexed bounds the pods in indexes by label, at some 30 bytes each. Beyond it these indexes are made again when
+// they are asked for.
 const maxIndexed = 1 << 20
 
 // Change says that a node or a pod on it has come or gone.
@@ -63,7 +65,8 @@ type namespaceIndex struct {
 // pods is a set of pods.
 type pods map[*Pod]struct{}
 
-// ownerKey is what a term selects: one of the labels that it demands, none if it demands none, in a namespace, "" if any.
+// ownerKey is what a term selects: one of the labels that it demands, none if it demands none, in a namespace, "" if
+// any.
 type ownerKey struct{ namespace, key, value string }
 
 // New returns an empty population.
@@ -208,7 +211,8 @@ func demanded(selector labels.Selector) (key string, values []string) {
 	return key, values
 }
 
-// Search calls a function once for each pod that may be selected, or have a term about a pod with some labels. It may call it for others.
+// Search calls a function once for each pod that may be selected, or have a term about a pod with some labels. It may
+// call it for others.
 func (p *Population) Search(pod *corev1.Pod, wants []domains.Want, do func(*Pod)) {
 	p.asked++
 	visit := func(pods pods) {

@@ -1,5 +1,6 @@
-// Package builder makes the objects that a Job of batch.volcano.sh consists of: its PodGroup and its pods, and the names of its claims.
-// The Job controller creates them, the simulator and the benchmark show the scheduler the same ones.
+// Package builder makes the objects that a Job of batch.volcano.sh consists of: its PodGroup and its pods, and the
+// names of its claims. The Job controller creates them, the simulator and the benchmark show the scheduler the same
+// ones.
 //
 // Main functions: [PodGroup], [Pod], and the names [PodGroupName], [PodName] and [ClaimName].
 //

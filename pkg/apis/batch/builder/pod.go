@@ -19,8 +19,8 @@ func PodName(job, task string, index int) string {
 	return fmt.Sprintf("%s-%s-%d", job, task, index)
 }
 
-// ClaimName is the name of the claim that a volume of the Job mounts. The claim that is made for a volume carries a part
-// of the Job's UID, so that a Job never finds the data of an earlier one of its name.
+// ClaimName is the name of the claim that a volume of the Job mounts. The claim that is made for a volume carries a
+// part of the Job's UID, so that a Job never finds the data of an earlier one of its name.
 func ClaimName(job *batch.Job, volume int) string {
 	if name := job.Spec.Volumes[volume].VolumeClaimName; name != "" {
 		return name
@@ -44,9 +44,9 @@ var inheritedByPods = [...]string{
 	scheduling.JDBMaxUnavailableKey,
 }
 
-// Pod makes the pod with this index of a task of a defaulted Job. It has the template, the Job as its controller, and the
-// Job's PriorityClass unless the template names one. The scheduler and users find it by its labels and annotations. The
-// same arguments give the same pod.
+// Pod makes the pod with this index of a task of a defaulted Job. It has the template, the Job as its controller, and
+// the Job's PriorityClass unless the template names one. The scheduler and users find it by its labels and annotations.
+// The same arguments give the same pod.
 func Pod(job *batch.Job, task *batch.TaskSpec, index int) *corev1.Pod {
 	template := task.Template.DeepCopy()
 	pod := &corev1.Pod{

@@ -19,9 +19,9 @@ func PodGroupName(job *batch.Job) string {
 	return job.Name + "-" + string(job.UID)
 }
 
-// PodGroup makes the PodGroup of a defaulted Job. priority gives the value of a PriorityClass, 0 for one that is
-// not known. specOf gives the complete spec of the pods of a task, as [FromTemplate] does. Labels and annotations of the Job are carried over, so that whatever the scheduler's plugins read on a
-// PodGroup can be said on the Job.
+// PodGroup makes the PodGroup of a defaulted Job. priority gives the value of a PriorityClass, 0 for one that is not
+// known. specOf gives the complete spec of the pods of a task, as [FromTemplate] does. Labels and annotations of the
+// Job are carried over, so that whatever the scheduler's plugins read on a PodGroup can be said on the Job.
 func PodGroup(job *batch.Job, priority func(class string) int32, specOf func(*batch.TaskSpec) *corev1.PodSpec) *scheduling.PodGroup {
 	minTaskMember := make(map[string]int32, len(job.Spec.Tasks))
 	for i := range job.Spec.Tasks {
@@ -63,8 +63,8 @@ func FromTemplate(task *batch.TaskSpec) *corev1.PodSpec {
 	return podspec.Completed(&task.Template.Spec, podspec.Given{})
 }
 
-// schedulerOf names the scheduler that is to admit the Job and start its pods: the one that all templates name, else the Job's.
-// It is written on the PodGroup because there are no pods to tell it from before the PodGroup is admitted.
+// schedulerOf names the scheduler that is to admit the Job and start its pods: the one that all templates name, else
+// the Job's. It is written on the PodGroup because there are no pods to tell it from before the PodGroup is admitted.
 func schedulerOf(job *batch.Job) string {
 	name := job.Spec.SchedulerName
 	for i := range job.Spec.Tasks {
@@ -111,9 +111,9 @@ func networkTopology(spec *batch.NetworkTopologySpec) *scheduling.NetworkTopolog
 	}
 }
 
-// minResources is what the first minAvailable pods request together, and what quotas count of them. Each task's own minimum
-// comes first if all of them fit into minAvailable, because then the gang cannot start without them. The rest of
-// minAvailable is filled with the tasks of highest priority, in the order of the spec among equals.
+// minResources is what the first minAvailable pods request together, and what quotas count of them. Each task's own
+// minimum comes first if all of them fit into minAvailable, because then the gang cannot start without them. The rest
+// of minAvailable is filled with the tasks of highest priority, in the order of the spec among equals.
 func minResources(job *batch.Job, priority func(class string) int32, specOf func(*batch.TaskSpec) *corev1.PodSpec) corev1.ResourceList {
 	order := make([]*batch.TaskSpec, len(job.Spec.Tasks))
 	for i := range job.Spec.Tasks {

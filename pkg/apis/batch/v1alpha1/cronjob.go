@@ -72,8 +72,8 @@ type CronJobSpec struct {
 	// +optional
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 
-	// What to do when a run is due while an earlier one has not ended: Allow starts it beside that, Forbid waits for the
-	// end of that, Replace deletes that first.
+	// What to do when a run is due while an earlier one has not ended: Allow starts it beside that, Forbid waits for
+	// the end of that, Replace deletes that first.
 	// +kubebuilder:default=Allow
 	// +kubebuilder:validation:Enum=Allow;Forbid;Replace
 	// +optional

@@ -19,11 +19,11 @@ const (
 )
 
 // SetDefaults fills in what the user left open, in place; what the user wrote stays. It covers the defaults of the
-// schema too, for Jobs that never passed an API server, and it is idempotent. A caller that knows by which names our scheduler
-// goes fills in the first of them before.
+// schema too, for Jobs that never passed an API server, and it is idempotent. A caller that knows by which names our
+// scheduler goes fills in the first of them before.
 //
-// The sizes are not written back to the API server: a Job that leaves minAvailable open and is scaled later has its gang
-// scaled with it.
+// The sizes are not written back to the API server: a Job that leaves minAvailable open and is scaled later has its
+// gang scaled with it.
 func SetDefaults(job *Job) {
 	spec := &job.Spec
 	setDefault(&spec.SchedulerName, schedulingv1beta1.DefaultSchedulerName)

@@ -35,7 +35,8 @@ func (j *Job) Task(name string) *TaskSpec {
 	return nil
 }
 
-// Partition is the number of the partition that the index-th pod of the task is in. A task that is not divided is one partition.
+// Partition is the number of the partition that the index-th pod of the task is in. A task that is not divided is one
+// partition.
 func (t *TaskSpec) Partition(index int) int {
 	if t.PartitionPolicy == nil {
 		return 0

@@ -50,10 +50,10 @@ type JobList struct {
 	Items []Job `json:"items"`
 }
 
-// The rules of a definition are asked at each write of an object, of its status as well. So those of Jobs look at each task
-// once, and at no policy or template: a Job may have thousands of policies. The admission policy volcano-job-names, the
-// webhook and the controller check what a policy answers, and that names and events are unique. The admission policy
-// volcano-job-changes checks that tasks do not change.
+// The rules of a definition are asked at each write of an object, of its status as well. So those of Jobs look at each
+// task once, and at no policy or template: a Job may have thousands of policies. The admission policy
+// volcano-job-names, the webhook and the controller check what a policy answers, and that names and events are unique.
+// The admission policy volcano-job-changes checks that tasks do not change.
 
 // JobSpec says what a Job runs. After creation only minAvailable, maxRetry, priorityClassName, ttlSecondsAfterFinished
 // and each task's replicas, minAvailable and maxRetry may change; everything else is part of what already runs.

@@ -3,7 +3,8 @@ package v1alpha1
 // Labels and annotations that the job controller sets on the pods of a Job. Every key is set both as a label and as an
 // annotation unless its comment says otherwise.
 const (
-	// TaskSpecKey names the task that the pod belongs to. The scheduler counts a gang's minTaskMember by its annotation.
+	// TaskSpecKey names the task that the pod belongs to. The scheduler counts a gang's minTaskMember by its
+	// annotation.
 	TaskSpecKey = "volcano.sh/task-spec"
 
 	// TaskIndexKey is the pod's number within its task, from 0.

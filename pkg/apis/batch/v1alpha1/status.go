@@ -50,7 +50,8 @@ type JobStatus struct {
 	// +optional
 	Unknown int32 `json:"unknown,omitempty"`
 
-	// The generation of the spec that the status speaks of. A spec of a later one is answered by policies for JobUpdated.
+	// The generation of the spec that the status speaks of. A spec of a later one is answered by policies for
+	// JobUpdated.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -77,7 +78,8 @@ type JobStatus struct {
 	// +optional
 	Conditions []JobCondition `json:"conditions,omitempty"`
 
-	// The last evictions of its pods, at most three, the newest first: when, which pod, by which rule and for which job.
+	// The last evictions of its pods, at most three, the newest first: when, which pod, by which rule and for which
+	// job.
 	// +kubebuilder:validation:MaxItems=3
 	// +optional
 	// +listType=atomic

@@ -11,8 +11,8 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// MaxCronJobNameLength is how long the name of a CronJob may be: those of its Jobs have up to 11 characters more, and 63 are the
-// most that a label can tell.
+// MaxCronJobNameLength is how long the name of a CronJob may be: those of its Jobs have up to 11 characters more, and
+// 63 are the most that a label can tell.
 const MaxCronJobNameLength = 52
 
 // ValidateCronJob says what is wrong with a CronJob, its jobTemplate aside: the rules for that are those of a Job.
@@ -67,8 +67,9 @@ func checkZone(zone *string) string {
 	return ""
 }
 
-// ValidateCronJobInterval refuses a schedule whose runs are closer together than a bound, which is a minute at most: the five fields of
-// a schedule cannot ask for more. One that cannot be read is left to ValidateCronJob. Zero allows all.
+// ValidateCronJobInterval refuses a schedule whose runs are closer together than a bound, which is a minute at most:
+// the five fields of a schedule cannot ask for more. One that cannot be read is left to ValidateCronJob. Zero allows
+// all.
 func ValidateCronJobInterval(cronJob *batch.CronJob, shortest time.Duration) field.ErrorList {
 	times, err := timetable.Parse(cronJob.Spec.Schedule, nil)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package validation says what is wrong with a Job or CronJob of batch.volcano.sh, with field and value, in the words of Volcano
-// where scripts know them. The webhooks, the controllers and the simulator ask it, so that all three refuse the same.
+// Package validation says what is wrong with a Job or CronJob of batch.volcano.sh, with field and value, in the words
+// of Volcano where scripts know them. The webhooks, the controllers and the simulator ask it, so that all three refuse
+// the same.
 //
 // Main functions: [ValidateJob], [ValidateJobCreate] and [ValidateJobUpdate] for Jobs, [ValidateCronJob] for CronJobs;
 // [IgnoredJobFields] for what is accepted without effect; [JobActions] and [PolicyEvents], the vocabulary of policies.

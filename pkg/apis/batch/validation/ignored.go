@@ -12,8 +12,8 @@ import (
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 )
 
-// IgnoredJobFields lists the fields that the Job sets and that this version accepts without acting on them, as paths. Of arguments of
-// job plugins it is those that the plugin does not know, or no longer.
+// IgnoredJobFields lists the fields that the Job sets and that this version accepts without acting on them, as paths.
+// Of arguments of job plugins it is those that the plugin does not know, or no longer.
 func IgnoredJobFields(job *batch.Job) []string {
 	var fields []string
 	used := func(path *field.Path, set bool) {
@@ -25,7 +25,8 @@ func IgnoredJobFields(job *batch.Job) []string {
 	inert := func(path *field.Path, policies batch.LifecyclePolicies) {
 		for i := range policies {
 			used(path.Index(i).Child("action"), policies[i].Action == bus.ResumeJobAction)
-			// Every pod is pending at first: what Volcano accepts would restart the Job over and over, or end it at once.
+			// Every pod is pending at first: what Volcano accepts would restart the Job over and over, or end it at
+			// once.
 			if slices.Contains(policies[i].AllEvents(), bus.PodPendingEvent) && policies[i].Delay() == 0 {
 				fields = append(fields, fmt.Sprintf("%s (%s without a timeout)", path.Index(i).Child("event"), bus.PodPendingEvent))
 			}

@@ -15,12 +15,12 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// maxPods is how many pods a Job may have. It is more than the largest clusters run, so that no Job that could ever run is
-// refused. A Job written by mistake is then no burden to others, and all sums fit into an int32.
+// maxPods is how many pods a Job may have. It is more than the largest clusters run, so that no Job that could ever run
+// is refused. A Job written by mistake is then no burden to others, and all sums fit into an int32.
 const maxPods = 1_000_000
 
-// ValidateJob says what makes a defaulted Job impossible to run, with field and value. The schema of the custom resource
-// refuses most of it first. Jobs that were stored under another schema, such as an earlier one, come in here.
+// ValidateJob says what makes a defaulted Job impossible to run, with field and value. The schema of the custom
+// resource refuses most of it first. Jobs that were stored under another schema, such as an earlier one, come in here.
 func ValidateJob(job *batch.Job) field.ErrorList {
 	if problem := JobTooLarge(job); problem != nil {
 		return field.ErrorList{problem}
@@ -110,8 +110,8 @@ func validateDependencies(job *batch.Job, names sets.Set[string], path *field.Pa
 	return problems
 }
 
-// ValidateJobVocabulary reports some of what ValidateJob does: what the schema of the custom resource refuses as well, which is asked before
-// validating webhooks are, in words of its own where scripts know those of Volcano.
+// ValidateJobVocabulary reports some of what ValidateJob does: what the schema of the custom resource refuses as well,
+// which is asked before validating webhooks are, in words of its own where scripts know those of Volcano.
 func ValidateJobVocabulary(job *batch.Job) field.ErrorList {
 	spec := field.NewPath("spec")
 	problems := append(validateMountPaths(job), validateVocabulary(job.Spec.Policies, spec.Child("policies"))...)

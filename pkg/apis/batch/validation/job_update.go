@@ -7,8 +7,9 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// The bounds of what of a Job is looked at: the first is that of the definition, which webhooks are asked before; the second is far
-// more than a node could run in one pod. What is checked of tasks and containers takes time that grows with their squares.
+// The bounds of what of a Job is looked at: the first is that of the definition, which webhooks are asked before; the
+// second is far more than a node could run in one pod. What is checked of tasks and containers takes time that grows
+// with their squares.
 const (
 	maxTasks      = 256
 	maxContainers = 256
@@ -29,8 +30,9 @@ func JobTooLarge(job *batch.Job) *field.Error {
 	return nil
 }
 
-// ValidateJobCreate says what keeps a defaulted Job from being created: all that ValidateJob says, and what means two things at
-// once. A stored Job may have both a claim and its name, because the name of a claim that was made can be written down.
+// ValidateJobCreate says what keeps a defaulted Job from being created: all that ValidateJob says, and what means two
+// things at once. A stored Job may have both a claim and its name, because the name of a claim that was made can be
+// written down.
 func ValidateJobCreate(job *batch.Job) field.ErrorList {
 	problems := ValidateJob(job)
 	for i := range job.Spec.Volumes {
@@ -43,8 +45,8 @@ func ValidateJobCreate(job *batch.Job) field.ErrorList {
 	return problems
 }
 
-// ValidateJobUpdate says what of a change from one defaulted Job to another cannot be followed, because it is part of what
-// already runs. Sizes, retries, the priority class and the time to live may change.
+// ValidateJobUpdate says what of a change from one defaulted Job to another cannot be followed, because it is part of
+// what already runs. Sizes, retries, the priority class and the time to live may change.
 func ValidateJobUpdate(before, after *batch.Job) field.ErrorList {
 	var problems field.ErrorList
 	keep := func(path *field.Path, before, after any) {

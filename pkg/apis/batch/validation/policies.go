@@ -78,8 +78,9 @@ func PolicyEvents() []bus.Event {
 		bus.JobUnknownEvent, bus.TaskCompletedEvent, bus.TaskFailedEvent, bus.JobUpdatedEvent}
 }
 
-// JobActions are the actions that policies and Commands may ask of a Job, the most final first. When several are asked for at the
-// same time, whichever happened first is chance. The Job controller does the most final one, and success before failure.
+// JobActions are the actions that policies and Commands may ask of a Job, the most final first. When several are asked
+// for at the same time, whichever happened first is chance. The Job controller does the most final one, and success
+// before failure.
 func JobActions() []bus.Action {
 	return []bus.Action{
 		bus.CompleteJobAction, bus.TerminateJobAction, bus.AbortJobAction, bus.RestartJobAction,

@@ -1,5 +1,5 @@
-// Package v1alpha1 is the API group bus.volcano.sh. An Event says what happened, an Action what to do about it. A Command
-// is an object with one Action for one Job or Queue.
+// Package v1alpha1 is the API group bus.volcano.sh. An Event says what happened, an Action what to do about it. A
+// Command is an object with one Action for one Job or Queue.
 //
 // Invariants:
 //

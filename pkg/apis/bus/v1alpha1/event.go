@@ -24,8 +24,8 @@ const (
 	// TaskCompletedEvent: every pod of a task succeeded.
 	TaskCompletedEvent Event = "TaskCompleted"
 
-	// TaskFailedEvent: all pods of a task have ended and not all succeeded, or the containers of its pods were restarted
-	// in place more often than the task's maxRetry.
+	// TaskFailedEvent: all pods of a task have ended and not all succeeded, or the containers of its pods were
+	// restarted in place more often than the task's maxRetry.
 	TaskFailedEvent Event = "TaskFailed"
 
 	// JobUpdatedEvent: the spec of a Job was changed, i.e. it was scaled.

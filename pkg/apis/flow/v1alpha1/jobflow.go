@@ -32,8 +32,8 @@ type JobFlow struct {
 	Status JobFlowStatus `json:"status,omitempty"`
 }
 
-// JobFlowSpec says which Jobs to make. It may be changed while the JobFlow is Pending or Running: Jobs that were made stay
-// as they are, the others are made by what it says then.
+// JobFlowSpec says which Jobs to make. It may be changed while the JobFlow is Pending or Running: Jobs that were made
+// stay as they are, the others are made by what it says then.
 type JobFlowSpec struct {
 	// The Jobs to make, at least one for anything to happen.
 	// +listType=map
@@ -70,14 +70,15 @@ type DependsOn struct {
 	// +optional
 	Targets []string `json:"targets,omitempty"`
 
-	// What to ask of the targets instead of whether they are Completed. A target of whose tasks nothing is asked must be
-	// Completed all the same, and one that is Completed is asked nothing more, except for tasks that must have failed.
+	// What to ask of the targets instead of whether they are Completed. A target of whose tasks nothing is asked must
+	// be Completed all the same, and one that is Completed is asked nothing more, except for tasks that must have
+	// failed.
 	// +optional
 	Probe *Probe `json:"probe,omitempty"`
 }
 
-// Probe asks the pods of Jobs that run. All that it lists must hold, each of every pod of the task, though not at the same
-// time: a pod that has answered is not asked again.
+// Probe asks the pods of Jobs that run. All that it lists must hold, each of every pod of the task, though not at the
+// same time: a pod that has answered is not asked again.
 type Probe struct {
 	// HTTP requests that must be answered with a status of 200 to 399.
 	// +kubebuilder:validation:MaxItems=32
@@ -139,8 +140,8 @@ type TaskStatus struct {
 	// +optional
 	TaskName string `json:"taskName,omitempty"`
 
-	// The phase that all pods of the task must have reached: Pending (they exist), Running (they run, or have succeeded),
-	// Succeeded or Failed.
+	// The phase that all pods of the task must have reached: Pending (they exist), Running (they run, or have
+	// succeeded), Succeeded or Failed.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Phase string `json:"phase,omitempty"`
@@ -148,9 +149,9 @@ type TaskStatus struct {
 
 // Patch changes what a template says for one flow.
 type Patch struct {
-	// The fields of the template's spec to change, as a strategic merge patch. A value replaces that of the template, and
-	// null removes it. Tasks, containers, env and the like are merged by name, ports by number, mounts by path, plugins by
-	// name. Other lists are replaced whole. It is checked when the Job is to be made.
+	// The fields of the template's spec to change, as a strategic merge patch. A value replaces that of the template,
+	// and null removes it. Tasks, containers, env and the like are merged by name, ports by number, mounts by path,
+	// plugins by name. Other lists are replaced whole. It is checked when the Job is to be made.
 	// +kubebuilder:pruning:PreserveUnknownFields +optional
 	JobSpec runtime.RawExtension `json:"jobSpec,omitempty,omitzero"`
 }

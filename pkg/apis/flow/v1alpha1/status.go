@@ -6,8 +6,8 @@ import (
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// JobFlowStatus is what the flow controller last saw of a JobFlow. Every Job stands in exactly one of the lists of names,
-// which are sorted. A Job that was Completed and is gone keeps its place.
+// JobFlowStatus is what the flow controller last saw of a JobFlow. Every Job stands in exactly one of the lists of
+// names, which are sorted. A Job that was Completed and is gone keeps its place.
 type JobFlowStatus struct {
 	// Jobs that wait for room.
 	// +optional

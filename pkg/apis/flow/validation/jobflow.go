@@ -143,8 +143,8 @@ func cycleIn(flows []flowapi.Flow) []string {
 			waiting[target] = append(waiting[target], name)
 		}
 	}
-	// Flows that wait for nothing are taken away, then those that waited for them alone, and so on. What is left over waits
-	// for a circle or is in one. Walking along would do as well, but a chain of a thousand flows is deep.
+	// Flows that wait for nothing are taken away, then those that waited for them alone, and so on. What is left over
+	// waits for a circle or is in one. Walking along would do as well, but a chain of a thousand flows is deep.
 	met := map[string]int{}
 	for ; len(free) > 0; free = free[1:] {
 		left.Delete(free[0])
@@ -157,8 +157,8 @@ func cycleIn(flows []flowapi.Flow) []string {
 	if left.Len() == 0 {
 		return nil
 	}
-	// Along targets that are left over the way never ends, so it comes to a flow for the second time. It ends at targets that
-	// do not exist, which are told of as such.
+	// Along targets that are left over the way never ends, so it comes to a flow for the second time. It ends at
+	// targets that do not exist, which are told of as such.
 	place := map[string]int{}
 	var way []string
 	for name := sets.List(left)[0]; ; {

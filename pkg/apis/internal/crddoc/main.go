@@ -62,8 +62,8 @@ func rewriteAll(directory string, how options) error {
 	return nil
 }
 
-// rewrite returns one YAML document without the descriptions below the named properties and, if it defines a form, without the
-// rules about change.
+// rewrite returns one YAML document without the descriptions below the named properties and, if it defines a form,
+// without the rules about change.
 func rewrite(content []byte, how options) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(content, &document); err != nil {
@@ -158,8 +158,8 @@ func strip(node *yaml.Node, namesProperties bool) {
 	node.Content = kept
 }
 
-// boundQuantities bounds the text of quantities wherever schemas nest. A quantity is a number or a text that has a pattern; what
-// may be a number or a name has none.
+// boundQuantities bounds the text of quantities wherever schemas nest. A quantity is a number or a text that has a
+// pattern; what may be a number or a name has none.
 func boundQuantities(node *yaml.Node) {
 	for _, child := range node.Content {
 		boundQuantities(child)
@@ -183,11 +183,12 @@ func boundQuantities(node *yaml.Node) {
 	*length = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(bounds.MaxQuantityLength)}
 }
 
-// repeatable are the lists of a pod template that may have two items of one key, as in a pod: of two environment variables of one name the
-// last one counts.
+// repeatable are the lists of a pod template that may have two items of one key, as in a pod: of two environment
+// variables of one name the last one counts.
 var repeatable = []string{"env", "ports", "imagePullSecrets", "hostAliases"}
 
-// allowTwice has these lists below the named properties be lists without keys: the API server refuses a key twice only in custom resources.
+// allowTwice has these lists below the named properties be lists without keys: the API server refuses a key twice only
+// in custom resources.
 func allowTwice(node *yaml.Node, embedded []string) {
 	for i, child := range node.Content {
 		if node.Kind == yaml.MappingNode && i%2 == 1 && slices.Contains(embedded, node.Content[i-1].Value) {
@@ -230,8 +231,8 @@ func drop(mapping *yaml.Node, key string) {
 	}
 }
 
-// serveOlder adds an older version to the definition of a kind of the group. Its schema is that of the version there is, so that
-// nothing need be converted; that one stays the stored one.
+// serveOlder adds an older version to the definition of a kind of the group. Its schema is that of the version there
+// is, so that nothing need be converted; that one stays the stored one.
 func serveOlder(document *yaml.Node, group, name string) error {
 	if len(document.Content) != 1 {
 		return nil

@@ -108,7 +108,8 @@ func count(w *v1beta2.Workload, reason, cause string) {
 	}
 }
 
-// Release says that the workload holds nothing any more, since the last of its pods is gone. For how long it was admitted is added up.
+// Release says that the workload holds nothing any more, since the last of its pods is gone. For how long it was
+// admitted is added up.
 func Release(w *v1beta2.Workload, now time.Time) (changed bool) {
 	if w.Status.Admission == nil && !Is(w, v1beta2.QuotaReserved) && !Is(w, v1beta2.Admitted) {
 		return false
@@ -123,12 +124,14 @@ func Release(w *v1beta2.Workload, now time.Time) (changed bool) {
 	return true
 }
 
-// HeldUp is the message of a workload in a ClusterQueue with StrictFIFO while another workload comes first, and why that one waits.
+// HeldUp is the message of a workload in a ClusterQueue with StrictFIFO while another workload comes first, and why
+// that one waits.
 func HeldUp(queue, first, reason string) string {
 	return "ClusterQueue " + queue + " serves its Workloads strictly in order, and " + first + " comes first, which waits: " + reason
 }
 
-// IsTried reports whether the scheduler has tried to admit a pending workload, by the reason of its condition QuotaReserved.
+// IsTried reports whether the scheduler has tried to admit a pending workload, by the reason of its condition
+// QuotaReserved.
 func IsTried(reason string) bool {
 	return reason != v1beta2.ReasonPendingEvaluation && reason != v1beta2.ReasonHeldUp
 }

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Preemption is what the condition Preempted says. Kueue's API has its message and no fields for it: [Preemption.String] writes the message
-// that Kueue's users and programs know, and [PreemptionOf] reads it, also what Kueue itself has written. No other code reads or writes it.
+// Preemption is what the condition Preempted says. Kueue's API has its message and no fields for it:
+// [Preemption.String] writes the message that Kueue's users and programs know, and [PreemptionOf] reads it, also what
+// Kueue itself has written. No other code reads or writes it.
 type Preemption struct {
 	UID, JobUID string // of the Workload for which the other was preempted, and of its job
 	Reason      string // in words, such as "prioritization in the ClusterQueue"

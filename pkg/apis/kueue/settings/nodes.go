@@ -53,8 +53,8 @@ func Topology(nodes []NodeCount) *v1beta2.TopologyAssignment {
 	}}}
 }
 
-// Nodes are the nodes that a topologyAssignment names, in either of its forms. It fails if the last level is not the name of a
-// node, or the columns of the shorter form do not fit together.
+// Nodes are the nodes that a topologyAssignment names, in either of its forms. It fails if the last level is not the
+// name of a node, or the columns of the shorter form do not fit together.
 func Nodes(t *v1beta2.TopologyAssignment) ([]NodeCount, error) {
 	if t == nil {
 		return nil, nil

@@ -200,8 +200,8 @@ func groups(of []v1beta2.ResourceGroup) []ResourceGroup {
 	return read
 }
 
-// quotas are those of the covered resources, in their order. A resource without a quota has none; that is a problem which
-// validation tells.
+// quotas are those of the covered resources, in their order. A resource without a quota has none; that is a problem
+// which validation tells.
 func quotas(covered []corev1.ResourceName, of []v1beta2.ResourceQuota) []Quota {
 	read := make([]Quota, len(covered))
 	for i, name := range covered {

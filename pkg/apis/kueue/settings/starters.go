@@ -17,8 +17,9 @@ var started = []schema.GroupVersionKind{
 	batchv1.SchemeGroupVersion.WithKind("Job"), batch.GroupVersion.WithKind("Job"), corev1.SchemeGroupVersion.WithKind("Pod"),
 }
 
-// NotStarted is the owner of a Workload that no controller would start, nil if one would. A Workload without an owner that controls it was
-// made by hand, for a job that takes it over, or is that of a group of pods. external are the kinds whose own controllers follow Workloads.
+// NotStarted is the owner of a Workload that no controller would start, nil if one would. A Workload without an owner
+// that controls it was made by hand, for a job that takes it over, or is that of a group of pods. external are the
+// kinds whose own controllers follow Workloads.
 func NotStarted(w metav1.Object, external []schema.GroupVersionKind) *metav1.OwnerReference {
 	owner := metav1.GetControllerOfNoCopy(w)
 	if owner == nil {

@@ -72,8 +72,8 @@ func OfWorkload(object *v1beta2.Workload) Workload {
 // PodSetName is the name of a pod set. One without a name is called main.
 func PodSetName(p *v1beta2.PodSet) string { return either(p.Name, v1beta2.DefaultPodSetName) }
 
-// PodsLeft is with how many pods a pod set was admitted, and how many of them have not ended. Pods that have ended are counted from all
-// of the pod set on: those that had ended before the admission are not among the admitted ones.
+// PodsLeft is with how many pods a pod set was admitted, and how many of them have not ended. Pods that have ended are
+// counted from all of the pod set on: those that had ended before the admission are not among the admitted ones.
 func PodsLeft(object *v1beta2.Workload, p *v1beta2.PodSetAssignment) (all, left int32) {
 	count, ended := int32(0), int32(0)
 	for i := range object.Spec.PodSets {

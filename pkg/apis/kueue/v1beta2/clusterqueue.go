@@ -40,14 +40,15 @@ type ClusterQueue struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.cohortName) && !has(self.cohort) && has(self.resourceGroups) ? self.resourceGroups.all(rg, rg.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit)))) : true",message="borrowingLimit must be nil when cohort is empty"
 // +kubebuilder:validation:XValidation:rule="!has(self.cohortName) || !has(self.cohort) || self.cohortName == self.cohort",message="cohort and cohortName are two spellings of one field and must not differ"
 type ClusterQueueSpec struct {
-	// The resources that have quota, in groups. A resource and a flavor stand in one group only. There are at most 256 flavors
-	// and 256 resources in all groups together.
+	// The resources that have quota, in groups. A resource and a flavor stand in one group only. There are at most 256
+	// flavors and 256 resources in all groups together.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	ResourceGroups []ResourceGroup `json:"resourceGroups,omitempty"`
 
-	// The Cohort with which the queue shares quota. It need not exist as an object. Empty means that the queue shares with none.
+	// The Cohort with which the queue shares quota. It need not exist as an object. Empty means that the queue shares
+	// with none.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern="^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$"
 	// +optional
@@ -59,8 +60,8 @@ type ClusterQueueSpec struct {
 	// +optional
 	Cohort string `json:"cohort,omitempty"`
 
-	// The order in which workloads of one priority are served. With StrictFIFO the first one holds up the others until it is
-	// admitted. With BestEffortFIFO others are tried behind one that cannot be admitted.
+	// The order in which workloads of one priority are served. With StrictFIFO the first one holds up the others until
+	// it is admitted. With BestEffortFIFO others are tried behind one that cannot be admitted.
 	// +kubebuilder:default=BestEffortFIFO
 	// +kubebuilder:validation:Enum=StrictFIFO;BestEffortFIFO
 	// +optional
@@ -92,8 +93,8 @@ type ClusterQueueSpec struct {
 	// +optional
 	AdmissionChecksStrategy *AdmissionChecksStrategy `json:"admissionChecksStrategy,omitempty"`
 
-	// Whether the queue is stopped. Hold admits nothing more. HoldAndDrain evicts what is admitted as well. The quota of a stopped
-	// queue is lent.
+	// Whether the queue is stopped. Hold admits nothing more. HoldAndDrain evicts what is admitted as well. The quota
+	// of a stopped queue is lent.
 	// +kubebuilder:default=None
 	// +kubebuilder:validation:Enum=None;Hold;HoldAndDrain
 	// +optional
@@ -204,7 +205,8 @@ type FlavorFungibility struct {
 	// +optional
 	WhenCanBorrow FlavorFungibilityPolicy `json:"whenCanBorrow,omitempty"`
 
-	// What to do after a flavor in which the workload fits if others are evicted. Preempt is the older name of MayStopSearch.
+	// What to do after a flavor in which the workload fits if others are evicted. Preempt is the older name of
+	// MayStopSearch.
 	// +kubebuilder:default=TryNextFlavor
 	// +kubebuilder:validation:Enum=MayStopSearch;TryNextFlavor;Preempt
 	// +optional
@@ -412,8 +414,8 @@ type ResourceUsage struct {
 
 // FairSharingStatus is the share of a queue or cohort.
 type FairSharingStatus struct {
-	// What it borrows, as a part in a thousand of what there is to lend, divided by its weight; the largest of all resources,
-	// rounded up. A borrower of weight 0 has 9223372036854775807.
+	// What it borrows, as a part in a thousand of what there is to lend, divided by its weight; the largest of all
+	// resources, rounded up. A borrower of weight 0 has 9223372036854775807.
 	// +required
 	WeightedShare int64 `json:"weightedShare"`
 

@@ -18,8 +18,8 @@ const (
 
 // Conditions of a Workload.
 const (
-	// QuotaReserved says whether the workload holds quota and nodes; written by the scheduler, and by the controllers until the
-	// scheduler has looked at it.
+	// QuotaReserved says whether the workload holds quota and nodes; written by the scheduler, and by the controllers
+	// until the scheduler has looked at it.
 	QuotaReserved = "QuotaReserved"
 
 	// Admitted says whether it may start; written by the scheduler.
@@ -49,7 +49,8 @@ const (
 
 // Reasons of QuotaReserved and Admitted.
 const (
-	// ReasonHeldUp is that of a Workload in a ClusterQueue with StrictFIFO while another comes first. Kueue says PendingEvaluation there.
+	// ReasonHeldUp is that of a Workload in a ClusterQueue with StrictFIFO while another comes first. Kueue says
+	// PendingEvaluation there.
 	ReasonHeldUp = "HeldUp"
 
 	ReasonQuotaReserved                = "QuotaReserved"
@@ -105,7 +106,8 @@ const (
 	ReasonRecovered       = "Recovered"
 )
 
-// ReasonPodsFailed is the reason of WaitingForReplacementPods unless the pods were evicted. While it is False that is PodsReady.
+// ReasonPodsFailed is the reason of WaitingForReplacementPods unless the pods were evicted. While it is False that is
+// PodsReady.
 const ReasonPodsFailed = "PodsFailed"
 
 // Reasons of Finished.

@@ -5,8 +5,8 @@ const (
 	// QueueNameLabel of a job or pod is the LocalQueue of its namespace that it is submitted to.
 	QueueNameLabel = "kueue.x-k8s.io/queue-name"
 
-	// PriorityClassLabel of a job or pod is the WorkloadPriorityClass that says its priority among workloads. The priority of
-	// its pods stays as it is.
+	// PriorityClassLabel of a job or pod is the WorkloadPriorityClass that says its priority among workloads. The
+	// priority of its pods stays as it is.
 	PriorityClassLabel = "kueue.x-k8s.io/priority-class"
 
 	// MaxExecTimeSecondsLabel of a job bounds the seconds for which its workload may be admitted.
@@ -66,8 +66,8 @@ const (
 	// RoleHashAnnotation of a pod names its podset.
 	RoleHashAnnotation = "kueue.x-k8s.io/role-hash"
 
-	// AdmissionGatedByAnnotation of a job or Workload names, separated by commas, what must happen before it is looked at. The
-	// workload waits until the annotation is empty.
+	// AdmissionGatedByAnnotation of a job or Workload names, separated by commas, what must happen before it is looked
+	// at. The workload waits until the annotation is empty.
 	AdmissionGatedByAnnotation = "kueue.x-k8s.io/admission-gated-by"
 
 	// WorkloadAnnotation of a pod is the Workload that it belongs to, set at the start.
@@ -76,13 +76,15 @@ const (
 
 // Annotations that are Hekla's own.
 const (
-	// QueueAnnotation of a ClusterQueue without a cohort, or of a Cohort without a parent, is the Volcano Queue it hangs below.
+	// QueueAnnotation of a ClusterQueue without a cohort, or of a Cohort without a parent, is the Volcano Queue it
+	// hangs below.
 	QueueAnnotation = "hekla.sh/queue"
 
 	// PlanAnnotation of a Workload is the plan that evicts others for it.
 	PlanAnnotation = "hekla.sh/plan"
 
-	// QueuedAnnotation of a job that runs with a Workload made by another client is how its templates were before the start.
+	// QueuedAnnotation of a job that runs with a Workload made by another client is how its templates were before the
+	// start.
 	QueuedAnnotation = "hekla.sh/queued"
 )
 
@@ -108,7 +110,8 @@ const (
 	// LeaseName is the Lease of Kueue's own controllers.
 	LeaseName = "c1f6bfd2.kueue.x-k8s.io"
 
-	// MultiKueueController and ProvisioningRequestController are the controllers of AdmissionChecks that Hekla does not serve.
+	// MultiKueueController and ProvisioningRequestController are the controllers of AdmissionChecks that Hekla does not
+	// serve.
 	MultiKueueController          = "kueue.x-k8s.io/multikueue"
 	ProvisioningRequestController = "kueue.x-k8s.io/provisioning-request"
 )

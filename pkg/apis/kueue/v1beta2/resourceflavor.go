@@ -35,8 +35,8 @@ type ResourceFlavorSpec struct {
 	// +optional
 	NodeLabels map[string]string `json:"nodeLabels,omitempty"`
 
-	// The taints of the nodes. A workload that does not tolerate one with the effect NoSchedule or NoExecute does not get the
-	// flavor, unless the flavor's own tolerations do.
+	// The taints of the nodes. A workload that does not tolerate one with the effect NoSchedule or NoExecute does not
+	// get the flavor, unless the flavor's own tolerations do.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:XValidation:rule="self.all(x, x.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 'NoExecute'"

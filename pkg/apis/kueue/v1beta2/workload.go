@@ -77,7 +77,8 @@ type WorkloadSpec struct {
 	// +optional
 	Priority *int32 `json:"priority,omitempty"`
 
-	// Whether the workload may be admitted. One that is made inactive is evicted, and stays out until it is active again.
+	// Whether the workload may be admitted. One that is made inactive is evicted, and stays out until it is active
+	// again.
 	// +kubebuilder:default=true
 	// +optional
 	Active *bool `json:"active,omitempty"`
@@ -133,7 +134,8 @@ type PodSet struct {
 	TopologyRequest *PodSetTopologyRequest `json:"topologyRequest,omitempty"`
 }
 
-// PodSetTopologyRequest is a wish for nodes that are close to each other, in the form of Kueue. Hekla does not serve it.
+// PodSetTopologyRequest is a wish for nodes that are close to each other, in the form of Kueue. Hekla does not serve
+// it.
 type PodSetTopologyRequest struct {
 	// Not served.
 	// +kubebuilder:validation:MaxLength=63

@@ -68,8 +68,9 @@ func gates(o metav1.Object) field.ErrorList {
 	return problems
 }
 
-// QueuedUpdate says what is wrong with a change of the labels and annotations of a job or pod. wasSuspended and isSuspended say whether it
-// waits for its workload, and mustName that its namespace has a LocalQueue for jobs that name none.
+// QueuedUpdate says what is wrong with a change of the labels and annotations of a job or pod. wasSuspended and
+// isSuspended say whether it waits for its workload, and mustName that its namespace has a LocalQueue for jobs that
+// name none.
 func QueuedUpdate(o, before metav1.Object, wasSuspended, isSuspended, mustName bool) field.ErrorList {
 	var problems field.ErrorList
 	differs := func(label string) bool { return o.GetLabels()[label] != before.GetLabels()[label] }
@@ -120,7 +121,8 @@ func QueuedUpdate(o, before metav1.Object, wasSuspended, isSuspended, mustName b
 	return problems
 }
 
-// GroupedPod says what is wrong with what a pod says of its group: it names the group and says how many pods that has, or neither.
+// GroupedPod says what is wrong with what a pod says of its group: it names the group and says how many pods that has,
+// or neither.
 func GroupedPod(o metav1.Object) field.ErrorList {
 	name := o.GetLabels()[v1beta2.PodGroupNameLabel]
 	text, counts := o.GetAnnotations()[v1beta2.PodGroupTotalCountAnnotation]

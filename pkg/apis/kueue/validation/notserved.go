@@ -60,7 +60,8 @@ func WorkloadNotServed(w *v1beta2.Workload) []string {
 	return found
 }
 
-// isUnconstrained reports whether nothing is asked of the topology but that there is room on named nodes, as there is for every Workload.
+// isUnconstrained reports whether nothing is asked of the topology but that there is room on named nodes, as there is
+// for every Workload.
 func isUnconstrained(r *v1beta2.PodSetTopologyRequest) bool {
 	return equality.Semantic.DeepEqual(*r, v1beta2.PodSetTopologyRequest{Unconstrained: ptr.To(true), PodIndexLabel: r.PodIndexLabel})
 }

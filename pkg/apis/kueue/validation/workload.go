@@ -52,7 +52,8 @@ func Workload(w *v1beta2.Workload) field.ErrorList {
 	return append(problems, priorityClasses(s)...)
 }
 
-// requests checks what pods of a template ask for: nothing below zero, which would add to a quota, and no pods, which are counted.
+// requests checks what pods of a template ask for: nothing below zero, which would add to a quota, and no pods, which
+// are counted.
 func requests(s *corev1.PodSpec, path *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	check := func(list corev1.ResourceList, path *field.Path) {
@@ -95,8 +96,8 @@ func priorityClasses(s *v1beta2.WorkloadSpec) field.ErrorList {
 	return differ(problems, spec.Child("priorityClassSource"), s.PriorityClassSource, "that of priorityClassRef", source)
 }
 
-// WorkloadUpdate says what is wrong with a change of a Workload: while quota is reserved, its podsets and its queue stay. What was wrong
-// before refuses no change.
+// WorkloadUpdate says what is wrong with a change of a Workload: while quota is reserved, its podsets and its queue
+// stay. What was wrong before refuses no change.
 func WorkloadUpdate(w, before *v1beta2.Workload) field.ErrorList {
 	was := sets.New[string]()
 	for _, problem := range Workload(before) {

@@ -18,8 +18,8 @@ import (
 // applicationPrefix starts the name of the PodGroup of an application.
 const applicationPrefix = scheduling.PodGroupNamePrefix + "app-"
 
-// ApplicationGroupName is the name of the PodGroup that all pods of an application of YuniKorn share in their namespace. It is
-// empty if the pod names no application.
+// ApplicationGroupName is the name of the PodGroup that all pods of an application of YuniKorn share in their
+// namespace. It is empty if the pod names no application.
 func ApplicationGroupName(pod *corev1.Pod) string {
 	id := yunikorn.ApplicationID(pod.Labels, pod.Annotations)
 	if id == "" {
@@ -34,7 +34,8 @@ const longestID = validation.DNS1123SubdomainMaxLength - len(applicationPrefix) 
 // hashLength is how many bytes of the hash of an id are in a name, enough that two ids of a namespace do not meet.
 const hashLength = 5
 
-// groupNameOf makes a name of an id. An id that cannot stand in it as it is gets its hash, so that two ids never share a PodGroup.
+// groupNameOf makes a name of an id. An id that cannot stand in it as it is gets its hash, so that two ids never share
+// a PodGroup.
 func groupNameOf(id string) string {
 	if len(id) <= longestID && len(validation.IsDNS1123Subdomain(applicationPrefix+id)) == 0 {
 		return applicationPrefix + id
@@ -56,9 +57,9 @@ func IsApplicationGroup(group *scheduling.PodGroup) bool {
 	return id != "" && group.Name == groupNameOf(id)
 }
 
-// ApplicationGroup makes the PodGroup of an application by its first pod, and sentences about annotations that could not be read.
-// Task groups of the pod make it a gang, otherwise each pod is scheduled by itself. No object owns it, because its pods come and go
-// independently of each other.
+// ApplicationGroup makes the PodGroup of an application by its first pod, and sentences about annotations that could
+// not be read. Task groups of the pod make it a gang, otherwise each pod is scheduled by itself. No object owns it,
+// because its pods come and go independently of each other.
 func ApplicationGroup(first *corev1.Pod, around Surroundings) (*scheduling.PodGroup, []string) {
 	group, problems := PodGroup(first, around)
 	group.Name, group.OwnerReferences = ApplicationGroupName(first), nil
@@ -71,8 +72,8 @@ func ApplicationGroup(first *corev1.Pod, around Surroundings) (*scheduling.PodGr
 	return group, append(problems, addTaskGroups(group, first)...)
 }
 
-// CompareMembers orders the pods of an application by creation, and of those that are created in one second the one with task groups comes
-// first. By the first that is alive the PodGroup is made.
+// CompareMembers orders the pods of an application by creation, and of those that are created in one second the one
+// with task groups comes first. By the first that is alive the PodGroup is made.
 func CompareMembers(a, b *corev1.Pod) int {
 	plain := func(pod *corev1.Pod) int {
 		if pod.Annotations[yunikorn.TaskGroupsKey] != "" {
@@ -105,9 +106,9 @@ func Renew(current, wanted *scheduling.PodGroup) *scheduling.PodGroup {
 	return updated
 }
 
-// FindQueue returns the Queue that a path of YuniKorn names: that whose annotation has the path, else that of this name, else with
-// root in front of it or taken off. If there is none, it is the name that the import would give it, so that the PodGroup waits for it. The
-// sentence says why the path names no queue at all.
+// FindQueue returns the Queue that a path of YuniKorn names: that whose annotation has the path, else that of this
+// name, else with root in front of it or taken off. If there is none, it is the name that the import would give it, so
+// that the PodGroup waits for it. The sentence says why the path names no queue at all.
 func FindQueue(path string, byPath func(path string) string, exists func(name string) bool) (name, problem string) {
 	const root = yunikorn.RootQueue + "."
 	lower := strings.ToLower(path)

@@ -1,8 +1,8 @@
-// Package builder makes the PodGroup of a pod that names none, for the PodGroup controller and the simulator. It also adds
-// up the requests of pods for the minResources of a PodGroup.
+// Package builder makes the PodGroup of a pod that names none, for the PodGroup controller and the simulator. It also
+// adds up the requests of pods for the minResources of a PodGroup.
 //
-// [ApplicationGroup] makes the PodGroup that the pods of an application of YuniKorn share. Task groups make it a gang, in which
-// [TaskGroupRole] is the role of a pod.
+// [ApplicationGroup] makes the PodGroup that the pods of an application of YuniKorn share. Task groups make it a gang,
+// in which [TaskGroupRole] is the role of a pod.
 //
 // Main functions: [PodGroup] with [PodGroupName], [AddRequests] and [AddUsage].
 //

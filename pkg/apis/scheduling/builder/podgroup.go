@@ -23,13 +23,14 @@ import (
 type Surroundings struct {
 	Owner     map[string]string
 	Namespace map[string]string
-	// Maker is the owner of which the pods make one PodGroup, if it is one above their controller: it has the annotation group-min-member. Then
-	// Owner holds what this and the owners below it say, and the pod and those below do not say the minimum.
+	// Maker is the owner of which the pods make one PodGroup, if it is one above their controller: it has the
+	// annotation group-min-member. Then Owner holds what this and the owners below it say, and the pod and those below
+	// do not say the minimum.
 	Maker *metav1.OwnerReference
 	// Deadline is the activeDeadlineSeconds of an owner that is a batch/v1 Job, nil if there is none.
 	Deadline *int64
-	// LabelQueue is the Queue that YuniKorn's labels of the pod name, as [FindQueue] has found it. It is empty if there are none, or if
-	// they do not count.
+	// LabelQueue is the Queue that YuniKorn's labels of the pod name, as [FindQueue] has found it. It is empty if there
+	// are none, or if they do not count.
 	LabelQueue string
 	// LabelProblem says why they name none, though they are there.
 	LabelProblem string
@@ -77,7 +78,8 @@ func PodGroup(pod *corev1.Pod, around Surroundings) (*scheduling.PodGroup, []str
 	}, slices.Concat(problems, queueProblems, resourceProblems, topologyProblems)
 }
 
-// below returns a copy of a pod as one that an owner further up controls: what the pod says about the minimum is not about its gang.
+// below returns a copy of a pod as one that an owner further up controls: what the pod says about the minimum is not
+// about its gang.
 func below(maker *metav1.OwnerReference, pod *corev1.Pod) *corev1.Pod {
 	direct := *pod // what it refers to is not changed
 	direct.OwnerReferences = []metav1.OwnerReference{*maker}
@@ -91,8 +93,8 @@ func below(maker *metav1.OwnerReference, pod *corev1.Pod) *corev1.Pod {
 // MinimumKeys are the annotations that say what must start together.
 var MinimumKeys = []string{scheduling.GroupMinMemberAnnotationKey, scheduling.GroupMinResourcesAnnotationKey}
 
-// MinimumOf returns what quotas count of as many of some pods as must start together, those that were made first. Pods that do not exist yet
-// do not count: they may be of another kind.
+// MinimumOf returns what quotas count of as many of some pods as must start together, those that were made first. Pods
+// that do not exist yet do not count: they may be of another kind.
 func MinimumOf(pods []*corev1.Pod, minMember int32) corev1.ResourceList {
 	pods = slices.SortedFunc(slices.Values(pods), CompareMembers)
 	list := corev1.ResourceList{}
@@ -145,8 +147,9 @@ func minMember(pod *corev1.Pod, owner map[string]string) (int32, []string) {
 	return int32(number), nil
 }
 
-// minResources reads scheduling.volcano.sh/group-min-resources, a JSON object of quantities, of the pod, else of its owner.
-// If neither says so it is what quotas count of as many pods like this one as there must be at least, as in the PodGroup of a Job.
+// minResources reads scheduling.volcano.sh/group-min-resources, a JSON object of quantities, of the pod, else of its
+// owner. If neither says so it is what quotas count of as many pods like this one as there must be at least, as in the
+// PodGroup of a Job.
 func minResources(pod *corev1.Pod, owner map[string]string, minMember int32) (corev1.ResourceList, []string) {
 	const key = scheduling.GroupMinResourcesAnnotationKey
 	var problems []string
@@ -169,8 +172,8 @@ func minResources(pod *corev1.Pod, owner map[string]string, minMember int32) (co
 	return list, problems
 }
 
-// networkTopology reads volcano.sh/network-topology-mode and volcano.sh/network-topology-highest-tier of the pod, else of
-// its owner. If only one is there the other is as if the PodGroup had left it out.
+// networkTopology reads volcano.sh/network-topology-mode and volcano.sh/network-topology-highest-tier of the pod, else
+// of its owner. If only one is there the other is as if the PodGroup had left it out.
 func networkTopology(pod *corev1.Pod, owner map[string]string) (*scheduling.NetworkTopologySpec, []string) {
 	const modeKey, tierKey = scheduling.NetworkTopologyModeKey, scheduling.NetworkTopologyHighestTierKey
 	mode, hasMode := annotation(pod, owner, modeKey)
@@ -196,8 +199,8 @@ func networkTopology(pod *corev1.Pod, owner map[string]string) (*scheduling.Netw
 	return spec, problems
 }
 
-// queueName reads scheduling.volcano.sh/queue-name of the pod, else of its owner, else the labels of YuniKorn, else that of its
-// namespace.
+// queueName reads scheduling.volcano.sh/queue-name of the pod, else of its owner, else the labels of YuniKorn, else
+// that of its namespace.
 func queueName(pod *corev1.Pod, around Surroundings) (string, []string) {
 	const key = scheduling.QueueNameAnnotationKey
 	var problems []string
@@ -217,8 +220,8 @@ func queueName(pod *corev1.Pod, around Surroundings) (string, []string) {
 	return cmp.Or(around.DefaultQueue, scheduling.DefaultQueue), problems
 }
 
-// inherited returns the entries whose keys start with volcano.sh/ and the estimate of the run time, a later map winning over an earlier
-// one. What describes one pod of a batch Job among others says nothing about a group and stays out.
+// inherited returns the entries whose keys start with volcano.sh/ and the estimate of the run time, a later map winning
+// over an earlier one. What describes one pod of a batch Job among others says nothing about a group and stays out.
 func inherited(from ...map[string]string) map[string]string {
 	result := map[string]string{}
 	for _, entries := range from {

@@ -7,7 +7,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/podspec"
 )
 
-// AddRequests adds to the total what count pods of the given spec request, which need not be complete; see package podspec.
+// AddRequests adds to the total what count pods of the given spec request, which need not be complete; see package
+// podspec.
 func AddRequests(total corev1.ResourceList, spec *corev1.PodSpec, count int32) {
 	add(total, podspec.Requests(podspec.Completed(spec, podspec.Given{})), count)
 }
@@ -23,8 +24,9 @@ func add(total, each corev1.ResourceList, count int32) {
 	}
 }
 
-// AddUsage adds to the total what a ResourceQuota counts of count pods of the given spec: their number, and what they request and
-// are limited to, by the names that quotas have for it. Requests are there by the names that nodes have for them, too.
+// AddUsage adds to the total what a ResourceQuota counts of count pods of the given spec: their number, and what they
+// request and are limited to, by the names that quotas have for it. Requests are there by the names that nodes have for
+// them, too.
 func AddUsage(total corev1.ResourceList, spec *corev1.PodSpec, count int32) {
 	if count <= 0 {
 		return

@@ -13,8 +13,9 @@ import (
 	"hekla.sh/hekla/pkg/apis/yunikorn"
 )
 
-// TaskGroupRole returns the role of a pod in the PodGroup of its application: its task group. It is "" if the pod names none, or names a
-// role of a Job already. The sentence says that the application has no such task group; the pod is then scheduled beside the gang.
+// TaskGroupRole returns the role of a pod in the PodGroup of its application: its task group. It is "" if the pod names
+// none, or names a role of a Job already. The sentence says that the application has no such task group; the pod is
+// then scheduled beside the gang.
 func TaskGroupRole(pod *corev1.Pod, group *scheduling.PodGroup) (role, problem string) {
 	role = pod.Annotations[yunikorn.TaskGroupNameKey]
 	if role == "" || pod.Annotations[batch.TaskSpecKey] != "" {
@@ -27,8 +28,9 @@ func TaskGroupRole(pod *corev1.Pod, group *scheduling.PodGroup) (role, problem s
 	return role, problem
 }
 
-// addTaskGroups makes the PodGroup of an application a gang, if its first pod has task groups: each group is a role with a minimum. The
-// scheduler finds the form of pods that do not exist yet in the annotations. It returns sentences about annotations that could not be read.
+// addTaskGroups makes the PodGroup of an application a gang, if its first pod has task groups: each group is a role
+// with a minimum. The scheduler finds the form of pods that do not exist yet in the annotations. It returns sentences
+// about annotations that could not be read.
 func addTaskGroups(group *scheduling.PodGroup, first *corev1.Pod) (problems []string) {
 	text := first.Annotations[yunikorn.TaskGroupsKey]
 	if text == "" {

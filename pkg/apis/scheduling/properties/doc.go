@@ -1,7 +1,9 @@
-// Package properties reads the annotations of Queues that the plugin guaranteed-shares knows: YuniKorn's queue properties.
+// Package properties reads the annotations of Queues that the plugin guaranteed-shares knows: YuniKorn's queue
+// properties.
 //
-// Main function: [Read] returns the [Properties] of a queue, and a [Problem] for each value that cannot be read. Webhooks
-// refuse a Queue with a problem. The scheduler uses the default in its place, and keeps everything else of the queue.
+// Main function: [Read] returns the [Properties] of a queue, and a [Problem] for each value that cannot be read.
+// Webhooks refuse a Queue with a problem. The scheduler uses the default in its place, and keeps everything else of the
+// queue.
 //
 // Invariants:
 //

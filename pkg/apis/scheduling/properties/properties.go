@@ -107,8 +107,8 @@ func setChoice(to **bool, value, yes string, no ...string) bool {
 	return false
 }
 
-// Written returns the first annotation of a queue that only the plugin guaranteed-shares reads, or the import of YuniKorn has written, "" if
-// there is none.
+// Written returns the first annotation of a queue that only the plugin guaranteed-shares reads, or the import of
+// YuniKorn has written, "" if there is none.
 func Written(annotations map[string]string) string {
 	for _, property := range all() {
 		if _, is := annotations[property.key]; is {

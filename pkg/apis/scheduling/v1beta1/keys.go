@@ -11,8 +11,8 @@ const (
 	// RootQueue is the queue above all queues that name no parent. No job may be put into it.
 	RootQueue = "root"
 
-	// DefaultSchedulerName is the schedulerName of pods that this scheduler places unless it is told other names. A PodGroup of
-	// which nothing says whose it is belongs to the scheduler of this name.
+	// DefaultSchedulerName is the schedulerName of pods that this scheduler places unless it is told other names. A
+	// PodGroup of which nothing says whose it is belongs to the scheduler of this name.
 	DefaultSchedulerName = "volcano"
 
 	// PodGroupNamePrefix starts the name of a PodGroup that was made for a lone pod or a workload.
@@ -27,8 +27,8 @@ const (
 	// VolcanoGroupNameAnnotationKey, on a pod, is an alias that some producers set instead.
 	VolcanoGroupNameAnnotationKey = GroupName + "/group-name"
 
-	// QueueNameAnnotationKey, on a pod or workload, names the queue of the PodGroup that is made for it; on a namespace,
-	// the queue of PodGroups in it that would go to the default queue.
+	// QueueNameAnnotationKey, on a pod or workload, names the queue of the PodGroup that is made for it; on a
+	// namespace, the queue of PodGroups in it that would go to the default queue.
 	QueueNameAnnotationKey = GroupName + "/queue-name"
 
 	// GroupMinMemberAnnotationKey, on a workload or pod, is minMember of the PodGroup that is made for it.
@@ -37,8 +37,8 @@ const (
 	// GroupMinResourcesAnnotationKey, on a workload, is minResources of the PodGroup that is made for it, as JSON.
 	GroupMinResourcesAnnotationKey = GroupName + "/group-min-resources"
 
-	// SchedulerNameKey, on a PodGroup, names the scheduler that it belongs to. Without it that is the scheduler of its pods. The
-	// controllers write it, since the PodGroup of a Job is admitted before the Job has pods.
+	// SchedulerNameKey, on a PodGroup, names the scheduler that it belongs to. Without it that is the scheduler of its
+	// pods. The controllers write it, since the PodGroup of a Job is admitted before the Job has pods.
 	SchedulerNameKey = GroupName + "/scheduler-name"
 
 	// QueueAllocationGateKey is a scheduling gate, and the pod annotation that asks for it: the pod is held until its
@@ -46,29 +46,31 @@ const (
 	QueueAllocationGateKey = GroupName + "/queue-allocation-gate"
 )
 
-// Annotations by which the scheduler records its plans on pods, in JSON, for the scheduler after it. The types are in pkg/cluster.
+// Annotations by which the scheduler records its plans on pods, in JSON, for the scheduler after it. The types are in
+// pkg/cluster.
 const (
-	// PromiseRecordKey, on a pod that waits, says which plan promises it the node in status.nominatedNodeName. Without that node it
-	// says nothing.
+	// PromiseRecordKey, on a pod that waits, says which plan promises it the node in status.nominatedNodeName. Without
+	// that node it says nothing.
 	PromiseRecordKey = "scheduling.hekla.sh/promise"
 
-	// EvictionRecordKey, on a pod with the condition DisruptionTarget, says which plan it is to leave for and by which rule, or how
-	// often its eviction was refused. Without the condition it says nothing.
+	// EvictionRecordKey, on a pod with the condition DisruptionTarget, says which plan it is to leave for and by which
+	// rule, or how often its eviction was refused. Without the condition it says nothing.
 	EvictionRecordKey = "scheduling.hekla.sh/eviction"
 
 	// StandInsKey, on a PodGroup, says which nodes are held for pods that do not exist yet.
 	StandInsKey = "hekla.sh/stand-ins"
 
-	// PodsRefusedKey, on the PodGroup of a Job, says why the API server refuses pods of the Job. The controllers write it, and remove it once
-	// the pods are made.
+	// PodsRefusedKey, on the PodGroup of a Job, says why the API server refuses pods of the Job. The controllers write
+	// it, and remove it once the pods are made.
 	PodsRefusedKey = "hekla.sh/pods-refused"
 
-	// RunningEstimateKey, on a PodGroup, is how long its job is expected to run, a Go duration. The controllers write there what a Job says
-	// in spec.runningEstimate; a pod or workload without a Job may carry it itself. Only forecasts read it.
+	// RunningEstimateKey, on a PodGroup, is how long its job is expected to run, a Go duration. The controllers write
+	// there what a Job says in spec.runningEstimate; a pod or workload without a Job may carry it itself. Only
+	// forecasts read it.
 	RunningEstimateKey = "hekla.sh/running-estimate"
 
-	// ActiveDeadlineKey, on the PodGroup of a batch/v1 Job, is its activeDeadlineSeconds as a Go duration: so long after the PodGroup was made
-	// the pods of the Job are ended. The controllers write it. Only forecasts read it.
+	// ActiveDeadlineKey, on the PodGroup of a batch/v1 Job, is its activeDeadlineSeconds as a Go duration: so long
+	// after the PodGroup was made the pods of the Job are ended. The controllers write it. Only forecasts read it.
 	ActiveDeadlineKey = "hekla.sh/active-deadline"
 )
 
@@ -83,8 +85,8 @@ const (
 	// CooldownTimeKey, on a pod, is the time after its start in which it is not evicted, a Go duration.
 	CooldownTimeKey = "volcano.sh/cooldown-time"
 
-	// OversubscriptionCPUKey and OversubscriptionMemoryKey, as annotations of a node, are how many thousandths of a CPU and how
-	// many bytes may be requested there beyond what it has.
+	// OversubscriptionCPUKey and OversubscriptionMemoryKey, as annotations of a node, are how many thousandths of a CPU
+	// and how many bytes may be requested there beyond what it has.
 	OversubscriptionCPUKey    = "volcano.sh/oversubscription-cpu"
 	OversubscriptionMemoryKey = "volcano.sh/oversubscription-memory"
 	// RevocableZoneKey, as a label, puts a node into a zone that batch work may use at times; as an annotation, lets a
@@ -94,7 +96,8 @@ const (
 	// JDBMinAvailableKey, on a pod or PodGroup, is how many pods of the job must stay, as a number or percentage.
 	JDBMinAvailableKey = "volcano.sh/jdb-min-available"
 
-	// JDBMaxUnavailableKey, on a pod or PodGroup, is how many pods of the job may be missing, as a number or percentage.
+	// JDBMaxUnavailableKey, on a pod or PodGroup, is how many pods of the job may be missing, as a number or
+	// percentage.
 	JDBMaxUnavailableKey = "volcano.sh/jdb-max-unavailable"
 
 	// SLAWaitingTimeKey, on a PodGroup or Job, is how long it may wait before it is served ahead of others, a duration.
@@ -157,24 +160,26 @@ const (
 	// HierarchyWeightsAnnotationKey is the weights along that path: 1/2/8.
 	HierarchyWeightsAnnotationKey = "volcano.sh/hierarchy-weights"
 
-	// QueueAccessLabelKey, as a label on a queue with the value [QueueAccessRestricted], keeps out all namespaces but those of
-	// QueueNamespacesAnnotationKey. Without it a queue is open to all.
+	// QueueAccessLabelKey, as a label on a queue with the value [QueueAccessRestricted], keeps out all namespaces but
+	// those of QueueNamespacesAnnotationKey. Without it a queue is open to all.
 	QueueAccessLabelKey = GroupName + "/queue-access"
 
-	// QueueNamespacesAnnotationKey, on a queue with restricted access, lists the namespaces that may use it, separated by commas.
+	// QueueNamespacesAnnotationKey, on a queue with restricted access, lists the namespaces that may use it, separated
+	// by commas.
 	QueueNamespacesAnnotationKey = GroupName + "/queue-namespaces"
 
 	// ClosedByParentAnnotationKey marks a queue that was closed because its parent was, and will open with it.
 	ClosedByParentAnnotationKey = "volcano.sh/closed-by-parent"
 )
 
-// Annotations of queues that the plugin guaranteed-shares reads. The part after the slash is the name of YuniKorn's queue
-// property. Package properties reads them.
+// Annotations of queues that the plugin guaranteed-shares reads. The part after the slash is the name of YuniKorn's
+// queue property. Package properties reads them.
 const (
 	// PreemptionPolicyKey says what the queue takes and gives: default, fence or disabled.
 	PreemptionPolicyKey = "hekla.sh/preemption.policy"
 
-	// PreemptionDelayKey is how long a job of the queue waits before pods of other queues are evicted for it, a Go duration.
+	// PreemptionDelayKey is how long a job of the queue waits before pods of other queues are evicted for it, a Go
+	// duration.
 	PreemptionDelayKey = "hekla.sh/preemption.delay"
 
 	// PriorityPolicyKey says how priorities below the queue count outside: default or fence.

@@ -95,14 +95,14 @@ type PodGroupSpec struct {
 	SubGroupPolicy []SubGroupPolicySpec `json:"subGroupPolicy,omitempty"`
 }
 
-// What the definition bounds of subGroupPolicy. Schedulers look at all of it for every pod, so they leave out what exceeds the bounds
-// and was stored before the definition had them.
+// What the definition bounds of subGroupPolicy. Schedulers look at all of it for every pod, so they leave out what
+// exceeds the bounds and was stored before the definition had them.
 const (
 	// MaxSubGroupPolicies is how many policies a PodGroup may have; a Job has a task for each, and at most 256.
 	MaxSubGroupPolicies = 256
 
-	// MaxSelectorTerms is how many matchExpressions, and how many matchLabels, the selector of a policy may have, and how many
-	// matchLabelKeys the policy.
+	// MaxSelectorTerms is how many matchExpressions, and how many matchLabels, the selector of a policy may have, and
+	// how many matchLabelKeys the policy.
 	MaxSelectorTerms = 64
 )
 
@@ -251,22 +251,22 @@ type PodGroupCondition struct {
 type PodGroupConditionType string
 
 const (
-	// PodGroupNominatedType: room is being made, and pods of the group are promised nodes. The transition ID is that of the
-	// plan, the reason the action that made it.
+	// PodGroupNominatedType: room is being made, and pods of the group are promised nodes. The transition ID is that of
+	// the plan, the reason the action that made it.
 	PodGroupNominatedType PodGroupConditionType = "Nominated"
 	// PodGroupUnschedulableType: the gang cannot be placed now.
 	PodGroupUnschedulableType PodGroupConditionType = "Unschedulable"
 
 	// PodGroupScheduledType: the gang is placed.
 	PodGroupScheduledType PodGroupConditionType = "Scheduled"
-	// PodGroupRestartsType: when a pod of the group was evicted for another of the same group, others were deleted as well, twice. No pods
-	// of the group are evicted for it any more.
+	// PodGroupRestartsType: when a pod of the group was evicted for another of the same group, others were deleted as
+	// well, twice. No pods of the group are evicted for it any more.
 	PodGroupRestartsType PodGroupConditionType = "RestartsWhenEvicted"
-	// PodGroupEvictedType: pods of the group have been evicted for others. The message has the last three evictions, one in
-	// each line, the newest first: when, which pod, for which job and by which rule.
+	// PodGroupEvictedType: pods of the group have been evicted for others. The message has the last three evictions,
+	// one in each line, the newest first: when, which pod, for which job and by which rule.
 	PodGroupEvictedType PodGroupConditionType = "Evicted"
-	// PodGroupQueuedType: the gang waits, and the message says at which place of its queue: the first ten exactly, up to the
-	// thousandth by ranges. Those behind have no such condition.
+	// PodGroupQueuedType: the gang waits, and the message says at which place of its queue: the first ten exactly, up
+	// to the thousandth by ranges. Those behind have no such condition.
 	PodGroupQueuedType PodGroupConditionType = "Queued"
 )
 

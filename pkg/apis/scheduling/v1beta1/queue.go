@@ -78,8 +78,8 @@ type QueueSpec struct {
 	// +optional
 	Reclaimable *bool `json:"reclaimable,omitempty"`
 
-	// Other clusters that jobs of the queue might go to. Accepted for the sake of existing manifests; Hekla does not act
-	// on it.
+	// Other clusters that jobs of the queue might go to. Accepted for the sake of existing manifests; Hekla does not
+	// act on it.
 	// +optional
 	ExtendClusters []Cluster `json:"extendClusters,omitempty"`
 
@@ -102,7 +102,8 @@ type QueueSpec struct {
 	// +optional
 	Parent string `json:"parent,omitempty"`
 
-	// The share, for the plugin capacity: what the queue may hold by right. It may hold more while no other queue needs it.
+	// The share, for the plugin capacity: what the queue may hold by right. It may hold more while no other queue needs
+	// it.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=128
 	// +kubebuilder:validation:XValidation:rule="self.all(r, !string(dyn(self)[r]).startsWith('-'))",message="quantities cannot be negative"
@@ -114,9 +115,10 @@ type QueueSpec struct {
 	// +optional
 	Priority int32 `json:"priority,omitempty"`
 
-	// Whether a job that cannot start blocks those behind it (fifo) or is skipped (traverse). A blocked job is not admitted,
-	// gets no free room and preempts no other job, but its pods may still preempt pods of its own. Jobs that have their
-	// minimum, whose pods do not exist yet, or that are larger than their queue may ever be, block no other job.
+	// Whether a job that cannot start blocks those behind it (fifo) or is skipped (traverse). A blocked job is not
+	// admitted, gets no free room and preempts no other job, but its pods may still preempt pods of its own. Jobs that
+	// have their minimum, whose pods do not exist yet, or that are larger than their queue may ever be, block no other
+	// job.
 	// +kubebuilder:default=traverse
 	// +optional
 	DequeueStrategy DequeueStrategy `json:"dequeueStrategy,omitempty"`

@@ -1,5 +1,6 @@
-// Package validation says what is wrong with a PodGroup or a Queue of scheduling.volcano.sh, with field and value, as far as the object alone
-// shows it and its CustomResourceDefinition cannot. The words are Volcano's where scripts know them.
+// Package validation says what is wrong with a PodGroup or a Queue of scheduling.volcano.sh, with field and value, as
+// far as the object alone shows it and its CustomResourceDefinition cannot. The words are Volcano's where scripts know
+// them.
 //
 // Main functions: [ValidatePodGroup], [ValidateQueueHierarchy] and [ValidateQueueProperties].
 //

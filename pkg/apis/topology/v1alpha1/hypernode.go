@@ -49,8 +49,8 @@ type HyperNodeList struct {
 
 // HyperNodeSpec says which nodes belong together, and how closely.
 type HyperNodeSpec struct {
-	// How far apart its nodes are at the most: 1 is the closest. Members that are HyperNodes must be of lower tiers, and a
-	// node is in at most one HyperNode of each tier.
+	// How far apart its nodes are at the most: 1 is the closest. Members that are HyperNodes must be of lower tiers,
+	// and a node is in at most one HyperNode of each tier.
 	// +kubebuilder:validation:Minimum=0
 	Tier int `json:"tier"`
 
@@ -117,8 +117,8 @@ type ExactMatch struct {
 
 // RegexMatch selects nodes by their names.
 type RegexMatch struct {
-	// The regular expression, in the syntax of RE2. It may match anywhere in the name; anchor it with ^ and $ to mean the
-	// whole of it.
+	// The regular expression, in the syntax of RE2. It may match anywhere in the name; anchor it with ^ and $ to mean
+	// the whole of it.
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self != ''",message="member regexMatch pattern is required"
 	// +kubebuilder:validation:XValidation:rule="'a'.matches(self) in [true, false]",message="member regexMatch pattern is invalid: it must be a regular expression in the syntax of RE2"

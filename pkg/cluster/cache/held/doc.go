@@ -1,8 +1,8 @@
-// Package held connects Workloads with the pods and nodes of the model: which Workloads have other pods or nodes than before, and
-// whether each that holds quota has its nodes.
+// Package held connects Workloads with the pods and nodes of the model: which Workloads have other pods or nodes than
+// before, and whether each that holds quota has its nodes.
 //
-// Main type: [Workloads] is a reader of Workloads ([workloads.Reader]) that belongs to a model. Package cache shows it objects and
-// changes, the action admit acts on them.
+// Main type: [Workloads] is a reader of Workloads ([workloads.Reader]) that belongs to a model. Package cache shows it
+// objects and changes, the action admit acts on them.
 //
 // Invariants:
 //

@@ -15,7 +15,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// Workloads are the Workloads as their objects and the decisions about them say, with what has changed of their pods and nodes.
+// Workloads are the Workloads as their objects and the decisions about them say, with what has changed of their pods
+// and nodes.
 type Workloads struct {
 	*workloads.Reader
 	model   *model.Cluster
@@ -45,8 +46,8 @@ func (w *Workloads) Lost(n *cluster.Node) {
 	}
 }
 
-// TakeChanged returns the jobs of Workloads whose pods or nodes have changed since the last call, and those whose time has come, by
-// name.
+// TakeChanged returns the jobs of Workloads whose pods or nodes have changed since the last call, and those whose time
+// has come, by name.
 func (w *Workloads) TakeChanged(now time.Time) []*cluster.Job {
 	for j, at := range w.due {
 		if !now.Before(at) {
@@ -81,8 +82,8 @@ func (w *Workloads) NextDue(now time.Time) time.Time {
 	return next
 }
 
-// HaveNodesChanged reports whether anything has happened since the last call that could help a Workload which the nodes did not
-// hold.
+// HaveNodesChanged reports whether anything has happened since the last call that could help a Workload which the nodes
+// did not hold.
 func (w *Workloads) HaveNodesChanged() bool {
 	now := w.model.Present(&cluster.Job{})
 	help := verdict.HelpNode | verdict.HelpSupply
@@ -94,8 +95,8 @@ func (w *Workloads) HaveNodesChanged() bool {
 	return has
 }
 
-// Audit works out all ledgers of quotas afresh, and checks that each Workload with quota has a node for each pod, or is promised one
-// (rule C1).
+// Audit works out all ledgers of quotas afresh, and checks that each Workload with quota has a node for each pod, or is
+// promised one (rule C1).
 func (w *Workloads) Audit() []string {
 	found := w.Queues().Audit()
 	for _, e := range w.All() {

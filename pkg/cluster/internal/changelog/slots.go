@@ -1,7 +1,7 @@
 package changelog
 
-// Slots is a log of changes of slots: small numbers that change again and again. A follower that is far behind is told each slot once. The
-// zero value must not be used, see [NewSlots].
+// Slots is a log of changes of slots: small numbers that change again and again. A follower that is far behind is told
+// each slot once. The zero value must not be used, see [NewSlots].
 type Slots struct {
 	Log[int32]
 	last []uint64 // by slot: the position after its last entry
@@ -23,7 +23,8 @@ func (s *Slots) Add(slot int32) {
 	s.last[slot] = s.End()
 }
 
-// Since is [Log.Since]. If there are more entries than slots, it returns each slot once, in the order of slots. Then the result stays valid.
+// Since is [Log.Since]. If there are more entries than slots, it returns each slot once, in the order of slots. Then
+// the result stays valid.
 func (s *Slots) Since(position uint64) (slots []int32, next uint64, ok bool) {
 	entries, next, ok := s.Log.Since(position)
 	if len(entries) <= len(s.last) {

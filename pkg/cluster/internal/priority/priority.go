@@ -66,8 +66,8 @@ func (c *Counts) Add(rank Rank, sign int) {
 	}
 }
 
-// Lowest is the lowest priority of a pod that is not over, or if all are over, of any. neverPreempts is set if none of these pods preempts; ok
-// is false if there are no pods.
+// Lowest is the lowest priority of a pod that is not over, or if all are over, of any. neverPreempts is set if none of
+// these pods preempts; ok is false if there are no pods.
 func (c *Counts) Lowest() (priority int32, neverPreempts, ok bool) {
 	if len(c.counts) == 0 {
 		return 0, false, false

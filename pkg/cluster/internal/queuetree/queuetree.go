@@ -8,8 +8,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 )
 
-// Link sets Parent, Children and Problem of all queues. A queue whose parent is missing, or that is its own ancestor, is left out of
-// the tree, with the reason in Problem. Other queues are not affected.
+// Link sets Parent, Children and Problem of all queues. A queue whose parent is missing, or that is its own ancestor,
+// is left out of the tree, with the reason in Problem. Other queues are not affected.
 func Link(queues []*cluster.Queue, root *cluster.Queue) {
 	byName := make(map[string]*cluster.Queue, len(queues))
 	for _, q := range queues {

@@ -21,8 +21,8 @@ func Pod(a, b *pods.Pod) bool {
 		sameAnnotations(a.Annotations, b.Annotations) && len(a.Status.ResourceClaimStatuses()) == len(b.Status.ResourceClaimStatuses())
 }
 
-// sameAnnotations reports whether two states of a pod have the same annotations, apart from the records of plans and that of which queue is
-// charged, which comes with each binding.
+// sameAnnotations reports whether two states of a pod have the same annotations, apart from the records of plans and
+// that of which queue is charged, which comes with each binding.
 func sameAnnotations(a, b map[string]string) bool {
 	isOurs := func(key string) bool { return decision.IsRecord(key) || key == decision.AccountAnnotation }
 	count := len(b)
@@ -70,8 +70,8 @@ func Images(a, b *corev1.Node) bool {
 	})
 }
 
-// NodeAnnotations reports whether two states of a node have the same annotations, as far as the scheduler and its plugins read them. Agents
-// write others all the time.
+// NodeAnnotations reports whether two states of a node have the same annotations, as far as the scheduler and its
+// plugins read them. Agents write others all the time.
 func NodeAnnotations(keys *podclass.Keys, a, b *corev1.Node) bool {
 	if keys.AnyOfNodes {
 		return maps.Equal(a.Annotations, b.Annotations)
@@ -92,7 +92,8 @@ func NodeLabels(reads func(label string) bool, a, b *corev1.Node) bool {
 	return !differs(a.Labels, b.Labels) && !differs(b.Labels, a.Labels)
 }
 
-// NodeState reports whether two states of a node are the same for pods apart from labels, annotations, images and what is allocatable.
+// NodeState reports whether two states of a node are the same for pods apart from labels, annotations, images and what
+// is allocatable.
 func NodeState(a, b *corev1.Node) bool {
 	return a.Spec.Unschedulable == b.Spec.Unschedulable && IsReady(a) == IsReady(b) &&
 		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(s, t corev1.Taint) bool {
@@ -117,7 +118,8 @@ func Group(a, b *schedulingv1beta1.PodGroup) bool {
 		maps.Equal(a.Labels, b.Labels)
 }
 
-// sameButFor reports whether two states of an object have the same annotations, apart from one that the scheduler writes.
+// sameButFor reports whether two states of an object have the same annotations, apart from one that the scheduler
+// writes.
 func sameButFor(record string, a, b map[string]string) bool {
 	count := len(b)
 	if _, ok := b[record]; ok {
@@ -145,7 +147,8 @@ func IsReady(node *corev1.Node) bool {
 	return true
 }
 
-// QueueAnnotations reports whether two states of a queue have the same annotations, as far as the scheduler and its plugins read them.
+// QueueAnnotations reports whether two states of a queue have the same annotations, as far as the scheduler and its
+// plugins read them.
 func QueueAnnotations(keys *podclass.Keys, a, b *schedulingv1beta1.Queue) bool {
 	return saysTheSame(a.Annotations, b.Annotations) && saysTheSame(b.Annotations, a.Annotations) && !podclass.Differs(properties.Keys(), a.Annotations, b.Annotations) &&
 		!podclass.Differs(keys.QueueAnnotations, a.Annotations, b.Annotations) && (keys.PerQueue == nil || keys.PerQueue(a) == keys.PerQueue(b))

@@ -113,7 +113,8 @@ func (x *Tracker) Count(before []Toleration, tolerations []corev1.Toleration, ch
 	return now
 }
 
-// listOf returns tolerations without their durations. Pods in a row that have the same share the list, which is never changed.
+// listOf returns tolerations without their durations. Pods in a row that have the same share the list, which is never
+// changed.
 func (x *Tracker) listOf(tolerations []corev1.Toleration) []Toleration {
 	if len(tolerations) == 0 {
 		return nil

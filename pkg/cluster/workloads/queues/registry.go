@@ -134,8 +134,8 @@ func (r *Registry) LocalQueue(key types.NamespacedName) *LocalQueue {
 	return l
 }
 
-// SetFlavor, SetCheck, SetNamespace, SetLocalQueue, SetCohort and SetClusterQueue say that an object was added or changed; the functions beside
-// them that it is gone.
+// SetFlavor, SetCheck, SetNamespace, SetLocalQueue, SetCohort and SetClusterQueue say that an object was added or
+// changed; the functions beside them that it is gone.
 func (r *Registry) SetFlavor(o *v1beta2.ResourceFlavor) {
 	read, f := settings.OfFlavor(o), r.flavor(o.Name)
 	if f.settings != nil && equality.Semantic.DeepEqual(*f.settings, read) {
@@ -182,7 +182,8 @@ func checks(q *settings.ClusterQueue, name string) bool {
 	return slices.ContainsFunc(q.Checks, func(c settings.Check) bool { return c.Name == name })
 }
 
-// suspectAll has the activity of ClusterQueues looked at again. If retries is set, they refer to their flavors again, and their Workloads are tried again.
+// suspectAll has the activity of ClusterQueues looked at again. If retries is set, they refer to their flavors again,
+// and their Workloads are tried again.
 func (r *Registry) suspectAll(is func(*settings.ClusterQueue) bool, retries bool) {
 	for _, c := range r.clusters {
 		if c.Settings == nil || !is(c.Settings) {

@@ -19,8 +19,8 @@ type rules struct {
 	classes map[string]*nodev1.RuntimeClass
 }
 
-// SetLimits notes a LimitRange of a namespace; nil is gone. It reports whether that changes anything: then the shapes of the Workloads of
-// the namespace must be asked for again.
+// SetLimits notes a LimitRange of a namespace; nil is gone. It reports whether that changes anything: then the shapes
+// of the Workloads of the namespace must be asked for again.
 func (t *Table) SetLimits(namespace, name string, o *corev1.LimitRange) (changed bool) {
 	before := t.rules.limits[namespace][name]
 	switch {
@@ -41,7 +41,8 @@ func (t *Table) SetLimits(namespace, name string, o *corev1.LimitRange) (changed
 	return true
 }
 
-// SetRuntimeClass notes a RuntimeClass; nil is gone. It reports whether that changes anything: then all shapes must be asked for again.
+// SetRuntimeClass notes a RuntimeClass; nil is gone. It reports whether that changes anything: then all shapes must be
+// asked for again.
 func (t *Table) SetRuntimeClass(name string, o *nodev1.RuntimeClass) (changed bool) {
 	before := t.rules.classes[name]
 	switch {
@@ -150,8 +151,8 @@ func larger(list, than corev1.ResourceList) (names []corev1.ResourceName) {
 	return names
 }
 
-// beyond are the resources whose limit is a larger multiple of the request than allowed, in order. As in the API server, one without a
-// limit or without a request is among them.
+// beyond are the resources whose limit is a larger multiple of the request than allowed, in order. As in the API
+// server, one without a limit or without a request is among them.
 func beyond(ratios, requests, limits corev1.ResourceList) (names []corev1.ResourceName) {
 	for _, name := range slices.Sorted(maps.Keys(ratios)) {
 		most, request, limit := ratios[name], requests[name], limits[name]

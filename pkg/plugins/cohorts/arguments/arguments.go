@@ -32,14 +32,16 @@ type Arguments struct {
 	MaxRounds int `json:"maxRounds"`
 	// ManageJobsWithoutQueueName says that Jobs which name no LocalQueue wait until they name one.
 	ManageJobsWithoutQueueName bool `json:"manageJobsWithoutQueueName"`
-	// ManagedJobsNamespaceSelector selects the namespaces in which they do, and in which a LocalQueue default takes them.
+	// ManagedJobsNamespaceSelector selects the namespaces in which they do, and in which a LocalQueue default takes
+	// them.
 	ManagedJobsNamespaceSelector *metav1.LabelSelector `json:"managedJobsNamespaceSelector"`
 	Integrations                 Integrations          `json:"integrations"`
 }
 
 // Integrations says whose jobs follow Workloads.
 type Integrations struct {
-	// ExternalFrameworks are kinds, each as Kind.version.group, whose own controllers make Workloads, and start and stop their jobs by them.
+	// ExternalFrameworks are kinds, each as Kind.version.group, whose own controllers make Workloads, and start and
+	// stop their jobs by them.
 	ExternalFrameworks []string `json:"externalFrameworks"`
 }
 
@@ -98,7 +100,8 @@ const (
 	defaultMax     = int32(3600)
 )
 
-// Namespaces selects the namespaces in which Jobs that name no LocalQueue are managed: all but those of the system if none are selected.
+// Namespaces selects the namespaces in which Jobs that name no LocalQueue are managed: all but those of the system if
+// none are selected.
 func (a *Arguments) Namespaces() (labels.Selector, error) {
 	selector := a.ManagedJobsNamespaceSelector
 	if selector == nil {
@@ -173,8 +176,8 @@ func Of(given conf.Arguments) (Arguments, error) {
 	return decode(all, true)
 }
 
-// Decode reads the arguments as JSON, for programs other than the scheduler. Keys and values that are not known are passed over: the
-// scheduler refuses them.
+// Decode reads the arguments as JSON, for programs other than the scheduler. Keys and values that are not known are
+// passed over: the scheduler refuses them.
 func Decode(text []byte) (Arguments, error) {
 	if len(text) == 0 {
 		text = []byte("{}")

@@ -1,8 +1,8 @@
-// Package arguments has the arguments of the plugin cohorts: Kueue's names, nested as Kueue's Configuration has them, and Kueue's
-// defaults. The scheduler and the controllers of Workloads read them here.
+// Package arguments has the arguments of the plugin cohorts: Kueue's names, nested as Kueue's Configuration has them,
+// and Kueue's defaults. The scheduler and the controllers of Workloads read them here.
 //
-// Main type: [Arguments]. [Schema] declares them for configurations, [Of] reads those of a configuration, and [Decode] those of a
-// file.
+// Main type: [Arguments]. [Schema] declares them for configurations, [Of] reads those of a configuration, and [Decode]
+// those of a file.
 //
 // Invariants:
 //

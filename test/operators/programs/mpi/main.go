@@ -1,5 +1,5 @@
-// Command mpi runs the controller of the MPI operator with gang scheduling by Volcano's PodGroups. The operator's own program is not run,
-// because it serves its health on all interfaces, at a port that cannot be chosen.
+// Command mpi runs the controller of the MPI operator with gang scheduling by Volcano's PodGroups. The operator's own
+// program is not run, because it serves its health on all interfaces, at a port that cannot be chosen.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Command training runs the controller of PyTorchJobs of the training-operator with gang scheduling by Volcano's PodGroups. The operator's own
-// program is not run, because it serves webhooks on all interfaces and keeps their certificates in a folder that cannot be chosen.
+// Command training runs the controller of PyTorchJobs of the training-operator with gang scheduling by Volcano's
+// PodGroups. The operator's own program is not run, because it serves webhooks on all interfaces and keeps their
+// certificates in a folder that cannot be chosen.
 package main
 
 import (

@@ -1,8 +1,11 @@
 package framework
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"hekla.sh/hekla/pkg/cluster"
@@ -60,6 +63,8 @@ type Policy struct {
 
 	// Hierarchical is set if a placement in one queue may change the order of others.
 	Hierarchical bool
+
+	misfits []error // of the plugin that is added, see as
 }
 
 // opener is a plugin that is told when a session begins.
@@ -156,80 +161,112 @@ func (p *Policy) WakeAt() time.Time {
 	return next
 }
 
-// collect adds a plugin to the list of each question that it answers and whose switch is on.
-func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) {
-	if o, ok := plugin.(SessionOpener); ok {
+// collect adds a plugin to the list of each question that it answers and whose switch is on. It returns an error for a
+// method that is called like one of a question, and is another: it would never be called.
+func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) error {
+	p.misfits = nil
+	if o, ok := as[SessionOpener](p, plugin); ok {
 		at := len(p.openers)
-		if _, isFirst := plugin.(SubtreeDeclarer); isFirst {
+		if _, isFirst := as[SubtreeDeclarer](p, plugin); isFirst {
 			at = 0
 		}
 		p.openers = slices.Insert(p.openers, at, opener{o, plugin.Name()})
 	}
-	if d, ok := plugin.(KeyDeclarer); ok {
+	if d, ok := as[KeyDeclarer](p, plugin); ok {
 		p.Keys = p.Keys.With(d.DeclareKeys())
 	}
-	_, filters := plugin.(NodeFilter)
-	_, vetoes := plugin.(NodeVetoer)
-	if d, ok := plugin.(NodeKeyDeclarer); ok {
+	_, filters := as[NodeFilter](p, plugin)
+	_, vetoes := as[NodeVetoer](p, plugin)
+	if d, ok := as[NodeKeyDeclarer](p, plugin); ok {
 		annotations, labels := d.DeclareNodeKeys()
 		p.Keys = p.Keys.With(cluster.Keys{NodeAnnotations: annotations, NodeLabels: labels})
 	} else if filters || vetoes {
 		p.Keys.AnyOfNodes = true
 	}
-	add(&p.validators, plugin, true)
-	add(&p.allocationObservers, plugin, true)
-	add(&p.queueShares, plugin, true)
-	add(&p.wakers, plugin, true)
-	add(&p.subtrees, plugin, true)
-	add(&p.workloadPolicies, plugin, true)
-	add(&p.queueOrder, plugin, on.On(conf.EnableQueueOrder))
-	add(&p.jobOrder, plugin, on.On(conf.EnableJobOrder))
-	if _, ok := plugin.(SubtreeDeclarer); ok {
-		add(&p.subtreeQueueOrder, plugin, on.On(conf.EnableQueueOrder))
-		add(&p.subtreeJobOrder, plugin, on.On(conf.EnableJobOrder))
+	add(p, &p.validators, plugin, true)
+	add(p, &p.allocationObservers, plugin, true)
+	add(p, &p.queueShares, plugin, true)
+	add(p, &p.wakers, plugin, true)
+	add(p, &p.subtrees, plugin, true)
+	add(p, &p.workloadPolicies, plugin, true)
+	add(p, &p.queueOrder, plugin, on.On(conf.EnableQueueOrder))
+	add(p, &p.jobOrder, plugin, on.On(conf.EnableJobOrder))
+	if _, ok := as[SubtreeDeclarer](p, plugin); ok {
+		add(p, &p.subtreeQueueOrder, plugin, on.On(conf.EnableQueueOrder))
+		add(p, &p.subtreeJobOrder, plugin, on.On(conf.EnableJobOrder))
 	}
-	add(&p.taskOrder, plugin, on.On(conf.EnableTaskOrder))
-	add(&p.admissionLimiters, plugin, on.On(conf.EnableJobEnqueued))
-	add(&p.overuse, plugin, on.On(conf.EnabledOverused))
-	add(&p.allocation, plugin, on.On(conf.EnabledAllocatable))
-	add(&p.binding, plugin, on.On(conf.EnabledAllocatable))
-	add(&p.readiness, plugin, on.On(conf.EnableJobReady))
-	add(&p.Filters, plugin, on.On(conf.EnablePredicate))
-	add(&p.Scorers, plugin, on.On(conf.EnableNodeOrder))
-	add(&p.Vetoers, plugin, on.On(conf.EnablePredicate))
-	add(&p.reclaimCheckers, plugin, on.On(conf.EnablePreemptive))
-	add(&p.graders, plugin, on.On(conf.EnabledHyperNodeGradient))
-	add(&p.HyperNodes, plugin, on.On(conf.EnabledHyperNodeOrder))
-	addToTier(&p.jobEnqueuers, tier, plugin, on.On(conf.EnableJobEnqueued))
-	addToTier(&p.starvation, tier, plugin, on.On(conf.EnableJobStarving))
-	addToTier(&p.preemptVoters, tier, plugin, on.On(conf.EnablePreemptable))
-	addToTier(&p.reclaimVoters, tier, plugin, on.On(conf.EnableReclaimable))
-	addToTier(&p.victimChoosers, tier, plugin, on.On(conf.EnabledVictim))
-	if k, ok := plugin.(KubeFilterer); ok && on.On(conf.EnablePredicate) {
+	add(p, &p.taskOrder, plugin, on.On(conf.EnableTaskOrder))
+	add(p, &p.admissionLimiters, plugin, on.On(conf.EnableJobEnqueued))
+	add(p, &p.overuse, plugin, on.On(conf.EnabledOverused))
+	add(p, &p.allocation, plugin, on.On(conf.EnabledAllocatable))
+	add(p, &p.binding, plugin, on.On(conf.EnabledAllocatable))
+	add(p, &p.readiness, plugin, on.On(conf.EnableJobReady))
+	add(p, &p.Filters, plugin, on.On(conf.EnablePredicate))
+	add(p, &p.Scorers, plugin, on.On(conf.EnableNodeOrder))
+	add(p, &p.Vetoers, plugin, on.On(conf.EnablePredicate))
+	add(p, &p.reclaimCheckers, plugin, on.On(conf.EnablePreemptive))
+	add(p, &p.graders, plugin, on.On(conf.EnabledHyperNodeGradient))
+	add(p, &p.HyperNodes, plugin, on.On(conf.EnabledHyperNodeOrder))
+	addToTier(p, &p.jobEnqueuers, tier, plugin, on.On(conf.EnableJobEnqueued))
+	addToTier(p, &p.starvation, tier, plugin, on.On(conf.EnableJobStarving))
+	addToTier(p, &p.preemptVoters, tier, plugin, on.On(conf.EnablePreemptable))
+	addToTier(p, &p.reclaimVoters, tier, plugin, on.On(conf.EnableReclaimable))
+	addToTier(p, &p.victimChoosers, tier, plugin, on.On(conf.EnabledVictim))
+	if k, ok := as[KubeFilterer](p, plugin); ok && on.On(conf.EnablePredicate) {
 		p.KubeFilters = append(p.KubeFilters, k.KubeFilters()...)
 	}
-	if k, ok := plugin.(KubeScorer); ok && on.On(conf.EnableNodeOrder) {
+	if k, ok := as[KubeScorer](p, plugin); ok && on.On(conf.EnableNodeOrder) {
 		p.KubeScores = append(p.KubeScores, k.KubeScores()...)
 	}
-	if k, ok := plugin.(KubeArguer); ok {
+	if k, ok := as[KubeArguer](p, plugin); ok {
 		p.Kube = k.KubeArguments()
 	}
-	if h, ok := plugin.(Hierarchical); ok && h.IsHierarchical() {
+	if h, ok := as[Hierarchical](p, plugin); ok && h.IsHierarchical() {
 		p.Hierarchical = true
 	}
+	return errors.Join(p.misfits...)
 }
 
 // addToTier is add for a list of one tier.
-func addToTier[T any](lists *[][]T, tier int, plugin Plugin, on bool) {
+func addToTier[T any](p *Policy, lists *[][]T, tier int, plugin Plugin, on bool) {
 	for len(*lists) <= tier {
 		*lists = append(*lists, nil)
 	}
-	add(&(*lists)[tier], plugin, on)
+	add(p, &(*lists)[tier], plugin, on)
 }
 
 // add appends a plugin to a list if it implements the list's interface and its switch is on.
-func add[T any](list *[]T, plugin Plugin, on bool) {
-	if implements, ok := plugin.(T); ok && on {
+func add[T any](p *Policy, list *[]T, plugin Plugin, on bool) {
+	if implements, ok := as[T](p, plugin); ok && on {
 		*list = append(*list, implements)
 	}
+}
+
+// as returns a plugin as what answers a question. If it is not, but has a method with the name of one of the question, the
+// policy notes that.
+func as[T any](p *Policy, plugin Plugin) (implements T, ok bool) {
+	if implements, ok = plugin.(T); ok {
+		return implements, true
+	}
+	question, has := reflect.TypeFor[T](), reflect.TypeOf(plugin)
+	for wanted := range question.Methods() {
+		if method, is := has.MethodByName(wanted.Name); is {
+			if is, want := signature(method.Type, 1), signature(wanted.Type, 0); is != want {
+				p.misfits = append(p.misfits, fmt.Errorf("its method %s is func%s, and that of a %s is func%s", wanted.Name, is, question.Name(), want))
+			}
+		}
+	}
+	return implements, false
+}
+
+// signature is the parameters and results of a function, without as many of the first parameters.
+func signature(f reflect.Type, without int) string {
+	var parameters, results []string
+	for in := range f.Ins() {
+		parameters = append(parameters, in.String())
+	}
+	for out := range f.Outs() {
+		results = append(results, out.String())
+	}
+	return fmt.Sprintf("(%s) (%s)", strings.Join(parameters[without:], ", "), strings.Join(results, ", "))
 }

@@ -89,7 +89,9 @@ func (r *Registry) build(configuration *conf.Configuration, isWanted func(Plugin
 				return nil, fmt.Errorf("plugin %q: %w", entry.Name, err)
 			}
 			if isWanted(plugin) {
-				p.collect(tier, plugin, entry.Switches)
+				if err := p.collect(tier, plugin, entry.Switches); err != nil {
+					return nil, fmt.Errorf("plugin %q: %w", entry.Name, err)
+				}
 			}
 		}
 	}

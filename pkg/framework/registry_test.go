@@ -36,6 +36,25 @@ func TestTheCatalogueHoldsAllThatIsRegistered(t *testing.T) {
 	}
 }
 
+// oldVoter votes as plugins did before their reasons were data.
+type oldVoter struct{ named }
+
+func (oldVoter) VotePreempt(*framework.VictimProposal) (framework.Vote, string) {
+	return framework.Permit, ""
+}
+
+func TestAMethodThatWouldNeverBeCalledIsRefused(t *testing.T) {
+	r := framework.NewRegistry(nil, []framework.PluginFactory{{Name: "plug", New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
+		return oldVoter{"plug"}, nil
+	}}})
+	_, err := r.Build(&conf.Configuration{Tiers: []conf.Tier{{Plugins: []conf.Plugin{{Name: "plug"}}}}})
+	want := `plugin "plug": its method VotePreempt is func(*framework.VictimProposal) (framework.Vote, string), and that of a PreemptVoter is ` +
+		`func(*framework.VictimProposal) (framework.Vote, verdict.Protection)`
+	if err == nil || err.Error() != want {
+		t.Errorf("the error is\n%v, want\n%s", err, want)
+	}
+}
+
 func TestWhatCannotBeMadeIsNamed(t *testing.T) {
 	broken := errors.New("depth must be even")
 	r := framework.NewRegistry(

@@ -242,8 +242,8 @@ func add[T any](p *Policy, list *[]T, plugin Plugin, on bool) {
 	}
 }
 
-// as returns a plugin as what answers a question. If it is not, but has a method with the name of one of the question, the
-// policy notes that.
+// as returns a plugin as what answers a question. If it is not, but has a method with the name of one of the question,
+// the policy notes that.
 func as[T any](p *Policy, plugin Plugin) (implements T, ok bool) {
 	if implements, ok = plugin.(T); ok {
 		return implements, true

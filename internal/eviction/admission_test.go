@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -48,7 +49,7 @@ func TestAdmissionCountsRoomOfVictimsThatRulesAllow(t *testing.T) {
 				configuration = test.configuration
 			}
 			w := start(t, configuration).Set(never, fixture.Node("n1", "cpu=2"), victim).Set(test.things...).Set(test.job).Expect("")
-			if got := !w.Job(fixture.Key("k")).IsPendingAdmission(); got != test.want {
+			if got := !w.Job(cluster.GroupID(fixture.Key("k"))).IsPendingAdmission(); got != test.want {
 				t.Errorf("it is let in: %t, should be %t: %s", got, test.want, w.Why("k"))
 			}
 		})
@@ -59,7 +60,7 @@ func TestAJobNotAdmittedHoldsUpNoneThatWantsLess(t *testing.T) {
 	w := start(t, everything).Set(fixture.Node("n1", "cpu=2"), job("victim", "default", "low", 0, "n1"), job("stays", "default", "high", 0, "n1"),
 		pendingAdmission("a", "default", "high", "cpu=2"), pendingAdmission("b", "default", "high", "cpu=2"), pendingAdmission("c", "default", "high", "cpu=1")).Expect("")
 	for name, want := range map[string]bool{"a": true, "b": true, "c": false} {
-		if got := w.Job(fixture.Key(name)).IsPendingAdmission(); got != want {
+		if got := w.Job(cluster.GroupID(fixture.Key(name))).IsPendingAdmission(); got != want {
 			t.Errorf("%s is at the door: %t, should be %t", name, got, want)
 		}
 	}
@@ -72,7 +73,7 @@ func TestAJobNotAdmittedHoldsUpNoneThatMayPreempt(t *testing.T) {
 		job("victim", "theirs", "low", 0, "n1 n1", asking("cpu=1 nvidia.com/gpu=1"))}
 	w := start(t, everything).Set(things...).Set(pendingAdmission("a", "ours", "low", "cpu=1"), pendingAdmission("b", "ours", "low", "cpu=1 nvidia.com/gpu=1")).Expect("")
 	for name, want := range map[string]bool{"a": true, "b": false} {
-		if got := w.Job(fixture.Key(name)).IsPendingAdmission(); got != want {
+		if got := w.Job(cluster.GroupID(fixture.Key(name))).IsPendingAdmission(); got != want {
 			t.Errorf("%s is at the door: %t, should be %t", name, got, want)
 		}
 	}

@@ -52,7 +52,7 @@ func TestPlansKeepVolumesAndDevices(t *testing.T) {
 			fixture.Volume("v", "local", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c")),
 			job("holder", "default", "low", 0, "n1", mounting("c")), job("preemptor", "default", "high", 1, "-", mounting("mine")))
 		w.Expect("")
-		if j := w.Job(fixture.Key("preemptor")); j.Count(cluster.Pending) != 1 || j.Plan != nil {
+		if j := w.Job(cluster.GroupID(fixture.Key("preemptor"))); j.Count(cluster.Pending) != 1 || j.Plan != nil {
 			t.Error("it does not wait")
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
@@ -27,7 +28,7 @@ func TestAPlanStandsUntilItIsFulfilled(t *testing.T) {
 			t.Errorf("the preemptor waits because %s", got)
 		}
 		w.RemovePods("victim-0").Expect("preemptor-0 is bound to n1; preemptor-1 is bound to n2").StartBound().Expect("")
-		if j := w.Job(fixture.Key("preemptor")); j.Plan != nil || j.Verdict != nil {
+		if j := w.Job(cluster.GroupID(fixture.Key("preemptor"))); j.Plan != nil || j.Verdict != nil {
 			t.Errorf("the preemptor has the plan %v and the verdict %v", j.Plan, j.Verdict)
 		}
 	})
@@ -195,7 +196,7 @@ func TestNothingIsEvictedForAJobWhoseRoomIsTakenRepeatedly(t *testing.T) {
 	}
 	t.Run("until its pause ends", func(t *testing.T) {
 		w := robbed(t)
-		if next, end := w.NextDeadline(w.Now), w.Job(fixture.Key("preemptor")).EvictsFrom; !next.Equal(end) {
+		if next, end := w.NextDeadline(w.Now), w.Job(cluster.GroupID(fixture.Key("preemptor"))).EvictsFrom; !next.Equal(end) {
 			t.Errorf("it is tried again at %s, and its pause ends at %s", next, end)
 		}
 		w.Now = w.Now.Add(2 * time.Second)
@@ -248,7 +249,7 @@ func TestAPlanThatIsFulfilledElsewhereWakesThoseBehindIt(t *testing.T) {
 	w.Set(job("behind", "default", "low", 1, "-"))
 	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Terminate("victim-0").Expect("")
 	// Nothing else that happens here helps a job that waits for more of a stock.
-	c, behind := w.Scheduler.Cluster(), w.Job(fixture.Key("behind"))
+	c, behind := w.Scheduler.Cluster(), w.Job(cluster.GroupID(fixture.Key("behind")))
 	c.SetVerdict(behind, &verdict.Verdict{Code: verdict.OverCapability, Help: verdict.HelpStock})
 	if c.ShouldRetry(behind, w.Now) {
 		t.Fatal("the job behind is to be tried though nothing has happened")

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -70,7 +71,7 @@ func TestANewModelAnswersTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range 4 {
-				job := fixture.Key(fmt.Sprint("g", i))
+				job := cluster.GroupID(fixture.Key(fmt.Sprint("g", i)))
 				got, err := a.model().Why(a.Now, job, true)
 				want, wantErr := fresh.Why(a.Now, job, true)
 				if difference := cmp.Diff(want, got); difference != "" || (err == nil) != (wantErr == nil) {

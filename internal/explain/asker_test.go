@@ -12,6 +12,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
@@ -44,7 +45,7 @@ func (a *asker) model() *explain.Model {
 
 func (a *asker) job(name string) explain.Job {
 	a.tb.Helper()
-	j, err := a.model().Job(a.Now, fixture.Key(name))
+	j, err := a.model().Job(a.Now, cluster.GroupID(fixture.Key(name)))
 	if err != nil {
 		a.tb.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain/rows"
 	"hekla.sh/hekla/internal/explain/survey"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -44,9 +45,9 @@ func BenchmarkAnswers(b *testing.B) {
 	preemptor, many := gang("preemptor", "default", 8, "cpu=4")
 	class("high")(preemptor)
 	for name, ask := range map[string]func() error{
-		"job":                      func() error { _, err := m.Job(a.Now, fixture.Key("waits")); return err },
-		"why":                      func() error { _, err := m.Why(a.Now, fixture.Key("waits"), false); return err },
-		"why-with-proposals":       func() error { _, err := m.Why(a.Now, fixture.Key("waits"), true); return err },
+		"job":                      func() error { _, err := m.Job(a.Now, cluster.GroupID(fixture.Key("waits"))); return err },
+		"why":                      func() error { _, err := m.Why(a.Now, cluster.GroupID(fixture.Key("waits")), false); return err },
+		"why-with-proposals":       func() error { _, err := m.Why(a.Now, cluster.GroupID(fixture.Key("waits")), true); return err },
 		"pod":                      func() error { _, err := m.Pod(a.Now, fixture.Key("waits-0")); return err },
 		"queue":                    func() error { _, err := m.Queue(a.Now, "default"); return err },
 		"board":                    func() error { maker.Board(m, a.Now); return nil },
@@ -118,9 +119,9 @@ func BenchmarkAnswersInABacklog(b *testing.B) {
 	a := backlogged(b)
 	m := a.model()
 	for name, ask := range map[string]func() error{
-		"why-of-the-last":          func() error { _, err := m.Why(a.Now, fixture.Key("job-09999"), false); return err },
-		"why-with-proposals-again": func() error { _, err := m.Why(a.Now, fixture.Key("job-09999"), true); return err },
-		"why-of-the-first":         func() error { _, err := m.Why(a.Now, fixture.Key("job-00000"), false); return err },
+		"why-of-the-last":          func() error { _, err := m.Why(a.Now, cluster.GroupID(fixture.Key("job-09999")), false); return err },
+		"why-with-proposals-again": func() error { _, err := m.Why(a.Now, cluster.GroupID(fixture.Key("job-09999")), true); return err },
+		"why-of-the-first":         func() error { _, err := m.Why(a.Now, cluster.GroupID(fixture.Key("job-00000")), false); return err },
 		"pod":                      func() error { _, err := m.Pod(a.Now, fixture.Key("job-09999-0")); return err },
 		"queue":                    func() error { _, err := m.Queue(a.Now, "queue-9"); return err },
 		"survey": func() error {

@@ -194,7 +194,7 @@ func (m *Model) promisedTo(s *framework.Session, j *cluster.Job, t *cluster.Task
 			continue
 		}
 		for _, promised := range p.Promised() {
-			if first := holder[promised.Node]; first == nil || cluster.CompareNames(p.Job.ID, first.ID) < 0 {
+			if first := holder[promised.Node]; first == nil || p.Job.ID.Compare(first.ID) < 0 {
 				holder[promised.Node] = p.Job
 			}
 		}

@@ -14,6 +14,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -176,7 +177,7 @@ func TestWhatIsNotKnownIsAnError(t *testing.T) {
 	a.Rest()
 	m := a.model()
 	var errs []error
-	_, err := m.Job(a.Now, fixture.Key("x"))
+	_, err := m.Job(a.Now, cluster.GroupID(fixture.Key("x")))
 	errs = append(errs, err)
 	_, err = m.Pod(a.Now, fixture.Key("x"))
 	errs = append(errs, err)
@@ -272,14 +273,14 @@ func TestCordonedNodesHideNoCause(t *testing.T) {
 	group, pods := gang("waits", "default", 1, "cpu=1")
 	a.Set(group, pods[0])
 	a.Rest()
-	if c := a.model().Cause(a.Now, fixture.Key("waits")); c.Code != string(verdict.NodeMismatch) || !c.Never {
+	if c := a.model().Cause(a.Now, cluster.GroupID(fixture.Key("waits"))); c.Code != string(verdict.NodeMismatch) || !c.Never {
 		t.Errorf("where all nodes are cordoned the cause is %+v", c)
 	}
 	a.Set(fixture.Node("tainted", "cpu=4", func(n *corev1.Node) {
 		n.Spec.Taints = []corev1.Taint{{Key: "only", Value: "others", Effect: corev1.TaintEffectNoSchedule}}
 	}))
 	a.Rest()
-	if c := a.model().Cause(a.Now, fixture.Key("waits")); c.Code != string(verdict.NodeTaints) || c.Where != "tainted" || len(c.Nodes) != 2 {
+	if c := a.model().Cause(a.Now, cluster.GroupID(fixture.Key("waits"))); c.Code != string(verdict.NodeTaints) || c.Where != "tainted" || len(c.Nodes) != 2 {
 		t.Errorf("beside a node with a taint it is %+v", c)
 	}
 }
@@ -291,7 +292,7 @@ func TestAJobLargerThanAllNodesTogetherNeverStarts(t *testing.T) {
 		a.Set(fixture.Group(name, "default", 1, fixture.PendingAdmission, fixture.Wanting(wants)))
 	}
 	a.Cycle()
-	large, fits := a.model().Cause(a.Now, fixture.Key("large")), a.model().Cause(a.Now, fixture.Key("fits"))
+	large, fits := a.model().Cause(a.Now, cluster.GroupID(fixture.Key("large"))), a.model().Cause(a.Now, cluster.GroupID(fixture.Key("fits")))
 	if !large.Never || large.Code != string(verdict.TooLargeForQueue) {
 		t.Errorf("the cause of the large one is %+v", large)
 	}
@@ -313,7 +314,7 @@ func TestAJobThatLacksPodsNamesTheOneThatDoesNotEnd(t *testing.T) {
 	a.Remove(pods[1])
 	a.Now = a.Now.Add(5 * time.Second)
 	a.Rest()
-	c := a.model().Cause(a.Now, fixture.Key("stuck"))
+	c := a.model().Cause(a.Now, cluster.GroupID(fixture.Key("stuck")))
 	name := fixture.Key(leaving.Name).String()
 	if c.Code != string(verdict.NotEnoughTasks) || c.Pod != name || !strings.HasSuffix(c.Message, "; pod "+name+" is being deleted and has the finalizer example.com/hold") {
 		t.Errorf("the cause is %+v", c)

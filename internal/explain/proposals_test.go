@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"hekla.sh/hekla/internal/explain/propose"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 )
 
 // proposals are the messages of what would help a job, by kind.
 func (a *asker) proposals(name string) map[string]propose.Proposal {
 	a.tb.Helper()
-	why, err := a.model().Why(a.Now, fixture.Key(name), true)
+	why, err := a.model().Why(a.Now, cluster.GroupID(fixture.Key(name)), true)
 	if err != nil {
 		a.tb.Fatal(err)
 	}

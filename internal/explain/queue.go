@@ -74,12 +74,12 @@ func (m *Model) jobsOf(q *cluster.Queue) JobList {
 			continue
 		}
 		if len(first) == MaxListed {
-			if cluster.CompareNames(j.ID, first[MaxListed-1].ID) > 0 {
+			if j.ID.Compare(first[MaxListed-1].ID) > 0 {
 				continue
 			}
 			first = first[:MaxListed-1]
 		}
-		at, _ := slices.BinarySearchFunc(first, j, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
+		at, _ := slices.BinarySearchFunc(first, j, func(a, b *cluster.Job) int { return a.ID.Compare(b.ID) })
 		first = slices.Insert(first, at, j)
 	}
 	for _, j := range first {

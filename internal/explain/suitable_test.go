@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 )
 
@@ -39,7 +40,7 @@ func TestANewModelCountsTheSameSuitableNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, job := range []string{"anywhere", "in-zone", "apart"} {
-			got, want := a.model().Cause(a.Now, fixture.Key(job)), fresh.Cause(a.Now, fixture.Key(job))
+			got, want := a.model().Cause(a.Now, cluster.GroupID(fixture.Key(job))), fresh.Cause(a.Now, cluster.GroupID(fixture.Key(job)))
 			if difference := cmp.Diff(want, got); difference != "" {
 				t.Fatalf("step %d, job %s (-new +asked before):\n%s", step, job, difference)
 			}

@@ -68,7 +68,7 @@ func (m *Model) FindJob(namespace, name string) (cluster.JobID, error) {
 	if j := m.cluster.Job(id); j != nil && j.Group != nil {
 		return id, nil
 	}
-	if j := m.cache.Called.Youngest(id); j != nil {
+	if j := m.cache.Called.Youngest(id.Key()); j != nil {
 		return j.ID, nil
 	}
 	return id, NotFound{"job", id.String()}

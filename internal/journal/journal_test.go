@@ -40,7 +40,7 @@ func worldOf(queues map[string][]string) *model.Cluster {
 }
 
 func bind(job, pod string) decision.Bind {
-	return decision.Bind{Pod: fixture.Key(pod), Job: fixture.Key(job), Node: "n"}
+	return decision.Bind{Pod: fixture.Key(pod), Job: cluster.GroupID(fixture.Key(job)), Node: "n"}
 }
 
 // lines are entries in short.
@@ -54,11 +54,11 @@ func lines(entries []Entry) []string {
 
 func TestWhatIsDecidedIsFoundByJobPodAndQueue(t *testing.T) {
 	c := world("preemptor", "giver")
-	preemptor := c.Job(fixture.Key("preemptor"))
+	preemptor := c.Job(cluster.GroupID(fixture.Key("preemptor")))
 	l := New(DefaultLimits)
 	c.SetVerdict(preemptor, &verdict.Verdict{Code: verdict.Preempting, Fitting: []string{"preemptor-0"}})
 	l.Cycle(1, at, c, &decision.Decisions{Plans: []decision.PlanStart{{ID: "p", Job: preemptor.ID, Evictions: []decision.Eviction{
-		{Pod: fixture.Key("giver-0"), Node: "n", VictimJob: fixture.Key("giver"), For: preemptor.ID, Action: "preempt", Rule: "J1", Message: "why"}}}}}, []*cluster.Job{preemptor})
+		{Pod: fixture.Key("giver-0"), Node: "n", VictimJob: cluster.GroupID(fixture.Key("giver")), For: preemptor.ID, Action: "preempt", Rule: "J1", Message: "why"}}}}}, []*cluster.Job{preemptor})
 	l.Cycle(2, at.Add(time.Second), c, &decision.Decisions{}, nil)
 	c.SetVerdict(preemptor, nil)
 	l.Cycle(3, at.Add(2*time.Second), c, &decision.Decisions{Binds: []decision.Bind{bind("preemptor", "preemptor-0")}}, []*cluster.Job{preemptor})
@@ -68,7 +68,7 @@ func TestWhatIsDecidedIsFoundByJobPodAndQueue(t *testing.T) {
 	}{
 		"the preemptor": {l.OfJob(preemptor.ID, 10), []string{"1 PlanBegun preemptor", "1 Evicted giver giver-0", "1 VerdictChanged preemptor  Preempting",
 			"3 PlanFulfilled preemptor", "3 Bound preemptor preemptor-0", "3 NothingInTheWay preemptor"}},
-		"the giver":       {l.OfJob(fixture.Key("giver"), 10), []string{"1 Evicted giver giver-0"}},
+		"the giver":       {l.OfJob(cluster.GroupID(fixture.Key("giver")), 10), []string{"1 Evicted giver giver-0"}},
 		"the victim":      {l.OfPod(fixture.Key("giver-0"), 10), []string{"1 Evicted giver giver-0"}},
 		"the last of all": {l.All(2), []string{"3 Bound preemptor preemptor-0", "3 NothingInTheWay preemptor"}},
 		"another queue":   {l.OfQueue("other", 10), nil},
@@ -84,7 +84,7 @@ func TestWhatIsDecidedIsFoundByJobPodAndQueue(t *testing.T) {
 
 func TestAPlanThatIsCancelledIsNotFulfilled(t *testing.T) {
 	c := world("j")
-	j := c.Job(fixture.Key("j"))
+	j := c.Job(cluster.GroupID(fixture.Key("j")))
 	l := New(DefaultLimits)
 	l.Cycle(1, at, c, &decision.Decisions{Plans: []decision.PlanStart{{ID: "p", Job: j.ID}}}, []*cluster.Job{j})
 	l.Cycle(2, at, c, &decision.Decisions{Ended: []decision.PlanEnd{{ID: "p", Job: j.ID, Why: "node n is gone"}}}, []*cluster.Job{j})
@@ -101,7 +101,7 @@ func TestAdmissionsAreNotedAsTheyHappen(t *testing.T) {
 		cache.Set{Object: fixture.Group("old", "q", 1)})
 	c.Settle()
 	l := New(DefaultLimits)
-	touched := []*cluster.Job{c.Job(fixture.Key("new")), c.Job(fixture.Key("old"))}
+	touched := []*cluster.Job{c.Job(cluster.GroupID(fixture.Key("new"))), c.Job(cluster.GroupID(fixture.Key("old")))}
 	l.Cycle(1, at, c.Cluster, &decision.Decisions{}, touched)
 	c.SetPhase(touched[0], schedulingv1beta1.PodGroupInqueue)
 	l.Cycle(2, at, c.Cluster, &decision.Decisions{}, touched)
@@ -133,10 +133,10 @@ func TestANoisyJobPushesOutNoOther(t *testing.T) {
 	for cycle := range uint64(1000) {
 		l.Cycle(cycle+2, at, c, &decision.Decisions{Binds: []decision.Bind{bind("noisy", fmt.Sprint("noisy-", cycle))}}, nil)
 	}
-	if got := len(l.OfJob(fixture.Key("noisy"), 100)); got != 10 {
+	if got := len(l.OfJob(cluster.GroupID(fixture.Key("noisy")), 100)); got != 10 {
 		t.Errorf("of the noisy job there are %d entries, want 10", got)
 	}
-	if got := lines(l.OfJob(fixture.Key("quiet"), 100)); !slices.Equal(got, []string{"1 Bound quiet quiet-0"}) {
+	if got := lines(l.OfJob(cluster.GroupID(fixture.Key("quiet")), 100)); !slices.Equal(got, []string{"1 Bound quiet quiet-0"}) {
 		t.Errorf("of the quiet job there are %q", got)
 	}
 }
@@ -177,7 +177,7 @@ func TestTheJournalIsASuffixWithinItsLimits(t *testing.T) {
 
 func TestACycleInWhichNothingChangesCostsNothing(t *testing.T) {
 	c := world("j")
-	j := c.Job(fixture.Key("j"))
+	j := c.Job(cluster.GroupID(fixture.Key("j")))
 	c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources})
 	l := New(DefaultLimits)
 	touched, nothing := []*cluster.Job{j}, &decision.Decisions{}
@@ -220,10 +220,10 @@ func TestTheEntriesOfAJobPodOrQueueAreAllThatNameIt(t *testing.T) {
 			if rapid.Bool().Draw(t, "binds") {
 				d.Binds = append(d.Binds, bind(name("bound"), name("pod")))
 			} else {
-				of := fixture.Key(name("preemptor"))
+				of := cluster.GroupID(fixture.Key(name("preemptor")))
 				start := decision.PlanStart{ID: fmt.Sprint("p", cycle), Job: of}
 				for range rapid.IntRange(1, 3).Draw(t, "victims") {
-					start.Evictions = append(start.Evictions, decision.Eviction{Pod: fixture.Key(name("leaves")), VictimJob: fixture.Key(name("victim")), For: fixture.Key(name("for"))})
+					start.Evictions = append(start.Evictions, decision.Eviction{Pod: fixture.Key(name("leaves")), VictimJob: cluster.GroupID(fixture.Key(name("victim"))), For: cluster.GroupID(fixture.Key(name("for")))})
 				}
 				d.Plans = append(d.Plans, start)
 			}
@@ -231,10 +231,10 @@ func TestTheEntriesOfAJobPodOrQueueAreAllThatNameIt(t *testing.T) {
 			for _, job := range names {
 				id := fixture.Key(job).String()
 				want := slices.DeleteFunc(l.All(1000), func(e Entry) bool { return e.Job != id && e.For != id })
-				if got := l.OfJob(fixture.Key(job), 1000); !slices.Equal(got, want) {
+				if got := l.OfJob(cluster.GroupID(fixture.Key(job)), 1000); !slices.Equal(got, want) {
 					t.Fatalf("of %s there are %q, want %q", job, lines(got), lines(want))
 				}
-				if got := l.OfJob(fixture.Key(job), 2); !slices.Equal(got, want[max(len(want)-2, 0):]) {
+				if got := l.OfJob(cluster.GroupID(fixture.Key(job)), 2); !slices.Equal(got, want[max(len(want)-2, 0):]) {
 					t.Fatalf("the last two of %s are %q", job, lines(got))
 				}
 				pod := fixture.Key(job) // pods have the same names

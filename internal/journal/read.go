@@ -94,8 +94,13 @@ func (r *record) entry() Entry {
 	return e
 }
 
-func nameOf(name types.NamespacedName) string {
-	if name == (types.NamespacedName{}) {
+// nameOf is the text of a name, "" of none.
+func nameOf[T interface {
+	comparable
+	String() string
+}](name T) string {
+	var none T
+	if name == none {
 		return ""
 	}
 	return name.String()

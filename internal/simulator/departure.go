@@ -145,6 +145,9 @@ func (s *simulation) dropGroupOf(pod *corev1.Pod) {
 	}
 }
 
+// groupID is the ID of the job of a PodGroup.
+func groupID(group *schedulingv1beta1.PodGroup) cluster.JobID { return cluster.GroupID(keyOf(group)) }
+
 func keyOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }

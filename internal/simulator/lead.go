@@ -109,7 +109,7 @@ func (l *Led) Set(o runtime.Object) error {
 	case *corev1.Pod:
 		s.pods[keyOf(o)] = o
 	case *schedulingv1beta1.PodGroup:
-		s.groups[keyOf(o)], s.names[keyOf(o)] = o, o.Namespace+"/"+nameOf(o)
+		s.groups[groupID(o)], s.names[groupID(o)] = o, o.Namespace+"/"+nameOf(o)
 	case *policyv1.PodDisruptionBudget:
 		b, err := manifests.NewBudget(o)
 		if err != nil {
@@ -142,7 +142,7 @@ func (l *Led) Delete(o runtime.Object) {
 	case *corev1.Pod:
 		s.remove(o)
 	case *schedulingv1beta1.PodGroup:
-		delete(s.groups, keyOf(o))
+		delete(s.groups, groupID(o))
 		s.drop(o)
 	case *policyv1.PodDisruptionBudget:
 		s.budgets = without(s.budgets, o, budgetKey)

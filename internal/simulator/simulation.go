@@ -444,7 +444,7 @@ func (s *simulation) makePods() bool {
 	for id := range s.jobs {
 		ids = append(ids, id)
 	}
-	slices.SortFunc(ids, cluster.CompareNames)
+	slices.SortFunc(ids, cluster.JobID.Compare)
 	made := false
 	for _, id := range ids {
 		if phase := s.groups[id].Status.Phase; phase == "" || phase == schedulingv1beta1.PodGroupPending {

@@ -70,5 +70,5 @@ func compareRevisits(a, b revisit) int {
 	if c := a.due.Compare(b.due); c != 0 {
 		return c
 	}
-	return cluster.CompareNames(a.job, b.job)
+	return a.job.Compare(b.job)
 }

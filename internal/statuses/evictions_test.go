@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -59,11 +60,11 @@ func TestAJobNamesItsLastThreeEvictionsTheNewestFirst(t *testing.T) {
 		victim := preempt(t, w, name)
 		victims = append([]string{victim}, victims...)
 		w.RemovePods(victim).Rest()
-		if got := evictionsOf(w.Groups[fixture.Key("low")].Status); fmt.Sprint(got) != fmt.Sprint(victims) {
+		if got := evictionsOf(w.Groups[cluster.GroupID(fixture.Key("low"))].Status); fmt.Sprint(got) != fmt.Sprint(victims) {
 			t.Errorf("after %s the job names %v, want %v", name, got, victims)
 		}
 	}
-	shown := w.Groups[fixture.Key("low")].Status
+	shown := w.Groups[cluster.GroupID(fixture.Key("low"))].Status
 	if c := shown.Conditions[len(shown.Conditions)-1]; c.Reason != "Preempted" || !strings.Contains(c.Message, "J1") || !strings.Contains(c.Message, "work/c") {
 		t.Errorf("the condition is %+v, want the rule and the job", c)
 	}
@@ -78,7 +79,7 @@ func TestAJobNamesItsLastThreeEvictionsTheNewestFirst(t *testing.T) {
 	}
 	next.Cycle()
 	newest := preempt(t, next, "d")
-	if got, want := evictionsOf(next.Groups[fixture.Key("low")].Status), append([]string{newest}, victims[:2]...); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, want := evictionsOf(next.Groups[cluster.GroupID(fixture.Key("low"))].Status), append([]string{newest}, victims[:2]...); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("after a restart the job names %v, want %v", got, want)
 	}
 }
@@ -86,11 +87,11 @@ func TestAJobNamesItsLastThreeEvictionsTheNewestFirst(t *testing.T) {
 func TestAJobDoesNotNameAnEvictionThatWasCancelled(t *testing.T) {
 	w := full(t)
 	victim := preempt(t, w, "a")
-	if got := evictionsOf(w.Groups[fixture.Key("low")].Status); fmt.Sprint(got) != fmt.Sprint([]string{victim}) {
+	if got := evictionsOf(w.Groups[cluster.GroupID(fixture.Key("low"))].Status); fmt.Sprint(got) != fmt.Sprint([]string{victim}) {
 		t.Fatalf("the job names %v, want %s", got, victim)
 	}
 	w.RemovePods("a-0").Rest()
-	if got := evictionsOf(w.Groups[fixture.Key("low")].Status); got != nil {
+	if got := evictionsOf(w.Groups[cluster.GroupID(fixture.Key("low"))].Status); got != nil {
 		t.Errorf("the job still names %v", got)
 	}
 }

@@ -68,7 +68,7 @@ func (m *memory) forget(c *cache.Cache, d *decision.Decisions) bool {
 	for _, j := range forgotten.Jobs {
 		s := m.jobs[j]
 		if s != nil && j.Workload == nil {
-			d.GoneGroups = append(d.GoneGroups, j.ID)
+			d.GoneGroups = append(d.GoneGroups, j.ID.Key())
 		}
 		switch {
 		case s == nil:

@@ -10,6 +10,7 @@ import (
 
 	"hekla.sh/hekla/internal/statuses"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
@@ -120,7 +121,7 @@ func TestAProcessThatStartsWritesWhatIsNotShown(t *testing.T) {
 	if group, pod, queue := writes(next); group != 1 || pod != 1 || queue != 1 {
 		t.Errorf("of what is not shown %d statuses of a PodGroup, %d of its pod, %d of its queue are written", group, pod, queue)
 	}
-	group.Status = before.Groups[fixture.Key("waits")].Status
+	group.Status = before.Groups[cluster.GroupID(fixture.Key("waits"))].Status
 	queue.Status.Allocated = fixture.List("cpu=1 pods=1")
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
 		Reason: corev1.PodReasonUnschedulable, Message: "NotEnoughResources; see the status of PodGroup waits"}}

@@ -10,6 +10,7 @@ import (
 
 	"hekla.sh/hekla/internal/statuses"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -80,7 +81,7 @@ func TestNothingIsWrittenToThePodGroupsOfAnotherScheduler(t *testing.T) {
 					t.Errorf("%q, and its pod %s: %+v", phase, name, d)
 				}
 			}
-			if got := w.Job(fixture.Key("g")); got.Phase != phase {
+			if got := w.Job(cluster.GroupID(fixture.Key("g"))); got.Phase != phase {
 				t.Errorf("%q, and its pod %s: taken for %q", phase, name, got.Phase)
 			}
 		}

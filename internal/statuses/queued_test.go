@@ -7,6 +7,7 @@ import (
 
 	"hekla.sh/hekla/internal/statuses"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
@@ -26,7 +27,7 @@ func lined(i int) string { return fmt.Sprintf("job-%04d", i) }
 
 // placeOf returns what the condition Queued of a job says, "" if there is none.
 func placeOf(w *loop.Loop, name string) string {
-	for _, c := range w.Groups[fixture.Key(name)].Status.Conditions {
+	for _, c := range w.Groups[cluster.GroupID(fixture.Key(name))].Status.Conditions {
 		if c.Type == schedulingv1beta1.PodGroupQueuedType {
 			place, _, _ := strings.Cut(c.Message, " of the jobs in queue default that wait for nodes")
 			return place
@@ -89,7 +90,7 @@ func TestAJobThatStartsHasNoPlace(t *testing.T) {
 func TestALaterProcessKeepsThePlaceUntilItFindsItsOwn(t *testing.T) {
 	before := line(t, 1)
 	shown := fixture.Group(lined(0), "default", 1)
-	shown.Status = before.Groups[fixture.Key(lined(0))].Status
+	shown.Status = before.Groups[cluster.GroupID(fixture.Key(lined(0)))].Status
 	w := loop.New(t, "").Set(fixture.Node("n", "cpu=1"), fixture.Group("runs", "default", 1), fixture.Pod("runs-0", fixture.In("runs"), fixture.On("n")))
 	w.Set(shown, fixture.Pod(lined(0)+"-0", fixture.In(lined(0))))
 	for _, s := range writesUntilPlaced(w) {

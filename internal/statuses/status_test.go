@@ -11,6 +11,7 @@ import (
 
 	"hekla.sh/hekla/internal/statuses"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -87,12 +88,12 @@ func TestThePhaseFollowsFromThePods(t *testing.T) {
 				w.Set(inState(i, state))
 			}
 			w.CycleFor(statuses.ArrivalPause)
-			j := w.Job(fixture.Key("g"))
+			j := w.Job(cluster.GroupID(fixture.Key("g")))
 			if j.Phase != test.phase {
 				t.Errorf("the phase is %s, want %s", j.Phase, test.phase)
 			}
 			var condition schedulingv1beta1.PodGroupConditionType
-			for _, c := range w.Groups[fixture.Key("g")].Status.Conditions {
+			for _, c := range w.Groups[cluster.GroupID(fixture.Key("g"))].Status.Conditions {
 				if c.Type != schedulingv1beta1.PodGroupQueuedType {
 					condition = c.Type
 				}

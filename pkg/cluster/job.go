@@ -25,8 +25,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// JobID is the namespace and name of a job's PodGroup.
-type JobID = types.NamespacedName
+// JobID names a job.
+type JobID = decision.JobID
 
 // Usage is what a job, a queue, or a queue with all below it holds and requests.
 type Usage = quota.Usage
@@ -292,23 +292,22 @@ func (j *Job) UID() types.UID {
 }
 
 // IsOfWorkload reports whether the job is that of a Workload, also of one that is not known.
-func (j *Job) IsOfWorkload() bool { return strings.HasPrefix(j.ID.Name, workloadPrefix) }
+func (j *Job) IsOfWorkload() bool { return j.ID.Kind != decision.OfPodGroup }
 
-// workloadPrefix begins the names of the jobs of Workloads. No object of the API has such a name.
-const workloadPrefix = "workload/"
-
-// WorkloadID is the ID of the job of a Workload. No PodGroup can have that name.
-func WorkloadID(namespace, name string) JobID {
-	return JobID{Namespace: namespace, Name: workloadPrefix + name}
+// GroupID is the ID of the job of a PodGroup.
+func GroupID(group types.NamespacedName) JobID {
+	return JobID{Namespace: group.Namespace, Name: group.Name}
 }
 
-// IsWorkload reports whether an ID is that of the job of a Workload.
-func IsWorkload(id JobID) bool { return strings.HasPrefix(id.Name, workloadPrefix) }
+// WorkloadID is the ID of the job of a Workload.
+func WorkloadID(namespace, name string) JobID {
+	return JobID{Kind: decision.OfWorkload, Namespace: namespace, Name: name}
+}
 
 // Name is the name of the job for users: its namespace and name, or those of the object for which a controller made the
 // PodGroup.
 func (j *Job) Name() string {
-	name := j.ID.Name
+	name := j.ID.Text()
 	if j.Group != nil {
 		if owner := metav1.GetControllerOfNoCopy(j.Group); owner != nil && (name == owner.Name+"-"+string(owner.UID) ||
 			strings.HasPrefix(name, schedulingv1beta1.PodGroupNamePrefix)) {
@@ -345,7 +344,7 @@ func CompareJobs(a, b *Job) int {
 	if c := cmp.Compare(a.UID(), b.UID()); c != 0 {
 		return c
 	}
-	return CompareNames(a.ID, b.ID)
+	return a.ID.Compare(b.ID)
 }
 
 // CompareNames orders by namespace, then name.

@@ -44,7 +44,7 @@ type Expected struct {
 // pod, and is the same whenever it is made.
 func NewStandIn(j *Job, of *Podset, index int) *Task {
 	pod := *of.Template
-	pod.Namespace, pod.Name = j.ID.Namespace, j.ID.Name+"/"+of.Name+"/"+strconv.Itoa(index)
+	pod.Namespace, pod.Name = j.ID.Namespace, j.ID.Text()+"/"+of.Name+"/"+strconv.Itoa(index)
 	pod.UID = types.UID("stand-in " + string(j.UID()) + "/" + of.Name + "/" + strconv.Itoa(index))
 	if j.Group != nil {
 		pod.CreationTimestamp = j.Group.CreationTimestamp

@@ -57,12 +57,12 @@ type TaskInternals struct {
 	InJob, InNode int          // positions in their lists
 
 	// What is counted for the pod, so that it can be subtracted when the pod has changed.
-	Scheduler   string               // in the counts of its job
-	Rank        priority.Rank        // in the counts of its job
-	Tolerations []taints.Toleration  // of this scheduler's pods
-	Terms       []string             // in the table of classes
-	Beside      types.NamespacedName // the PodGroup that it names while it is in a Workload
-	Account     string               // in the counts of its job: the queue that was charged when it got its node
+	Scheduler   string              // in the counts of its job
+	Rank        priority.Rank       // in the counts of its job
+	Tolerations []taints.Toleration // of this scheduler's pods
+	Terms       []string            // in the table of classes
+	Beside      JobID               // the PodGroup that it names while it is in a Workload
+	Account     string              // in the counts of its job: the queue that was charged when it got its node
 }
 
 // Key returns namespace and name.
@@ -228,7 +228,7 @@ func (t *Task) Belonging() podclass.Belonging {
 		return podclass.Belonging{}
 	}
 	b := t.Job.Internal.Belonging
-	if b.Job != (JobID{}) {
+	if b.Job != (types.NamespacedName{}) {
 		b.Role = t.Role
 	}
 	return b

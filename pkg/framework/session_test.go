@@ -41,7 +41,7 @@ func TestAdmissionIsAskedTierByTier(t *testing.T) {
 				tiers = append(tiers, tier)
 			}
 			s := open(policyOf(t, nil, tiers...), gangs(1)...)
-			v := s.MayEnqueue(s.Cluster.Job(fixture.Key("j0")))
+			v := s.MayEnqueue(s.Cluster.Job(cluster.GroupID(fixture.Key("j0"))))
 			if refused := ""; v != nil {
 				if refused = v.Subject; refused != test.refuser {
 					t.Errorf("refused by %s, want %q", refused, test.refuser)
@@ -56,7 +56,7 @@ func TestAdmissionIsAskedTierByTier(t *testing.T) {
 func TestAKeeperWhoseSwitchIsOffIsNotAsked(t *testing.T) {
 	policy := policyOf(t, map[string]conf.Switch{"strict": conf.EnableJobEnqueued}, []framework.Plugin{enqueuer{"strict", framework.Reject}})
 	s := open(policy, gangs(1)...)
-	if v := s.MayEnqueue(s.Cluster.Job(fixture.Key("j0"))); v != nil {
+	if v := s.MayEnqueue(s.Cluster.Job(cluster.GroupID(fixture.Key("j0")))); v != nil {
 		t.Errorf("refused: %s", v.Sentence())
 	}
 }
@@ -75,7 +75,7 @@ func TestTheFirstPluginThatTellsTwoJobsApartOrdersThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(policyOf(t, test.off, []framework.Plugin{first}, []framework.Plugin{second}), gangs(3)...)
 			for i, later := range test.lesser[1:] {
-				a, b := s.Cluster.Job(fixture.Key(test.lesser[i])), s.Cluster.Job(fixture.Key(later))
+				a, b := s.Cluster.Job(cluster.GroupID(fixture.Key(test.lesser[i]))), s.Cluster.Job(cluster.GroupID(fixture.Key(later)))
 				if s.CompareJobs(a, b) >= 0 || s.CompareJobs(b, a) <= 0 {
 					t.Errorf("%s is not before %s", a.ID.Name, b.ID.Name)
 				}
@@ -87,13 +87,13 @@ func TestTheFirstPluginThatTellsTwoJobsApartOrdersThem(t *testing.T) {
 func TestWhereNoPluginTellsApartTheOrderIsStillTotal(t *testing.T) {
 	s := open(policyOf(t, nil), append(gangs(2), fixture.Queue("other"))...)
 	c := s.Cluster
-	if s.CompareJobs(c.Job(fixture.Key("j0")), c.Job(fixture.Key("j1"))) >= 0 {
+	if s.CompareJobs(c.Job(cluster.GroupID(fixture.Key("j0"))), c.Job(cluster.GroupID(fixture.Key("j1")))) >= 0 {
 		t.Error("of two jobs of one age the one with the lower UID is not first")
 	}
 	if s.CompareQueues(c.Queue("default"), c.Queue("other")) >= 0 {
 		t.Error("of two queues of one age the first by name is not first")
 	}
-	pending := s.Pending(c.Job(fixture.Key("j0")))
+	pending := s.Pending(c.Job(cluster.GroupID(fixture.Key("j0"))))
 	if len(pending) != 2 || pending[0].Index != 0 {
 		t.Error("the tasks of a job do not come by their index")
 	}
@@ -101,7 +101,7 @@ func TestWhereNoPluginTellsApartTheOrderIsStillTotal(t *testing.T) {
 
 func TestTasksAreOrderedByPlugins(t *testing.T) {
 	s := open(policyOf(t, nil, []framework.Plugin{order{"o", map[string]int{"j0-0": 5}}}), gangs(1)...)
-	if pending := s.Pending(s.Cluster.Job(fixture.Key("j0"))); pending[0].Key().Name != "j0-1" {
+	if pending := s.Pending(s.Cluster.Job(cluster.GroupID(fixture.Key("j0")))); pending[0].Key().Name != "j0-1" {
 		t.Errorf("the first is %s", pending[0].Key().Name)
 	}
 }
@@ -172,7 +172,7 @@ func TestJobsThatAreWrongAreJudgedAndLeftOut(t *testing.T) {
 
 func TestAPluginMayRefuseAJobAltogether(t *testing.T) {
 	s := open(policyOf(t, nil, []framework.Plugin{limit{"strict", false}}), gangs(1)...)
-	if v := s.Cluster.Job(fixture.Key("j0")).Verdict; v == nil || v.Subject != "strict" || len(s.Queues()) != 0 {
+	if v := s.Cluster.Job(cluster.GroupID(fixture.Key("j0"))).Verdict; v == nil || v.Subject != "strict" || len(s.Queues()) != 0 {
 		t.Errorf("the verdict is %+v, and %d queues are looked at", v, len(s.Queues()))
 	}
 }
@@ -180,7 +180,7 @@ func TestAPluginMayRefuseAJobAltogether(t *testing.T) {
 func TestAJobIsLookedAtAgainOnlyWhenWhatWouldHelpHasHappened(t *testing.T) {
 	policy := policyOf(t, nil)
 	s, c := openCache(policy, gangs(1)...)
-	j := c.Job(fixture.Key("j0"))
+	j := c.Job(cluster.GroupID(fixture.Key("j0")))
 	s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	looked := func() bool { return len(framework.Open(c, policy, nil, now).Queues()) > 0 }
 	if looked() {
@@ -202,7 +202,7 @@ func TestARefusalThatNamesNoHelpIsLookedAtWhenAnythingHasHappened(t *testing.T) 
 		"a node": cache.Set{Object: fixture.Node("n2", "cpu=1")}, "a queue": cache.Set{Object: fixture.Queue("another")},
 	} {
 		s, c := openCache(policy, gangs(1)...)
-		s.AddVerdict(s.Cluster.Job(fixture.Key("j0")), &verdict.Verdict{Code: verdict.Refused})
+		s.AddVerdict(s.Cluster.Job(cluster.GroupID(fixture.Key("j0"))), &verdict.Verdict{Code: verdict.Refused})
 		if len(framework.Open(c, policy, nil, now).Queues()) > 0 {
 			t.Error("looked at although nothing has happened")
 		}
@@ -215,7 +215,7 @@ func TestARefusalThatNamesNoHelpIsLookedAtWhenAnythingHasHappened(t *testing.T) 
 
 func TestWhatIsSaidOfPartsOfAJobIsHeldTogether(t *testing.T) {
 	s := open(policyOf(t, nil), gangs(1)...)
-	j := s.Cluster.Job(fixture.Key("j0"))
+	j := s.Cluster.Job(cluster.GroupID(fixture.Key("j0")))
 	s.Cluster.SetVerdict(j, &verdict.Verdict{Code: verdict.QueueClosed, Help: verdict.HelpTime}) // in an earlier session
 	s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	s.AddVerdict(j, &verdict.Verdict{Code: verdict.OverShare, Subject: "default", Help: verdict.HelpQueue})
@@ -232,7 +232,7 @@ func TestWhatIsSaidOfPartsOfAJobIsHeldTogether(t *testing.T) {
 func TestWhatWasSaidOfPodsThatAreNoMoreIsForgotten(t *testing.T) {
 	policy := policyOf(t, nil)
 	s, c := openCache(policy, gangs(1)...)
-	j := s.Cluster.Job(fixture.Key("j0"))
+	j := s.Cluster.Job(cluster.GroupID(fixture.Key("j0")))
 	s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	for _, name := range []string{"j0-0", "j0-1"} {
 		c.Apply(cache.Delete{Object: s.Cluster.Task(fixture.Key(name)).Pod})

@@ -64,9 +64,9 @@ func TestWhatIsPromisedAndEvictedBecomesAPlan(t *testing.T) {
 	inner.Unpipeline(task("j1-0"))
 	inner.Pipeline(task("j1-0"), c.Node("n1"))
 	inner.Undo()
-	planned := &framework.Planned{Plan: &cluster.Plan{ID: "1", Job: c.Job(fixture.Key("j1")), Victims: []*cluster.Task{task("j0-1")}, Evictions: 1}}
+	planned := &framework.Planned{Plan: &cluster.Plan{ID: "1", Job: c.Job(cluster.GroupID(fixture.Key("j1"))), Victims: []*cluster.Task{task("j0-1")}, Evictions: 1}}
 	x.Promise(planned)
-	if len(s.Plans) != 1 || s.Plans[0] != planned || c.Job(fixture.Key("j1")).Plan != planned.Plan || len(s.Binds) != 0 {
+	if len(s.Plans) != 1 || s.Plans[0] != planned || c.Job(cluster.GroupID(fixture.Key("j1"))).Plan != planned.Plan || len(s.Binds) != 0 {
 		t.Errorf("decided %d plans, %d binds", len(s.Plans), len(s.Binds))
 	}
 	for name, want := range map[string]cluster.Status{"j0-0": cluster.Running, "j0-1": cluster.Evicting, "j1-0": cluster.Pipelined, "j1-1": cluster.Pending} {
@@ -91,7 +91,7 @@ func TestAJobWithAPlanIsNotLookedAt(t *testing.T) {
 	s, c := openCache(policy, gangs(2)...)
 	x := s.Begin()
 	x.Pipeline(c.Task(fixture.Key("j1-0")), c.Node("n0"))
-	p := &cluster.Plan{ID: "1", Job: c.Job(fixture.Key("j1"))}
+	p := &cluster.Plan{ID: "1", Job: c.Job(cluster.GroupID(fixture.Key("j1")))}
 	x.Promise(&framework.Planned{Plan: p})
 	looked := func() (names string) {
 		s := framework.Open(c, policy, nil, now)
@@ -113,7 +113,7 @@ func TestAJobWithAPlanIsNotLookedAt(t *testing.T) {
 
 func TestATransactionThatBreaksItsContractIsFoundAtOnce(t *testing.T) {
 	plan := func(s *framework.Session, victims ...*cluster.Task) *framework.Planned {
-		return &framework.Planned{Plan: &cluster.Plan{ID: "1", Job: s.Cluster.Job(fixture.Key("j1")), Victims: victims}}
+		return &framework.Planned{Plan: &cluster.Plan{ID: "1", Job: s.Cluster.Job(cluster.GroupID(fixture.Key("j1"))), Victims: victims}}
 	}
 	for name, breakIt := range map[string]func(s *framework.Session, runs, waits *cluster.Task, n *cluster.Node){
 		"an inner transaction is committed": func(s *framework.Session, runs, waits *cluster.Task, n *cluster.Node) {
@@ -170,7 +170,7 @@ func TestWhatAnInnerTransactionPlacedIsCommittedWithTheOuter(t *testing.T) {
 	outer := s.Begin()
 	s.Begin().Place(c.Task(fixture.Key("j0-0")), c.Node("n0"))
 	outer.Commit()
-	if len(s.Binds) != 1 || s.Binds[0].UID != "j0-0-uid" || s.Binds[0].Job != fixture.Key("j0") {
+	if len(s.Binds) != 1 || s.Binds[0].UID != "j0-0-uid" || s.Binds[0].Job != cluster.GroupID(fixture.Key("j0")) {
 		t.Errorf("decided %+v", s.Binds)
 	}
 	if s.Begin().Placed() != 0 {
@@ -211,7 +211,7 @@ func TestFollowersAndTheModelAgreeWhateverIsTakenBack(t *testing.T) {
 			"add a stand-in": func(t *rapid.T) {
 				if len(begun) > 0 {
 					made++
-					begun[len(begun)-1].AddStandIn(c.Job(fixture.Key(rapid.SampledFrom([]string{"j0", "j1"}).Draw(t, "job"))), &podset, made)
+					begun[len(begun)-1].AddStandIn(c.Job(cluster.GroupID(fixture.Key(rapid.SampledFrom([]string{"j0", "j1"}).Draw(t, "job")))), &podset, made)
 				}
 			},
 			"drop a stand-in": func(t *rapid.T) {
@@ -289,7 +289,7 @@ func sketch(c *model.Cluster) string {
 func TestStandInsHoldTheNodesOfPodsThatDoNotExist(t *testing.T) {
 	s, k := openCache(policyOf(t, nil), gangs(1)...)
 	c := s.Cluster
-	j := c.Job(fixture.Key("j0"))
+	j := c.Job(cluster.GroupID(fixture.Key("j0")))
 	podset := cluster.Podset{Name: "driver", Count: 2, Template: pods.New(fixture.Pod("template", fixture.Asks("cpu=1")))}
 	before := sketch(c)
 	x := s.Begin()

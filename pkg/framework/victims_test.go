@@ -168,14 +168,14 @@ func TestTheJudgesOfTheFirstTierThatHasAnyMustAgreeThatAJobStarves(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			tiers := perTier(test.tiers, func(name named, yes bool) framework.Plugin { return judge{name, yes} })
 			s := open(policyOf(t, nil, tiers...), gangs(1)...)
-			if have := s.IsStarving(s.Cluster.Job(fixture.Key("j0"))); have != test.want {
+			if have := s.IsStarving(s.Cluster.Job(cluster.GroupID(fixture.Key("j0")))); have != test.want {
 				t.Errorf("starving: %t, want %t", have, test.want)
 			}
 		})
 	}
 	s := open(policyOf(t, map[string]conf.Switch{"no": conf.EnableJobStarving}, []framework.Plugin{judge{"no", false}}), running(gangs(2))...)
 	for name, want := range map[string]bool{"j0": false, "j1": true} {
-		if have := s.IsStarving(s.Cluster.Job(fixture.Key(name))); have != want {
+		if have := s.IsStarving(s.Cluster.Job(cluster.GroupID(fixture.Key(name)))); have != want {
 			t.Errorf("without judges %s is starving: %t, want %t", name, have, want)
 		}
 	}
@@ -261,7 +261,7 @@ func TestWhatLeavesTogetherIsAddedUp(t *testing.T) {
 	if have := one.Leaving().At(resources.CPU); have != 1000 || both.Victims[0].Request().At(resources.CPU) != 1000 {
 		t.Errorf("one of them holds %d; adding them up must change neither", have)
 	}
-	if both.VictimJob() != c.Job(fixture.Key("j0")) {
+	if both.VictimJob() != c.Job(cluster.GroupID(fixture.Key("j0"))) {
 		t.Errorf("the giver is %v", both.VictimJob())
 	}
 }

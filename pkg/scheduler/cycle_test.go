@@ -10,6 +10,7 @@ import (
 
 	"hekla.sh/hekla/internal/statuses"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -23,7 +24,7 @@ func TestAJobThatLacksPodsHearsOfItsQueue(t *testing.T) {
 	reasonAfter := func(queues ...any) verdict.Code {
 		w.Set(queues...)
 		w.Cycle()
-		return w.Scheduler.Cluster().Job(fixture.Key("g")).Verdict.Code
+		return w.Scheduler.Cluster().Job(cluster.GroupID(fixture.Key("g"))).Verdict.Code
 	}
 	closed := fixture.Queue("q", func(q *schedulingv1beta1.Queue) { q.Status.State = schedulingv1beta1.QueueStateClosed })
 	for i, step := range []struct {
@@ -191,7 +192,7 @@ func TestAdmissionAndPods(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4 memory=4Gi"))
 		w.Set(fixture.Group("g", "default", 2, fixture.PendingAdmission, fixture.Wanting("cpu=2")))
 		w.Cycle()
-		if phase := w.Groups[fixture.Key("g")].Status.Phase; phase != schedulingv1beta1.PodGroupInqueue {
+		if phase := w.Groups[cluster.GroupID(fixture.Key("g"))].Status.Phase; phase != schedulingv1beta1.PodGroupInqueue {
 			t.Fatalf("the phase is %s", phase)
 		}
 		w.CycleFor(statuses.ArrivalPause)
@@ -208,7 +209,9 @@ func TestAdmissionAndPods(t *testing.T) {
 		pod := fixture.Pod("p", fixture.In("g"), fixture.As("worker", 0), fixture.On("n1"))
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=4"), group, pod)
 		w.CycleFor(statuses.ArrivalPause)
-		phase := func() schedulingv1beta1.PodGroupPhase { return w.Groups[fixture.Key("g")].Status.Phase }
+		phase := func() schedulingv1beta1.PodGroupPhase {
+			return w.Groups[cluster.GroupID(fixture.Key("g"))].Status.Phase
+		}
 		if phase() != schedulingv1beta1.PodGroupRunning {
 			t.Fatalf("with its pod it is %s", phase())
 		}
@@ -325,7 +328,7 @@ func TestWhatACycleRepeats(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=1"))
 		w.Set(fixture.Gang("g", "default", 2, 2))
 		w.Cycle()
-		j := w.Job(fixture.Key("g"))
+		j := w.Job(cluster.GroupID(fixture.Key("g")))
 		if w.Scheduler.Cluster().ShouldRetry(j, w.Now.Add(time.Minute)) {
 			t.Error("a minute later, though nothing has happened")
 		}
@@ -398,7 +401,7 @@ func TestFailuresAreContained(t *testing.T) {
 		if failures != scheduler.MaxPanics {
 			t.Errorf("the scheduler failed %d times, want %d", failures, scheduler.MaxPanics)
 		}
-		if v := w.Job(fixture.Key("a")).Verdict; v == nil || v.Code != verdict.Quarantined {
+		if v := w.Job(cluster.GroupID(fixture.Key("a"))).Verdict; v == nil || v.Code != verdict.Quarantined {
 			t.Errorf("the verdict is %+v", v)
 		}
 	})

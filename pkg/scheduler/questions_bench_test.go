@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/internal/explain/rows"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
@@ -45,7 +46,7 @@ func (a *asking) ask(proposals bool) {
 	}
 	began := cpuTime(a.tb)
 	i := a.asked * 7919 % a.gangs
-	name := fixture.Key(fmt.Sprintf("waits-%05d", i))
+	name := cluster.GroupID(fixture.Key(fmt.Sprintf("waits-%05d", i)))
 	pod := fixture.Key(name.Name + "-0")
 	switch a.asked++; a.asked % 10 {
 	case 0:

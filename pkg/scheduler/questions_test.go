@@ -16,6 +16,7 @@ import (
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
@@ -101,7 +102,7 @@ func TestARunningSchedulerAnswers(t *testing.T) {
 	m.send(cache.Set{Object: fixture.Group("g", "default", 1)}, cache.Set{Object: fixture.Pod("g-0", fixture.In("g"), fixture.Asks("cpu=4"))})
 	<-m.cycles
 	q, ctx := s.Questions(), t.Context()
-	j, err := q.Job(ctx, fixture.Key("g"))
+	j, err := q.Job(ctx, cluster.GroupID(fixture.Key("g")))
 	if err != nil || j.Verdict == nil || j.Verdict.Code != "TooLargeForAnyNode" {
 		t.Errorf("the job is %+v, %v", j, err)
 	}
@@ -119,7 +120,7 @@ func TestARunningSchedulerAnswers(t *testing.T) {
 	if err != nil || submitted.Outcome != explain.OutcomeBound {
 		t.Errorf("what is submitted would be %+v, %v", submitted, err)
 	}
-	entries, err := q.JobEntries(ctx, fixture.Key("g"))
+	entries, err := q.JobEntries(ctx, cluster.GroupID(fixture.Key("g")))
 	if err != nil || len(entries) != 1 || entries[0].Reason != "TooLargeForAnyNode" || entries[0].Cycle != 1 {
 		t.Errorf("the entries are %+v, %v", entries, err)
 	}
@@ -128,7 +129,7 @@ func TestARunningSchedulerAnswers(t *testing.T) {
 	if err != nil || other != nil || len(ofQueue) != 1 || len(ofPod) != 0 {
 		t.Errorf("the entries are %+v, %v and %+v, %v", ofQueue, err, ofPod, other)
 	}
-	if _, err := q.Job(ctx, fixture.Key("nowhere")); !errors.As(err, &explain.NotFound{}) {
+	if _, err := q.Job(ctx, cluster.GroupID(fixture.Key("nowhere"))); !errors.As(err, &explain.NotFound{}) {
 		t.Errorf("of a job that is not there is said %v", err)
 	}
 }
@@ -265,11 +266,11 @@ func TestQuestionsAreAskedFromEverywhereWhileTheClusterChanges(t *testing.T) {
 				default:
 				}
 				name := fmt.Sprintf("new-%d-%d", i, round)
-				j, err := q.Job(t.Context(), fixture.Key("g"))
+				j, err := q.Job(t.Context(), cluster.GroupID(fixture.Key("g")))
 				if err == nil && j.Verdict != nil {
 					j.Verdict.Helps, j.Pods["Pending"] = nil, 7 // it is the asker's
 				}
-				_, _ = q.JobEntries(t.Context(), fixture.Key("g"))
+				_, _ = q.JobEntries(t.Context(), cluster.GroupID(fixture.Key("g")))
 				_, _ = q.Queue(t.Context(), "default")
 				_, _ = q.Submit(t.Context(), fixture.Group(name, "default", 1), []*corev1.Pod{fixture.Pod(name)})
 			}

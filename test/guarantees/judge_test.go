@@ -262,7 +262,7 @@ func (j *judge) planned(p *decision.PlanStart, given, taken map[standIn]int) err
 			maps.Copy(j.left, places)
 		}
 	}
-	if p.Job == (types.NamespacedName{}) { // it brings queues within their capability (rule G12)
+	if p.Job == (decision.JobID{}) { // it brings queues within their capability (rule G12)
 		return j.wholeGangs(victims)
 	}
 	if len(placed) == 0 || len(victims) == 0 {

@@ -115,7 +115,7 @@ func (s *story) observe(d *decision.Decisions) {
 		}
 	}
 	for _, p := range d.Plans {
-		if len(p.Evictions) > 0 && p.Job != (types.NamespacedName{}) {
+		if len(p.Evictions) > 0 && p.Job != (decision.JobID{}) {
 			if p.Evictions[0].Rule == "G4" {
 				s.plans++
 			}

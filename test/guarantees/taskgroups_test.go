@@ -296,7 +296,7 @@ func TestAnotherSchedulerFindsThePlacesThatAreHeld(t *testing.T) {
 	driver := member("driver", "app", "driver", w.Now)
 	w.Set(group, driver)
 	d := w.Cycle()
-	if len(d.Awaits) != 1 || d.Awaits[0].Job != fixture.Key("app") {
+	if len(d.Awaits) != 1 || d.Awaits[0].Job != cluster.GroupID(fixture.Key("app")) {
 		t.Fatalf("recorded is %+v", d.Awaits)
 	}
 	held := heldNodes(w.JobNamed("app"))

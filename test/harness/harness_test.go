@@ -113,7 +113,7 @@ func TestLimitsAreNumbersOfPods(t *testing.T) {
 	}
 	var votes []framework.Vote
 	for _, name := range []string{"small", "large", "elsewhere"} {
-		vote, _ := limits.MayEnqueue(s.Job(fixture.Key(name)))
+		vote, _ := limits.MayEnqueue(s.Job(cluster.GroupID(fixture.Key(name))))
 		votes = append(votes, vote)
 	}
 	if diff := cmp.Diff([]framework.Vote{framework.Permit, framework.Reject, framework.Permit}, votes); diff != "" {
@@ -122,7 +122,7 @@ func TestLimitsAreNumbersOfPods(t *testing.T) {
 	if diff := cmp.Diff([]string{"small", "large", "elsewhere"}, limits.Asked); diff != "" {
 		t.Errorf("it remembers\n%s", diff)
 	}
-	small, large := s.Job(fixture.Key("small")), s.Job(fixture.Key("large"))
+	small, large := s.Job(cluster.GroupID(fixture.Key("small"))), s.Job(cluster.GroupID(fixture.Key("large")))
 	for _, backwards := range []bool{false, true} {
 		limits.Backwards = backwards
 		if got := limits.CompareJobs(large, small) < 0; got == backwards {

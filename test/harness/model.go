@@ -221,7 +221,7 @@ func (m *Model) StartPods(binds []decision.Bind) *Model {
 // JobNamed returns a job, which must exist.
 func (m *Model) JobNamed(name string) *cluster.Job {
 	m.tb.Helper()
-	j := m.Job(fixture.Key(name))
+	j := m.Job(cluster.GroupID(fixture.Key(name)))
 	if j == nil {
 		m.tb.Fatalf("there is no job %s", name)
 	}

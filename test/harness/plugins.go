@@ -64,7 +64,7 @@ func (l *Limits) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 
 // CompareJobs orders by name.
 func (l *Limits) CompareJobs(a, b *cluster.Job) int {
-	return l.sign() * cluster.CompareNames(a.ID, b.ID)
+	return l.sign() * a.ID.Compare(b.ID)
 }
 
 // CompareQueues orders by how much a queue holds, then by name.

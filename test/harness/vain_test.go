@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness"
@@ -22,7 +23,7 @@ const (
 
 // plans is a cycle in which a job gets a plan: its pods have nodes there, and victims leave. Each is written POD@NODE.
 func plans(job, placed, evicted string) *decision.Decisions {
-	p := decision.PlanStart{Job: fixture.Key(job)}
+	p := decision.PlanStart{Job: cluster.GroupID(fixture.Key(job))}
 	for _, text := range strings.Fields(placed) {
 		pod, node, _ := strings.Cut(text, "@")
 		p.Nominations = append(p.Nominations, decision.Nomination{Pod: fixture.Key(pod), UID: types.UID(pod), Node: node})
@@ -35,11 +36,11 @@ func plans(job, placed, evicted string) *decision.Decisions {
 }
 
 func ends(job, why string) *decision.Decisions {
-	return &decision.Decisions{Ended: []decision.PlanEnd{{Job: fixture.Key(job), Why: why}}}
+	return &decision.Decisions{Ended: []decision.PlanEnd{{Job: cluster.GroupID(fixture.Key(job)), Why: why}}}
 }
 
 func binds(pod, job string) *decision.Decisions {
-	return &decision.Decisions{Binds: []decision.Bind{{Pod: fixture.Key(pod), Job: fixture.Key(job)}}}
+	return &decision.Decisions{Binds: []decision.Bind{{Pod: fixture.Key(pod), Job: cluster.GroupID(fixture.Key(job))}}}
 }
 
 // both is a cycle with the decisions of two.

@@ -64,7 +64,7 @@ func newTrial(kind string) *trial {
 	if kind == "reclaim" {
 		action = kind
 	}
-	t.decisions.Plans = []decision.PlanStart{{ID: "p", Job: fixture.Key(owner), Nominations: []decision.Nomination{nomination("t-0", "n1")},
+	t.decisions.Plans = []decision.PlanStart{{ID: "p", Job: decision.JobID{Namespace: fixture.Namespace, Name: owner}, Nominations: []decision.Nomination{nomination("t-0", "n1")},
 		Evictions: []decision.Eviction{eviction("a-1", "a", owner, action)}}}
 	return t
 }
@@ -74,12 +74,12 @@ func nomination(pod, node string) decision.Nomination {
 }
 
 func eviction(pod, victim, preemptor, action string) decision.Eviction {
-	return decision.Eviction{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: "n1", VictimJob: fixture.Key(victim), For: fixture.Key(preemptor),
+	return decision.Eviction{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: "n1", VictimJob: decision.JobID{Namespace: fixture.Namespace, Name: victim}, For: decision.JobID{Namespace: fixture.Namespace, Name: preemptor},
 		Action: action, Rule: "some", Message: "for a reason"}
 }
 
 func bind(pod, node, job string) decision.Bind {
-	return decision.Bind{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: node, Job: fixture.Key(job)}
+	return decision.Bind{Pod: fixture.Key(pod), UID: fixture.Pod(pod).UID, Node: node, Job: decision.JobID{Namespace: fixture.Namespace, Name: job}}
 }
 
 func (w *testCluster) queue(name string, how func(*schedulingv1beta1.Queue)) { how(w.queues[name]) }
@@ -212,7 +212,7 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 		{"there is no room although the victim leaves", "reclaim", "S1", func(t *trial) { t.pod("t-0", fixture.Asks("cpu=2")) }},
 		{"the room is promised to another", "reclaim", "S1", func(t *trial) {
 			t.set(fixture.Pod("x", fixture.In("a")))
-			t.judge.memory.plans["before"] = planOf(decision.PlanStart{ID: "before", Job: fixture.Key("a"), Nominations: []decision.Nomination{nomination("x", "n1")}})
+			t.judge.memory.plans["before"] = planOf(decision.PlanStart{ID: "before", Job: decision.JobID{Namespace: fixture.Namespace, Name: "a"}, Nominations: []decision.Nomination{nomination("x", "n1")}})
 		}},
 		{"the victim is never going to leave", "reclaim", "S1", func(t *trial) {
 			t.pod("a-1", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: t.now.Add(-lingersAfter)} })
@@ -233,7 +233,7 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 		{"a pod is bound into promised room", "reclaim", "K5", func(t *trial) {
 			t.nodes["n1"].Status.Allocatable = fixture.List("cpu=3 pods=9")
 			t.set(fixture.Pod("x", fixture.In("a")))
-			t.judge.memory.plans["before"] = planOf(decision.PlanStart{ID: "before", Job: fixture.Key("a"), Nominations: []decision.Nomination{nomination("x", "n1")}})
+			t.judge.memory.plans["before"] = planOf(decision.PlanStart{ID: "before", Job: decision.JobID{Namespace: fixture.Namespace, Name: "a"}, Nominations: []decision.Nomination{nomination("x", "n1")}})
 			t.decisions = decision.Decisions{Binds: []decision.Bind{bind("t-0", "n1", "t")}}
 		}},
 		{"a plan is fulfilled while a victim waits for its end", "reclaim", "S1", func(t *trial) {

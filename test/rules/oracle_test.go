@@ -212,9 +212,9 @@ func fits(room, wants amounts) bool {
 
 // hear puts a plan before a judge.
 func (o *oracle) hear(t *job, action string, victims, comers []*pod, on []string) *planCheck {
-	d := decision.PlanStart{ID: "oracle", Job: fixture.Key(t.name)}
+	d := decision.PlanStart{ID: "oracle", Job: decision.JobID{Namespace: fixture.Namespace, Name: t.name}}
 	for _, v := range victims {
-		d.Evictions = append(d.Evictions, decision.Eviction{Pod: fixture.Key(v.name), UID: v.uid(), Node: v.node, VictimJob: fixture.Key(v.job.name),
+		d.Evictions = append(d.Evictions, decision.Eviction{Pod: fixture.Key(v.name), UID: v.uid(), Node: v.node, VictimJob: decision.JobID{Namespace: fixture.Namespace, Name: v.job.name},
 			For: d.Job, Action: action, Rule: "any", Message: "tried", PastBudget: true})
 	}
 	for i, p := range comers {

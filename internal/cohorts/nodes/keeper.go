@@ -103,7 +103,7 @@ func Release(s *framework.Session) {
 			jobs = append(jobs, t.Job)
 		}
 	})
-	slices.SortFunc(jobs, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
+	slices.SortFunc(jobs, func(a, b *cluster.Job) int { return a.ID.Compare(b.ID) })
 	for _, j := range slices.Compact(jobs) {
 		k.session.LookAt(j, func() { k.release(j) })
 	}
@@ -114,9 +114,7 @@ func (k *Keeper) entryOf(j *cluster.Job) *workloads.Entry {
 	if j.Workload != nil {
 		return k.session.Workloads.Of(j.Workload)
 	}
-	key := j.ID
-	key.Name = strings.TrimPrefix(key.Name, cluster.WorkloadID("", "").Name)
-	return k.session.Workloads.Find(key)
+	return k.session.Workloads.Find(j.ID.Key())
 }
 
 // checkPlans ends the plans that nodes, or queues above, do not hold any more.

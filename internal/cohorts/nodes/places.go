@@ -5,6 +5,7 @@ import (
 
 	"hekla.sh/hekla/internal/gang"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
@@ -86,7 +87,7 @@ func (p *Places) try(w *workload.Workload, parts []workload.Part) *trial {
 	}
 	p.drop()
 	p.begin()
-	p.scratch.ID = cluster.WorkloadID(w.Namespace, w.Name+"/trial")
+	p.scratch.ID = cluster.JobID{Kind: decision.OfTrial, Namespace: w.Namespace, Name: w.Name}
 	p.scratch.Workload = w
 	account(p.session.Cluster, &p.scratch, w)
 	p.trial = trial{of: w, parts: slices.Clone(parts)}

@@ -34,7 +34,7 @@ type key struct {
 // Group writes the whole status of a PodGroup: all of it is the scheduler's.
 type Group decision.GroupStatus
 
-func (c Group) key() key       { return key{ofGroup, c.Job} }
+func (c Group) key() key       { return key{ofGroup, c.Job.Key()} }
 func (c Group) uid() types.UID { return c.UID }
 
 // urgent is true of a new phase: a controller waits for it with the pods.
@@ -75,14 +75,14 @@ func (c Group) awaited() bool { return c.AwaitsPods }
 // Place writes in which HyperNode the pods of a PodGroup are.
 type Place decision.GroupPlace
 
-func (c Place) key() key                { return key{ofPlace, c.Job} }
+func (c Place) key() key                { return key{ofPlace, c.Job.Key()} }
 func (c Place) refresh() bool           { return false }
 func (c Place) uid() types.UID          { return c.UID }
 func (c Place) urgent(last Change) bool { return last.uid() != c.UID }
 func (c Place) awaited() bool           { return false }
 
 func (c Place) write(ctx context.Context, clients *apiserver.Clients) error {
-	return annotateGroup(ctx, clients, c.Job, c.UID, schedulingv1beta1.JobAllocatedHyperNodeKey, c.HyperNode)
+	return annotateGroup(ctx, clients, c.Job.Key(), c.UID, schedulingv1beta1.JobAllocatedHyperNodeKey, c.HyperNode)
 }
 
 // annotateGroup writes an annotation of a PodGroup, or removes it if the value is empty.
@@ -103,7 +103,7 @@ func annotateGroup(ctx context.Context, clients *apiserver.Clients, name types.N
 // StandIns records on a PodGroup which nodes are held for pods that do not exist yet.
 type StandIns decision.GroupStandIns
 
-func (c StandIns) key() key                { return key{ofWait, c.Job} }
+func (c StandIns) key() key                { return key{ofWait, c.Job.Key()} }
 func (c StandIns) refresh() bool           { return false }
 func (c StandIns) uid() types.UID          { return c.UID }
 func (c StandIns) urgent(last Change) bool { return true }
@@ -112,7 +112,7 @@ func (c StandIns) urgent(last Change) bool { return true }
 func (c StandIns) awaited() bool { return true }
 
 func (c StandIns) write(ctx context.Context, clients *apiserver.Clients) error {
-	return annotateGroup(ctx, clients, c.Job, c.UID, schedulingv1beta1.StandInsKey, c.Record)
+	return annotateGroup(ctx, clients, c.Job.Key(), c.UID, schedulingv1beta1.StandInsKey, c.Record)
 }
 
 // Failure says that a pod which waits has failed.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -45,7 +46,7 @@ func BenchmarkAForecast(b *testing.B) {
 			b.Run(fmt.Sprintf("pods=%t/place=%d", hasPods, i/queues+1), func(b *testing.B) {
 				message := ""
 				for b.Loop() {
-					eta, err := l.Scheduler.ETA(l.Now, fixture.Key(fmt.Sprintf("job-%05d", i)))
+					eta, err := l.Scheduler.ETA(l.Now, cluster.GroupID(fixture.Key(fmt.Sprintf("job-%05d", i))))
 					if err != nil || eta == nil {
 						b.Fatal(eta, err)
 					}

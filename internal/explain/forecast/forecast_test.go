@@ -10,6 +10,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain/forecast"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -29,7 +30,7 @@ func busy(t *testing.T, shape func(l *loop.Loop, g *scheduling.PodGroup, pod *co
 
 func ask(t *testing.T, l *loop.Loop, name string) *forecast.ETA {
 	t.Helper()
-	eta, err := l.Scheduler.ETA(l.Now, fixture.Key(name))
+	eta, err := l.Scheduler.ETA(l.Now, cluster.GroupID(fixture.Key(name)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (e end) compare(o end) int {
 		return c
 	}
 	if e.job != nil && o.job != nil {
-		return cluster.CompareNames(e.job.ID, o.job.ID)
+		return e.job.ID.Compare(o.job.ID)
 	}
 	if e.task != nil && o.task != nil {
 		return cluster.CompareNames(e.task.Key(), o.task.Key())

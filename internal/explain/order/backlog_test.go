@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/internal/explain/order"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -24,7 +25,7 @@ func TestTheOrderOfALongBacklogMayBeSomeSecondsOld(t *testing.T) {
 		}
 		placeOf := func(i int, now time.Time) int {
 			t.Helper()
-			found, err := m.Job(now, fixture.Key(name(i)))
+			found, err := m.Job(now, cluster.GroupID(fixture.Key(name(i))))
 			if err != nil || found.Order == nil {
 				t.Fatalf("%+v, %v", found, err)
 			}
@@ -43,7 +44,7 @@ func TestTheOrderOfALongBacklogMayBeSomeSecondsOld(t *testing.T) {
 			t.Errorf("of %d jobs the last has place %d soon and %d later, after the first has gone", jobs, soon, later)
 		}
 		l.Set(fixture.Group("new", "default", 1), fixture.Pod("new-0", fixture.In("new"), fixture.Asks("cpu=2")))
-		if found, err := m.Job(l.Now.Add(order.Life(jobs)), fixture.Key("new")); err != nil || found.Order == nil || found.Order.Place != jobs {
+		if found, err := m.Job(l.Now.Add(order.Life(jobs)), cluster.GroupID(fixture.Key("new"))); err != nil || found.Order == nil || found.Order.Place != jobs {
 			t.Errorf("a new job among %d is %+v, %v", jobs, found.Order, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain/rows"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
 )
@@ -127,7 +128,7 @@ func TestABoardThatFollowsIsLikeAFreshOne(t *testing.T) {
 			}
 			if w.r.IntN(3) == 0 { // questions try things, and take them back
 				for i := range 4 {
-					_, _ = m.Why(w.Now, fixture.Key(fmt.Sprint("g", i)), true)
+					_, _ = m.Why(w.Now, cluster.GroupID(fixture.Key(fmt.Sprint("g", i))), true)
 				}
 			}
 			if w.r.IntN(2) == 0 {

@@ -48,7 +48,7 @@ func (b *Backlog) add(j *cluster.Job) {
 			b.OldestPod = at
 		}
 	}
-	if b.Oldest == nil || j.Created().Before(b.Oldest.Created()) || j.Created().Equal(b.Oldest.Created()) && cluster.CompareNames(j.ID, b.Oldest.ID) < 0 {
+	if b.Oldest == nil || j.Created().Before(b.Oldest.Created()) || j.Created().Equal(b.Oldest.Created()) && j.ID.Compare(b.Oldest.ID) < 0 {
 		b.Oldest = j
 	}
 }

@@ -246,7 +246,7 @@ func roomForWaiting(s *framework.Session) []GangRoom {
 		}
 	}
 	slices.SortFunc(jobs, func(a, b *cluster.Job) int {
-		return cmp.Or(a.Created().Compare(b.Created()), cluster.CompareNames(a.ID, b.ID))
+		return cmp.Or(a.Created().Compare(b.Created()), a.ID.Compare(b.ID))
 	})
 	type shape struct {
 		class *cluster.Class

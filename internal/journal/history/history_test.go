@@ -40,7 +40,7 @@ func follow(t *testing.T) *followed {
 func (s *followed) note(names ...string) {
 	var touched []*cluster.Job
 	for _, name := range names {
-		touched = append(touched, s.Scheduler.Cluster().Job(fixture.Key(name)))
+		touched = append(touched, s.Scheduler.Cluster().Job(cluster.GroupID(fixture.Key(name))))
 	}
 	s.history.Cycle(s.Now, s.Scheduler.Cluster(), &decision.Decisions{}, touched)
 }
@@ -64,7 +64,7 @@ func TestRunTimes(t *testing.T) {
 	s.run("train-3", time.Minute, corev1.PodFailed)
 	s.run("other", 30*time.Minute, corev1.PodSucceeded)
 	of := func(name string) string {
-		return fmt.Sprint(s.history.OfName(s.Scheduler.Cluster().Job(fixture.Key(name))))
+		return fmt.Sprint(s.history.OfName(s.Scheduler.Cluster().Job(cluster.GroupID(fixture.Key(name)))))
 	}
 	if got := of("train-3"); got != "[10m0s 20m0s]" {
 		t.Errorf("jobs of the name ran %s", got)
@@ -82,7 +82,7 @@ func TestWhatIsKeptOfANameIsBounded(t *testing.T) {
 	for i := range history.PerName + 3 {
 		s.run(fmt.Sprintf("train-%d", i), time.Duration(i+1)*time.Minute, corev1.PodSucceeded)
 	}
-	got := s.history.OfName(s.Scheduler.Cluster().Job(fixture.Key("train-0")))
+	got := s.history.OfName(s.Scheduler.Cluster().Job(cluster.GroupID(fixture.Key("train-0"))))
 	if len(got) != history.PerName || got[0] != 4*time.Minute {
 		t.Errorf("%d run times are kept, the least is %s", len(got), got[0])
 	}
@@ -103,7 +103,7 @@ func TestAStartCountsIfTheJobHadToWait(t *testing.T) {
 	if got := s.history.Starts("default"); len(got) != 1 || !got[0].Equal(s.Now) {
 		t.Errorf("starts are %v, want one at %s", got, s.Now)
 	}
-	if at := s.history.Started(s.Scheduler.Cluster().Job(fixture.Key("second"))); !at.Equal(s.Now) {
+	if at := s.history.Started(s.Scheduler.Cluster().Job(cluster.GroupID(fixture.Key("second")))); !at.Equal(s.Now) {
 		t.Errorf("it has started at %s, want %s", at, s.Now)
 	}
 }
@@ -129,7 +129,7 @@ func TestRunTimesFromBeforeTheProcess(t *testing.T) {
 	ended("train-4", 0, 0, corev1.PodSucceeded)
 	ended("train-5", 0, 5*time.Minute, corev1.PodRunning)
 	s.note("train-1", "train-2", "train-3", "train-4", "train-5")
-	if got := fmt.Sprint(s.history.OfName(s.Scheduler.Cluster().Job(fixture.Key("train-1")))); got != "[10m0s 20m0s]" {
+	if got := fmt.Sprint(s.history.OfName(s.Scheduler.Cluster().Job(cluster.GroupID(fixture.Key("train-1"))))); got != "[10m0s 20m0s]" {
 		t.Errorf("jobs of the name ran %s", got)
 	}
 	s.note("train-1", "train-2")

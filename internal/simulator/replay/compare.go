@@ -10,7 +10,7 @@ import (
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/internal/snapshot"
-	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 )
 
 // Difference is in what two replays of one snapshot differ.
@@ -92,7 +92,7 @@ func standing(j simulator.Job) string {
 // controller makes for a Workload after the snapshot have names that are not known before, so their bindings are told
 // apart by Workload and node.
 func decided(e journal.Entry) string {
-	if _, name, _ := strings.Cut(e.Job, "/"); e.Kind == journal.Bound && cluster.IsWorkload(cluster.JobID{Name: name}) {
+	if _, name, _ := strings.Cut(e.Job, "/"); e.Kind == journal.Bound && decision.ParseJobID("", name).Kind == decision.OfWorkload {
 		e.Pod = ""
 	}
 	return strings.Join([]string{string(e.Kind), e.Job, e.Queue, e.Pod, e.Node, e.For, e.Action, e.Rule}, "|")

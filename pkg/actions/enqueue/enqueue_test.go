@@ -19,7 +19,9 @@ func newStage(t *testing.T, l *harness.Limits) *harness.Model {
 	return harness.ForActions(t, []framework.ActionFactory{enqueue.Factory()}, harness.Gang{}, l)
 }
 
-func isIn(s *harness.Model, name string) bool { return !s.Job(fixture.Key(name)).IsPendingAdmission() }
+func isIn(s *harness.Model, name string) bool {
+	return !s.Job(cluster.GroupID(fixture.Key(name))).IsPendingAdmission()
+}
 
 func TestAdmission(t *testing.T) {
 	t.Run("a job without min resources is admitted unasked", func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
 	"hekla.sh/hekla/pkg/verdict"
@@ -138,7 +139,7 @@ func TestAJobThatHasItsPodsIsKeptMoreThanTheyAskForOnlyForAWhile(t *testing.T) {
 	l.Remove(fixture.Pod("h-1"))
 	claims := func(want int64) {
 		t.Helper()
-		if claims := l.Job(fixture.Key("hog")).Usage.Inqueue.At(l.Resources.Dim("cpu")); claims != want {
+		if claims := l.Job(cluster.GroupID(fixture.Key("hog"))).Usage.Inqueue.At(l.Resources.Dim("cpu")); claims != want {
 			t.Errorf("it is kept %d", claims)
 		}
 	}
@@ -183,11 +184,11 @@ func TestAnotherProcessSendsBackAndAdmitsAtTheSameTimes(t *testing.T) {
 	next.Now = l.Now
 	// The condition says since when it lacks pods. It was written when none had come for five seconds.
 	next.until(34*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks).until(36*time.Second).expect("hog", pending, verdict.PodsMissing)
-	until := next.Job(fixture.Key("hog")).BarredUntil
+	until := next.Job(cluster.GroupID(fixture.Key("hog"))).BarredUntil
 	third := newTimeline(t, "", next.shown["hog"], wanting("other", "cpu=1", 1))
 	third.Now = next.Now
 	third.cycle()
-	if got := third.Job(fixture.Key("hog")).BarredUntil; !got.Equal(until) {
+	if got := third.Job(cluster.GroupID(fixture.Key("hog"))).BarredUntil; !got.Equal(until) {
 		t.Errorf("it is barred until %s, was until %s", got, until)
 	}
 	edited := next.shown["hog"].DeepCopy()
@@ -217,7 +218,7 @@ func TestATimeoutBelowHalfAMinuteIsAnError(t *testing.T) {
 // claims is how much CPU is kept for an admitted job.
 func (l *timeline) claims(name string, want int64) *timeline {
 	l.t.Helper()
-	if claims := l.Job(fixture.Key(name)).Usage.Inqueue.At(l.Resources.Dim("cpu")); claims != want {
+	if claims := l.Job(cluster.GroupID(fixture.Key(name))).Usage.Inqueue.At(l.Resources.Dim("cpu")); claims != want {
 		l.t.Errorf("after %s %s is kept %d, should be %d", l.Now.Sub(fixture.Birth), name, claims, want)
 	}
 	return l

@@ -104,7 +104,7 @@ func TestWhereNoOtherNamespaceWaitsANamespaceNeedsNotWait(t *testing.T) {
 		l.until(at)
 		count := len(l.admitted())
 		for _, name := range []string{"one", "two"} {
-			if l.Job(fixture.Key(name)).Phase == inqueue {
+			if l.Job(cluster.GroupID(fixture.Key(name))).Phase == inqueue {
 				count++
 			}
 		}

@@ -129,8 +129,8 @@ func TestWhichJobsPreempt(t *testing.T) {
 		group := fixture.Group("a", "default", 1, fixture.PendingAdmission, fixture.Wanting("cpu=1"))
 		group.Spec.PriorityClassName = "high"
 		s.Set(job("low", "default", "low", "n1")).Set(group).Run(enqueue.Name)
-		if len(s.Planned) > 0 || s.Job(fixture.Key("a")).IsPendingAdmission() || s.Task(fixture.Key("low-0")).Status != cluster.Running {
-			t.Errorf("plans %v, pending admission %t, the pod is %s", s.Planned, s.Job(fixture.Key("a")).IsPendingAdmission(), s.Task(fixture.Key("low-0")).Status)
+		if len(s.Planned) > 0 || s.Job(cluster.GroupID(fixture.Key("a"))).IsPendingAdmission() || s.Task(fixture.Key("low-0")).Status != cluster.Running {
+			t.Errorf("plans %v, pending admission %t, the pod is %s", s.Planned, s.Job(cluster.GroupID(fixture.Key("a"))).IsPendingAdmission(), s.Task(fixture.Key("low-0")).Status)
 		}
 	})
 }

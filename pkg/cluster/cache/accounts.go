@@ -31,11 +31,6 @@ func accountOf(pod *cluster.Pod) (queue, job string) {
 	return queue, job
 }
 
-// isOfWorkload reports whether a job is that of a Workload.
-func isOfWorkload(id cluster.JobID) bool {
-	return strings.HasPrefix(id.Name, cluster.WorkloadID("", "").Name)
-}
-
 // countAccount counts a task for the queue that was charged when it got its node.
 func (k *Cache) countAccount(t *cluster.Task, status cluster.Status) {
 	queue, _ := accountOf(t.Pod)
@@ -136,7 +131,7 @@ func (k *Cache) say(j *cluster.Job, named, charged string) {
 func (k *Cache) tellMoved(t *cluster.Task, pod *cluster.Pod) {
 	queue, job := accountOf(pod)
 	named := pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
-	if queue == "" || named == job || isOfWorkload(cluster.JobID{Name: job}) || k.statusOf(pod).Finished() || !k.isOurs(pod) {
+	if queue == "" || named == job || decision.ParseJobID(pod.Namespace, job).Kind != decision.OfPodGroup || k.statusOf(pod).Finished() || !k.isOurs(pod) {
 		return
 	}
 	if t.Pod != nil && t.Pod.NodeName != "" && t.Pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey] == named {

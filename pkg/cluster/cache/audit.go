@@ -8,6 +8,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/backlog"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/gang"
 	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/internal/taints"
@@ -212,7 +213,7 @@ func (a *audit) jobs() {
 			if t.Status.Asks() {
 				u.Request.Add(t.Request())
 			}
-			if t.Status.Holds() && !t.Status.Counts() && cluster.IsWorkload(id) {
+			if t.Status.Holds() && !t.Status.Counts() && id.Kind != decision.OfPodGroup {
 				u.Leaving.Add(t.Request())
 			}
 			switch t.Status {

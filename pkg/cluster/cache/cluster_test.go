@@ -48,7 +48,7 @@ func TestARefusedJobIsTriedAgainOnceWhatHelpsItHasHappened(t *testing.T) {
 		"another job leaves the queue":  {set(Set{group("h", "r")}), queue_ | timePasses},
 		"another job needs less":        {set(Set{group("busy", "q", needs("cpu=5"))}), queue_ | timePasses},
 		"another job needs more":        {set(Set{group("busy", "q", needs("cpu=10"))}), timePasses},
-		"another job is no longer let in": {func(c *Cache) { c.SetPhase(c.Job(key("busy")), schedulingv1beta1.PodGroupPending) },
+		"another job is no longer let in": {func(c *Cache) { c.SetPhase(c.Job(jobID("busy")), schedulingv1beta1.PodGroupPending) },
 			queue_ | timePasses},
 		"a queue changes": {set(Set{queue("r", "", func(q *schedulingv1beta1.Queue) { q.Spec.Weight = 3 })}), queue_ | timePasses},
 		"a queue goes":    {set(Delete{queue("r", "")}), queue_ | timePasses},
@@ -60,7 +60,7 @@ func TestARefusedJobIsTriedAgainOnceWhatHelpsItHasHappened(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, help := range []verdict.Help{node_, queue_, job, timePasses} {
 				c := crowded()
-				j := c.Job(key("g"))
+				j := c.Job(jobID("g"))
 				c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: help})
 				test.happens(c)
 				c.Settle()
@@ -74,7 +74,7 @@ func TestARefusedJobIsTriedAgainOnceWhatHelpsItHasHappened(t *testing.T) {
 
 func TestAJobWithoutAVerdictMayBeHelped(t *testing.T) {
 	c := crowded()
-	j := c.Job(key("g"))
+	j := c.Job(jobID("g"))
 	if !c.ShouldRetry(j, birth) {
 		t.Error("a new job is not tried")
 	}
@@ -90,9 +90,9 @@ func TestAJobWithoutAVerdictMayBeHelped(t *testing.T) {
 
 func TestAnotherPlacementIsNoHope(t *testing.T) {
 	c := crowded()
-	j := c.Job(key("g"))
+	j := c.Job(jobID("g"))
 	c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpNode | verdict.HelpQueue})
-	c.Admit(c.Job(key("h")))
+	c.Admit(c.Job(jobID("h")))
 	mark := c.Mark()
 	c.Place(c.Task(key("w")), c.Node("n"))
 	c.Undo(mark)
@@ -111,7 +111,7 @@ func (c *Cache) refuse(name string, at time.Time) {
 
 func TestAJobBacksOffLongerWithEveryRefusalInARow(t *testing.T) {
 	c := newCluster(Set{node("n", "cpu=4")}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{pod("r", in("g"), on("n"))})
-	j := c.Job(key("g"))
+	j := c.Job(jobID("g"))
 	now := birth
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60} {
 		c.refuse("p", now)
@@ -150,7 +150,7 @@ func TestAGangRefusedAtOnceIsOneRefusal(t *testing.T) {
 	for i := range 20 {
 		c.Apply(BindFailed{Pod: key(fmt.Sprint("p", i)), UID: c.Task(key(fmt.Sprint("p", i))).UID(), At: birth.Add(time.Duration(i) * time.Millisecond)})
 	}
-	if have := c.Job(key("g")).NotBefore.Sub(birth); have > 2*time.Second {
+	if have := c.Job(jobID("g")).NotBefore.Sub(birth); have > 2*time.Second {
 		t.Errorf("a gang of twenty, refused once, backs off for %s", have)
 	}
 	sound(t, c)
@@ -166,7 +166,7 @@ func TestAGangThatWasMadeAgainDoesNotBackOff(t *testing.T) {
 			c.refuse("p", birth)
 			c.Apply(events...)
 			c.Apply(Set{group("g", "", func(g *schedulingv1beta1.PodGroup) { g.UID = "later" })})
-			if !c.ShouldRetry(c.Job(key("g")), birth) {
+			if !c.ShouldRetry(c.Job(jobID("g")), birth) {
 				t.Error("it waits for what happened to another gang of its name")
 			}
 		})
@@ -247,8 +247,8 @@ func TestWhatChangedIsToldOnceAndInOrder(t *testing.T) {
 		{"a pod comes", func() { c.Apply(Set{pod("p2", in("g"))}) }, []string{"g", "queue q"}},
 		{"a gang is late", func() { c.Apply(Set{group("later", "r")}) }, []string{"later", "queue r"}},
 		{"a gang moves", func() { c.Apply(Set{group("h", "r")}) }, []string{"h", "queue q", "queue r"}},
-		{"a job is judged", func() { c.SetVerdict(c.Job(key("g")), &verdict.Verdict{Code: verdict.OverShare}) }, []string{"g"}},
-		{"it is judged the same", func() { c.SetVerdict(c.Job(key("g")), &verdict.Verdict{Code: verdict.OverShare}) }, nil},
+		{"a job is judged", func() { c.SetVerdict(c.Job(jobID("g")), &verdict.Verdict{Code: verdict.OverShare}) }, []string{"g"}},
+		{"it is judged the same", func() { c.SetVerdict(c.Job(jobID("g")), &verdict.Verdict{Code: verdict.OverShare}) }, nil},
 	} {
 		step.happens()
 		c.Settle()
@@ -302,7 +302,7 @@ func TestATransactionIsUndoneBitForBit(t *testing.T) {
 	c.Settle()
 	before := exactly(c)
 	outer := c.Mark()
-	c.Admit(c.Job(key("g")))
+	c.Admit(c.Job(jobID("g")))
 	c.Place(c.Task(key("x")), c.Node("n"))
 	between, inner := exactly(c), c.Mark()
 	c.Place(c.Task(key("y")), c.Node("n"))
@@ -324,8 +324,8 @@ func TestABrokenCallerIsFoundAtOnce(t *testing.T) {
 		"placing what runs":                 func(c *Cache) { c.Place(c.Task(key("b")), c.Node("n")) },
 		"committing what is not placed":     func(c *Cache) { c.Commit(c.Task(key("p"))) },
 		"an event inside a transaction":     func(c *Cache) { c.Place(c.Task(key("p")), c.Node("n")); c.Apply(Set{node("m", "")}) },
-		"setting a phase in a transaction":  func(c *Cache) { c.Admit(c.Job(key("g"))); c.SetPhase(c.Job(key("g")), "") },
-		"letting in what has long been let": func(c *Cache) { c.Admit(c.Job(key("busy"))) },
+		"setting a phase in a transaction":  func(c *Cache) { c.Admit(c.Job(jobID("g"))); c.SetPhase(c.Job(jobID("g")), "") },
+		"letting in what has long been let": func(c *Cache) { c.Admit(c.Job(jobID("busy"))) },
 		"promising what runs":               func(c *Cache) { c.Pipeline(c.Task(key("b")), c.Node("n")) },
 		"unpromising what was not promised": func(c *Cache) { c.Unpipeline(c.Task(key("p"))) },
 		"evicting what waits":               func(c *Cache) { c.Evict(c.Task(key("p"))) },
@@ -334,22 +334,22 @@ func TestABrokenCallerIsFoundAtOnce(t *testing.T) {
 		"expiring in a transaction":         func(c *Cache) { c.Evict(c.Task(key("b"))); c.Expire(birth) },
 		"a plan in a transaction": func(c *Cache) {
 			c.Pipeline(c.Task(key("p")), c.Node("n"))
-			c.Plans().Adopt(&cluster.Plan{ID: "1", Job: c.Job(key("g"))})
+			c.Plans().Adopt(&cluster.Plan{ID: "1", Job: c.Job(jobID("g"))})
 		},
-		"two plans of one job": func(c *Cache) { c.promise("p", "n"); c.Plans().Adopt(&cluster.Plan{ID: "2", Job: c.Job(key("g"))}) },
+		"two plans of one job": func(c *Cache) { c.promise("p", "n"); c.Plans().Adopt(&cluster.Plan{ID: "2", Job: c.Job(jobID("g"))}) },
 		"two plans of one name": func(c *Cache) {
-			c.Plans().Adopt(&cluster.Plan{ID: "1", Job: c.Job(key("g"))})
-			c.Plans().Adopt(&cluster.Plan{ID: "1", Job: c.Job(key("h"))})
+			c.Plans().Adopt(&cluster.Plan{ID: "1", Job: c.Job(jobID("g"))})
+			c.Plans().Adopt(&cluster.Plan{ID: "1", Job: c.Job(jobID("h"))})
 		},
 		"leaving for two plans": func(c *Cache) {
 			p := c.promise("p", "n", "b")
-			c.Plans().Adopt(&cluster.Plan{ID: "2", Job: c.Job(key("h")), Victims: p.Victims})
+			c.Plans().Adopt(&cluster.Plan{ID: "2", Job: c.Job(jobID("h")), Victims: p.Victims})
 		},
 		"fulfilling what is promised still": func(c *Cache) { c.Plans().Fulfil(c.promise("p", "n")) },
-		"fulfilling in a transaction":       func(c *Cache) { p := c.plan("1", nil, "b"); c.Admit(c.Job(key("h"))); c.Plans().Fulfil(p) },
-		"cancelling in a transaction":       func(c *Cache) { p := c.promise("p", "n"); c.Admit(c.Job(key("h"))); c.Plans().Cancel(p, "") },
+		"fulfilling in a transaction":       func(c *Cache) { p := c.plan("1", nil, "b"); c.Admit(c.Job(jobID("h"))); c.Plans().Fulfil(p) },
+		"cancelling in a transaction":       func(c *Cache) { p := c.promise("p", "n"); c.Admit(c.Job(jobID("h"))); c.Plans().Cancel(p, "") },
 		"cancelling what is not in force":   func(c *Cache) { p := c.promise("p", "n"); c.Plans().Cancel(p, ""); c.Plans().Cancel(p, "") },
-		"fulfilling what is not in force":   func(c *Cache) { c.Plans().Fulfil(&cluster.Plan{ID: "1", Job: c.Job(key("g"))}) },
+		"fulfilling what is not in force":   func(c *Cache) { c.Plans().Fulfil(&cluster.Plan{ID: "1", Job: c.Job(jobID("g"))}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -367,7 +367,7 @@ func TestKindsThatTheModelDoesNotHoldAreIgnored(t *testing.T) {
 	before := exactly(c)
 	c.Apply(Set{&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "x"}}}, Delete{&corev1.ConfigMap{}}, Delete{pod("unknown")},
 		Delete{node("unknown", "")}, Delete{group("unknown", "")}, Delete{queue("unknown", "")}, Delete{queue("root", "")},
-		Delete{priorityClass("unknown", 0)}, BindFailed{Pod: key("unknown")}, PlanFailed{Job: key("g"), Plan: "unknown"},
+		Delete{priorityClass("unknown", 0)}, BindFailed{Pod: key("unknown")}, PlanFailed{Job: jobID("g"), Plan: "unknown"},
 		Delete{pdbOf("unknown", "", 0)}, Delete{&corev1.ResourceQuota{ObjectMeta: meta("unknown")}})
 	if diff := cmp.Diff(before, exactly(c)); diff != "" {
 		t.Errorf("the model changed (-before +after):\n%s", diff)

@@ -248,3 +248,6 @@ const (
 	lingersAfter = 30 * time.Second
 	postponement = 100 * time.Millisecond
 )
+
+// jobID is the ID of the job of a PodGroup.
+func jobID(name string) cluster.JobID { return cluster.GroupID(key(name)) }

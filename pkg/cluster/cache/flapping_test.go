@@ -43,7 +43,7 @@ func TestWhatCannotHelpWakesNoJob(t *testing.T) {
 				c.Apply(test.before)
 				c.Settle()
 			}
-			j := c.Job(key("g"))
+			j := c.Job(jobID("g"))
 			c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources,
 				Help: verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | verdict.HelpQueue | verdict.HelpOwnQueue | verdict.HelpVictims | verdict.HelpOwnVictims})
 			_, from, _ := c.Changes(0)

@@ -50,7 +50,7 @@ func TestTheModelForgetsWhatIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(Set{queue("root", "")}, Set{queue("q", "")}, Set{group("g", "q")}, Set{pod("p", in("g"))}, Set{pod("x", in("none"))})
 			c.TakeForgotten()
-			c.Job(key("g")).IsReported = true
+			c.Job(jobID("g")).IsReported = true
 			c.Apply(test.events...)
 			c.Settle()
 			if got := forgottenNames(c); !slices.Equal(got, test.want) {
@@ -59,7 +59,7 @@ func TestTheModelForgetsWhatIsGone(t *testing.T) {
 			if again := forgottenNames(c); len(again) > 0 {
 				t.Errorf("%v are told twice", again)
 			}
-			if j := c.Job(key("g")); j != nil && j.IsReported != test.isReported {
+			if j := c.Job(jobID("g")); j != nil && j.IsReported != test.isReported {
 				t.Errorf("a status of it was decided: %t, want %t", j.IsReported, test.isReported)
 			}
 		})

@@ -119,7 +119,7 @@ func (k *Cache) belong(j *cluster.Job) {
 	if g := j.Group; g != nil {
 		b.JobAnnotations, b.JobLabels = podclass.Pick(g.Annotations, keys.JobAnnotations), podclass.Pick(g.Labels, keys.JobLabels)
 		if keys.PerJob != nil && keys.PerJob(g) {
-			b.Job = j.ID
+			b.Job = j.ID.Key()
 		}
 	}
 	if q := j.Queue; q != nil && q.Object != nil {

@@ -26,7 +26,7 @@ func TestALatePodGroupFindsItsPodsAndItsQueue(t *testing.T) {
 	sound(t, c)
 	c.Apply(Set{group("g", "q", needs("cpu=3"))})
 	c.Settle()
-	j := c.Job(key("g"))
+	j := c.Job(jobID("g"))
 	if len(c.Jobs()) != 1 || len(c.Waiting()) != 1 || c.Waiting()[0] != j || len(j.Tasks()) != 2 {
 		t.Error("the gang does not have its pods, or does not wait")
 	}
@@ -37,13 +37,13 @@ func TestALatePodGroupFindsItsPodsAndItsQueue(t *testing.T) {
 
 func TestALateQueueFindsItsJobs(t *testing.T) {
 	c := newCluster(Set{group("g", "q")}, Set{group("h", "")}, Set{pod("p", in("g"), on("n"))})
-	if c.Job(key("g")).Queue != nil || c.Job(key("h")).Queue != nil {
+	if c.Job(jobID("g")).Queue != nil || c.Job(jobID("h")).Queue != nil {
 		t.Error("a job is in a queue that does not exist")
 	}
 	c.Apply(Set{queue("default", "")}, Set{queue("q", "above")})
 	c.Settle()
 	amounts(t, c, "allocated to the queue", c.Queue("q").Subtree.Allocated, "cpu=1 pods=1")
-	if c.Job(key("h")).Queue != c.Queue("default") || c.Queue("q").Jobs != 1 {
+	if c.Job(jobID("h")).Queue != c.Queue("default") || c.Queue("q").Jobs != 1 {
 		t.Error("a job is not in its queue")
 	}
 	sound(t, c)
@@ -72,7 +72,7 @@ func TestAJobMovesToAnotherQueueWithAllThatItHasAndWants(t *testing.T) {
 	sound(t, c)
 	c.Apply(Set{group("g", "nowhere")})
 	c.Settle()
-	if c.Job(key("g")).Queue != nil || !c.Queue("r").Own.Request.IsZero() {
+	if c.Job(jobID("g")).Queue != nil || !c.Queue("r").Own.Request.IsZero() {
 		t.Error("a job whose queue does not exist is in one")
 	}
 	sound(t, c)
@@ -126,7 +126,7 @@ func TestWhatRunsIsChargedWhereItWasUntilItIsGone(t *testing.T) {
 				}
 				c.Apply(Delete{runs()})
 				c.Settle()
-				if j := c.Job(key("g")); j.QueueName != test.after || j.BelowName != "" {
+				if j := c.Job(jobID("g")); j.QueueName != test.after || j.BelowName != "" {
 					t.Errorf("then its queue is %q below %q, want %q", j.QueueName, j.BelowName, test.after)
 				}
 				if !c.Queue("q").Own.Allocated.IsZero() {
@@ -153,7 +153,7 @@ func TestAPodGroupThatIsGoneLeavesItsPodsWaitingForAnother(t *testing.T) {
 	}
 	amounts(t, c, "used on the node", c.Node("n").Used, "cpu=1 pods=1")
 	sound(t, c)
-	j := c.Job(key("g"))
+	j := c.Job(jobID("g"))
 	if j.Priority != 0 || j.MinMember != 0 || len(j.RoleMinimums) != 0 || j.MinResources != nil || j.Phase != "" {
 		t.Error("what the PodGroup said outlives it")
 	}
@@ -162,7 +162,7 @@ func TestAPodGroupThatIsGoneLeavesItsPodsWaitingForAnother(t *testing.T) {
 		t.Error("the gang that was made again does not have its pods")
 	}
 	c.Apply(Delete{pod("p")}, Delete{group("g", "q", func(g *schedulingv1beta1.PodGroup) { g.UID = "later" })})
-	if c.Job(key("g")) != nil {
+	if c.Job(jobID("g")) != nil {
 		t.Error("a gang of which nothing is left is remembered")
 	}
 	sound(t, c)
@@ -170,7 +170,7 @@ func TestAPodGroupThatIsGoneLeavesItsPodsWaitingForAnother(t *testing.T) {
 
 func TestAPhaseIsDecidedHereOnceItIsKnown(t *testing.T) {
 	c := newCluster(Set{group("g", "", at(schedulingv1beta1.PodGroupInqueue))})
-	j := c.Job(key("g"))
+	j := c.Job(jobID("g"))
 	if j.Phase != schedulingv1beta1.PodGroupInqueue {
 		t.Errorf("a gang that was let in before this process began is %q", j.Phase)
 	}
@@ -189,7 +189,7 @@ func TestAPhaseIsDecidedHereOnceItIsKnown(t *testing.T) {
 func TestWhatAJobLacksOfItsMinimumIsCountedWhileAdmitted(t *testing.T) {
 	c := newCluster(Set{queue("q", "")}, Set{node("n", "cpu=8")}, Set{group("g", "q", needs("cpu=2 memory=1Gi"))},
 		Set{pod("a", in("g"), asks("cpu=1"))}, Set{pod("b", in("g"), asks("cpu=3"))})
-	j, q := c.Job(key("g")), c.Queue("q")
+	j, q := c.Job(jobID("g")), c.Queue("q")
 	check := func(when, inqueue string) {
 		t.Helper()
 		amounts(t, c, when+": let in", q.Own.Inqueue, inqueue)
@@ -237,7 +237,7 @@ func TestThePriorityOfAJobIsThatOfItsClass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(test.events...)
-			if have := c.Job(key("g")).Priority; have != test.want {
+			if have := c.Job(jobID("g")).Priority; have != test.want {
 				t.Errorf("priority is %d, want %d", have, test.want)
 			}
 		})
@@ -246,9 +246,9 @@ func TestThePriorityOfAJobIsThatOfItsClass(t *testing.T) {
 
 func TestAJobIsHeardWhenItsPriorityChanges(t *testing.T) {
 	c := newCluster(Set{group("g", "", ranked("high"))}, Set{group("h", "")})
-	g, h := c.Job(key("g")).Internal.Version, c.Job(key("h")).Internal.Version
+	g, h := c.Job(jobID("g")).Internal.Version, c.Job(jobID("h")).Internal.Version
 	c.Apply(Set{priorityClass("high", 9)})
-	if c.Job(key("g")).Internal.Version == g || c.Job(key("h")).Internal.Version != h {
+	if c.Job(jobID("g")).Internal.Version == g || c.Job(jobID("h")).Internal.Version != h {
 		t.Error("a change of a class counts for the jobs that have it, and for no others")
 	}
 }
@@ -264,7 +264,7 @@ func gangOf(minimum int32, roles map[string]int32, running map[string]int) *clus
 			c.Apply(Set{pod(name+string(rune('a'+i)), in("g"), role(name), on("n"), phase(corev1.PodRunning))})
 		}
 	}
-	return c.Job(key("g"))
+	return c.Job(jobID("g"))
 }
 
 func TestAJobLacksWhatItsMinimumsAskFor(t *testing.T) {
@@ -318,7 +318,7 @@ func TestWhichTasksCountTowardsTheMinimum(t *testing.T) {
 	c.Evict(c.Task(key("evicted")))
 	c.Pipeline(c.Task(key("promised")), c.Node("n"))
 	c.Place(c.Task(key("placed")), c.Node("n"))
-	j := c.Job(key("g"))
+	j := c.Job(jobID("g"))
 	// Bound, running, done, lost, placed, binding; and beside them pending and promised.
 	if j.Ready() != 6 || j.Valid() != 8 || j.RoleReady("default") != 6 || j.RoleValid("default") != 8 || j.RoleValid("other") != 0 {
 		t.Errorf("ready %d, valid %d, of the role %d and %d", j.Ready(), j.Valid(), j.RoleReady("default"), j.RoleValid("default"))
@@ -338,7 +338,7 @@ func TestWhichTasksCountTowardsTheMinimum(t *testing.T) {
 func TestARoleIsCountedAsThePodSaysNow(t *testing.T) {
 	c := newCluster(Set{group("g", "")}, Set{pod("p", in("g"), role("a"), on("n"))})
 	c.Apply(Set{pod("p", in("g"), role("b"), on("n"))})
-	if j := c.Job(key("g")); j.RoleReady("a") != 0 || j.RoleReady("b") != 1 {
+	if j := c.Job(jobID("g")); j.RoleReady("a") != 0 || j.RoleReady("b") != 1 {
 		t.Errorf("role a has %d, role b %d", j.RoleReady("a"), j.RoleReady("b"))
 	}
 	sound(t, c)
@@ -401,7 +401,7 @@ func TestAJobWithoutAClassHasTheLowestPriorityOfItsPods(t *testing.T) {
 				c.Settle()
 				sound(t, c)
 			}
-			if have := c.Job(key("g")).Priority; have != test.want {
+			if have := c.Job(jobID("g")).Priority; have != test.want {
 				t.Errorf("the priority is %d, want %d", have, test.want)
 			}
 		})

@@ -20,7 +20,7 @@ type Names struct {
 // nameOf is what users call a job, none if that is the name of its PodGroup.
 func nameOf(j *cluster.Job) (name types.NamespacedName) {
 	if j.Group != nil && len(j.Group.OwnerReferences) > 0 {
-		if own := strings.TrimPrefix(j.Name(), j.ID.Namespace+"/"); own != j.ID.Name {
+		if own := strings.TrimPrefix(j.Name(), j.ID.Namespace+"/"); own != j.ID.Text() {
 			name = types.NamespacedName{Namespace: j.ID.Namespace, Name: own}
 		}
 	}

@@ -46,7 +46,7 @@ func TestAJobBelongsToTheSchedulerThatItNamesElseToThatOfItsPods(t *testing.T) {
 					c.Apply(Set{test.group})
 				}
 				c.Settle()
-				j := c.Job(key("g"))
+				j := c.Job(jobID("g"))
 				if got := j.Scheduler(); got != test.want || j.IsForeign != (test.want != "volcano") {
 					t.Errorf("with the PodGroup first (%t) it belongs to %q, foreign %t; want %q", groupFirst, got, j.IsForeign, test.want)
 				}
@@ -61,7 +61,7 @@ func TestAJobOfAnotherSchedulerIsCountedAndNotLookedAt(t *testing.T) {
 		Set{group("g", "q", needs("cpu=3"), at(schedulingv1beta1.PodGroupInqueue))},
 		Set{pod("placed", in("g"), scheduler("other"), on("n"), asks("cpu=1"))}, Set{pod("waits", in("g"), scheduler("other"))})
 	c.Settle()
-	j, q := c.Job(key("g")), c.Queue("q")
+	j, q := c.Job(jobID("g")), c.Queue("q")
 	amounts(t, c, "what the queue holds", q.Subtree.Allocated, "cpu=1 pods=1")
 	amounts(t, c, "what the queue has promised", q.Subtree.Inqueue, "cpu=2")
 	if len(c.Waiting()) != 0 || j.IsPendingAdmission() {
@@ -80,7 +80,7 @@ func TestAJobOfAnotherSchedulerIsCountedAndNotLookedAt(t *testing.T) {
 func TestAJobThatIsHandedOverLosesWhatWasDecidedForIt(t *testing.T) {
 	c := newCluster(Set{node("n", "cpu=4")}, Set{queue("q", "")}, Set{group("g", "q")}, Set{pod("p", in("g"))})
 	c.Settle()
-	j := c.Job(key("g"))
+	j := c.Job(jobID("g"))
 	c.Admit(j)
 	c.Pipeline(c.Task(key("p")), c.Node("n"))
 	c.Keep()
@@ -103,7 +103,7 @@ func TestAJobThatIsHandedOverLosesWhatWasDecidedForIt(t *testing.T) {
 func TestWhoseAJobIsFollowsThePodsThatAreThere(t *testing.T) {
 	c := newCluster(Set{group("g", "")}, Set{pod("p", in("g"), scheduler("other"))})
 	c.Settle()
-	if !c.Job(key("g")).IsForeign {
+	if !c.Job(jobID("g")).IsForeign {
 		t.Fatal("a job of another scheduler's pods is taken for its own")
 	}
 	for name, event := range map[string]Event{
@@ -116,7 +116,7 @@ func TestWhoseAJobIsFollowsThePodsThatAreThere(t *testing.T) {
 			c.Settle()
 			c.Apply(event)
 			c.Settle()
-			if c.Job(key("g")).IsForeign {
+			if c.Job(jobID("g")).IsForeign {
 				t.Error("it still belongs to the other scheduler")
 			}
 			sound(t, c)
@@ -147,7 +147,7 @@ func TestANomineeOfAnotherSchedulerHasItsRoom(t *testing.T) {
 	room("it waits", 1000, 4000)
 	c.Apply(Set{theirs(nominated("n"))})
 	room("it is nominated", 1000, 2000)
-	if j := c.Job(key("g")); j.Scheduler() != "other" || len(j.Tasks()) > 0 {
+	if j := c.Job(jobID("g")); j.Scheduler() != "other" || len(j.Tasks()) > 0 {
 		t.Errorf("its job is of scheduler %s and has %d tasks, want none of other", j.Scheduler(), len(j.Tasks()))
 	}
 	c.Apply(Delete{pod("v", scheduler("other"))})
@@ -160,7 +160,7 @@ func TestANomineeOfAnotherSchedulerHasItsRoom(t *testing.T) {
 	room("the node comes back", 2000, 2000)
 	c.Apply(Set{theirs(on("n"))})
 	room("it has the node", 2000, 2000)
-	if j := c.Job(key("g")); len(j.Tasks()) != 1 {
+	if j := c.Job(jobID("g")); len(j.Tasks()) != 1 {
 		t.Errorf("its job has %d tasks, want 1", len(j.Tasks()))
 	}
 	c.Apply(Set{pod("q", asks("cpu=2"), nominated("n"))})

@@ -70,7 +70,7 @@ func (k *owners) settle() {
 	}
 	questioned := k.questioned
 	k.questioned = nil
-	slices.SortFunc(questioned, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
+	slices.SortFunc(questioned, func(a, b *cluster.Job) int { return a.ID.Compare(b.ID) })
 	for _, j := range questioned {
 		isForeign := j.Group != nil && !slices.Contains(k.options.SchedulerNames, j.Scheduler())
 		if k.Job(j.ID) == j && isForeign != j.IsForeign {

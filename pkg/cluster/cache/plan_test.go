@@ -29,7 +29,7 @@ func contested() (*Cache, *cluster.Plan) {
 
 func TestRoomThatIsBeingMadeCountsForWhomItIsMade(t *testing.T) {
 	c, p := contested()
-	n, victim, preemptor := c.Node("n"), c.Job(key("giver")), c.Job(key("preemptor"))
+	n, victim, preemptor := c.Node("n"), c.Job(jobID("giver")), c.Job(jobID("preemptor"))
 	for _, step := range []struct {
 		what                                 string
 		happens                              func()
@@ -142,9 +142,9 @@ func TestAPromiseStandsUntilItCannotBeKept(t *testing.T) {
 		"its gang is gone":                  {[]Event{Delete{group("preemptor", "")}}, cluster.Pending, "", true},
 		"its gang was made again":           {[]Event{Set{group("preemptor", "q", func(g *schedulingv1beta1.PodGroup) { g.UID = "later" })}}, cluster.Pending, "", true},
 		"a gang of its name was gone":       {[]Event{Delete{group("preemptor", "", func(g *schedulingv1beta1.PodGroup) { g.UID = "earlier" })}}, cluster.Pipelined, "n", false},
-		"the plan fails":                    {[]Event{PlanFailed{Job: key("preemptor"), Plan: "for p", At: birth}}, cluster.Pending, "", true},
-		"another plan of the job failed":    {[]Event{PlanFailed{Job: key("preemptor"), Plan: "before", At: birth}}, cluster.Pipelined, "n", false},
-		"a plan of another job failed":      {[]Event{PlanFailed{Job: key("giver"), Plan: "for p", At: birth}}, cluster.Pipelined, "n", false},
+		"the plan fails":                    {[]Event{PlanFailed{Job: jobID("preemptor"), Plan: "for p", At: birth}}, cluster.Pending, "", true},
+		"another plan of the job failed":    {[]Event{PlanFailed{Job: jobID("preemptor"), Plan: "before", At: birth}}, cluster.Pipelined, "n", false},
+		"a plan of another job failed":      {[]Event{PlanFailed{Job: jobID("giver"), Plan: "for p", At: birth}}, cluster.Pipelined, "n", false},
 		"an eviction for nobody has failed": {[]Event{PlanFailed{Plan: "for p", At: birth}}, cluster.Pipelined, "n", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,9 +204,9 @@ func TestCancellingAPlanSparesWhomTheAPIDoesNotShowAsLeaving(t *testing.T) {
 
 func TestAJobWhosePlanFailedBacksOffAndSaysWhy(t *testing.T) {
 	c, p := contested()
-	failed := PlanFailed{Job: key("preemptor"), Plan: p.ID, At: birth, Reason: "the budget allows none"}
+	failed := PlanFailed{Job: jobID("preemptor"), Plan: p.ID, At: birth, Reason: "the budget allows none"}
 	c.Apply(failed, failed) // a second refusal of the same plan is no news
-	j := c.Job(key("preemptor"))
+	j := c.Job(jobID("preemptor"))
 	want := &verdict.Verdict{Code: verdict.BackingOff, Help: verdict.HelpTime | verdict.HelpJob, Detail: "the budget allows none"}
 	if diff := cmp.Diff(want, j.Verdict); diff != "" {
 		t.Errorf("the verdict differs (-want +have):\n%s", diff)
@@ -325,10 +325,10 @@ func TestAPlanThatEndsLeavesToOthersWhatTheyWerePromised(t *testing.T) {
 	c.Apply(Set{group("heir", "q")}, Set{pod("p", in("heir"))})
 	c.Settle()
 	c.Pipeline(c.Task(key("p")), c.Node("m"))
-	c.plan("of its new job", c.Job(key("heir")))
+	c.plan("of its new job", c.Job(jobID("heir")))
 	c.Plans().Cancel(p, "its pod has left")
 	status(t, c, "p", cluster.Pipelined, "m")
-	if len(p.Unpromised) != 0 || c.Job(key("heir")).Plan == nil {
+	if len(p.Unpromised) != 0 || c.Job(jobID("heir")).Plan == nil {
 		t.Error("the promise to another job is taken back")
 	}
 	sound(t, c)
@@ -337,7 +337,7 @@ func TestAPlanThatEndsLeavesToOthersWhatTheyWerePromised(t *testing.T) {
 func TestAPlanThatWasOnlyWrittenDownIsToldAsCancelled(t *testing.T) {
 	c := newCluster(Set{node("n", "cpu=9")}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{pod("starts", on("n"))},
 		Set{pod("runs", on("n"), running)}, Set{pod("leaves", on("n"), running, deleting)})
-	p := &cluster.Plan{ID: "before", Job: c.Job(key("g"))}
+	p := &cluster.Plan{ID: "before", Job: c.Job(jobID("g"))}
 	c.Plans().Discard(p, []*cluster.Task{c.Task(key("p"))}, []*cluster.Task{c.Task(key("starts")), c.Task(key("runs")), c.Task(key("leaves"))}, "nobody knows why")
 	if ended := c.Plans().TakeCancelled(); len(ended) != 1 || ended[0] != p || len(p.Unpromised) != 1 || len(p.Spared) != 2 || p.Why != "nobody knows why" {
 		t.Errorf("told as cancelled: %d plans; it is %+v", len(ended), p)
@@ -349,7 +349,7 @@ func TestWhoWasRefusedInTheCycleInWhichAPlanEndedIsLookedAtOnceMore(t *testing.T
 	c, p := contested()
 	c.Apply(Set{group("other", "q")})
 	c.Apply(Set{pod("w", in("other"))})
-	other := c.Job(key("other"))
+	other := c.Job(jobID("other"))
 	c.Settle()
 	c.Plans().Cancel(p, "for a test")
 	c.SetVerdict(other, &verdict.Verdict{Code: verdict.OverShare, Help: verdict.HelpQueue})
@@ -386,7 +386,7 @@ func TestAPlanHelpsWhoseQueueHoldsLessAndWhoMayTakeItsRoom(t *testing.T) {
 			c.Apply(Set{waits})
 			c.Apply(Set{pod("w", in("waits"))})
 			c.Settle()
-			j := c.Job(key("waits"))
+			j := c.Job(jobID("waits"))
 			c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: test.help})
 			c.promise("p", "n", "v")
 			if have := c.IsHelped(j); have != test.want {

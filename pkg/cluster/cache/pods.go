@@ -4,6 +4,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/internal/same"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/wake"
@@ -143,7 +144,7 @@ func (k *Cache) join(t *cluster.Task, status cluster.Status) {
 // admitted, a pod belongs to none. A pod with a node belongs to that in which it got it.
 func (k *base) groupOf(pod *cluster.Pod) cluster.JobID {
 	if _, job := accountOf(pod); job != "" {
-		if id := (cluster.JobID{Namespace: pod.Namespace, Name: job}); !isOfWorkload(id) || !k.ignoresWorkloads {
+		if id := decision.ParseJobID(pod.Namespace, job); id.Kind == decision.OfPodGroup || !k.ignoresWorkloads {
 			return id
 		}
 	}

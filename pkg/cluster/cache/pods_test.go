@@ -58,7 +58,7 @@ func TestPodsOfOtherSchedulersAreNotOursToPlace(t *testing.T) {
 	if c.Task(key("theirs")) != nil {
 		t.Error("a waiting pod of another scheduler is a task")
 	}
-	if task := c.Task(key("placed")); task.Job != c.Job(key("g")) || len(c.Job(key("g")).Tasks()) != 1 {
+	if task := c.Task(key("placed")); task.Job != c.Job(jobID("g")) || len(c.Job(jobID("g")).Tasks()) != 1 {
 		t.Error("a pod of another scheduler is not in the gang that it names")
 	}
 	sound(t, c)
@@ -165,7 +165,7 @@ func TestAPodDeletedWhileItIsAssumedFreesItsRoom(t *testing.T) {
 		t.Error("the pod still holds its room")
 	}
 	c.Apply(BindFailed{Pod: key("p"), UID: "p-uid", At: birth})
-	if j := c.Job(key("g")); j.Count(cluster.Pending) != 0 || !j.NotBefore.IsZero() {
+	if j := c.Job(jobID("g")); j.Count(cluster.Pending) != 0 || !j.NotBefore.IsZero() {
 		t.Error("the refused binding of a pod that is gone has an effect")
 	}
 	sound(t, c)
@@ -173,10 +173,10 @@ func TestAPodDeletedWhileItIsAssumedFreesItsRoom(t *testing.T) {
 
 func TestAPodMadeAgainIsOfTheGangItNamesNow(t *testing.T) {
 	c := newCluster(Set{group("g", "")}, Set{group("h", "")}, Set{pod("p", in("g"), on("n"))}, Set{pod("p", in("h"), uid("later"))})
-	if have := c.Task(key("p")).Job.ID; have != key("h") {
+	if have := c.Task(key("p")).Job.ID; have != jobID("h") {
 		t.Errorf("the pod is in %s", have)
 	}
-	if have := len(c.Job(key("g")).Tasks()); have != 0 {
+	if have := len(c.Job(jobID("g")).Tasks()); have != 0 {
 		t.Errorf("its first gang has %d tasks", have)
 	}
 	if c.Node("n") != nil {
@@ -208,7 +208,7 @@ func TestTakeBackFreesWhatWasDecidedAndNeverHandedOut(t *testing.T) {
 	c.TakeBack([]decision.Bind{{Pod: key("p"), UID: "p-uid"}, {Pod: key("q"), UID: "q-uid"}, {Pod: key("gone")}}, birth)
 	status(t, c, "p", cluster.Pending, "")
 	status(t, c, "q", cluster.Bound, "n")
-	if j := c.Job(key("g")); !j.NotBefore.IsZero() {
+	if j := c.Job(jobID("g")); !j.NotBefore.IsZero() {
 		t.Error("the job backs off, though nobody refused it")
 	}
 	sound(t, c)
@@ -231,7 +231,7 @@ func TestAPodThatIsNotBoundLosesWhatIsWrittenOfItsPromise(t *testing.T) {
 			c.Apply(Set{pod("p", in("g"), nominated)})
 			fails(c)
 			ended := c.Plans().TakeCancelled()
-			if len(ended) != 1 || ended[0].Job != c.Job(key("g")) || len(ended[0].Unpromised) != 1 || ended[0].Unpromised[0] != c.Task(key("p")) {
+			if len(ended) != 1 || ended[0].Job != c.Job(jobID("g")) || len(ended[0].Unpromised) != 1 || ended[0].Unpromised[0] != c.Task(key("p")) {
 				t.Errorf("plans that end: %v", ended)
 			}
 			status(t, c, "p", cluster.Pending, "")
@@ -263,11 +263,11 @@ func TestAnUpdateOfAPodThatDecidesNothingWakesNoJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(Set{node("n", "cpu=4")}, Set{group("g", "")}, Set{test.before})
 			_, since, _ := c.Changes(0)
-			version := c.Job(key("g")).Internal.Version
+			version := c.Job(jobID("g")).Internal.Version
 			c.Apply(Set{test.after})
 			slots, _, _ := c.Changes(since)
-			if (len(slots) > 0) != test.nodeHears || (c.Job(key("g")).Internal.Version != version) != test.jobHears {
-				t.Errorf("the node changes: %t, the job: %t", len(slots) > 0, c.Job(key("g")).Internal.Version != version)
+			if (len(slots) > 0) != test.nodeHears || (c.Job(jobID("g")).Internal.Version != version) != test.jobHears {
+				t.Errorf("the node changes: %t, the job: %t", len(slots) > 0, c.Job(jobID("g")).Internal.Version != version)
 			}
 			if !equality.Semantic.DeepEqual(c.Task(key("p")).Pod.Object(), pods.New(test.after).Object()) {
 				t.Error("the pod is not the last one seen")
@@ -288,7 +288,7 @@ func TestABindingThatIsConfirmedChangesNoNode(t *testing.T) {
 	if slots, _, _ := c.Changes(since); len(slots) != 0 {
 		t.Error("all that was worked out of the node is thrown away, though it holds what it held")
 	}
-	if c.Job(key("g")).Internal.Failures != 0 {
+	if c.Job(jobID("g")).Internal.Failures != 0 {
 		t.Error("a success does not end a row of refusals")
 	}
 	sound(t, c)

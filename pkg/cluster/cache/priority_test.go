@@ -62,11 +62,11 @@ func TestAClassThatAQuotaBoundsCountsAsFarAsThePodsCarryIt(t *testing.T) {
 		{"and comes back with its class", classOf("high", 10), 0},
 		{"after its pods", Set{high}, 3},
 	} {
-		waits := c.Present(c.Job(key("g")))
-		before := c.Job(key("g")).Priority
+		waits := c.Present(c.Job(jobID("g")))
+		before := c.Job(jobID("g")).Priority
 		c.Apply(step.event)
 		c.Settle()
-		j := c.Job(key("g"))
+		j := c.Job(jobID("g"))
 		if j.Priority != step.want {
 			t.Errorf("%s: the priority is %d, should be %d", step.what, j.Priority, step.want)
 		}

@@ -74,7 +74,7 @@ func TestAPodWhoseEvictionWasRefusedIsLeftAloneUntilAChange(t *testing.T) {
 func TestTheBackOffOfRefusedEvictionsDoublesUpToMinutes(t *testing.T) {
 	c, now := condemned(Refused{Reason: "no"}), birth
 	for i, want := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
-		j := c.writer.Jobs.Named(key("waits"))
+		j := c.writer.Jobs.Named(jobID("waits"))
 		task := c.Task(key("p"))
 		if end := now.Add(want); !c.NextDeadline(now).Equal(end) {
 			t.Fatalf("after refusal %d it is looked at again at %s, want %s", i+1, c.NextDeadline(now), end)
@@ -140,8 +140,8 @@ func TestWhoseVictimsHaveLeftInPartLooksForOthersAtOnce(t *testing.T) {
 	for sent, backsOff := range map[int]bool{0: true, 1: false} {
 		c, p := contested()
 		victim := p.Victims[0]
-		c.Apply(PlanFailed{Job: key("preemptor"), Plan: p.ID, At: birth, Reason: "no", Sent: sent, Refused: []Refused{{Pod: victim.Key(), UID: victim.UID()}}})
-		j, plans := c.Job(key("preemptor")), c.Plans().TakeInterrupted()
+		c.Apply(PlanFailed{Job: jobID("preemptor"), Plan: p.ID, At: birth, Reason: "no", Sent: sent, Refused: []Refused{{Pod: victim.Key(), UID: victim.UID()}}})
+		j, plans := c.Job(jobID("preemptor")), c.Plans().TakeInterrupted()
 		if isPaused := j.NotBefore.After(birth); isPaused != backsOff || (len(plans) == 0) != backsOff {
 			t.Errorf("with %d evictions sent the job backs off: %t, and is looked at first: %v", sent, isPaused, plans)
 		}
@@ -153,7 +153,7 @@ func TestWhoseVictimsHaveLeftInPartLooksForOthersAtOnce(t *testing.T) {
 	for range 9 {
 		p.Job.Pause(birth)
 	}
-	c.Apply(PlanFailed{Job: key("preemptor"), Plan: p.ID, At: birth, Reason: "no", Refused: []Refused{{Pod: p.Victims[0].Key(), UID: p.Victims[0].UID()}}})
+	c.Apply(PlanFailed{Job: jobID("preemptor"), Plan: p.ID, At: birth, Reason: "no", Refused: []Refused{{Pod: p.Victims[0].Key(), UID: p.Victims[0].UID()}}})
 	if pause := p.Job.NotBefore.Sub(birth); pause != longestSearch {
 		t.Errorf("it takes no free room for %s", pause)
 	}

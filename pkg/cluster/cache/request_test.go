@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"hekla.sh/hekla/pkg/cluster"
-
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kubescheduler "k8s.io/kubernetes/pkg/scheduler/framework"
 	"pgregory.net/rapid"
 
@@ -137,8 +136,8 @@ func agreesWithKubeScheduler(t interface {
 	}
 }
 
-func podKey(pod *corev1.Pod) cluster.JobID {
-	return cluster.JobID{Namespace: pod.Namespace, Name: pod.Name}
+func podKey(pod *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
 func TestAnyPodTakesWhatKubeSchedulerCountsForIt(t *testing.T) {

@@ -18,7 +18,7 @@ func TestOnlyWhatCouldHelpWakesAJob(t *testing.T) {
 			}
 			c := newCluster(Set{group("g", "")}, Set{pod("p", in("g"))})
 			c.Settle()
-			j := c.Job(key("g"))
+			j := c.Job(jobID("g"))
 			c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: hope})
 			c.Note(cause)
 			if have, want := c.IsHelped(j), wake.Helps[cause]&hope != 0; have != want {
@@ -31,7 +31,7 @@ func TestOnlyWhatCouldHelpWakesAJob(t *testing.T) {
 func TestWhatHappensBetweenTwoRefusalsHelpsTheFirst(t *testing.T) {
 	c := newCluster(Set{group("g", "")}, Set{pod("p", in("g"))})
 	c.Settle()
-	j := c.Job(key("g"))
+	j := c.Job(jobID("g"))
 	for _, test := range []struct {
 		between wake.Cause
 		want    bool
@@ -52,7 +52,7 @@ func TestWhatHappensBetweenTwoRefusalsHelpsTheFirst(t *testing.T) {
 func TestWhatACycleDoesForAJobThatItHasRefusedIsSeenInTheNext(t *testing.T) {
 	c := newCluster(Set{group("g", "")}, Set{pod("p", in("g"))})
 	c.Settle()
-	j, now := c.Job(key("g")), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	j, now := c.Job(jobID("g")), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpQueue})
 	c.Note(wake.PodPlaced)
 	if next := c.NextDeadline(now); !next.IsZero() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
@@ -36,7 +37,7 @@ func TestAResourceThatANodeBringsIsToldApart(t *testing.T) {
 	// One of the devices is in use. That is counted too, or both jobs would have room.
 	l.Set(fixture.Node("m", "cpu=8 example.com/device=4"))
 	l.Expect("first is bound to m")
-	if asks := l.Job(fixture.Key("second")).MinResources; asks.At(l.Resources.Dim("example.com/device")) != 2 {
+	if asks := l.Job(cluster.GroupID(fixture.Key("second"))).MinResources; asks.At(l.Resources.Dim("example.com/device")) != 2 {
 		t.Errorf("the PodGroup wants %v", l.Resources.List(asks))
 	}
 	l.Set(fixture.Node("m", "cpu=8 example.com/device=5"))

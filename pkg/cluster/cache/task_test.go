@@ -138,7 +138,7 @@ func TestAJobIsLoneIfItsPodGroupWasMadeForAPod(t *testing.T) {
 		"it is gone":                {[]Event{Set{pod("p", in("g"))}, Set{group("g", "", owned("v1", "Pod", true))}, Delete{group("g", "")}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if have := newCluster(test.events...).Job(key("g")).IsLone(); have != test.want {
+			if have := newCluster(test.events...).Job(jobID("g")).IsLone(); have != test.want {
 				t.Errorf("lone: %t, want %t", have, test.want)
 			}
 		})
@@ -182,7 +182,7 @@ func TestWhoLooksForVictimsIsHopefulOnceOthersMayLeave(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := crowded()
 			c.Apply(test.before...)
-			j := c.Job(key("g"))
+			j := c.Job(jobID("g"))
 			c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpPod, Looked: true})
 			c.Apply(test.then...)
 			c.Settle()

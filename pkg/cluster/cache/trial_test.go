@@ -40,7 +40,7 @@ func closed(n *corev1.Node) {
 func TestATrialLeavesTheModelAsItWas(t *testing.T) {
 	c := newCluster(Set{node("n1", "cpu=4 pods=110")}, Set{node("n2", "cpu=4 pods=110", closed)}, Set{queue("q", "")}, Set{group("a", "q")},
 		Set{group("b", "q")}, Set{pod("a0", in("a"), on("n1"), phase(corev1.PodRunning))}, Set{pod("b0", in("b"), labelled("app", "b"))})
-	c.SetVerdict(c.Job(key("b")), &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpQueue})
+	c.SetVerdict(c.Job(jobID("b")), &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpQueue})
 	c.TakeTouchedJobs()
 	c.TakeTouchedQueues()
 	tolerant := func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }
@@ -96,7 +96,7 @@ func TestATrialLeavesTheModelAsItWas(t *testing.T) {
 		for _, problem := range c.Audit() {
 			t.Error(problem)
 		}
-		if c.IsHelped(c.Job(key("b"))) {
+		if c.IsHelped(c.Job(jobID("b"))) {
 			t.Fatal("a job that waits is woken by what was only supposed")
 		}
 	})

@@ -156,8 +156,8 @@ func TestAJobIsHelpedByWhatIsPlacedWhereItsQueueCannotGo(t *testing.T) {
 			n.Spec.Unschedulable = want
 			c := newCluster(Set{queue("default", "")}, Set{n}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{group("waits", "")}, Set{pod("w", in("waits"))})
 			c.Settle()
-			waits := c.Job(key("waits"))
-			placed := c.Job(key("g")).Tasks()[0]
+			waits := c.Job(jobID("waits"))
+			placed := c.Job(jobID("g")).Tasks()[0]
 			c.Place(placed, c.Node("n"))
 			c.Commit(placed)
 			c.Keep()

@@ -43,7 +43,7 @@ type Bind struct {
 	Pod  types.NamespacedName
 	UID  types.UID
 	Node string
-	Job  types.NamespacedName
+	Job  JobID
 	// Created is when the pod was created.
 	Created time.Time
 	// IsHeld is set if the pod's scheduling gate of queue admission must be removed first.
@@ -66,9 +66,9 @@ type PlanStart struct {
 	ID     string
 	Action string
 	Scope  Scope
-	Since  time.Time            // when the plan was made
-	Job    types.NamespacedName // the preemptor; zero if there is none
-	UID    types.UID            // of the preemptor's PodGroup
+	Since  time.Time // when the plan was made
+	Job    JobID     // the preemptor; zero if there is none
+	UID    types.UID // of the preemptor's PodGroup
 	// Group is the whole new status of the preemptor's PodGroup.
 	Group       GroupStatus
 	Nominations []Nomination
@@ -78,7 +78,7 @@ type PlanStart struct {
 // PlanEnd says that a plan is cancelled. What is not sent yet is dropped, and what was written is undone.
 type PlanEnd struct {
 	ID  string
-	Job types.NamespacedName
+	Job JobID
 	Why string // a clause of a sentence
 	// Nominations are the pods that lose their nominated node; Node is empty.
 	Nominations []Nomination
@@ -91,7 +91,7 @@ type Nomination struct {
 	Pod  types.NamespacedName
 	UID  types.UID
 	Node string
-	Job  types.NamespacedName
+	Job  JobID
 }
 
 // Eviction is the decision to evict a pod.
@@ -99,8 +99,8 @@ type Eviction struct {
 	Pod       types.NamespacedName
 	UID       types.UID
 	Node      string
-	VictimJob types.NamespacedName // the pod's job
-	For       types.NamespacedName // the preemptor
+	VictimJob JobID // the pod's job
+	For       JobID // the preemptor
 	Plan      string
 	Action    string
 	Rule      string
@@ -123,7 +123,7 @@ type Spared struct {
 
 // GroupStatus is the whole new status of a PodGroup. A newer one replaces an older one that is not written yet.
 type GroupStatus struct {
-	Job    types.NamespacedName
+	Job    JobID
 	UID    types.UID
 	Status schedulingv1beta1.PodGroupStatus
 	// AwaitsPods is true of an admitted job that lacks pods of its minimum and has a controller, which may create them
@@ -136,7 +136,7 @@ type GroupStatus struct {
 // GroupPlace is the lowest HyperNode that holds all pods of a PodGroup, "" if there is none. A newer one replaces an
 // older one that is not written yet.
 type GroupPlace struct {
-	Job       types.NamespacedName
+	Job       JobID
 	UID       types.UID
 	HyperNode string
 }
@@ -144,7 +144,7 @@ type GroupPlace struct {
 // GroupStandIns is the record of the nodes that are held for pods of a PodGroup which do not exist yet, "" if there are
 // none. A newer one replaces an older one that is not written yet.
 type GroupStandIns struct {
-	Job    types.NamespacedName
+	Job    JobID
 	UID    types.UID
 	Record string // see [StandInRecord]
 }

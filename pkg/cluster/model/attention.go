@@ -65,7 +65,7 @@ func (a *attention) TakeTouchedJobs() []*cluster.Job {
 		j.Internal.IsTouched = false
 	}
 	jobs = slices.DeleteFunc(jobs, func(j *cluster.Job) bool { return a.jobs[j.ID] != j })
-	slices.SortFunc(jobs, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
+	slices.SortFunc(jobs, func(a, b *cluster.Job) int { return a.ID.Compare(b.ID) })
 	return jobs
 }
 

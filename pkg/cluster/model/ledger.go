@@ -137,7 +137,7 @@ func (l *ledger) accountJob(j *cluster.Job, t *cluster.Task, sign int64) {
 	if t.Status.Asks() {
 		l.book(j, quota.Request, t.Class.Request, sign)
 	}
-	if t.Status.Holds() && !t.Status.Counts() && cluster.IsWorkload(j.ID) {
+	if t.Status.Holds() && !t.Status.Counts() && j.IsOfWorkload() {
 		l.book(j, quota.Leaving, t.Class.Request, sign)
 	}
 	switch t.Status {

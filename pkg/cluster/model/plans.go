@@ -46,7 +46,7 @@ func (s *Plans) Ended() uint64 { return s.ended }
 func (s *Plans) All() []*cluster.Plan {
 	plans := slices.Collect(maps.Values(s.inForce))
 	slices.SortFunc(plans, func(a, b *cluster.Plan) int {
-		return cmp.Or(cluster.CompareNames(a.Preemptor(), b.Preemptor()), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.Preemptor().Compare(b.Preemptor()), cmp.Compare(a.ID, b.ID))
 	})
 	return plans
 }

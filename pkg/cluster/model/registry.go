@@ -82,7 +82,7 @@ func (r *registry) Job(id cluster.JobID) *cluster.Job { return r.jobs[id] }
 // Jobs returns all jobs that have a PodGroup, by namespace and name.
 func (r *registry) Jobs() []*cluster.Job {
 	jobs := slices.DeleteFunc(slices.Collect(maps.Values(r.jobs)), func(j *cluster.Job) bool { return j.Group == nil })
-	slices.SortFunc(jobs, func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
+	slices.SortFunc(jobs, func(a, b *cluster.Job) int { return a.ID.Compare(b.ID) })
 	return jobs
 }
 

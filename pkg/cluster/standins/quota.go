@@ -134,7 +134,7 @@ func (k *StandIns) standInsOf(j *cluster.Job) []*cluster.Task {
 // keepWithinQuota has a gang give up the nodes that it holds for pods which the quotas of its namespace have not
 // allowed for a while.
 func (k *StandIns) keepWithinQuota(now time.Time) {
-	for _, j := range slices.SortedFunc(maps.Keys(k.beyond), func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) }) {
+	for _, j := range slices.SortedFunc(maps.Keys(k.beyond), func(a, b *cluster.Job) int { return a.ID.Compare(b.ID) }) {
 		since := k.beyond[j]
 		switch {
 		case since.IsZero():

@@ -179,7 +179,7 @@ func (k *StandIns) Settle() {
 	if len(k.changed) == 0 {
 		return
 	}
-	jobs := slices.SortedFunc(maps.Keys(k.changed), func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
+	jobs := slices.SortedFunc(maps.Keys(k.changed), func(a, b *cluster.Job) int { return a.ID.Compare(b.ID) })
 	clear(k.changed)
 	for _, j := range jobs {
 		k.settleJob(j)

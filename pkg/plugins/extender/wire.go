@@ -181,7 +181,7 @@ func (p *plugin) nodeAndTasks(n *cluster.Node) node {
 
 // job encodes a job without its tasks.
 func (p *plugin) job(j *cluster.Job) job {
-	return job{UID: j.ID.String(), PgUID: j.UID(), Name: j.ID.Name, Namespace: j.ID.Namespace, Queue: j.QueueName, Priority: j.Priority,
+	return job{UID: j.ID.String(), PgUID: j.UID(), Name: j.ID.Text(), Namespace: j.ID.Namespace, Queue: j.QueueName, Priority: j.Priority,
 		MinAvailable: j.MinMember, Allocated: p.amounts(j.Usage.Allocated), TotalRequest: p.amounts(j.Usage.Request),
 		CreationTimestamp: metav1.NewTime(j.Created()), PodGroup: j.Group}
 }

@@ -103,7 +103,7 @@ func TestAJobIsAdmittedOnceItHasWaitedForLongEnough(t *testing.T) {
 				policy, c := behind(t, test.arguments, sameTier, pendingAdmission("j", test.options...))
 				s := framework.Open(c, policy, nil, fixture.Birth.Add(hour))
 				want := test.want && !sameTier
-				if let := s.MayEnqueue(c.Job(fixture.Key("j"))) == nil; let != want {
+				if let := s.MayEnqueue(c.Job(cluster.GroupID(fixture.Key("j")))) == nil; let != want {
 					t.Errorf("with a refusal in the same tier %t it is admitted: %t", sameTier, let)
 				}
 			}

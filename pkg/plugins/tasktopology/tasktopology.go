@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
@@ -68,7 +70,7 @@ func (p *plugin) OpenSession(s *framework.Session) {
 	maps.DeleteFunc(p.wishes, func(k *cluster.Class, _ *wish) bool { return !k.InUse() })
 	haveChanged := false
 	for k, w := range p.wishes {
-		peers := peersOf(p.model.Job(k.Job), k.Role, w.bonds)
+		peers := peersOf(p.model.Job(cluster.GroupID(k.Job)), k.Role, w.bonds)
 		haveChanged = haveChanged || !peers.equal(w.peers)
 		w.peers = peers
 	}
@@ -102,18 +104,18 @@ func ranksOf(j *cluster.Job) map[string]rank {
 
 // ScoreNode prefers nodes with pods to which the pod has affinity, and with room for more of them.
 func (p *plugin) ScoreNode(k *cluster.Class, n *cluster.Node) int64 {
-	if k.Job == (cluster.JobID{}) || p.weight == 0 {
+	if k.Job == (types.NamespacedName{}) || p.weight == 0 {
 		return 0
 	}
 	w := p.wishes[k]
 	if w == nil {
 		own := read(k.JobAnnotations[schedulingv1beta1.TaskTopologyAffinityKey], k.JobAnnotations[schedulingv1beta1.TaskTopologyAntiAffinityKey]).of(k.Role)
-		w = &wish{bonds: own, peers: peersOf(p.model.Job(k.Job), k.Role, own)}
+		w = &wish{bonds: own, peers: peersOf(p.model.Job(cluster.GroupID(k.Job)), k.Role, own)}
 		p.wishes[k] = w
 	}
 	var mates int64
 	for _, t := range n.Tasks() {
-		if t.Job != nil && t.Job.ID == k.Job && t.Status.Counts() {
+		if t.Job != nil && t.Job.ID.Key() == k.Job && t.Status.Counts() {
 			mates += w.bonds[t.Role]
 		}
 	}

@@ -204,7 +204,7 @@ func TestAJobIsSpreadAndGatheredAsItSays(t *testing.T) {
 	c, policy, engine := stage(t, objects...)
 	s := framework.Open(c, policy, engine, fixture.Birth)
 	x := s.Begin()
-	for _, task := range s.Pending(c.Job(fixture.Key("g"))) {
+	for _, task := range s.Pending(c.Job(cluster.GroupID(fixture.Key("g")))) {
 		x.Place(task, engine.Best(task))
 	}
 	var got []string
@@ -264,7 +264,7 @@ func TestAnswersThatAreKeptAreTrue(t *testing.T) {
 		for cycle := range 4 {
 			s := framework.Open(c, policy, engine, fixture.Birth)
 			x := s.Begin()
-			for _, task := range s.Pending(c.Job(fixture.Key("g")))[:rapid.IntRange(0, 3).Draw(r, "steps")] {
+			for _, task := range s.Pending(c.Job(cluster.GroupID(fixture.Key("g"))))[:rapid.IntRange(0, 3).Draw(r, "steps")] {
 				var want *cluster.Node
 				var highest int64
 				for _, n := range c.Nodes() {

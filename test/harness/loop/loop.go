@@ -183,7 +183,7 @@ func (l *Loop) Expect(want string) *Loop {
 
 // Condition returns the first condition that was decided of a job, "" if none was.
 func (l *Loop) Condition(name string) (reason, message string) {
-	for _, c := range l.Groups[fixture.Key(name)].Status.Conditions {
+	for _, c := range l.Groups[cluster.GroupID(fixture.Key(name))].Status.Conditions {
 		return c.Reason, c.Message
 	}
 	return "", ""

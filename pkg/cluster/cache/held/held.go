@@ -57,7 +57,7 @@ func (w *Workloads) TakeChanged(now time.Time) []*cluster.Job {
 	if len(w.changed) == 0 {
 		return nil
 	}
-	jobs := slices.SortedFunc(maps.Keys(w.changed), func(a, b *cluster.Job) int { return cluster.CompareNames(a.ID, b.ID) })
+	jobs := slices.SortedFunc(maps.Keys(w.changed), func(a, b *cluster.Job) int { return a.ID.Compare(b.ID) })
 	clear(w.changed)
 	return jobs
 }

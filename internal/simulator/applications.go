@@ -11,7 +11,6 @@ import (
 	schedulingbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/apis/yunikorn"
-	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/plugins/guaranteedshares"
 )
 
@@ -52,7 +51,7 @@ func (s applications) grouped(pod *corev1.Pod) *corev1.Pod {
 // groupFor returns the PodGroup that a pod joins: the one there is of its name, otherwise the wanted one, which it
 // creates. An application none of whose pods is alive begins again.
 func (s applications) groupFor(wanted *schedulingv1beta1.PodGroup, pod *corev1.Pod, isOfApplication bool) *schedulingv1beta1.PodGroup {
-	id := cluster.JobID{Namespace: wanted.Namespace, Name: wanted.Name}
+	id := groupID(wanted)
 	current := s.groups[id]
 	switch {
 	case current == nil:

@@ -232,7 +232,7 @@ func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 	group := builder.PodGroup(j, s.priorityOf, func(task *batchv1alpha1.TaskSpec) *corev1.PodSpec {
 		return podspec.Completed(&task.Template.Spec, s.input.Given(j.Namespace, &task.Template.Spec))
 	})
-	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	id := groupID(group)
 	s.jobs[id] = j
 	s.managed[id] = true
 	if s.groups[id] == nil {
@@ -272,7 +272,7 @@ func (s *simulation) setPod(pod *corev1.Pod) {
 }
 
 func (s *simulation) setGroup(group *schedulingv1beta1.PodGroup) {
-	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	id := groupID(group)
 	s.groups[id] = group
 	s.names[id] = group.Namespace + "/" + nameOf(group)
 	s.set(group)

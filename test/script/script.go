@@ -237,14 +237,11 @@ func (p *parser) fate(words []string) error {
 	if len(words) == 0 {
 		return fmt.Errorf("fate names no pod")
 	}
-	f := Fate{}
-	for i, word := range words[1:] {
+	said, reason, _ := strings.Cut(strings.Join(words, " ")+" ", " refused=")
+	f := Fate{Refused: strings.TrimSpace(reason)}
+	for _, word := range strings.Fields(said)[1:] {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
-		case "refused":
-			f.Refused = strings.Join(append([]string{value}, words[i+2:]...), " ")
-			p.script.Fates[words[0]] = f
-			return nil
 		case "late":
 			f.Late = true
 		case "overdue":

@@ -18,6 +18,14 @@ import (
 // runningJob is a Job with one pod that has a node, and its Workload.
 func runningJob(t *testing.T, namespace string) (*batchv1.Job, *v1beta2.Workload) {
 	t.Helper()
+	job, w := startedJob(t, namespace)
+	run(t, namespace)
+	return job, w
+}
+
+// startedJob is a Job with one pod that has no node yet, and its Workload.
+func startedJob(t *testing.T, namespace string) (*batchv1.Job, *v1beta2.Workload) {
+	t.Helper()
 	quotaFor(t, namespace)
 	job := queuedJob(namespace, "train", 1)
 	job.Spec.Template.Spec.SchedulerName = "volcano"
@@ -31,7 +39,6 @@ func runningJob(t *testing.T, namespace string) (*batchv1.Job, *v1beta2.Workload
 		}
 		return nil
 	})
-	run(t, namespace)
 	return job, w
 }
 
@@ -80,8 +87,21 @@ func changeObject(t *testing.T, object client.Object, change func()) {
 }
 
 func TestPodsThatAJobLeavesBehindHoldItsQuota(t *testing.T) {
-	namespace := namespaceFor(t, "orphan")
-	job, w := runningJob(t, namespace)
+	t.Run("pods that run", func(t *testing.T) {
+		namespace := namespaceFor(t, "orphan")
+		job, w := runningJob(t, namespace)
+		testOrphan(t, job, w)
+	})
+	t.Run("pods without a node", func(t *testing.T) {
+		namespace := namespaceFor(t, "orphanpending")
+		job, w := startedJob(t, namespace)
+		testOrphan(t, job, w)
+	})
+}
+
+// testOrphan deletes a Job and checks that its Workload holds quota as long as its pod is there.
+func testOrphan(t *testing.T, job *batchv1.Job, w *v1beta2.Workload) {
+	t.Helper()
 	leaveBehind(t, job, w)
 	awaitEvent(t, w, "PodsLeftBehind", "they hold its quota until the last of them is gone")
 	stays(t, func(ctx context.Context) error {
@@ -90,7 +110,7 @@ func TestPodsThatAJobLeavesBehindHoldItsQuota(t *testing.T) {
 		}
 		return nil
 	})
-	deletePods(t, namespace)
+	deletePods(t, job.Namespace)
 	awaitObject(t, w, func() error {
 		if c := conditions.Of(w, v1beta2.Finished); c == nil || c.Reason != v1beta2.ReasonOwnerNotFound {
 			return fmt.Errorf("the conditions are %+v", w.Status.Conditions)

@@ -204,7 +204,7 @@ func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (lifecycle.Surr
 	return in, nil
 }
 
-// podsOf are the pods of a Workload that have nodes.
+// podsOf are the pods of a Workload that hold its quota, see [holdsQuota].
 func (r *lives) podsOf(ctx context.Context, w *v1beta2.Workload) (pods []*corev1.Pod, err error) {
 	list := &corev1.PodList{}
 	if err := r.client.List(ctx, list, client.InNamespace(w.Namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -212,11 +212,23 @@ func (r *lives) podsOf(ctx context.Context, w *v1beta2.Workload) (pods []*corev1
 	}
 	for i := range list.Items {
 		p := &list.Items[i]
-		if p.Annotations[v1beta2.WorkloadAnnotation] == w.Name && p.Spec.NodeName != "" && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+		if p.Annotations[v1beta2.WorkloadAnnotation] == w.Name && holdsQuota(p) {
 			pods = append(pods, p)
 		}
 	}
 	return pods, nil
+}
+
+// holdsQuota reports whether a pod runs, or may yet be bound: one without a node counts unless it is gated or being
+// deleted. The cache may also be behind a binding.
+func holdsQuota(p *corev1.Pod) bool {
+	switch {
+	case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
+		return false
+	case p.Spec.NodeName != "":
+		return true
+	}
+	return p.DeletionTimestamp == nil && len(p.Spec.SchedulingGates) == 0
 }
 
 // keepOrphan looks after a Workload whose job is gone and has left its pods behind. They hold its quota, and that is

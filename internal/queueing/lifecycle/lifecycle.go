@@ -19,8 +19,8 @@ type Surroundings struct {
 	ClusterQueue *settings.ClusterQueue
 	LocalQueue   *settings.LocalQueue
 	Policy       policy.Policy
-	// HasPods says that pods of the Workload have nodes. It is asked of one that its job has left behind, see
-	// [IsOrphan].
+	// HasPods says that pods of the Workload run or may yet be bound. It is asked of one that its job has left behind,
+	// see [IsOrphan].
 	HasPods bool
 	Now     time.Time
 }

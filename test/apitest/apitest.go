@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -72,35 +70,6 @@ func Eventually(t *testing.T, complaint func(context.Context) error) {
 		case <-time.After(poll):
 		}
 	}
-}
-
-// Build builds programs by the names of their folders in cmd, into the folder, as make build names them: scheduler
-// becomes hekla-scheduler.
-func Build(ctx context.Context, folder string, programs ...string) error {
-	for _, source := range programs {
-		if err := BuildPackage(ctx, Path(folder, source), "hekla.sh/hekla/cmd/"+source); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// BuildPackage builds a program of any module that this one requires.
-func BuildPackage(ctx context.Context, path, importPath string) error {
-	build := exec.CommandContext(ctx, "go", "build", "-o", path, importPath)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", importPath, err, output)
-	}
-	return nil
-}
-
-// Path is where [Build] leaves a program.
-func Path(folder, source string) string {
-	if source != "hekla" {
-		source = "hekla-" + source
-	}
-	return filepath.Join(folder, source)
 }
 
 // Client returns a client that knows our kinds and those of Kubernetes, and waits for no rate limit.

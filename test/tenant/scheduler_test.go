@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,14 +26,12 @@ import (
 func schedule(t *testing.T, flags ...string) {
 	t.Helper()
 	scratch := t.TempDir()
-	path, conf := filepath.Join(scratch, "hekla-scheduler"), filepath.Join(scratch, "scheduler.conf")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", path, "hekla.sh/hekla/cmd/scheduler")
-	build.Stderr = os.Stderr
+	path, conf := apitest.Path(scratch, "scheduler"), filepath.Join(scratch, "scheduler.conf")
 	const policy = `{actions: "enqueue, allocate", tiers: [{plugins: [{name: priority}, {name: gang}]},
   {plugins: [{name: predicates}, {name: overcommit, arguments: {overcommit-factor: 1.0}}]}]}`
 	kubeconfig, _, err1 := cluster.ServiceAccountKubeconfig(t.Context(), system, "volcano-scheduler")
 	health, err2 := localcluster.FreePort()
-	if err := errors.Join(err1, err2, build.Run(), os.WriteFile(conf, []byte(policy), 0o600)); err != nil {
+	if err := errors.Join(err1, err2, apitest.Build(t.Context(), scratch, "scheduler"), os.WriteFile(conf, []byte(policy), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("20")}

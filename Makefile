@@ -33,10 +33,24 @@ links: ## Link hekla to its other names: vcctl, vsub, kubectl-hekla and so on.
 	@mkdir -p $(BIN)
 	@for name in $(NAMES); do ln -sfn hekla $(BIN)/$$name; done
 
+# Packages whose tests start an API server have a file apiserver_test.go, or one whose name ends so. They wait more than they
+# compute, so several run beside each other, and beside the others; those that take longest start first.
+LONGEST := ./test/e2e ./internal/controllers ./test/operators ./test/installer ./internal/benchmark ./test/tenant ./test/why
+SERVED := $(sort $(patsubst %/,./%,$(dir $(shell find cmd internal pkg test -name '*apiserver_test.go'))))
+MODULE := hekla.sh/hekla
+
 .PHONY: test
-test: build ## Run every test. The first run builds a control plane, which takes some minutes.
-	go test -timeout 20m ./...
-	cd hack/release && go test ./...
+test: build ## Run every test. The first run builds a control plane, which takes some minutes. make lint vets, so tests do not.
+	@$(MAKE) --no-print-directory -j2 test-served test-alone
+
+.PHONY: test-served
+test-served: ## Run the tests that need an API server.
+	go test -vet=off -p=4 -timeout=30m $(LONGEST) $(filter-out $(LONGEST),$(SERVED))
+
+.PHONY: test-alone
+test-alone: ## Run the tests that need no API server.
+	go test -vet=off -timeout=20m $$(go list ./... | grep -vxF $(patsubst ./%,-e $(MODULE)/%,$(SERVED)))
+	cd hack/release && go test -vet=off ./...
 
 .PHONY: check
 check: ## Check all that needs no API server, and say how long each step took. Some minutes after a change of the core, else seconds.
@@ -44,7 +58,7 @@ check: ## Check all that needs no API server, and say how long each step took. S
 
 .PHONY: race
 race: ## Run the tests of the core packages under the race detector.
-	CGO_ENABLED=1 go test -race -short -timeout 20m $(CORE)
+	CGO_ENABLED=1 go test -race -short -vet=off -timeout 20m $(CORE)
 
 .PHONY: lint
 lint: ## Check the format, go vet and staticcheck.

@@ -17,21 +17,12 @@ unformatted() {
 	[ -z "$found" ] || { echo "not gofmt-ed: $found"; return 1; }
 }
 
-# Tests that need an API server import one of these packages.
-servers='hekla.sh/hekla/(test/apitest|test/installed|internal/localcluster)'
-
-# alone are the packages whose tests need no API server.
-alone() {
-	go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... | grep -vE " $servers( |/|\$)" | cut -d' ' -f1
-}
-
-tests() {
-	# A line for each package that was tested, and the whole output of what fails.
-	go test -timeout 10m $(alone) | { grep -v 'no test files' || true; }
-}
+# Of the packages whose tests start an API server, those with others as well, which a short run leaves.
+both=(./cmd/hekla ./cmd/scheduler/app ./internal/benchmark ./internal/edge)
 
 step format unformatted
 step build go build ./...
 step vet go vet ./...
 step staticcheck go tool staticcheck $(go list ./... | grep -v /pkg/client/)
-step tests tests
+step tests make --no-print-directory test-alone
+step "short tests" go test -vet=off -short "${both[@]}"

@@ -163,6 +163,9 @@ func (in installation) nodes() int {
 }
 
 func TestUpKeepsAClusterRunningUntilDown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
 	in := install(t, "hekla", "hekla-scheduler", "hekla-controllers")
 	in.up("export KUBECONFIG="+in.cluster, "--components=", "--nodes=1", "--gpus=4")
 	ensureServiceAccounts(t, in.open())
@@ -232,6 +235,9 @@ func TestUpKeepsAClusterRunningUntilDown(t *testing.T) {
 }
 
 func TestUpAttachesToAClusterThatIsThere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	foreign, err := localcluster.Start(ctx, localcluster.Options{Name: "foreign", Nodes: 1})

@@ -172,8 +172,8 @@ func (r *writing) want(e *Entry) (w wanted) {
 	if e.Held != nil && e.plan == nil {
 		if e.isAssumed {
 			w.reserve = e.given
-		} else if e.Phase != workload.PhaseEvicting {
-			w.moved = e.moved
+		} else if e.Phase != workload.PhaseEvicting && o.DeletionTimestamp == nil {
+			w.moved = e.moved // no pods come to one that is being deleted, and its nodes are not kept up to date
 		}
 		if e.evict != nil && !conditions.Is(o, v1beta2.Evicted) && e.evict.isRecorded() {
 			w.evict = e.evict

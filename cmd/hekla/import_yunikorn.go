@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -13,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"hekla.sh/hekla/internal/importer/yunikorn"
 	"hekla.sh/hekla/pkg/apis/bounds"
@@ -109,37 +106,34 @@ func importYuniKorn(command *cobra.Command, f *importYuniKornFlags, path string)
 // are neither. The error lists all objects that cannot be read.
 func readManifests(text []byte, parent string, options *yunikorn.Options) (others int, err error) {
 	var problems []error
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
-	for number := 1; ; number++ {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return others, errors.Join(problems...)
-		}
+	for document, err := range bounds.Documents(bytes.NewReader(text)) {
 		if err != nil {
-			return others, errors.Join(append(problems, fmt.Errorf("document %d: %w", number, err))...)
+			problems = append(problems, err)
+			continue
 		}
 		take := func(object *unstructured.Unstructured) {
 			isTaken, err := takeManifest(object, parent, options)
 			switch {
 			case err != nil:
-				problems = append(problems, fmt.Errorf("document %d: %w", number, err))
+				problems = append(problems, document.Problem(err))
 			case !isTaken:
 				others++
 			}
 		}
 		object := &unstructured.Unstructured{}
-		switch err := bounds.UnmarshalYAML(document, &object.Object); {
+		switch err := bounds.UnmarshalKubernetesJSON(document.JSON, &object.Object); {
 		case err != nil:
-			problems = append(problems, fmt.Errorf("document %d: %w", number, err))
+			problems = append(problems, document.Problem(err))
 		case len(object.Object) == 0: // an empty document
 		case object.IsList():
 			if err := eachItem(object, take); err != nil {
-				problems = append(problems, fmt.Errorf("document %d: %w", number, err))
+				problems = append(problems, document.Problem(err))
 			}
 		default:
 			take(object)
 		}
 	}
+	return others, errors.Join(problems...)
 }
 
 // eachItem calls a function with each object of a list.

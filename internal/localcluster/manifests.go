@@ -1,14 +1,12 @@
 package localcluster
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -21,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -72,27 +69,23 @@ func WithoutPods(objects []*unstructured.Unstructured) []*unstructured.Unstructu
 // parseManifests splits a YAML file into its objects; empty documents are left out.
 func parseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-	for number := 1; ; number++ {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
+	for document, err := range bounds.Documents(bytes.NewReader(content)) {
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", number, err)
+			return nil, err
 		}
 		object := new(unstructured.Unstructured)
-		if err := bounds.UnmarshalYAML(document, &object.Object); err != nil {
-			return nil, fmt.Errorf("document %d: %w", number, err)
+		if err := bounds.UnmarshalKubernetesJSON(document.JSON, &object.Object); err != nil {
+			return nil, document.Problem(err)
 		}
 		if len(object.Object) == 0 {
 			continue
 		}
 		if object.GetAPIVersion() == "" || object.GetKind() == "" || object.GetName() == "" {
-			return nil, fmt.Errorf("document %d: apiVersion, kind and metadata.name must all be there", number)
+			return nil, document.Problem(errors.New("apiVersion, kind and metadata.name must all be there"))
 		}
 		objects = append(objects, object)
 	}
+	return objects, nil
 }
 
 // Apply applies objects on the server's side and takes over fields that others have set; it returns when every

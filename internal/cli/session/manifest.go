@@ -1,17 +1,14 @@
 package session
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"hekla.sh/hekla/pkg/apis/bounds"
 )
@@ -38,18 +35,13 @@ func (s *Session) ReadObjects(path string, kinds ...schema.GroupVersionKind) ([]
 		file = opened
 	}
 	var objects []*unstructured.Unstructured
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(file))
-	for number := 1; ; number++ {
-		document, err := documents.Read()
-		if err == io.EOF {
-			break
-		}
+	for document, err := range bounds.Documents(file) {
 		if err != nil {
-			return nil, fmt.Errorf("%s, document %d: %w", path, number, err)
+			return nil, fmt.Errorf("%s, %w", path, err)
 		}
-		object, err := s.readObject(document, kinds)
+		object, err := s.readObject(document.JSON, kinds)
 		if err != nil {
-			return nil, fmt.Errorf("%s, document %d: %w", path, number, err)
+			return nil, fmt.Errorf("%s, %w", path, document.Problem(err))
 		}
 		if object != nil {
 			objects = append(objects, object)
@@ -62,11 +54,7 @@ func (s *Session) ReadObjects(path string, kinds ...schema.GroupVersionKind) ([]
 }
 
 // readObject reads one document, nil if it holds nothing.
-func (s *Session) readObject(document []byte, kinds []schema.GroupVersionKind) (*unstructured.Unstructured, error) {
-	text, err := bounds.YAMLToJSON(document)
-	if err != nil {
-		return nil, err
-	}
+func (s *Session) readObject(text []byte, kinds []schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	var fields map[string]any
 	if err := bounds.UnmarshalKubernetesJSON(text, &fields); err != nil {
 		return nil, fmt.Errorf("this is no object: %w", err)

@@ -1,7 +1,6 @@
 package kueue
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"hekla.sh/hekla/internal/importer/source"
 	"hekla.sh/hekla/pkg/apis/bounds"
@@ -35,26 +33,18 @@ var workloads = v1beta2.GroupVersion.WithKind("Workload").GroupKind()
 // document.
 func ReadObjects(text io.Reader) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(text))
-	for number := 1; ; number++ {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
-		if err == nil {
-			objects, err = readDocument(objects, document)
-		}
+	for document, err := range bounds.Documents(text) {
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", number, err)
+			return nil, err
+		}
+		if objects, err = readDocument(objects, document.JSON); err != nil {
+			return nil, document.Problem(err)
 		}
 	}
+	return objects, nil
 }
 
-func readDocument(into []*unstructured.Unstructured, document []byte) ([]*unstructured.Unstructured, error) {
-	text, err := bounds.YAMLToJSON(document)
-	if err != nil {
-		return nil, err
-	}
+func readDocument(into []*unstructured.Unstructured, text []byte) ([]*unstructured.Unstructured, error) {
 	var fields map[string]any
 	if err := bounds.UnmarshalJSON(text, &fields); err != nil {
 		return nil, err
@@ -69,7 +59,7 @@ func readDocument(into []*unstructured.Unstructured, document []byte) ([]*unstru
 	case !object.IsList():
 		return append(into, object), nil
 	}
-	err = object.EachListItem(func(item runtime.Object) error {
+	err := object.EachListItem(func(item runtime.Object) error {
 		if one, is := item.(*unstructured.Unstructured); is {
 			into = append(into, one)
 		}

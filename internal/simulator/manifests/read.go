@@ -1,10 +1,8 @@
 package manifests
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"hekla.sh/hekla/internal/snapshot"
 	"hekla.sh/hekla/pkg/apis/bounds"
@@ -131,28 +128,15 @@ func (r *reader) readFile(path string) error {
 }
 
 func (r *reader) readDocuments(name string, from io.Reader) error {
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(from))
-	for number := 1; ; number++ {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		place := fmt.Sprintf("%s, document %d", name, number)
+	for document, err := range bounds.Documents(from) {
 		if err != nil {
-			return fmt.Errorf("%s: %w", place, err)
+			return fmt.Errorf("%s, %w", name, err)
 		}
-		text, err := bounds.YAMLToJSON(document)
-		if err != nil {
-			return fmt.Errorf("%s: %w", place, err)
-		}
-		if bytes.Equal(text, []byte("null")) {
-			number-- // nothing but comments between two separators is no document
-			continue
-		}
-		if err := r.readObject(place, text); err != nil {
+		if err := r.readObject(fmt.Sprintf("%s, document %d", name, document.Number), document.JSON); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // header is what every object begins with, and what a list holds.

@@ -19,7 +19,8 @@
 //     alike.
 //  4. An object that is stored and cannot be decoded is decoded all the same: without spec and status, and marked with
 //     [UnreadableKey]. Readers ask [Unreadable] and leave it alone. One that is not stored is an error.
-//  5. Of the problems of an object [Told] are those that are told, which are not more than a person reads.
+//  5. A text of several documents is split by [Documents], which numbers them for messages.
+//  6. Of the problems of an object [Told] are those that are told, which are not more than a person reads.
 //
 // The package knows no kinds and does not talk to an API server.
 package bounds

@@ -126,7 +126,6 @@ func TestAPlanWhoseRoomOthersTakeEndsInCalm(t *testing.T) {
 	makeRoom(t)
 	releaseAtTheEnd(t)
 	haveKubeScheduler(t)
-	restartScheduler(t, shortLease...)
 	createQueue(t, "low", 1)
 	createQueue(t, "high", 10)
 	create(t, in("low", elastic(marked(batchJob("victim", 16, "1")))))
@@ -139,7 +138,7 @@ func TestAPlanWhoseRoomOthersTakeEndsInCalm(t *testing.T) {
 	for _, name := range names {
 		createPod(t, theirs(name, "", "3"))
 	}
-	restartScheduler(t, shortLease...)
+	restartScheduler(t)
 	if err := release(t.Context(), victims); err != nil {
 		t.Fatal(err)
 	}

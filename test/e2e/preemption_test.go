@@ -353,7 +353,6 @@ func TestADisruptionBudgetIsBrokenOnlyWhereThereIsNoOtherWay(t *testing.T) {
 func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 	makeRoom(t)
 	releaseAtTheEnd(t)
-	restartScheduler(t, shortLease...)
 	createQueue(t, "low", 1)
 	createQueue(t, "high", 10)
 	create(t, in("low", elastic(marked(batchJob("victim", 16, "1")))))
@@ -371,7 +370,7 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 		return err
 	})
 
-	restartScheduler(t, shortLease...)
+	restartScheduler(t)
 	// One who would like the room, beside those who have left it, and half of it becomes free.
 	create(t, in("low", batchJob("bystander", 1, "1")))
 	uids := slices.Sorted(maps.Keys(victims))
@@ -432,7 +431,6 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 func TestACrashWhileAPlanIsWrittenEvictsNoPodTwice(t *testing.T) {
 	makeRoom(t)
 	releaseAtTheEnd(t)
-	restartScheduler(t, shortLease...)
 	createQueue(t, "low", 1)
 	createQueue(t, "high", 10)
 	create(t, in("low", elastic(marked(batchJob("victim", 16, "1")))))
@@ -446,7 +444,7 @@ func TestACrashWhileAPlanIsWrittenEvictsNoPodTwice(t *testing.T) {
 		}
 		return err
 	})
-	restartScheduler(t, shortLease...)
+	restartScheduler(t)
 	_, victims := awaitPlan(t, "preemptor", 3, 12)
 	if err := release(t.Context(), victims); err != nil {
 		t.Fatal(err)

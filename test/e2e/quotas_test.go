@@ -17,6 +17,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/test/apitest"
+	"hekla.sh/hekla/test/pages"
 )
 
 const withQuotas = `
@@ -186,7 +187,7 @@ func TestAJobIsAdmittedWithQuotaAndNodes(t *testing.T) {
 
 	applyText(t, queuedJob("second", "all", 2, ""))
 	awaitCondition(t, "second", v1beta2.QuotaReserved, metav1.ConditionFalse, "insufficient unused quota for cpu in flavor any, 1 more needed")
-	restartScheduler(t, shortLease...)
+	restartScheduler(t)
 	deleteJob(t, "first")
 	awaitCondition(t, "second", v1beta2.Admitted, metav1.ConditionTrue, "")
 	awaitPods(t, "second", 2)
@@ -350,15 +351,15 @@ spec: {controllerName: example.com/budget}
 
 // What docs/quotas-and-cohorts.md shows, word for word, but for bringing up the cluster.
 func TestTheWalkThroughOfQuotasShowsWhatThePageSays(t *testing.T) {
-	steps := stepsOf(t, "docs/quotas-and-cohorts.md", "## See it")
-	if len(steps) < 8 || !strings.Contains(steps[0].commands, "bin/hekla up --nodes 2") {
+	steps := pages.StepsOf(t, "docs/quotas-and-cohorts.md", "## See it")
+	if len(steps) < 8 || !strings.Contains(steps[0].Commands, "bin/hekla up --nodes 2") {
 		t.Fatalf("the page begins with %+v, of %d steps", steps[0], len(steps))
 	}
 	haveQuotas(t)
 	haveNodes(t, 2)
-	dir := checkout(t)
+	r := reader(t)
 	for _, s := range steps[1:] {
-		s.follow(t, dir)
+		r.Follow(t, s)
 	}
 	nothingWasForbidden(t)
 }

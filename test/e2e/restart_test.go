@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/util/retry"
 
 	"hekla.sh/hekla/internal/localcluster"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -32,27 +33,43 @@ func schedulerProcess(t *testing.T) *localcluster.Process {
 	return processes[i]
 }
 
-// restartScheduler kills the scheduler as a crash would, if it runs, and starts it again. With a short lease it takes
-// over quickly from one that was started so as well.
-func restartScheduler(t *testing.T, arguments ...string) {
+// restartScheduler kills the scheduler as a crash would, if it runs, and starts it again.
+func restartScheduler(t *testing.T) {
 	t.Helper()
 	if err := schedulerProcess(t).Kill(); err != nil {
 		t.Fatal(err)
 	}
-	runScheduler(t, arguments...)
+	runScheduler(t)
 }
 
-// runScheduler starts the scheduler of the tests, which must not run.
-func runScheduler(t *testing.T, arguments ...string) {
+// runScheduler starts the scheduler of the tests, which must not run. The Lease of one that was killed is freed: a short
+// one, that need not be waited for, is lost on a busy machine.
+func runScheduler(t *testing.T) {
 	t.Helper()
-	program, err := system.Run(context.WithoutCancel(t.Context()), installed.Scheduler, arguments...)
+	freeLease(t)
+	program, err := system.Run(context.WithoutCancel(t.Context()), installed.Scheduler)
 	if err != nil {
 		t.Fatal(err)
 	}
 	metricsURL = program.MetricsURL
 }
 
-var shortLease = []string{"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=300ms"}
+// freeLease takes the Lease of the schedulers from a process that was killed, as it would have done itself at its end.
+func freeLease(t *testing.T) {
+	t.Helper()
+	ctx, leases := context.WithoutCancel(t.Context()), core.CoordinationV1().Leases(installed.Namespace) // a test that ends does it, too
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		lease, err := leases.Get(ctx, "volcano", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		lease.Spec.HolderIdentity = nil
+		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // batchJob is a Job of one task whose pods must start together.
 func batchJob(name string, size int32, cpu string) *batchv1alpha1.Job {
@@ -129,7 +146,6 @@ func (b *bindings) count() int {
 func TestAKilledSchedulerLosesNothingAndBindsNothingTwice(t *testing.T) {
 	const jobs, size, nodes = 12, 20, 60
 	haveNodes(t, nodes)
-	restartScheduler(t, shortLease...)
 	seen := watchBindings(t)
 	for i := range jobs {
 		submit(t, batchJob(fmt.Sprintf("crash-%d", i), size, "1"))
@@ -139,7 +155,7 @@ func TestAKilledSchedulerLosesNothingAndBindsNothingTwice(t *testing.T) {
 	crashes := 0
 	for deadline := time.Now().Add(patience); seen.count() < jobs*size && time.Now().Before(deadline) && crashes < 6; crashes++ {
 		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond)
-		restartScheduler(t, shortLease...)
+		restartScheduler(t)
 	}
 	for i := range jobs {
 		awaitPhase(t, fmt.Sprintf("crash-%d", i), batchv1alpha1.Running)

@@ -21,10 +21,13 @@ import (
 	"hekla.sh/hekla/test/installed"
 )
 
+// replicaLease is soon over when its holder is cut off, and long enough for a busy machine.
+var replicaLease = []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=300ms"}
+
 // runReplica starts one more scheduler until the test ends.
 func runReplica(t *testing.T, name string, arguments ...string) *localcluster.Process {
 	t.Helper()
-	program, err := system.Program(t.Context(), installed.Scheduler, slices.Concat(shortLease, arguments)...)
+	program, err := system.Program(t.Context(), installed.Scheduler, slices.Concat(replicaLease, arguments)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +122,7 @@ func letGoOfTheLease(t *testing.T) {
 	if err := schedulerProcess(t).Stop(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { runScheduler(t, shortLease...) })
+	t.Cleanup(func() { runScheduler(t) })
 }
 
 // mayHoldLease lets the schedulers hold one more Lease, as docs/install.md says.

@@ -112,7 +112,7 @@ func awaitApplication(t *testing.T, problem func(*schedulingv1beta1.PodGroup) st
 
 func TestTheNodesOfSparksExecutorsAreHeldFromWhenTheDriverStarts(t *testing.T) {
 	shareByGuarantees(t)
-	restartScheduler(t, shortLease...)
+	restartScheduler(t)
 	tenant(t, "spark", "")
 	tenant(t, "others", "")
 	driver := sparkPod("driver", "driver", "1", "root.spark", nil)
@@ -132,7 +132,7 @@ func TestTheNodesOfSparksExecutorsAreHeldFromWhenTheDriverStarts(t *testing.T) {
 	// too.
 	create(t, in("others", batchJob("other", 1, "4")))
 	awaitReason(t, "other", "NotGuaranteed")
-	restartScheduler(t, shortLease...)
+	restartScheduler(t)
 	for i := range 3 {
 		createPod(t, sparkPod(fmt.Sprintf("exec-%d", i+1), "executor", "4", "root.spark", driver))
 	}

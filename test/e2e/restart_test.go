@@ -42,8 +42,8 @@ func restartScheduler(t *testing.T) {
 	runScheduler(t)
 }
 
-// runScheduler starts the scheduler of the tests, which must not run. The Lease of one that was killed is freed: a short
-// one, that need not be waited for, is lost on a busy machine.
+// runScheduler starts the scheduler of the tests, which must not run. The Lease of one that was killed is freed: a
+// short one, that need not be waited for, is lost on a busy machine.
 func runScheduler(t *testing.T) {
 	t.Helper()
 	freeLease(t)

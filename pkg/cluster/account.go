@@ -15,7 +15,7 @@ func (j *Job) AccountOf() *quota.Node {
 	return nil
 }
 
-// SetBelow has what the job of a Workload holds count in a queue of a tree from now on; nil if there is none of that
+// SetBelow counts what the job of a Workload holds in a queue of a tree from now on; nil if there is none of that
 // name.
 func SetBelow(t *quota.Tree, j *Job, name string, q *Queue) {
 	if j.BelowName == name && j.Below == q {

@@ -61,8 +61,8 @@ func (n *Node) Tasks() []*Task { return n.Internal.Tasks }
 // Ready reports whether the Node object exists and is not marked as not ready.
 func (n *Node) Ready() bool { return n.Internal.Ready }
 
-// Room reports whether a request fits beside all tasks on the node and pipelined to it. Leaving tasks still hold their
-// resources.
+// Room reports whether a request fits on the node in addition to all tasks on it and pipelined to it. Leaving tasks
+// still hold their resources.
 func (n *Node) Room(request resources.Vector) bool {
 	for d, need := range request {
 		if need > 0 && need > n.Free(resources.Dim(d)) {

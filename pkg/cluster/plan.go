@@ -36,7 +36,8 @@ type Plan struct {
 	// Order grows with each plan that comes into force.
 	Order uint64
 	// Sequence has the tasks with nominated nodes, in the order in which they were placed. With affinity or spread a
-	// task may fit beside those before it, and not beside those after it. Tasks that are not in it come last.
+	// task may fit once those before it are placed, and not once those after it are. Tasks that are not in it come
+	// last.
 	Sequence []*Task
 	// Lost is the name of a nominated node that was deleted, "" if there is none.
 	Lost string

@@ -61,7 +61,7 @@ type TaskInternals struct {
 	Rank        priority.Rank       // in the counts of its job
 	Tolerations []taints.Toleration // of this scheduler's pods
 	Terms       []string            // in the table of classes
-	Beside      JobID               // the PodGroup that it names while it is in a Workload
+	NamedGroup  JobID               // the PodGroup that it names while it is in a Workload
 	Account     string              // in the counts of its job: the queue that was charged when it got its node
 }
 

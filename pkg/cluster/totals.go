@@ -8,7 +8,7 @@ import (
 type Totals struct {
 	Total, Used resources.Vector
 	Releasing   resources.Vector // the part of Used held by leaving tasks
-	Promised    resources.Vector // beside Used
+	Promised    resources.Vector // in addition to Used
 	Idle        resources.Vector // see Node.Idle
 }
 

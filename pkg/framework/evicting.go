@@ -17,7 +17,7 @@ type EvictingAction interface {
 	EvictionRules() EvictionRules
 	// AdmitsByEviction reports whether a job could be admitted after evictions that the action may make for it. If so,
 	// enqueue admits the job: while it waits for admission it could not be a preemptor (rule J4). Otherwise why says
-	// what prevents the evictions, and is shown to the user beside the refusal. Its Help is what could make them
+	// what prevents the evictions, and is shown to the user together with the refusal. Its Help is what could make them
 	// possible; if it is nil, a change of any pod or queue may. The model must stay unchanged.
 	AdmitsByEviction(s *Session, j *cluster.Job) (ok bool, why *verdict.Verdict)
 	// MakeRoom looks for victims for one job, and puts a plan in force if it finds some. The scheduler calls it before
@@ -34,9 +34,9 @@ type EvictionRules struct {
 	// AllowWholeGang allows evicting a gang at its minimum as a whole (rule J2). Without it only surplus pods are
 	// evicted.
 	AllowWholeGang bool
-	// Budgets, Ends and Starts say what else counts in the choice of victims beside priorities (rule K3): disruption
-	// budgets, how many jobs would end, and how long pods have run. Without Budgets the victims are deleted, and their
-	// disruption budgets are not asked.
+	// Budgets, Ends and Starts say what else counts in the choice of victims apart from priorities (rule K3):
+	// disruption budgets, how many jobs would end, and how long pods have run. Without Budgets the victims are deleted,
+	// and their disruption budgets are not asked.
 	Budgets, Ends, Starts bool
 	// MaxDomains is the largest number of HyperNodes that are searched for a job that must stay within one of them. 0
 	// sets no limit. A plugin may set a lower one, see [HyperNodeGrader].

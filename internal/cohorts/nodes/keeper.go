@@ -42,7 +42,7 @@ func (k *Keeper) jobOf(namespace, name string) *cluster.Job {
 // Keep brings the nodes of all Workloads up to date that have changed.
 func (k *Keeper) Keep() {
 	k.session.Workloads.AreKept = true
-	k.replant()
+	k.followTrees()
 	k.checkPlans()
 	changed := k.session.Workloads.TakeChanged(k.session.Now)
 	for again := true; again; {
@@ -62,12 +62,12 @@ func (k *Keeper) Keep() {
 	}
 }
 
-// replant has what Workloads hold count in the queues that their trees hang below, if trees have changed.
-func (k *Keeper) replant() {
-	if !k.session.Workloads.AreRegrown {
+// followTrees counts what Workloads hold in the Queues that their trees are attached to, if trees have changed.
+func (k *Keeper) followTrees() {
+	if !k.session.Workloads.TreesChanged {
 		return
 	}
-	k.session.Workloads.AreRegrown = false
+	k.session.Workloads.TreesChanged = false
 	for _, q := range k.session.Workloads.Queues().All() {
 		for _, w := range q.Holders() {
 			if j := k.jobOf(w.Namespace, w.Name); j != nil {

@@ -53,7 +53,7 @@ type alone struct{}
 func (alone) ChangedLocalQueue(*queues.LocalQueue)     {}
 func (alone) ChangedClusterQueue(*queues.ClusterQueue) {}
 func (alone) Leave(*queues.ClusterQueue, bool)         {}
-func (alone) Regrown(func(*workload.Queue) bool)       {}
+func (alone) ChangedTrees(func(*workload.Queue) bool)  {}
 func (alone) IsNamed(*queues.LocalQueue) bool          { return false }
 func (alone) HoldsIn(*queues.ClusterQueue) bool        { return false }
 

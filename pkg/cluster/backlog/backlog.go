@@ -319,7 +319,7 @@ type Roomed map[cluster.RestKey][]*cluster.Job
 // Retry returns the waiting jobs for which something has happened that could help them, or that were not tried for a
 // long time. Apart from them it returns those that may have got enough of what they wait for. The order is not defined.
 // The others rest, and so do the roomed jobs until Look is called. A job with a plan in force is not tried. shouldRetry
-// says for which jobs something has happened, and counts has it in numbers. position is that of the changes of nodes.
+// says for which jobs something has happened, and counts says how often. position is that of the changes of nodes.
 // room may be nil.
 func (b *Backlog) Retry(now time.Time, counts *wake.Counts, position uint64, room cluster.RoomCounter, shouldRetry func(*cluster.Job, time.Time) bool) (helped []*cluster.Job, roomed Roomed) {
 	roomed = b.awakenHelped(counts, position, room, now.Add(-LongestRest))

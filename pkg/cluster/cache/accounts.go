@@ -43,7 +43,7 @@ func (k *Cache) countAccount(t *cluster.Task, status cluster.Status) {
 	}
 }
 
-// chargeTo has a task count for a queue in its job, "" for none.
+// chargeTo counts a task for a queue in its job, "" for none.
 func (k *Cache) chargeTo(t *cluster.Task, queue string) {
 	accounts := t.Job.Internal.Accounts
 	if was := t.Internal.Account; was != "" {
@@ -75,7 +75,7 @@ func (k *Cache) queuesOf(j *cluster.Job) (named, charged string) {
 	return named, named
 }
 
-// account has a job be in the queue that is charged for it. Without a PodGroup it is in none, and only what it holds
+// account puts a job in the queue that is charged for it. Without a PodGroup it is in none, and only what it holds
 // counts there.
 func (k *Cache) account(j *cluster.Job) {
 	if j.IsOfWorkload() {

@@ -184,8 +184,8 @@ func (a *audit) jobs() {
 	k := a.cache
 	members, elsewhere := map[*cluster.Job][]*cluster.Task{}, map[cluster.JobID]int{}
 	for _, t := range a.allTasks {
-		if beside := besideOf(t); beside != (cluster.JobID{}) {
-			elsewhere[beside]++
+		if named := namedGroup(t); named != (cluster.JobID{}) {
+			elsewhere[named]++
 		}
 		if t.Job != nil {
 			members[t.Job] = append(members[t.Job], t)

@@ -88,7 +88,7 @@ func TestAJobWithoutAVerdictMayBeHelped(t *testing.T) {
 	}
 }
 
-func TestAnotherPlacementIsNoHope(t *testing.T) {
+func TestAnotherPlacementWakesNoRefusedJob(t *testing.T) {
 	c := crowded()
 	j := c.Job(jobID("g"))
 	c.SetVerdict(j, &verdict.Verdict{Code: verdict.OverCommitted, Help: verdict.HelpNode | verdict.HelpQueue})
@@ -99,11 +99,11 @@ func TestAnotherPlacementIsNoHope(t *testing.T) {
 	c.bind("w", "n")
 	c.Apply(Set{pod("w", in("h"), on("n"))}, Set{pod("w", in("h"), on("n"), phase(corev1.PodRunning))})
 	if c.ShouldRetry(j, birth) {
-		t.Error("what others take gives hope")
+		t.Error("it is tried again though others have taken room")
 	}
 }
 
-// refuse binds a task and has the binding refused.
+// refuse binds a task and reports that the API server refused the binding.
 func (c *Cache) refuse(name string, at time.Time) {
 	c.bind(name, "n")
 	c.Apply(BindFailed{Pod: key(name), UID: c.Task(key(name)).UID(), At: at})

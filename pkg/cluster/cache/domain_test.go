@@ -19,7 +19,7 @@ func namesIn(c *Cache, d *cluster.Domain) []string {
 	return names
 }
 
-// TestASelectionFollowsItsNodes has nodes come, change and go, and compares selections and what they have in common
+// TestASelectionFollowsItsNodes adds, changes and removes nodes, and compares selections and what they have in common
 // with what a pass over all nodes finds.
 func TestASelectionFollowsItsNodes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

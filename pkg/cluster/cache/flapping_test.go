@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// TestWhatCannotHelpWakesNoJob has objects change that many controllers, kubelets or users may change without end. A
-// job waits for anything that could help it.
+// TestWhatCannotHelpWakesNoJob changes objects that many controllers, kubelets or users may change without end. A job
+// waits for anything that could help it.
 func TestWhatCannotHelpWakesNoJob(t *testing.T) {
 	holding := func(images ...string) func(*corev1.Node) {
 		return func(n *corev1.Node) { n.Status.Images = []corev1.ContainerImage{{Names: images, SizeBytes: 1 << 30}} }

@@ -319,7 +319,7 @@ func TestWhichTasksCountTowardsTheMinimum(t *testing.T) {
 	c.Pipeline(c.Task(key("promised")), c.Node("n"))
 	c.Place(c.Task(key("placed")), c.Node("n"))
 	j := c.Job(jobID("g"))
-	// Bound, running, done, lost, placed, binding; and beside them pending and promised.
+	// Bound, running, done, lost, placed, binding; and in addition pending and promised.
 	if j.Ready() != 6 || j.Valid() != 8 || j.RoleReady("default") != 6 || j.RoleValid("default") != 8 || j.RoleValid("other") != 0 {
 		t.Errorf("ready %d, valid %d, of the role %d and %d", j.Ready(), j.Valid(), j.RoleReady("default"), j.RoleValid("default"))
 	}

@@ -121,7 +121,7 @@ func TestWhatLeavesHoldsItsRoomAndMayBePromised(t *testing.T) {
 	c.promise("waits", "n")
 	for amount, fits := range map[string]bool{"cpu=1": true, "cpu=1001m": false} {
 		if have := n.Room(c.vector(amount)); have != fits {
-			t.Errorf("room for %s beside a promise of 3 to come out of what leaves: %t", amount, have)
+			t.Errorf("room for %s next to a promise of 3 to come out of what leaves: %t", amount, have)
 		}
 	}
 	sound(t, c)

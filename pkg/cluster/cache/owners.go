@@ -96,21 +96,21 @@ func (k *owners) handOver(j *cluster.Job, isForeign bool) {
 	k.writer.Jobs.List(j)
 }
 
-// setStranger applies a pod of another scheduler without a node.
-func (k *owners) setStranger(key types.NamespacedName, pod *cluster.Pod) {
+// setForeign applies a pod of another scheduler without a node.
+func (k *owners) setForeign(key types.NamespacedName, pod *cluster.Pod) {
 	now := foreignPod{uid: pod.UID, job: k.groupOf(pod), scheduler: pod.Spec.SchedulerName}
 	before, known := k.foreignPods[key]
 	if known && before == now {
 		return
 	}
-	k.dropStranger(key)
+	k.dropForeign(key)
 	if now.job != (cluster.JobID{}) {
 		k.foreignPods[key] = now
 		k.enlist(k.writer.Jobs.Named(now.job), now.scheduler, +1)
 	}
 }
 
-func (k *owners) dropStranger(key types.NamespacedName) {
+func (k *owners) dropForeign(key types.NamespacedName) {
 	s, known := k.foreignPods[key]
 	if !known {
 		return

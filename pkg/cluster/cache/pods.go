@@ -52,7 +52,7 @@ func (k *Cache) setPod(pod *cluster.Pod) {
 		t = nil
 	}
 	if !k.isOurs(pod) && pod.NodeName == "" {
-		k.owners.setStranger(key, pod)
+		k.owners.setForeign(key, pod)
 		if !k.isNominee(pod) {
 			if t != nil {
 				k.dropTask(t)
@@ -60,7 +60,7 @@ func (k *Cache) setPod(pod *cluster.Pod) {
 			return
 		}
 	} else {
-		k.owners.dropStranger(key)
+		k.owners.dropForeign(key)
 	}
 	if t == nil {
 		t = k.writer.Tasks.Add(key, pod)
@@ -175,8 +175,8 @@ func (*base) isOf(t *cluster.Task, id cluster.JobID) bool {
 	return t.Job.ID == id
 }
 
-// besideOf is the PodGroup that the pod of a task in a Workload names, too, zero if there is none.
-func besideOf(t *cluster.Task) cluster.JobID {
+// namedGroup is the PodGroup that the pod of a task in a Workload names, too, zero if there is none.
+func namedGroup(t *cluster.Task) cluster.JobID {
 	if t.Job == nil || t.IsStandIn || !t.Job.IsOfWorkload() {
 		return cluster.JobID{}
 	}
@@ -187,13 +187,13 @@ func besideOf(t *cluster.Task) cluster.JobID {
 	return cluster.JobID{Namespace: t.Pod.Namespace, Name: group}
 }
 
-// countBeside counts a task of a Workload for the PodGroup that its pod names. That waits for no pods of its own.
-func (k *Cache) countBeside(t *cluster.Task) {
-	was, now := t.Internal.Beside, besideOf(t)
+// countNamedGroup counts a task of a Workload for the PodGroup that its pod names. That waits for no pods of its own.
+func (k *Cache) countNamedGroup(t *cluster.Task) {
+	was, now := t.Internal.NamedGroup, namedGroup(t)
 	if was == now {
 		return
 	}
-	t.Internal.Beside = now
+	t.Internal.NamedGroup = now
 	if now != (cluster.JobID{}) {
 		j := k.writer.Jobs.Named(now)
 		j.Elsewhere++
@@ -216,7 +216,7 @@ func (k *Cache) resettle(j *cluster.Job) {
 
 // joinJob adds the task to the job that its pod names.
 func (k *Cache) joinJob(t *cluster.Task) {
-	defer k.countBeside(t)
+	defer k.countNamedGroup(t)
 	var j *cluster.Job
 	if id := k.jobOf(t.Pod); id != (cluster.JobID{}) {
 		j = k.writer.Jobs.Named(id)
@@ -256,7 +256,7 @@ func (k *Cache) deletePod(key types.NamespacedName, uid types.UID) {
 		k.dropTask(t)
 	}
 	if k.owners.foreignPods[key].uid == uid {
-		k.owners.dropStranger(key)
+		k.owners.dropForeign(key)
 	}
 }
 
@@ -269,7 +269,7 @@ func (k *Cache) dropTask(t *cluster.Task) {
 		k.nodes.tolerate(t, nil)
 		k.Plans().RemoveVictim(t)
 		k.leaveJob(t)
-		k.countBeside(t)
+		k.countNamedGroup(t)
 	})
 	k.followAccount(j)
 	k.refusals.forget(t)

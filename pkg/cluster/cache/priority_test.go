@@ -46,7 +46,7 @@ func TestAClassThatAQuotaBoundsCountsAsFarAsThePodsCarryIt(t *testing.T) {
 		{"a quota of all classes but this", Set{rationing("of-low", corev1.ScopeSelectorOpNotIn, "high")}, 10},
 		{"a quota of pods without class", Set{rationing("of-low", corev1.ScopeSelectorOpDoesNotExist)}, 10},
 		{"a quota of this class", Set{rationing("of-high", corev1.ScopeSelectorOpIn, "low", "high")}, 0},
-		{"a pod that carries it beside one that does not", of("b", 10), 0},
+		{"a pod that carries it, and one that does not", of("b", 10), 0},
 		{"a pod of a lower one", of("c", -10), -10},
 		{"it is gone", Delete{pod("c")}, 0},
 		{"all that lack it are gone", Delete{pod("a")}, 10},

@@ -118,8 +118,8 @@ func (k *queues) growTree() {
 	k.renewJobs(queues)
 }
 
-// renewJobs has the jobs tried again whose queue has come to start no jobs, starts some again, or starts none for
-// another reason. Why they wait is another then, even if a queue could not help them before.
+// renewJobs retries the jobs whose queue no longer starts jobs, starts some again, or starts none for another reason.
+// Then their reason is another, even if no change of a queue could help them before.
 func (k *queues) renewJobs(queues []*cluster.Queue) {
 	now := map[string]refusing{}
 	for _, q := range queues {

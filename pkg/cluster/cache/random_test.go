@@ -45,7 +45,7 @@ func newRandomModel(choose chooser) *randomModel {
 		heard: map[string][]Event{}, now: birth, lastPod: map[string]*corev1.Pod{}}
 }
 
-// tell has the model hear of an object.
+// tell applies an object to the model.
 func (w *randomModel) tell(id string, events ...Event) {
 	w.heard[id] = append(w.heard[id], events...)
 	w.model.Apply(events...)
@@ -360,7 +360,7 @@ func (w *randomModel) dropQuota() { w.drop("quota", w.choose.oneOf(ruleNames...)
 
 func (w *randomModel) settle() { w.model.Settle() }
 
-// refuse has a binding refused, if there is one; sometimes one that is of no concern any more.
+// refuse lets a binding fail, if there is one; sometimes one that is of no concern any more.
 func (w *randomModel) refuse() {
 	w.now = w.now.Add(time.Duration(w.choose(5)) * time.Second)
 	name := w.choose.oneOf(podNames...)
@@ -495,7 +495,7 @@ func (w *randomModel) fulfil() {
 	}
 }
 
-// failPlan has a plan fail, or one that is no more.
+// failPlan lets a plan fail, or one that is no more.
 func (w *randomModel) failPlan() {
 	if p := w.plan(); p != nil {
 		w.model.Apply(PlanFailed{Job: p.Preemptor(), Plan: w.choose.oneOf(p.ID, "another"), At: w.now, Reason: "a test says so"})

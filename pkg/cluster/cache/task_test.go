@@ -145,7 +145,7 @@ func TestAJobIsLoneIfItsPodGroupWasMadeForAPod(t *testing.T) {
 	}
 }
 
-func TestWhoLooksForVictimsIsHopefulOnceOthersMayLeave(t *testing.T) {
+func TestAPreemptorIsRetriedOnceOtherPodsMayBeEvicted(t *testing.T) {
 	busy := func(changes ...func(*schedulingv1beta1.PodGroup)) Event {
 		return Set{group("busy", "q", append(changes, needs("cpu=9"), at(schedulingv1beta1.PodGroupInqueue))...)}
 	}
@@ -187,7 +187,7 @@ func TestWhoLooksForVictimsIsHopefulOnceOthersMayLeave(t *testing.T) {
 			c.Apply(test.then...)
 			c.Settle()
 			if have := c.ShouldRetry(j, birth); have != test.want {
-				t.Errorf("hopeful: %t, want %t", have, test.want)
+				t.Errorf("retried: %t, want %t", have, test.want)
 			}
 		})
 	}

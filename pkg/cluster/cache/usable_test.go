@@ -111,7 +111,7 @@ func TestWhatIsShared(t *testing.T) {
 		"not what other schedulers hold":                 {"cpu=4", []Event{others("a", asks("cpu=3"))}, 1000, 3000},
 		"but what they are about to leave":               {"cpu=4", []Event{others("a", asks("cpu=3"), deleting)}, 4000, 0},
 		"what a queue holds beyond what the node offers": {"cpu=1", []Event{inQueue("a", asks("cpu=3"))}, 3000, 0},
-		"also beside other schedulers":                   {"cpu=4", []Event{inQueue("a", asks("cpu=3")), others("b", asks("cpu=3"))}, 3000, 3000},
+		"also next to what others hold":                  {"cpu=4", []Event{inQueue("a", asks("cpu=3")), others("b", asks("cpu=3"))}, 3000, 3000},
 		"what other schedulers hold beyond is nothing":   {"cpu=1", []Event{others("a", asks("cpu=3"))}, 0, 3000},
 	} {
 		t.Run(name, func(t *testing.T) {

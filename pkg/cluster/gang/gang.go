@@ -167,7 +167,7 @@ func (g *Gang) rolePromised(role string) int {
 }
 
 // WantsPromise reports whether pipelining one more task of a role brings the job closer to its start: the role still
-// lacks tasks, or the job lacks any tasks beside those that roles lack.
+// lacks tasks, or the job lacks any tasks besides those that roles lack.
 func (g *Gang) WantsPromise(role string) bool {
 	if !g.ChecksRoles() {
 		return g.LacksPromises() > 0

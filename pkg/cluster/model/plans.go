@@ -77,7 +77,7 @@ func (s *Plans) HasChanged(p *cluster.Plan) bool {
 func (s *Plans) Adopt(p *cluster.Plan) {
 	invariant(len(s.model.log) == 0, "plan %s is adopted inside a transaction", p.ID)
 	invariant(s.inForce[p.ID] == nil, "plan %s is adopted twice", p.ID)
-	invariant(p.Job == nil || p.Job.Plan == nil, "plan %s is adopted beside another of its job", p.ID)
+	invariant(p.Job == nil || p.Job.Plan == nil, "plan %s is adopted though its job has another", p.ID)
 	if p.Job != nil {
 		p.Job.Plan = p
 		s.model.TouchJob(p.Job)

@@ -13,8 +13,8 @@ import (
 // restartTime is how long after the deadline of a plan within a job it may still show that the job restarts.
 const restartTime = time.Minute
 
-// watch watches from now on the tasks that stay on their nodes beside a plan within a job. Those that are evicted leave
-// for that reason.
+// watch watches from now on the tasks that stay on their nodes while a plan within a job is in force. Those that are
+// evicted leave for that reason.
 func (s *Plans) watch(p *cluster.Plan) {
 	for _, other := range s.within {
 		other.Internal.Staying = slices.DeleteFunc(other.Internal.Staying, func(t *cluster.Task) bool { return slices.Contains(p.Victims, t) })

@@ -25,7 +25,7 @@ const (
 	patience = 10 * time.Second
 )
 
-// LookAll has the jobs of a namespace that expect pods counted again, because its quotas have changed.
+// LookAll counts again the jobs of a namespace that expect pods, because its quotas have changed.
 func (k *StandIns) LookAll(namespace string) {
 	for j := range k.byNamespace[namespace] {
 		k.changed[j] = true
@@ -33,8 +33,8 @@ func (k *StandIns) LookAll(namespace string) {
 }
 
 // refusal says why a job may not have the pods that it still expects, nil if it may. The quotas of its namespace must
-// have room for them, beside what is used and what stands in for pods of other jobs. What could not be created must not
-// be held. missing returns how many of a podset are.
+// have room for them, in addition to what is used and what stands in for pods of other jobs. What could not be created
+// must not be held. missing returns how many of a podset are.
 func (k *StandIns) refusal(j *cluster.Job, missing func(of *cluster.Podset) int) *verdict.Verdict {
 	own := 0
 	for i := range j.Expected.Podsets {
@@ -131,7 +131,7 @@ func (k *StandIns) standInsOf(j *cluster.Job) []*cluster.Task {
 	return all
 }
 
-// keepWithinQuota has a gang give up the nodes that it holds for pods which the quotas of its namespace have not
+// keepWithinQuota makes a gang give up the nodes that it holds for pods which the quotas of its namespace have not
 // allowed for a while.
 func (k *StandIns) keepWithinQuota(now time.Time) {
 	for _, j := range slices.SortedFunc(maps.Keys(k.beyond), func(a, b *cluster.Job) int { return a.ID.Compare(b.ID) }) {

@@ -158,7 +158,7 @@ func (k *StandIns) remove(t *cluster.Task) {
 	}
 }
 
-// Renew has a stand-in that waits made again, because its request is another one.
+// Renew makes a stand-in that waits again, because its request is another one.
 func (k *StandIns) Renew(t *cluster.Task) {
 	k.remove(t)
 	k.Look(t.Job)

@@ -55,8 +55,8 @@ func (a *Assignment) Join(other *Assignment) {
 	a.Contested = a.Contested || other.Mode != NoFit || other.Contested
 }
 
-// ExplainAs has the assignment say what stands in the way of another for the same Workload, with fewer pods, if that is
-// milder. What never has room for all pods may have some for a few.
+// ExplainAs makes the assignment say what stands in the way of another for the same Workload, with fewer pods, if that
+// is milder. What never has room for all pods may have some for a few.
 func (a *Assignment) ExplainAs(fewer *Assignment) {
 	code, _ := a.Refusal()
 	if other, _ := fewer.Refusal(); other != 0 && other < code {
@@ -150,7 +150,7 @@ type Addition struct {
 
 // Nodes is what decisions about Workloads ask of the nodes.
 type Nodes interface {
-	// CanPlace reports whether all pods of the parts find nodes now, together, beside all that hold or are promised
+	// CanPlace reports whether all pods of the parts find nodes now, together, next to all that hold or are promised
 	// nodes.
 	CanPlace(w *Workload, parts []Part) bool
 	// CouldPlace reports whether they would find nodes if no pod stood there but their own.

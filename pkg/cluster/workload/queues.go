@@ -83,7 +83,7 @@ func (q *Queues) Grow(queues []*Queue, cohorts []*cohort.Node, changed map[*coho
 			w.Cursor = nil
 		}
 	}
-	q.replant(now)
+	q.followTrees(now)
 	q.ready = q.ready[:0]
 	for _, queue := range q.list {
 		queue.line.ready = 0
@@ -92,8 +92,8 @@ func (q *Queues) Grow(queues []*Queue, cohorts []*cohort.Node, changed map[*coho
 	return concerns
 }
 
-// replant has what is known of trees be about what they have become. What is known of others is forgotten.
-func (q *Queues) replant(now map[*cohort.Tree]*cohort.Tree) {
+// followTrees keeps what is known of trees that were built again, and forgets what is known of trees that are gone.
+func (q *Queues) followTrees(now map[*cohort.Tree]*cohort.Tree) {
 	clear(q.refusals)
 	for _, queue := range q.list {
 		for _, r := range queue.line.open {

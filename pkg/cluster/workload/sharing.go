@@ -31,5 +31,5 @@ func (q *Queue) Line() []*Workload {
 	return all
 }
 
-// RetryAll has all Workloads of a queue tried again, since something has changed that concerns each of them.
+// RetryAll lets all Workloads of a queue be tried again, since something has changed that concerns each of them.
 func (q *Queues) RetryAll(queue *Queue) { q.liftAll(queue) }

@@ -83,7 +83,7 @@ func both(has, others map[string]string) map[string]string {
 // placed. It is not admitted until [Reader.Move] was called.
 func (e *Entry) MustBePlacedAgain() bool { return e.isOutdated }
 
-// Pause has a Workload tried again later that is evicted because its pods find no nodes with what its checks add to
+// Pause delays the next try of a Workload that is evicted because its pods find no nodes with what its checks add to
 // them.
 func (e *Entry) Pause(now time.Time) {
 	if e.Phase == workload.PhaseEvicting {

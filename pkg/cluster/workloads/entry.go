@@ -108,7 +108,7 @@ func (e *Entry) IsOfAdmission(created time.Time) bool {
 	return conditions.Of(e.Object, v1beta2.Evicted) == nil || !created.Before(since(e.Object, v1beta2.QuotaReserved))
 }
 
-// stay has a Workload that holds something keep it: it is not told to leave, or not any more.
+// stay lets a Workload keep what it holds: it is not to leave, or not any more.
 func (e *Entry) stay() {
 	if e.Phase = workload.PhaseReserved; conditions.Is(e.Object, v1beta2.Admitted) {
 		e.Phase = workload.PhaseAdmitted

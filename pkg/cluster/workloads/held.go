@@ -19,7 +19,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// confirm has a Workload hold what its object says.
+// confirm makes a Workload hold what its object says.
 func (r *holding) confirm(e *Entry) {
 	o := e.Object
 	held, isEvicted := r.stillMoved(e, r.heldOf(o.Status.Admission)), conditions.Is(o, v1beta2.Evicted)
@@ -134,7 +134,7 @@ func amounts(sums map[resources.Dim]int64) (v []cohort.Amount) {
 	return v
 }
 
-// hold has a Workload hold quota and nodes. The caller says in which phase.
+// hold makes a Workload hold quota and nodes. The caller says in which phase.
 func (r *holding) hold(e *Entry, held *Held, charge []cohort.Amount) {
 	w := settings.OfWorkload(e.Object)
 	before := e.shape
@@ -191,7 +191,7 @@ func (r *holding) drop(e *Entry) {
 	r.moves(e)
 }
 
-// moves has [Reader.TakeMoved] return a Workload.
+// moves makes [Reader.TakeMoved] return a Workload.
 func (r *holding) moves(e *Entry) {
 	if !e.isMoved {
 		e.isMoved = true

@@ -86,9 +86,9 @@ func TestAChangeOfLimitsHasWorkloadsTriedAgain(t *testing.T) {
 	w.expect("a", "admitted in all")
 }
 
-// TestAResourceThatAClusterQueueBringsIsToldApart has so many Workloads ask for resources of their own that further
-// ones share one.
-func TestAResourceThatAClusterQueueBringsIsToldApart(t *testing.T) {
+// TestAResourceOfAClusterQueueIsCountedAlone creates so many Workloads with resources of their own that further ones
+// share one.
+func TestAResourceOfAClusterQueueIsCountedAlone(t *testing.T) {
 	w := newKueue(t, setup)
 	for i := range resources.MaxInvented {
 		w.apply(container(fmt.Sprint("hostile-", i), fmt.Sprintf("requests: {example.com/r%d: 1}", i), ""))

@@ -8,10 +8,10 @@ import (
 // listening tells a reader what changes of queues mean for Workloads.
 type listening struct{ reader *Reader }
 
-// ChangedLocalQueue has the Workloads of a LocalQueue placed again.
+// ChangedLocalQueue places the Workloads of a LocalQueue again.
 func (l *listening) ChangedLocalQueue(of *queues.LocalQueue) { l.again(l.reader.named[of]) }
 
-// ChangedClusterQueue has all Workloads of a ClusterQueue placed again.
+// ChangedClusterQueue places all Workloads of a ClusterQueue again.
 func (l *listening) ChangedClusterQueue(c *queues.ClusterQueue) {
 	for of := range c.Locals {
 		l.again(l.reader.named[of])
@@ -44,10 +44,11 @@ func (l *listening) Leave(c *queues.ClusterQueue, isDeleted bool) {
 	}
 }
 
-// Regrown forgets who was evicted for whom in trees that have changed (rule C20), and has plans in them reviewed.
-func (l *listening) Regrown(concerns func(*workload.Queue) bool) {
+// ChangedTrees forgets in trees that have changed which Workload was evicted for which (rule C20), and marks the plans
+// in them for review.
+func (l *listening) ChangedTrees(concerns func(*workload.Queue) bool) {
 	r := l.reader
-	r.AreRegrown = true
+	r.TreesChanged = true
 	r.plans.areUnsure = r.plans.areUnsure || len(r.held.planned) > 0
 	for _, e := range r.entries {
 		queue := e.Queue

@@ -103,7 +103,7 @@ func (r *Reader) placeLater(now time.Time) {
 	}
 }
 
-// expire has those placed again whose time has come.
+// expire places the Workloads again whose time has come.
 func (r *Reader) expire(now time.Time) {
 	for e := range r.backoffs {
 		if !now.Before(e.until) {
@@ -188,7 +188,7 @@ func (r *base) hasFlavors(held *Held) bool {
 	return true
 }
 
-// withdraw has a Workload neither wait nor hold anything.
+// withdraw removes a Workload from its queue, and releases what it holds.
 func (r *Reader) withdraw(e *Entry, why condition) {
 	r.leave(e)
 	r.held.drop(e)
@@ -208,7 +208,7 @@ func (r *base) leave(e *Entry) {
 	}
 }
 
-// wait has a Workload wait in a queue. If it does so already and nothing of it has changed that counts, its refusal
+// wait puts a Workload in a queue. If it waits there already and nothing of it has changed that counts, its refusal
 // stays.
 func (r *Reader) wait(e *Entry, w *settings.Workload, c *queues.ClusterQueue) {
 	before := e.shape

@@ -200,7 +200,7 @@ func (r *holding) dropPlan(e *Entry) {
 	}
 }
 
-// record has the record of a plan written, or taken away after the plan.
+// record decides to write the record of a plan, or to remove it after the plan.
 func (r *planning) record(e *Entry, to *decision.Decisions) {
 	recorded := e.Object.Annotations[v1beta2.PlanAnnotation]
 	switch p := e.plan; {
@@ -220,7 +220,7 @@ func (r *planning) record(e *Entry, to *decision.Decisions) {
 }
 
 // restore takes up a plan that an earlier process has recorded. It does so only if every victim was told to leave, and
-// if the Workload fits when they have: an annotation alone has no Workload evicted, and gives no more than free quota.
+// if the Workload fits when they have: an annotation alone evicts no Workload, and gives no more than free quota.
 func (r *planning) restore(e *Entry, now time.Time) bool {
 	text := e.Object.Annotations[v1beta2.PlanAnnotation]
 	if text == "" || e.isKnown || shown(e.Object).reason != v1beta2.ReasonWaitingForPreemptedWorkloads {

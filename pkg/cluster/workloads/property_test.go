@@ -129,7 +129,7 @@ func (d *drawn) applyIfFree(text string) {
 	d.apply(text)
 }
 
-// departures has evicted Workloads leave, some of them late.
+// departures makes evicted Workloads leave, some of them late.
 func (d *drawn) departures() {
 	for _, key := range d.keys() {
 		if o := d.workload(key.Name); conditions.Is(o, v1beta2.Evicted) && conditions.Is(o, v1beta2.QuotaReserved) && d.random.IntN(2) == 0 {

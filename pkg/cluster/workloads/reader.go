@@ -60,8 +60,8 @@ type base struct {
 
 	// IsIdle says that nothing is decided or written, as under a configuration that admits no Workloads. Plans wait.
 	IsIdle bool
-	// AreRegrown says that the trees of ClusterQueues have changed. Who takes that in sets it back.
-	AreRegrown bool
+	// TreesChanged says that the trees of ClusterQueues have changed. The caller that follows them resets it.
+	TreesChanged bool
 }
 
 // holding is what Workloads hold or are promised: quota, and the nodes of their pods.
@@ -190,7 +190,7 @@ func (r *Reader) Delete(object runtime.Object) (isRead bool) {
 	return true
 }
 
-// reread has the Workloads of a namespace, or of all if it is "", placed again if what their pods get has changed.
+// reread places the Workloads of a namespace again, or of all if it is "", if what their pods get has changed.
 func (b *base) reread(changed bool, namespace string) {
 	for key, e := range b.entries {
 		if changed && (namespace == "" || key.Namespace == namespace) {
@@ -264,14 +264,14 @@ func (r *Reader) TakeMoved() []*Entry {
 	return moved
 }
 
-// MoveAll has [Reader.TakeMoved] return all Workloads: what their jobs hold is not known any more.
+// MoveAll makes [Reader.TakeMoved] return all Workloads: what their jobs hold is not known any more.
 func (r *Reader) MoveAll() {
 	for _, e := range r.entries {
 		r.held.moves(e)
 	}
 }
 
-// later has a Workload placed when the queues are settled.
+// later notes that a Workload is to be placed when the queues are settled.
 func (b *base) later(e *Entry) {
 	if !e.isQueued {
 		e.isQueued = true

@@ -31,5 +31,5 @@ func (r *Reader) Repair() {
 		}
 	}
 	r.queues.Rebook()
-	r.registry.Regrow()
+	r.registry.Rebuild()
 }

@@ -22,7 +22,7 @@ func (r *planning) review() {
 	}
 }
 
-// unfit are the plans that do not fit beside those before them, when all have left for whom plans wait.
+// unfit are the plans that do not fit together with those before them, once all victims of plans have left.
 func (r *planning) unfit(plans []*Entry) (unfit []*Entry) {
 	for _, e := range r.awaited(plans) {
 		defer without(e)()
@@ -78,8 +78,8 @@ func (r *planning) isAwaited(victim *Entry) bool {
 	return r.entries[victim.ID()] == victim && victim.Held != nil && victim.plan == nil
 }
 
-// mayStart reports whether a Workload with a plan fits beside all that hold quota. Others may be in the way that leave
-// for another plan. What plans promise to others does not count: they start later, if they fit then.
+// mayStart reports whether a Workload with a plan fits in addition to all that hold quota. Others may be in the way
+// that leave for another plan. What plans promise to others does not count: they start later, if they fit then.
 func (r *planning) mayStart(e *Entry) bool {
 	return e.Queue != nil && fitsWithout(e.Queue, e.Charge, sortedPlans(r.planned))
 }

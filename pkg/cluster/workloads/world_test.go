@@ -209,7 +209,7 @@ func (w *kueue) expect(name, want string) {
 	}
 }
 
-// leave has an evicted Workload leave, as the controllers do when its last pod is gone.
+// leave releases an evicted Workload, as the controllers do when its last pod is gone.
 func (w *kueue) leave(name string) {
 	w.t.Helper()
 	w.edit(name, func(o *v1beta2.Workload) {

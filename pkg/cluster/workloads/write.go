@@ -51,7 +51,7 @@ func (w *write) isOver(o *v1beta2.Workload) bool {
 	return err == nil && order >= 0
 }
 
-// changed has it worked out again what is to be written about a Workload.
+// changed notes that what is to be written about a Workload has to be determined again.
 func (r *base) changed(e *Entry) {
 	if !e.isDirty {
 		e.isDirty = true

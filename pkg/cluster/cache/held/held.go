@@ -62,7 +62,7 @@ func (w *Workloads) TakeChanged(now time.Time) []*cluster.Job {
 	return jobs
 }
 
-// Revisit has TakeChanged return a job at a time. Zero takes that back.
+// Revisit makes TakeChanged return a job at a time. Zero takes that back.
 func (w *Workloads) Revisit(j *cluster.Job, at time.Time) {
 	if at.IsZero() {
 		delete(w.due, j)

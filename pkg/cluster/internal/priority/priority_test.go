@@ -28,7 +28,7 @@ func TestTheLowestPriorityIsThatOfThePodsThatAreThere(t *testing.T) {
 	c.Add(priority.Rank{Priority: 5}, -1)
 	is("after two have gone", 5, false)
 	c.Add(priority.Rank{Priority: 2, IsOver: true}, +1)
-	is("beside one that has ended", 5, false)
+	is("with one that has ended", 5, false)
 	c.Add(priority.Rank{Priority: 5}, -1)
 	c.Add(priority.Rank{Priority: 3, NeverPreempts: true, IsOver: true}, +1)
 	is("when all have ended", 2, false)

@@ -52,8 +52,8 @@ type Listener interface {
 	ChangedClusterQueue(*ClusterQueue)
 	// Leave says that no Workload may wait in a ClusterQueue now, and if it is deleted none may be charged.
 	Leave(c *ClusterQueue, isDeleted bool)
-	// Regrown says that trees have changed: those of the queues for which it reports true.
-	Regrown(concerns func(*workload.Queue) bool)
+	// ChangedTrees says that trees have changed: those of the queues for which it reports true.
+	ChangedTrees(concerns func(*workload.Queue) bool)
 	// IsNamed reports whether Workloads name a LocalQueue that does not exist, or a ClusterQueue.
 	IsNamed(*LocalQueue) bool
 	HoldsIn(*ClusterQueue) bool
@@ -135,7 +135,7 @@ func (r *Registry) LocalQueue(key types.NamespacedName) *LocalQueue {
 }
 
 // SetFlavor, SetCheck, SetNamespace, SetLocalQueue, SetCohort and SetClusterQueue say that an object was added or
-// changed; the functions beside them that it is gone.
+// changed; the Drop function next to each says that it is gone.
 func (r *Registry) SetFlavor(o *v1beta2.ResourceFlavor) {
 	read, f := settings.OfFlavor(o), r.flavor(o.Name)
 	if f.settings != nil && equality.Semantic.DeepEqual(*f.settings, read) {
@@ -182,8 +182,8 @@ func checks(q *settings.ClusterQueue, name string) bool {
 	return slices.ContainsFunc(q.Checks, func(c settings.Check) bool { return c.Name == name })
 }
 
-// suspectAll has the activity of ClusterQueues looked at again. If retries is set, they refer to their flavors again,
-// and their Workloads are tried again.
+// suspectAll marks ClusterQueues whose activity is to be determined again. If retries is set, they refer to their
+// flavors again, and their Workloads are tried again.
 func (r *Registry) suspectAll(is func(*settings.ClusterQueue) bool, retries bool) {
 	for _, c := range r.clusters {
 		if c.Settings == nil || !is(c.Settings) {

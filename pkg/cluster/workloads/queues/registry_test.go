@@ -14,17 +14,17 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// told is a listener that notes what it is told. No Workload names or uses anything.
-type told []string
+// recorder is a listener that records its calls. No Workload names or uses anything.
+type recorder []string
 
-func (l *told) ChangedLocalQueue(q *queues.LocalQueue)     { *l = append(*l, q.Key.String()) }
-func (l *told) ChangedClusterQueue(q *queues.ClusterQueue) { *l = append(*l, q.Name) }
-func (l *told) Leave(q *queues.ClusterQueue, _ bool)       { *l = append(*l, "leave "+q.Name) }
-func (l *told) Regrown(func(*workload.Queue) bool)         { *l = append(*l, "trees") }
-func (l *told) IsNamed(*queues.LocalQueue) bool            { return false }
-func (l *told) HoldsIn(*queues.ClusterQueue) bool          { return false }
+func (l *recorder) ChangedLocalQueue(q *queues.LocalQueue)     { *l = append(*l, q.Key.String()) }
+func (l *recorder) ChangedClusterQueue(q *queues.ClusterQueue) { *l = append(*l, q.Name) }
+func (l *recorder) Leave(q *queues.ClusterQueue, _ bool)       { *l = append(*l, "leave "+q.Name) }
+func (l *recorder) ChangedTrees(func(*workload.Queue) bool)    { *l = append(*l, "trees") }
+func (l *recorder) IsNamed(*queues.LocalQueue) bool            { return false }
+func (l *recorder) HoldsIn(*queues.ClusterQueue) bool          { return false }
 
-func (l *told) take() []string {
+func (l *recorder) take() []string {
 	taken := *l
 	*l = nil
 	return taken
@@ -40,7 +40,7 @@ func clusterQueue(name, in string, cores string) *v1beta2.ClusterQueue {
 }
 
 func TestRegistry(t *testing.T) {
-	var l told
+	var l recorder
 	r := queues.New(resources.NewIndex(), &l)
 
 	r.SetClusterQueue(clusterQueue("a", "all", "2"))
@@ -67,7 +67,7 @@ func TestRegistry(t *testing.T) {
 	r.SetClusterQueue(clusterQueue("b", "all", "1"))
 	r.Settle()
 	if got := l.take(); !slices.Equal(got, []string{"b", "b", "trees"}) && !slices.Equal(got, []string{"b", "trees"}) {
-		t.Errorf("a queue beside it changes %v", got)
+		t.Errorf("another queue changes %v", got)
 	}
 	if !a.Queue.Fits(nil) || a.Queue.Tree() != r.ClusterQueue("b").Queue.Tree() {
 		t.Error("queues of one Cohort are in different trees")
@@ -83,7 +83,7 @@ func TestRegistry(t *testing.T) {
 }
 
 func TestCohortsThatNameEachOtherInACircle(t *testing.T) {
-	var l told
+	var l recorder
 	r := queues.New(resources.NewIndex(), &l)
 	r.SetFlavor(&v1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 	for name, parent := range map[string]string{"x": "y", "y": "x"} {

@@ -91,8 +91,8 @@ func (r *Registry) Settle() {
 	}
 }
 
-// Regrow has the trees grown again, so that all that was refused is tried again.
-func (r *Registry) Regrow() { r.isStale, r.changed = true, nil }
+// Rebuild makes the registry build all trees again, so that all that was refused is tried again.
+func (r *Registry) Rebuild() { r.isStale, r.changed = true, nil }
 
 // change notes that a ClusterQueue or Cohort has changed.
 func (r *Registry) change(n *cohort.Node) {
@@ -171,7 +171,7 @@ func (r *Registry) grow() {
 		}
 	}
 	slices.SortFunc(queues, func(a, b *workload.Queue) int { return cmp.Compare(a.Name, b.Name) })
-	r.listener.Regrown(r.Queues.Grow(queues, cohorts, r.changed, func(n *cohort.Node) *cohort.Node { return above[n] }))
+	r.listener.ChangedTrees(r.Queues.Grow(queues, cohorts, r.changed, func(n *cohort.Node) *cohort.Node { return above[n] }))
 	r.changed = map[*cohort.Node]bool{}
 }
 

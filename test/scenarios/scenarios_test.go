@@ -276,6 +276,26 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
+func TestEachFolderSaysInTheReadmeWhyItIsOne(t *testing.T) {
+	folders, err := filepath.Glob("*/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range folders {
+		folder := filepath.Dir(file)
+		if row := fmt.Sprintf("\n| [%s](%[1]s) | ", folder); strings.Count(string(readme), row) != 1 {
+			t.Errorf("README.md has not one row that begins with %q", row)
+		}
+	}
+	if rows := strings.Count(string(readme), "\n| ["); rows != len(folders) {
+		t.Errorf("README.md has %d rows, and there are %d folders", rows, len(folders))
+	}
+}
+
 // readKnownDifferences reads why which scenarios are not met.
 func readKnownDifferences(file string) (map[string]string, error) {
 	text, err := os.ReadFile(file)

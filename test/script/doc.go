@@ -31,10 +31,11 @@
 //	configuration: YAML      further keys of the configuration, one line of YAML each
 //	class NAME VALUE [never]
 //	node NAMES AMOUNTS [label:K=V] [taint:K=V:EFFECT] [cordoned]
+//	hypernode NAME tier=N nodes=NODE[,NODE…] or hypernodes=NAME[,NAME…]
 //	queue NAME [parent=Q] [weight=N] [priority=N] [deserved:AMOUNT] [capability:AMOUNT] [guarantee:AMOUNT] [reclaimable=B] [closed]
 //	                         [annotation:K=V]
-//	gang NAME [queue=Q] [min=N] [class=C] [wants:AMOUNT] [preemptable[=B]] [pending] [tier=N] [min:TASK=N]
-//	                         [annotation:K=V]
+//	gang NAME [queue=Q] [min=N] [class=C] [wants:AMOUNT] [preemptable[=B]] [pending|running] [tier=N]
+//	                         [soft] [min:TASK=N] [annotation:K=V]
 //	pod NAME [AMOUNTS] [queue=Q] [on=NODE] [class=C] [scheduler=S] …, a lone pod
 //	budget NAME [min=N] [max=N] label:K=V
 //	quota NAME AMOUNTS
@@ -45,9 +46,10 @@
 //
 // Under a gang stand its pods, indented, as "pod" or "N pods", with AMOUNTS such as cpu=1, and any of: on=NODE[,NODE…],
 // task=NAME, name=NAME, task-priority=N, preemptable[=B], label:K=V, annotation:K=V, select:K=V, near:K=V, apart:K=V,
-// port=N, gated, leaving=5s, grace=N, age=5m. They are named after the gang, with a number from 0 on. A pod without
-// amounts requests nothing. Objects are the older the earlier they stand; age says otherwise of a pod. Those after a
-// cycle come, or change, before the next.
+// spread:K=V, port=N, gated, leaving=5s, grace=N, age=5m, bare. They are named after the gang, with a number from 0 on.
+// A pod without amounts requests nothing. Near, apart and spread are of nodes, or with K=V@LABEL of the values of a
+// label of nodes; spread allows a skew of one. A bare pod has no controller, so none replaces it. Objects are the older
+// the earlier they stand; age says otherwise of a pod. Those after a cycle come, or change, before the next.
 //
 // Lines that begin with > are what was decided. They are written by the test with -rewrite, and are to be read then.
 //

@@ -26,6 +26,12 @@ func (p *parser) beginGang(words []string) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: words[0], Annotations: map[string]string{}},
 		Spec:       schedulingv1beta1.PodGroupSpec{Queue: schedulingv1beta1.DefaultQueue, MinMember: 1},
 		Status:     schedulingv1beta1.PodGroupStatus{Phase: schedulingv1beta1.PodGroupInqueue}}
+	topology := func() *schedulingv1beta1.NetworkTopologySpec {
+		if g.Spec.NetworkTopology == nil {
+			g.Spec.NetworkTopology = &schedulingv1beta1.NetworkTopologySpec{Mode: schedulingv1beta1.HardNetworkTopologyMode}
+		}
+		return g.Spec.NetworkTopology
+	}
 	for _, text := range words[1:] {
 		w := split(text)
 		var err error
@@ -57,10 +63,13 @@ func (p *parser) beginGang(words []string) error {
 			g.Annotations[schedulingv1beta1.PreemptableKey] = strconv.FormatBool(b)
 		case text == "pending":
 			g.Status.Phase = schedulingv1beta1.PodGroupPending
+		case text == "running":
+			g.Status.Phase = schedulingv1beta1.PodGroupRunning
 		case w.key == "tier":
 			n, err = w.number()
-			tier := int(n)
-			g.Spec.NetworkTopology = &schedulingv1beta1.NetworkTopologySpec{Mode: schedulingv1beta1.HardNetworkTopologyMode, HighestTierAllowed: &tier}
+			topology().HighestTierAllowed = new(int(n))
+		case text == "soft":
+			topology().Mode = schedulingv1beta1.SoftNetworkTopologyMode
 		default:
 			err = unknown("gang", text)
 		}
@@ -166,6 +175,10 @@ func describe(pod *corev1.Pod, words []string) (task string, nodes []string, err
 			pod.Spec.NodeSelector = map[string]string{w.key: w.value}
 		case w.kind == "near", w.kind == "apart":
 			addTerm(pod, w)
+		case w.kind == "spread":
+			value, key := within(w.value)
+			pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{MaxSkew: 1, TopologyKey: key,
+				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{w.key: value}}})
 		case w.key == "on":
 			nodes = strings.Split(w.value, ",")
 		case w.key == "name":
@@ -185,6 +198,8 @@ func describe(pod *corev1.Pod, words []string) (task string, nodes []string, err
 		case w.key == "port":
 			n, err = w.number()
 			main.Ports = []corev1.ContainerPort{{ContainerPort: int32(n), HostPort: int32(n), Protocol: corev1.ProtocolTCP}}
+		case text == "bare":
+			pod.OwnerReferences = nil
 		case text == "gated":
 			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "script"}}
 		case w.key == "leaving":
@@ -216,10 +231,20 @@ func addTerm(pod *corev1.Pod, w word) {
 	if pod.Spec.Affinity == nil {
 		pod.Spec.Affinity = &corev1.Affinity{}
 	}
-	terms := []corev1.PodAffinityTerm{{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{w.key: w.value}}}}
+	value, key := within(w.value)
+	terms := []corev1.PodAffinityTerm{{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{w.key: value}}}}
 	if w.kind == "near" {
 		pod.Spec.Affinity.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}
 	} else {
 		pod.Spec.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}
 	}
+}
+
+// within cuts the label of nodes off the value of a label of pods, which is that of their names if none is given.
+func within(text string) (value, topologyKey string) {
+	value, topologyKey, isGiven := strings.Cut(text, "@")
+	if !isGiven {
+		topologyKey = corev1.LabelHostname
+	}
+	return value, topologyKey
 }

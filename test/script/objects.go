@@ -16,12 +16,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 )
 
 const namespace = "work"
 
 // objects are the commands that add an object.
-var objects = map[string]func(*parser, []string) error{"class": (*parser).class, "node": (*parser).node, "queue": (*parser).queue,
+var objects = map[string]func(*parser, []string) error{"class": (*parser).class, "node": (*parser).node, "hypernode": (*parser).hyperNode, "queue": (*parser).queue,
 	"gang": (*parser).beginGang, "pod": (*parser).lonePod, "budget": (*parser).budget, "quota": (*parser).quota}
 
 // word is "KEY", "KEY=VALUE" or "KIND:KEY=VALUE".
@@ -176,6 +177,37 @@ func (p *parser) queue(words []string) error {
 		}
 	}
 	p.add(q, "Queue")
+	return nil
+}
+
+func (p *parser) hyperNode(words []string) error {
+	h := &topologyv1alpha1.HyperNode{TypeMeta: metav1.TypeMeta{APIVersion: "topology.volcano.sh/v1alpha1", Kind: "HyperNode"}, ObjectMeta: metav1.ObjectMeta{Name: words[0]}}
+	add := func(kind topologyv1alpha1.MemberType, names string) {
+		for name := range strings.SplitSeq(names, ",") {
+			h.Spec.Members = append(h.Spec.Members, topologyv1alpha1.MemberSpec{Type: kind,
+				Selector: topologyv1alpha1.MemberSelector{ExactMatch: &topologyv1alpha1.ExactMatch{Name: name}}})
+		}
+	}
+	for _, text := range words[1:] {
+		w := split(text)
+		var err error
+		var n int64
+		switch w.key {
+		case "tier":
+			n, err = w.number()
+			h.Spec.Tier = int(n)
+		case "nodes":
+			add(topologyv1alpha1.MemberTypeNode, w.value)
+		case "hypernodes":
+			add(topologyv1alpha1.MemberTypeHyperNode, w.value)
+		default:
+			err = unknown("hypernode", text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	p.add(h, "HyperNode")
 	return nil
 }
 

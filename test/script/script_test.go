@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	topologyv1alpha1 "hekla.sh/hekla/pkg/apis/topology/v1alpha1"
 )
 
 const small = `# What it shows.
@@ -110,5 +112,41 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 	if _, err := Parse(small + "cycle"); err == nil || !strings.Contains(err.Error(), `a pod has no "#"`) {
 		t.Errorf("a comment behind a line is %v", err)
+	}
+}
+
+func TestPlacesOfPodsAndSwitchesAreRead(t *testing.T) {
+	s, err := Parse("source: own\nrules: S4\nhypernode s tier=1 nodes=a,b\nhypernode r tier=2 hypernodes=s\ngang g tier=1 running\n" +
+		"  pod near:app=x apart:app=y@zone bare\ngang h soft\n  pod spread:app=z@zone\nrest\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range s.Steps[0].Objects {
+		switch o := o.(type) {
+		case *topologyv1alpha1.HyperNode:
+			for _, m := range o.Spec.Members {
+				got = append(got, fmt.Sprint(o.Name, " of tier ", o.Spec.Tier, " has ", m.Type, " ", m.Selector.ExactMatch.Name))
+			}
+		case *schedulingv1beta1.PodGroup:
+			got = append(got, fmt.Sprint(o.Name, " ", o.Status.Phase, " ", o.Spec.NetworkTopology.Mode, " ", o.Spec.NetworkTopology.HighestTierAllowed != nil))
+		case *corev1.Pod:
+			got = append(got, fmt.Sprint(o.Name, " owned ", len(o.OwnerReferences)))
+			if a := o.Spec.Affinity; a != nil {
+				near, apart := a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0], a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
+				got = append(got, fmt.Sprint(near.LabelSelector.MatchLabels, near.TopologyKey, apart.LabelSelector.MatchLabels, apart.TopologyKey))
+			}
+			for _, c := range o.Spec.TopologySpreadConstraints {
+				got = append(got, fmt.Sprint(c.LabelSelector.MatchLabels, c.TopologyKey, c.MaxSkew, c.WhenUnsatisfiable))
+			}
+		}
+	}
+	want := []string{"s of tier 1 has Node a", "s of tier 1 has Node b", "r of tier 2 has HyperNode s", "g Running hard true", "g-0 owned 0",
+		"map[app:x]kubernetes.io/hostnamemap[app:y]zone", "h Inqueue soft false", "h-0 owned 1", "map[app:z]zone1DoNotSchedule"}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("read otherwise (-want +got):\n%s", diff)
+	}
+	if _, err := Parse("source: own\nrules: S4\nhypernode s tire=1\nrest\n"); err == nil || !strings.Contains(err.Error(), `a hypernode has no "tire=1"`) {
+		t.Errorf("an unknown word is answered by %v", err)
 	}
 }

@@ -10,6 +10,7 @@
 //  2. For each object one write is in flight at a time.
 //  3. Only fields that the scheduler owns are written, and never to another object of the same name.
 //  4. While bindings wait, few statuses are written: first those that further pods wait for. The others are deferred.
+//  5. Namespaces take turns: a tenant with many statuses to be written does not hold up those of others.
 //
 // This package must not know what a status means.
 package status

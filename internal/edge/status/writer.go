@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/internal/turns"
 )
 
 // Change is a status that is to be written.
@@ -117,8 +118,8 @@ type Writer struct {
 func New(clients *apiserver.Clients, trickle flowcontrol.RateLimiter, isBusy func() bool, logger logr.Logger) *Writer {
 	return &Writer{
 		clients: clients, trickle: trickle, isBusy: isBusy, settle: settle, logger: logger, slots: map[key]*slot{},
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstStatusRetry, lastStatusRetry)),
+		queue: turns.NewQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[key](firstStatusRetry, lastStatusRetry),
+			func(k key) string { return k.name.Namespace }),
 	}
 }
 

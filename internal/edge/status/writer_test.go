@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -22,6 +23,7 @@ import (
 
 // note is a change that is written into a log.
 type note struct {
+	namespace string // "default" if it has none
 	name      string
 	life      types.UID
 	text      string
@@ -42,7 +44,7 @@ type notes struct {
 }
 
 func (n note) key() key {
-	return key{ofGroup, types.NamespacedName{Namespace: "default", Name: n.name}}
+	return key{ofGroup, types.NamespacedName{Namespace: cmp.Or(n.namespace, "default"), Name: n.name}}
 }
 func (n note) uid() types.UID     { return n.life }
 func (n note) urgent(Change) bool { return n.isNews }
@@ -97,9 +99,23 @@ func expectNotes(t *testing.T, n *notes, want ...string) {
 	synctest.Wait()
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	if diff := cmp.Diff(want, n.lines); diff != "" {
+	if diff := gocmp.Diff(want, n.lines); diff != "" {
 		t.Errorf("written (-want +got):\n%s", diff)
 	}
+}
+
+func TestANamespaceWithManyStatusesHoldsUpNoOther(t *testing.T) {
+	writing(t, new(atomic.Bool), func(t *testing.T, w *Writer, n *notes) {
+		n.takes = 100 * time.Millisecond
+		for i := range 50 {
+			w.Put(note{namespace: "much", name: fmt.Sprint(i), text: "much", isAwaited: true, written: n})
+		}
+		w.Put(note{namespace: "little", name: "1", text: "little", isAwaited: true, written: n})
+		time.Sleep(time.Minute)
+		if at := slices.IndexFunc(n.read(), func(line string) bool { return strings.HasSuffix(line, "little") }); at < 0 || at > 4 {
+			t.Errorf("it is written as number %d, want it among the first five", at)
+		}
+	})
 }
 
 func TestAStatusIsWrittenUntilItIsReplacedOrDropped(t *testing.T) {
@@ -368,7 +384,7 @@ func TestMessagesAreRefreshedSlowly(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		for _, n := range []*notes{started, changed} {
-			if diff := cmp.Diff([]string{"0s news"}, n.read()); diff != "" {
+			if diff := gocmp.Diff([]string{"0s news"}, n.read()); diff != "" {
 				t.Errorf("what is more than a message (-want +got):\n%s", diff)
 			}
 		}
@@ -382,7 +398,7 @@ func TestMessagesAreRefreshedSlowly(t *testing.T) {
 			_, text, _ := strings.Cut(line, " ")
 			counts[text]++
 		}
-		if diff := cmp.Diff(map[string]int{"a number": 98, "another number": 1}, counts); diff != "" {
+		if diff := gocmp.Diff(map[string]int{"a number": 98, "another number": 1}, counts); diff != "" {
 			t.Errorf("written (-want +got):\n%s", diff)
 		}
 	})

@@ -1,20 +1,24 @@
-package work
+package turns
 
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
+
+func namespaceOf(r reconcile.Request) string { return r.Namespace }
 
 func request(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
 func TestANamespaceWithMuchToDoHoldsNoOtherUp(t *testing.T) {
-	queue := newQueue("test", Options(1).RateLimiter)
+	queue := NewQueue("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second), namespaceOf)
 	defer queue.ShutDown()
 	for _, item := range []reconcile.Request{
 		request("much", "1"), request("much", "2"), request("much", "3"), request("little", "1"), request("much", "4"),
@@ -39,7 +43,7 @@ func TestANamespaceWithMuchToDoHoldsNoOtherUp(t *testing.T) {
 // in order.
 func TestTurnsAreFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		line := &turns{lines: map[string][]reconcile.Request{}}
+		line := newLines(namespaceOf)
 		waiting, passed := map[string][]reconcile.Request{}, map[string]int{}
 		for i := range rapid.IntRange(1, 200).Draw(t, "steps") {
 			if rapid.Bool().Draw(t, "push") {

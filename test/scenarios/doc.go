@@ -11,8 +11,9 @@
 // rewrites all, and the diff shows what has changed.
 //
 // A folder is for what a script cannot say, such as nodes that are not ready, or pods with two containers, and a form
-// for bug reports. README.md says of each why it is one. cluster.yaml has manifests as `kubectl get -o yaml` prints them, with the scheduler's configuration
-// in a ConfigMap. expect.yaml lists some of the decisions. `hekla simulate -f FOLDER/cluster.yaml` runs it.
+// for bug reports. README.md says of each why it is one. cluster.yaml has manifests as `kubectl get -o yaml` prints
+// them, with the scheduler's configuration in a ConfigMap. expect.yaml lists some of the decisions. `hekla simulate -f
+// FOLDER/cluster.yaml` runs it.
 //
 // expect.yaml says `source` (where the case comes from), `rules` (the numbers of the rules that it tests), perhaps a
 // `note`, either `cycles: N` or `untilStable: true`, `args` (further flags of hekla simulate), and under `expect` any

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/test/apitest"
 )
 
 func TestAJobIsRunFromTheFlagsOfVcctl(t *testing.T) {
@@ -81,7 +83,7 @@ spec: {tasks: [{replicas: 1, template: {spec: {containers: [{name: c, image: i}]
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mustFail(t, "hekla job run -n "+n+" -f "+path, "document 3", `"two" is of namespace `+other, n)
+	mustFail(t, "hekla job run -n "+n+" -f "+path, "document 2", `"two" is of namespace `+other, n)
 	text = strings.Replace(text, other, n, 1)
 	if got := runWithInput(t, "hekla job run -n "+n+" -f -", text); got.err != nil || got.out != "run job one successfully\nrun job two successfully\n" {
 		t.Errorf("%+v", got)
@@ -330,11 +332,10 @@ func TestRightsThatLackAreTold(t *testing.T) {
 	create(t, role, &rbacv1.RoleBinding{ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "jane"}}})
 	var got result
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if got = run(t, "hekla job view train --as jane -n "+n); got.err == nil || time.Now().After(deadline) {
-			break
-		}
-	}
+	apitest.Eventually(t, func(context.Context) error {
+		got = run(t, "hekla job view train --as jane -n "+n)
+		return got.err
+	})
 	for _, want := range []string{"Phase:", "Not shown:", "its PodGroup: podgroups", "you may not list Events there"} {
 		if !strings.Contains(got.out, want) {
 			t.Errorf("no %q in %+v", want, got)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"hekla.sh/hekla/test/apitest"
 
@@ -223,11 +223,12 @@ func (r *running) said() string {
 // await waits until it has written something.
 func (r *running) await(t *testing.T, want string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(r.said(), want); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no %q in\n%s", want, r.said())
+	apitest.Eventually(t, func(context.Context) error {
+		if said := r.said(); !strings.Contains(said, want) {
+			return fmt.Errorf("no %q in\n%s", want, said)
 		}
-	}
+		return nil
+	})
 }
 
 // end interrupts it, which is no error.

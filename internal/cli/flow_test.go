@@ -2,12 +2,12 @@ package cli_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +15,7 @@ import (
 
 	"hekla.sh/hekla/internal/localcluster"
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
+	"hekla.sh/hekla/test/apitest"
 )
 
 func TestTemplatesAreCreatedShownAndDeleted(t *testing.T) {
@@ -125,11 +126,12 @@ func TestAKindThatIsNotInstalledIsToldSo(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	for deadline := time.Now().Add(time.Minute); run(t, "vcctl jobflow list").err == nil; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the kind is still there")
+	apitest.Eventually(t, func(context.Context) error {
+		if run(t, "vcctl jobflow list").err == nil {
+			return errors.New("the kind is still there")
 		}
-	}
+		return nil
+	})
 	mustFail(t, "vcctl jobflow list", "does not know JobFlow", "flow.volcano.sh", "not installed")
 	mustFail(t, "hekla jobflow delete x", "does not know JobFlow")
 }

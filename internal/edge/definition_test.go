@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -32,18 +33,13 @@ func changeDefinition(t *testing.T, config *rest.Config, api discovery.Discovery
 	if _, err := crds.Patch(apitest.Context(t), "podgroups.scheduling.volcano.sh", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(apitest.Patience); ; time.Sleep(50 * time.Millisecond) {
+	apitest.Eventually(t, func(context.Context) error {
 		missing, err := definitions.WithoutStatus(api, definitions.Written)
-		if err != nil {
-			t.Fatal(err)
+		if lacks := slices.ContainsFunc(missing, func(r schema.GroupVersionResource) bool { return r.Resource == "podgroups" }); err == nil && lacks == hasStatus {
+			err = fmt.Errorf("the API server says that these lack the subresource: %v", missing)
 		}
-		if lacks := slices.ContainsFunc(missing, func(r schema.GroupVersionResource) bool { return r.Resource == "podgroups" }); lacks != hasStatus {
-			return
-		}
-		if time.Now().After(until) {
-			t.Fatalf("the API server says that these lack the subresource: %v", missing)
-		}
-	}
+		return err
+	})
 }
 
 func TestAStatusIsWrittenWhereItIsNoSubresource(t *testing.T) {

@@ -139,19 +139,10 @@ func startProgram(ctx context.Context) (err error) {
 	if process, err = cluster.Run(ctx, program); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for {
-		err := isAsked(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the server is not asked: %w", err)
-		case <-time.After(poll):
-		}
+	if err := apitest.Await(ctx, isAsked); err != nil {
+		return fmt.Errorf("the server is not asked: %w", err)
 	}
+	return nil
 }
 
 // isAsked tries what only the server refuses.

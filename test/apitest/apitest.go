@@ -49,24 +49,30 @@ func Context(t *testing.T) context.Context {
 	return ctx
 }
 
-// Eventually looks until there is nothing to complain about. A failure names the last complaint that is not of the
-// wait's own end.
-func Eventually(t *testing.T, complaint func(context.Context) error) {
+// Eventually looks until there is nothing to complain about, and fails the test after [Patience].
+func Eventually(t testing.TB, complaint func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	if err := Await(t.Context(), complaint); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Await is the same for those who have no test. An error names the last complaint that is not of the wait's own end.
+func Await(ctx context.Context, complaint func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	var last error
 	for {
 		err := complaint(ctx)
 		if err == nil {
-			return
+			return nil
 		}
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("not within %s: %v", Patience, last)
+			return fmt.Errorf("not within %s: %w", Patience, last)
 		case <-time.After(poll):
 		}
 	}

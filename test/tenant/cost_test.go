@@ -3,7 +3,6 @@ package tenant
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -208,15 +207,9 @@ func defineCopy(b *testing.B, name string) {
 	if err := admin.Create(b.Context(), definition); client.IgnoreAlreadyExists(err) != nil {
 		b.Fatal(err)
 	}
-	for until := time.Now().Add(patience); ; time.Sleep(poll) {
-		err := admin.Create(b.Context(), copyOfJob(b, name+".test", 1, 0), client.DryRunAll)
-		if err == nil {
-			return
-		}
-		if time.Now().After(until) {
-			b.Fatal(errors.Join(errors.New("the copy of the definition does not serve"), err))
-		}
-	}
+	apitest.Eventually(b, func(ctx context.Context) error { // until the copy of the definition serves
+		return admin.Create(ctx, copyOfJob(b, name+".test", 1, 0), client.DryRunAll)
+	})
 }
 
 func dropRules(schema any) {

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/internal/queueing"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
-
-	"hekla.sh/hekla/internal/queueing/policy"
 )
 
 // importOf imports a Configuration from a text.
@@ -42,7 +41,7 @@ func TestAConfigurationOfKueueIsImported(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The controllers read what is printed.
-	read, err := policy.Read([]byte(printed.Data["volcano-scheduler.conf"]))
+	read, err := queueing.ReadPolicy([]byte(printed.Data["volcano-scheduler.conf"]))
 	if err != nil || !read.IsOn || read.PodsReady == nil || read.PodsReady.Timeout.Minutes() != 5 {
 		t.Errorf("the controllers read %+v, %v", read, err)
 	}

@@ -14,9 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/admission/held"
-	"hekla.sh/hekla/internal/queueing/batchjob"
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/vcjob"
+	"hekla.sh/hekla/internal/queueing"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/apis/kueue/validation"
@@ -40,9 +38,9 @@ func kueueServices() []*service {
 			resource: corev1.SchemeGroupVersion.WithResource("pods"), operations: []admissionregistrationv1.OperationType{create},
 			failurePolicy: admissionregistrationv1.Ignore, conditions: isQueuedPod, handle: mutates(holdPod),
 		},
-		relabelled(batchv1.SchemeGroupVersion.WithResource("jobs"), "jobs", "Job", func(o *batchv1.Job) bool { return batchjob.Job{Job: o}.IsSuspended() }),
-		relabelled(batch.GroupVersion.WithResource("jobs"), "volcanojobs", "Job", func(o *batch.Job) bool { return vcjob.Job{Job: o}.IsSuspended() }),
-		relabelled(corev1.SchemeGroupVersion.WithResource("pods"), "pods", "Pod", builder.IsGated),
+		relabelled(batchv1.SchemeGroupVersion.WithResource("jobs"), "jobs", "Job", func(o *batchv1.Job) bool { return queueing.BatchJob{Job: o}.IsSuspended() }),
+		relabelled(batch.GroupVersion.WithResource("jobs"), "volcanojobs", "Job", func(o *batch.Job) bool { return queueing.VolcanoJob{Job: o}.IsSuspended() }),
+		relabelled(corev1.SchemeGroupVersion.WithResource("pods"), "pods", "Pod", queueing.IsGated),
 	}
 }
 
@@ -127,7 +125,7 @@ func holdPod(ctx context.Context, s *server, asked change[*corev1.Pod]) error {
 		return err
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1beta2.ManagedLabel, v1beta2.ManagedValue)
-	builder.Keep(&pod.ObjectMeta)
+	queueing.KeepPod(&pod.ObjectMeta)
 	takeOver(s, &pod.Spec)
 	gate(pod, v1beta2.AdmissionGate)
 	if !slices.Contains(s.settings.Load().schedulerNames, pod.Spec.SchedulerName) {

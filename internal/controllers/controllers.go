@@ -22,6 +22,7 @@ import (
 	"hekla.sh/hekla/internal/controllers/podgroup"
 	"hekla.sh/hekla/internal/controllers/queue"
 	"hekla.sh/hekla/internal/controllers/workload"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -76,8 +77,12 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	var holder *workload.Holder
 	if options.WorkloadWorkers > 0 {
+		var without queueing.Kinds
+		if options.JobWorkers == 0 {
+			without = queueing.Kinds{queueing.VolcanoJobs}
+		}
 		if holder, err = workload.Add(mgr, workload.Options{Workers: options.WorkloadWorkers, Configuration: options.SchedulerConfigMap,
-			SchedulerNames: options.SchedulerNames, Metrics: numbers, VolcanoJobs: options.JobWorkers > 0}); err != nil {
+			SchedulerNames: options.SchedulerNames, Metrics: numbers, Kinds: queueing.AllKinds(), Without: without}); err != nil {
 			return fmt.Errorf("%s: %w", workload.Name, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/test/apitest"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/controllers"
-	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -141,7 +141,7 @@ func TestNoPodIsKeptThatNeedNotBeCounted(t *testing.T) {
 		quotaFor(t, namespace)
 		pod := queuedPod(namespace, "lone", "", "", "1")
 		create(t, pod)
-		w := awaitNamedWorkload(t, namespace, builder.Name(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID), exists)
+		w := awaitNamedWorkload(t, namespace, queueing.WorkloadName(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID), exists)
 		discard(t, pod)
 		gone(t, pod)
 		gone(t, w)
@@ -208,7 +208,7 @@ func TestTheGroupOfAJobKeepsItsWorkloadThroughAnEviction(t *testing.T) {
 	started := func(ctx context.Context) ([]corev1.Pod, error) {
 		all := &corev1.PodList{}
 		err := api.List(ctx, all, client.InNamespace(namespace))
-		started := slices.DeleteFunc(all.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil || builder.IsGated(&p) })
+		started := slices.DeleteFunc(all.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil || queueing.IsGated(&p) })
 		if err == nil && len(started) != 2 {
 			err = fmt.Errorf("%d of %d pods have started", len(started), len(all.Items))
 		}
@@ -256,7 +256,7 @@ func TestAPodWithTheGateIsQueuedWhenItNamesAQueue(t *testing.T) {
 		create(t, pod)
 		awaitEvent(t, pod, "NotQueued", "It has the scheduling gate kueue.x-k8s.io/admission and names no LocalQueue: it waits until its label kueue.x-k8s.io/queue-name names one")
 	}
-	name := builder.Name(corev1.SchemeGroupVersion.WithKind("Pod"), "alone", alone.UID)
+	name := queueing.WorkloadName(corev1.SchemeGroupVersion.WithKind("Pod"), "alone", alone.UID)
 	for workload, pod := range map[string]*corev1.Pod{name: alone, "gang": member} {
 		label(t, pod, v1beta2.QueueNameLabel, "q")
 		admitAll(t, awaitNamedWorkload(t, namespace, workload, exists))

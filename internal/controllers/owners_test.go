@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -273,7 +273,7 @@ func TestAWorkloadThatKueueHasLeftEndsWithItsJob(t *testing.T) {
 	namespace := namespaceFor(t, "left")
 	quotaFor(t, namespace)
 	left := func(set *unstructured.Unstructured) *v1beta2.Workload {
-		w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: builder.Name(set.GroupVersionKind(), set.GetName(), set.GetUID()),
+		w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: queueing.WorkloadName(set.GroupVersionKind(), set.GetName(), set.GetUID()),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, set.GroupVersionKind())}},
 			Spec: v1beta2.WorkloadSpec{QueueName: "q", PodSets: []v1beta2.PodSet{{Name: "main", Count: 2, Template: corev1.PodTemplateSpec{Spec: podSpec()}}}}}
 		create(t, w)

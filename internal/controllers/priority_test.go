@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/test/apitest"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,8 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/vcjob"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -117,7 +116,7 @@ func TestGroupsAndVolcanoJobsFollowThePriorityClassToo(t *testing.T) {
 	job := newJob(namespace, "volcano", task("main", 1))
 	job.Labels = map[string]string{v1beta2.QueueNameLabel: "q"}
 	create(t, job)
-	name := builder.Name(vcjob.Kind, job.Name, job.UID)
+	name := queueing.VolcanoJobs.WorkloadOf(job)
 	awaitNamedWorkload(t, namespace, name, ofClass("", 0))
 	label[*batch.Job](t, job, v1beta2.PriorityClassLabel, low)
 	awaitNamedWorkload(t, namespace, name, ofClass(low, 10))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/test/apitest"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -79,7 +79,7 @@ func TestAPodThatIsQueuedAloneStartsWithItsWorkload(t *testing.T) {
 	pod.Spec.SchedulerName = "volcano"
 	create(t, pod)
 	haveNoPodGroups(t, namespace)
-	name := builder.Name(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID)
+	name := queueing.WorkloadName(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID)
 	w := awaitNamedWorkload(t, namespace, name, exists)
 	if s := w.Spec.PodSets; len(s) != 1 || s[0].Name != "main" || s[0].Count != 1 || len(s[0].Template.Spec.SchedulingGates) > 0 || !metav1.IsControlledBy(w, pod) {
 		t.Errorf("the Workload is %+v", w)
@@ -104,7 +104,7 @@ func TestAPodOfAnotherSchedulerIsSentToItsNode(t *testing.T) {
 	pod := queuedPod(namespace, "lone", "", "", "1")
 	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: v1beta2.TopologyGate})
 	create(t, pod)
-	w := awaitNamedWorkload(t, namespace, builder.Name(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID), exists)
+	w := awaitNamedWorkload(t, namespace, queueing.WorkloadName(corev1.SchemeGroupVersion.WithKind("Pod"), "lone", pod.UID), exists)
 	admitWorkload(t, w, 1) // on node n1
 	awaitPod(t, pod, func() bool { return len(pod.Spec.SchedulingGates) == 0 })
 	if pod.Spec.NodeSelector[corev1.LabelHostname] != "n1" || pod.Spec.NodeSelector["kind"] != "spot" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/test/apitest"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,7 +19,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/builder"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -58,7 +58,7 @@ func awaitWorkload(t *testing.T, job *batchv1.Job, condition func(*v1beta2.Workl
 		if err := api.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil {
 			return err
 		}
-		name := builder.Name(batchv1.SchemeGroupVersion.WithKind("Job"), job.Name, job.UID)
+		name := queueing.WorkloadName(batchv1.SchemeGroupVersion.WithKind("Job"), job.Name, job.UID)
 		if err := api.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, w); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/policy"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/internal/simulator/workloads"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -19,14 +19,14 @@ import (
 	"hekla.sh/hekla/pkg/plugins/cohorts/arguments"
 )
 
-// queueing is the simulation as the controllers of Workloads see it.
-type queueing struct{ *simulation }
+// queuedCluster is the simulation as the controllers of Workloads see it.
+type queuedCluster struct{ *simulation }
 
-var _ workloads.Cluster = queueing{}
+var _ workloads.Cluster = queuedCluster{}
 
 // newControllers returns the controllers of Workloads under a policy.
 func newControllers(s *simulation, p *framework.Policy) *workloads.Controllers {
-	c := &workloads.Controllers{Cluster: queueing{s}, Schedulers: s.options.SchedulerNames}
+	c := &workloads.Controllers{Cluster: queuedCluster{s}, Schedulers: s.options.SchedulerNames}
 	c.NamespaceLabels = func(name string) map[string]string {
 		if n := s.input.Namespaces[name]; n != nil {
 			return n.Labels
@@ -42,7 +42,7 @@ func newControllers(s *simulation, p *framework.Policy) *workloads.Controllers {
 				continue
 			}
 			if a, err := arguments.Of(tier.Plugins[i].Arguments); err == nil { // the plugin has read them
-				c.Policy = policy.Of(&a)
+				c.Policy = queueing.PolicyOf(&a)
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func newControllers(s *simulation, p *framework.Policy) *workloads.Controllers {
 }
 
 // show shows an object of kueue.x-k8s.io.
-func (s queueing) show(o client.Object) {
+func (s queuedCluster) show(o client.Object) {
 	s.queued.Set(o)
 	if _, is := o.(*v1beta2.WorkloadPriorityClass); !is { // the scheduler reads the priorities of Workloads
 		s.set(o)
@@ -66,10 +66,10 @@ func (s queueing) show(o client.Object) {
 }
 
 // Now implements [workloads.Cluster].
-func (s queueing) Now() time.Time { return s.now }
+func (s queuedCluster) Now() time.Time { return s.now }
 
 // Write implements [workloads.Cluster].
-func (s queueing) Write(o client.Object) {
+func (s queuedCluster) Write(o client.Object) {
 	if pod, is := o.(*corev1.Pod); is {
 		s.supplies.prepare(pod)
 		s.pods[keyOf(pod)] = pod
@@ -79,13 +79,13 @@ func (s queueing) Write(o client.Object) {
 }
 
 // Drop implements [workloads.Cluster].
-func (s queueing) Drop(o client.Object) { s.drop(o) }
+func (s queuedCluster) Drop(o client.Object) { s.drop(o) }
 
 // Pods implements [workloads.Cluster].
-func (s queueing) Pods() map[types.NamespacedName]*corev1.Pod { return s.pods }
+func (s queuedCluster) Pods() map[types.NamespacedName]*corev1.Pod { return s.pods }
 
 // MakePod implements [workloads.Cluster].
-func (s queueing) MakePod(pod *corev1.Pod) bool {
+func (s queuedCluster) MakePod(pod *corev1.Pod) bool {
 	key := keyOf(pod)
 	if s.pods[key] != nil {
 		return false
@@ -101,7 +101,7 @@ func (s queueing) MakePod(pod *corev1.Pod) bool {
 }
 
 // EndPod implements [workloads.Cluster].
-func (s queueing) EndPod(pod *corev1.Pod) {
+func (s queuedCluster) EndPod(pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" {
 		s.remove(pod)
 		return
@@ -117,7 +117,7 @@ func (s queueing) EndPod(pod *corev1.Pod) {
 }
 
 // PriorityClass implements [workloads.Cluster].
-func (s queueing) PriorityClass(name string) *schedulingv1.PriorityClass {
+func (s queuedCluster) PriorityClass(name string) *schedulingv1.PriorityClass {
 	if name == "" {
 		return s.input.DefaultPriority()
 	}

@@ -184,7 +184,7 @@ func (s *simulation) begin() error {
 	}
 	s.supplies.begin(s.input.Supplies)
 	for _, o := range s.input.Queueing {
-		queueing{s}.show(o.DeepCopyObject().(client.Object))
+		queuedCluster{s}.show(o.DeepCopyObject().(client.Object))
 	}
 	for _, g := range s.input.Groups {
 		s.setGroup(g.DeepCopy())

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"hekla.sh/hekla/internal/queueing/lifecycle"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/cohorts/world"
@@ -96,7 +96,7 @@ func TestNothingIsAdmittedWhilePodsAreNotReady(t *testing.T) {
 	w.Apply(workloadOf("a", "q", 0, 1, "1")).Rest(20).Expect("a", "admitted")
 	w.Apply(workloadOf("b", "q", 0, 1, "1")).Rest(20)
 	w.Expect("b", "WaitingForPodsReady: waiting for all admitted workloads to be in PodsReady condition")
-	w.Edit("a", func(o *v1beta2.Workload) { lifecycle.Observe(o, true, w.Now) })
+	w.Edit("a", func(o *v1beta2.Workload) { queueing.ObservePods(o, true, w.Now) })
 	w.Rest(20).Expect("b", "admitted")
 }
 

@@ -29,7 +29,7 @@ var sentences = map[string]string{
 	"internal/importer/source/reader.go":                        "the YAML library's error is printed without its name",
 	"internal/jobplugins/plugins.go":                            "an error of several lines is printed in one",
 	"internal/localcluster/manifests.go":                        "the API server refuses what an admission policy cannot judge yet as Invalid, like what one forbids",
-	"internal/queueing/lifecycle/lifecycle.go":                  "the reasons of Kueue's condition Requeued are codes that begin alike",
+	"internal/queueing/lifecycle.go":                            "the reasons of Kueue's condition Requeued are codes that begin alike",
 	"internal/simulator/manifests/read.go":                      "the decoder's error is printed without its name",
 	"internal/statuses/evictions.go":                            "the condition is a list of lines that begin with their times; it has no other field that could hold one",
 	"pkg/apis/kueue/conditions/preemption.go":                   "Kueue's condition Preempted says whom only in its message; this file alone writes and reads it",

@@ -6,13 +6,11 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/owners"
-	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -38,7 +36,7 @@ func (k Known) AreAdmitted() bool { return k.IsOn && !k.KueueRuns }
 // Jobs are the conditions under which a Job is looked at: it names a LocalQueue, or there may be one for those that
 // name none. Those that another object has made which a queue serves, or could serve, are left out.
 func (k Known) Jobs() []admissionregistrationv1.MatchCondition {
-	conditions := []admissionregistrationv1.MatchCondition{{Name: "has-no-queued-owner", Expression: owners.NotServable(k.ExternalKinds())}}
+	conditions := []admissionregistrationv1.MatchCondition{{Name: "has-no-queued-owner", Expression: queueing.NotServable(k.ExternalKinds())}}
 	if k.HaveDefaultQueue || k.HoldsUnnamed {
 		return conditions
 	}
@@ -55,13 +53,19 @@ func (k Known) ExternalKinds() (kinds []schema.GroupVersionKind) {
 	return kinds
 }
 
-// Pods are the conditions under which a pod is looked at: it names a LocalQueue, and no Job of Volcano has made it, nor
-// one that was started with its Workload.
+// Pods are the conditions under which a pod is looked at: it names a LocalQueue, and no job has made it that keeps its
+// pods, nor one that was started with its Workload.
 func Pods() []admissionregistrationv1.MatchCondition {
+	var jobs []string
+	for _, kind := range queueing.AllKinds() {
+		is := fmt.Sprintf("o.kind == %q && o.apiVersion == %q", kind.Kind, kind.GroupVersion())
+		if !kind.KeepsPods {
+			is += fmt.Sprintf(" && object.metadata.?annotations[%q].orValue('') != ''", v1beta2.WorkloadAnnotation)
+		}
+		jobs = append(jobs, is)
+	}
 	return []admissionregistrationv1.MatchCondition{isQueued(), {Name: "has-no-started-job", Expression: fmt.Sprintf(
-		"!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == 'Job' && "+
-			"(o.apiVersion == %q || o.apiVersion == %q && object.metadata.?annotations[%q].orValue('') != ''))",
-		batch.GroupVersion, batchv1.SchemeGroupVersion, v1beta2.WorkloadAnnotation)}}
+		"!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && (%s))", strings.Join(jobs, " || "))}}
 }
 
 func isQueued() admissionregistrationv1.MatchCondition {
@@ -89,12 +93,12 @@ func Relabelled(labels, annotations []string) []admissionregistrationv1.MatchCon
 // Finder reads the owners of jobs and pods.
 type Finder struct {
 	reader client.Reader // of the API server
-	owners *owners.Finder
+	owners *queueing.OwnerFinder
 }
 
 // NewFinder returns a finder that reads what it may of the API server.
 func NewFinder(reader client.Reader) *Finder {
-	return &Finder{reader: reader, owners: owners.NewFinder(reader)}
+	return &Finder{reader: reader, owners: queueing.NewOwnerFinder(reader)}
 }
 
 // IsMade reports whether a Job was made by an object that a queue serves, or could serve.
@@ -103,19 +107,17 @@ func (f *Finder) IsMade(ctx context.Context, k Known, job metav1.Object) (bool, 
 	return top != nil, err
 }
 
-// IsByItsOwner reports whether the owner of a pod is queued in its place: it is a Job that is queued itself.
+// IsByItsOwner reports whether the owner of a pod is queued in its place: it is a job that is queued itself.
 func (f *Finder) IsByItsOwner(ctx context.Context, k Known, pod metav1.Object) (bool, error) {
 	owner := metav1.GetControllerOfNoCopy(pod)
-	switch {
-	case owner == nil || owner.Kind != "Job":
-		return false, nil
-	case owner.APIVersion != batchv1.SchemeGroupVersion.String():
-		return owner.APIVersion == batch.GroupVersion.String(), nil
+	kind := queueing.KindOfOwner(owner)
+	if kind == nil || kind.KeepsPods {
+		return kind != nil, nil
 	}
 	job := &metav1.PartialObjectMetadata{}
-	job.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+	job.SetGroupVersionKind(kind.GroupVersionKind)
 	if err := f.reader.Get(ctx, client.ObjectKey{Namespace: pod.GetNamespace(), Name: owner.Name}, job); err != nil {
-		return false, fmt.Errorf("reading Job %s/%s: %w", pod.GetNamespace(), owner.Name, err)
+		return false, fmt.Errorf("reading %s %s/%s: %w", kind.Kind, pod.GetNamespace(), owner.Name, err)
 	}
 	if job.UID != owner.UID || job.Labels[v1beta2.QueueNameLabel] == "" {
 		return false, nil

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/policy"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/client/serving"
 )
@@ -45,8 +45,8 @@ func (w *Watch) Look(ctx context.Context, known Known) (Known, error) {
 	}
 	text, err2 := serving.Configuration(ctx, w.live, w.configuration)
 	if err2 == nil {
-		var p policy.Policy
-		if p, err2 = policy.Read(text); err2 == nil {
+		var p queueing.Policy
+		if p, err2 = queueing.ReadPolicy(text); err2 == nil {
 			known.IsOn, known.HoldsUnnamed, known.Managed, known.External = p.IsOn, p.HoldsUnnamed, "", names(p.External)
 			if p.Managed != nil {
 				known.Managed = p.Managed.String()

@@ -9,15 +9,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/cli/session"
 	"hekla.sh/hekla/internal/explain"
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/vcjob"
+	"hekla.sh/hekla/internal/queueing"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -172,23 +170,29 @@ func hinted(err error, command, what string) error {
 	return err
 }
 
-// workloadOf is the Workload of a Job of Volcano or of batch/v1 that names a LocalQueue, "" if there is none such.
+// workloadOf is the Workload of a job of this name of any kind that is queued, "" if none names a LocalQueue. What was
+// asked for first, and is read already, counts first.
 func workloadOf(ctx context.Context, c client.Client, namespace, name string, ofVolcano *batch.Job) string {
-	var job client.Object = ofVolcano
-	kind := vcjob.Kind
-	if ofVolcano.UID == "" {
-		job, kind = &batchv1.Job{}, batchv1.SchemeGroupVersion.WithKind("Job")
-		if c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job) != nil {
-			return "" // what was asked for first is told of
+	if ofVolcano.UID != "" {
+		return queuedAs(queueing.VolcanoJobs, ofVolcano)
+	}
+	for _, kind := range queueing.AllKinds() {
+		job := kind.New().Object()
+		if kind == queueing.VolcanoJobs || c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job) != nil {
+			continue // what was asked for first is told of
+		}
+		if workload := queuedAs(kind, job); workload != "" {
+			return workload
 		}
 	}
-	switch labels := job.GetLabels(); {
-	case labels[v1beta2.QueueNameLabel] == "":
+	return ""
+}
+
+func queuedAs(kind *queueing.Kind, job client.Object) string {
+	if job.GetLabels()[v1beta2.QueueNameLabel] == "" {
 		return ""
-	case labels[v1beta2.PrebuiltWorkloadLabel] != "":
-		return labels[v1beta2.PrebuiltWorkloadLabel]
 	}
-	return builder.Name(kind, name, job.GetUID())
+	return kind.WorkloadOf(job)
 }
 
 func whyPod(ctx context.Context, a *asker, namespace, name string) (answer, error) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"hekla.sh/hekla/internal/cli/session"
-	"hekla.sh/hekla/internal/queueing/trees"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/workloads/queues"
 	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
 )
@@ -46,14 +46,14 @@ func showTree(ctx context.Context, s *session.Session, name string, hasNoHeaders
 	if err != nil {
 		return err
 	}
-	queues, cohorts := &v1beta2.ClusterQueueList{}, &v1beta2.CohortList{}
-	if err := api.List(ctx, queues); err != nil {
+	clusterQueues, cohorts := &v1beta2.ClusterQueueList{}, &v1beta2.CohortList{}
+	if err := api.List(ctx, clusterQueues); err != nil {
 		return s.Explain(err)
 	}
 	if err := api.List(ctx, cohorts); err != nil {
 		return s.Explain(err)
 	}
-	t := newTable(trees.Grow(queues.Items, cohorts.Items), queues.Items)
+	t := newTable(queues.Grow(clusterQueues.Items, cohorts.Items), clusterQueues.Items)
 	for _, root := range t.Roots {
 		t.show(root.Root, name, 0)
 	}
@@ -77,12 +77,12 @@ func showTree(ctx context.Context, s *session.Session, name string, hasNoHeaders
 
 // table has the rows of the trees.
 type table struct {
-	*trees.Trees
+	*queues.Trees
 	pending map[string]int64 // by ClusterQueue
 	rows    []string
 }
 
-func newTable(all *trees.Trees, queues []v1beta2.ClusterQueue) *table {
+func newTable(all *queues.Trees, queues []v1beta2.ClusterQueue) *table {
 	t := &table{Trees: all, pending: map[string]int64{}}
 	for i := range queues {
 		t.pending[queues[i].Name] = int64(queues[i].Status.PendingWorkloads)

@@ -21,7 +21,7 @@ import (
 	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/controllers/workload"
-	workloadbuilder "hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	groupbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
@@ -122,7 +122,7 @@ func Add(mgr manager.Manager, options Options) error {
 // isQueued reports whether a pod belongs to a Workload, or waits for that. The Workload is what is admitted, so a
 // PodGroup would only take room in a queue of Volcano.
 func isQueued(pod *corev1.Pod) bool {
-	return pod.Annotations[v1beta2.WorkloadAnnotation] != "" || workloadbuilder.IsGated(pod)
+	return pod.Annotations[v1beta2.WorkloadAnnotation] != "" || queueing.IsGated(pod)
 }
 
 // allQueued wakes the PodGroups of all queued pods: Workloads are served from now on, or are not any more.

@@ -10,9 +10,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/integration"
-	"hekla.sh/hekla/internal/queueing/lifecycle"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -23,23 +21,23 @@ const outOfSync = "The prebuilt workload is out of sync with its user job"
 
 // isPrebuilt reports whether a job names a Workload that another client makes. It is that client's: it is not deleted,
 // and its podsets stay as they are.
-func isPrebuilt(job integration.Job) bool {
+func isPrebuilt(job queueing.Job) bool {
 	return job.Object().GetLabels()[v1beta2.PrebuiltWorkloadLabel] != ""
 }
 
 // adapt has the Workload follow a job that was changed. One that holds quota cannot be changed: it goes, and the job
 // gets another. A Workload that was made beforehand, and not for this job, ends instead.
-func (r *jobs) adapt(ctx context.Context, job integration.Job, w *v1beta2.Workload) (differs bool, err error) {
+func (r *jobs) adapt(ctx context.Context, job queueing.Job, w *v1beta2.Workload) (differs bool, err error) {
 	object, isHeld := job.Object(), conditions.Is(w, v1beta2.QuotaReserved)
 	queue := cmp.Or(object.GetLabels()[v1beta2.QueueNameLabel], w.Spec.QueueName)
-	if isHeld && (!job.IsSuspended() || job.KeepsCounts()) && lifecycle.Outgrows(w, job.Demand(), job.KeepsCounts()) {
+	if isHeld && (!job.IsSuspended() || job.KeepsCounts()) && queueing.Outgrows(w, job.Demand(), job.KeepsCounts()) {
 		return true, r.part(ctx, job, w, "the job has more pods than were admitted")
 	}
 	if !job.IsSuspended() {
 		return r.follow(ctx, object, w, nil)
 	}
 	sets := job.PodSets()
-	if m, is := job.(integration.Marked); is && isHeld && m.IsMarked() { // another client has suspended it
+	if m, is := job.(queueing.Marked); is && isHeld && m.IsMarked() { // another client has suspended it
 		sets = m.QueuedAs(w.Spec.PodSets)
 	}
 	switch {
@@ -47,7 +45,7 @@ func (r *jobs) adapt(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 		if isHeld && (w.Spec.QueueName != queue || !sameSets(sets, w.Spec.PodSets)) {
 			return true, r.part(ctx, job, w, "the job was changed")
 		}
-	case !integration.AreEqual(sets, w.Spec.PodSets):
+	case !queueing.ArePodSetsEqual(sets, w.Spec.PodSets):
 		return true, r.part(ctx, job, w, outOfSync)
 	case isHeld && w.Spec.QueueName != queue:
 		r.postpone(object, w, v1beta2.QueueNameLabel)
@@ -61,7 +59,7 @@ func (r *jobs) adapt(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 			return nil
 		}
 		w.Spec.PodSets = sets
-		return builder.Reprioritize(w, object, r.lookup(ctx))
+		return queueing.Reprioritize(w, object, r.lookup(ctx))
 	})
 }
 
@@ -75,7 +73,7 @@ func (r *writer) follow(ctx context.Context, object client.Object, w *v1beta2.Wo
 		}
 	}
 	if labels := object.GetLabels(); labels[v1beta2.PrebuiltWorkloadLabel] == "" {
-		if later, err = builder.Follow(w, object, conditions.Is(w, v1beta2.QuotaReserved), r.lookup(ctx)); err != nil {
+		if later, err = queueing.Follow(w, object, conditions.Is(w, v1beta2.QuotaReserved), r.lookup(ctx)); err != nil {
 			return false, err
 		}
 	}
@@ -119,7 +117,7 @@ func sameSets(a, b []v1beta2.PodSet) bool {
 
 // part ends what a job and a Workload that is not for it any more have in common: the Workload that was made for the
 // job is deleted, and one that the job found ends.
-func (r *jobs) part(ctx context.Context, job integration.Job, w *v1beta2.Workload, why string) error {
+func (r *jobs) part(ctx context.Context, job queueing.Job, w *v1beta2.Workload, why string) error {
 	if isPrebuilt(job) {
 		r.events.Eventf(job.Object(), nil, corev1.EventTypeWarning, v1beta2.ReasonOutOfSync, "Update", "Workload %s/%s: %s", w.Namespace, w.Name, why)
 		return r.end(ctx, w, v1beta2.ReasonOutOfSync, outOfSync)

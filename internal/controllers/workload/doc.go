@@ -5,10 +5,10 @@
 // Four controllers do the work. jobs keeps a job and its Workload in step: Workload made, job started, stopped,
 // finished. pods does so for pods that are queued by themselves, alone or in groups: their gates are opened, and they
 // are deleted to stop. lives moves Workloads on: inactive ones, checks, stopped queues, pods that are not ready, time
-// limits, retention. Its decisions are package lifecycle, which is pure. queues writes the status of ClusterQueues and
-// LocalQueues: their state, and how many Workloads hold how much. What the simulator shares is in packages of
-// internal/queueing: lifecycle, builder, integration, which says what is asked of a kind of jobs, and batchjob and
-// vcjob, which answer for Jobs of batch/v1 and of batch.volcano.sh. [Holder] tells the controller of the latter when
+// limits, retention. What it decides is in package queueing. queues writes the status of ClusterQueues and
+// LocalQueues: their state, and how many Workloads hold how much. What the simulator shares is in
+// internal/queueing, which also lists the kinds of jobs: there is one controller of jobs for each kind of the list, and
+// none of them knows which kind it is. [Holder] tells the controller of the latter when
 // they may have pods. shares writes the weighted shares of ClusterQueues and Cohorts.
 //
 // # Pods that are kept

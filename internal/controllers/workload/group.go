@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -69,7 +69,7 @@ func (g *group) countOf(w *v1beta2.Workload) {
 // workloadName is the name of the Workload of a group. One pod alone is there.
 func (g *group) workloadName() string {
 	if g.isAlone {
-		return builder.Name(corev1.SchemeGroupVersion.WithKind("Pod"), g.name, g.first().UID)
+		return queueing.WorkloadName(corev1.SchemeGroupVersion.WithKind("Pod"), g.name, g.first().UID)
 	}
 	return g.name
 }
@@ -107,7 +107,7 @@ func askedToEnd(pod *corev1.Pod) time.Time {
 
 func hasFailed(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodFailed }
 func hasEnded(pod *corev1.Pod) bool  { return pod.Status.Phase == corev1.PodSucceeded || hasFailed(pod) }
-func isRunning(pod *corev1.Pod) bool { return !hasEnded(pod) && !builder.IsGated(pod) }
+func isRunning(pod *corev1.Pod) bool { return !hasEnded(pod) && !queueing.IsGated(pod) }
 
 // isForced reports whether a pod is being deleted that has a node and may run on it still, and would be gone but for
 // its finalizers: a user does not wait for its end.
@@ -166,7 +166,7 @@ func (g *group) waiting() []*corev1.Pod {
 }
 
 func (g *group) gated() []*corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(g.all), func(p *corev1.Pod) bool { return !builder.IsGated(p) || hasEnded(p) })
+	return slices.DeleteFunc(slices.Clone(g.all), func(p *corev1.Pod) bool { return !queueing.IsGated(p) || hasEnded(p) })
 }
 
 // beyond are the pods that wait and are more than the group has. The newest are.
@@ -201,7 +201,7 @@ func (g *group) await(w *v1beta2.Workload, now time.Time) {
 // started leaves no place. One that was deleted by force is not waited for. A controller replaces its pods by itself,
 // often under the same name.
 func (g *group) mayBeReplaced(pod *corev1.Pod) bool {
-	return !builder.IsGated(pod) && !isForced(pod) && metav1.GetControllerOfNoCopy(pod) == nil
+	return !queueing.IsGated(pod) && !isForced(pod) && metav1.GetControllerOfNoCopy(pod) == nil
 }
 
 // uncounted are the pods of a group that need not be counted any more, so that nothing of ours keeps them, and when to

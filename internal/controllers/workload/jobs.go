@@ -18,11 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/metrics"
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/integration"
-	"hekla.sh/hekla/internal/queueing/lifecycle"
-	"hekla.sh/hekla/internal/queueing/owners"
-	"hekla.sh/hekla/internal/queueing/vcjob"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -35,7 +31,7 @@ const (
 	reasonFinishedWorkload = "FinishedWorkload"
 	reasonStarted          = "Started"
 	reasonStopped          = "Stopped"
-	reasonFailedToStart    = builder.FailedToStart
+	reasonFailedToStart    = queueing.FailedToStart
 	reasonNotSupported     = "NotSupported"
 	reasonError            = "ErrorWorkloadCompose"
 	reasonNotFollowed      = "NotFollowed" // ours: a change that takes effect later
@@ -53,14 +49,14 @@ type writer struct {
 	metrics *metrics.Metrics
 	// schedulers are the names of ours.
 	schedulers []string
-	owners     *owners.Finder
+	owners     *queueing.OwnerFinder
 	told       *cache.LRUExpireCache // by UID, the owners of which was said that they are not served
 }
 
 // jobs keeps the jobs of one kind and their Workloads in step.
 type jobs struct {
 	writer
-	wrap func() integration.Job // an empty job of the kind
+	kind *queueing.Kind
 }
 
 // Reconcile makes the Workload of a job, starts the job when the Workload is admitted, stops it when it is not any
@@ -69,15 +65,15 @@ func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	if !r.state.isOn() {
 		return reconcile.Result{}, nil
 	}
-	job := r.wrap()
+	job := r.kind.New()
 	object := job.Object()
 	err := r.client.Get(ctx, request.NamespacedName, object)
 	if err != nil || object.GetDeletionTimestamp() != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if volcano, is := job.(vcjob.Job); is {
-		if isQueued, why := vcjob.IsQueued(volcano.Job); !isQueued {
-			if why != "" && volcano.Status.State.Phase == "" {
+	if s, is := job.(queueing.Selective); is {
+		if isQueued, why := s.IsQueued(); !isQueued {
+			if why != "" {
 				r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonNotSupported, "Sync", "it runs unmanaged by LocalQueue %s: %s",
 					object.GetLabels()[v1beta2.QueueNameLabel], why)
 			}
@@ -110,14 +106,14 @@ func isGone(err error) bool {
 
 // step brings a job and its Workload one step on. Where they are follows from the two objects alone, never from what
 // was written last: another client may have written anything in between.
-func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Duration, err error) {
+func (r *jobs) step(ctx context.Context, job queueing.Job) (again time.Duration, err error) {
 	w, err := r.workloadOf(ctx, job)
 	if err != nil {
 		return 0, err
 	}
 	message, succeeded, isFinished := job.Finished()
 	if job.IsSuspended() && !isFinished && (w == nil || !conditions.Is(w, v1beta2.Finished)) {
-		if why := integration.NotServed(job); why != "" {
+		if why := queueing.NotServed(job); why != "" {
 			r.events.Eventf(job.Object(), nil, corev1.EventTypeWarning, reasonNotSupported, "Sync", "it stays suspended: %s", why)
 			if w != nil && w.DeletionTimestamp == nil && !isPrebuilt(job) {
 				return 0, r.part(ctx, job, w, why)
@@ -146,13 +142,13 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 	isEvicted := conditions.Is(w, v1beta2.Evicted)
 	isAdmitted := conditions.Is(w, v1beta2.Admitted) && !isEvicted
 	isEnding := isEvicted && conditions.Is(w, v1beta2.QuotaReserved)
-	if !isAdmitted && (isEnding || !job.IsSuspended() || integration.IsStarted(job)) {
+	if !isAdmitted && (isEnding || !job.IsSuspended() || queueing.IsStarted(job)) {
 		if hasStopped, err := r.stop(ctx, job, w, stopMessage(w)); !hasStopped || err != nil {
 			return 0, err
 		}
 	}
 	if isEnding {
-		return 0, r.release(ctx, w, func() { lifecycle.Reclaim(w, job.Demand(), job.KeepsCounts()) })
+		return 0, r.release(ctx, w, func() { queueing.Reclaim(w, job.Demand(), job.KeepsCounts()) })
 	}
 	if differs, err := r.adapt(ctx, job, w); differs || err != nil {
 		return 0, err
@@ -160,7 +156,7 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 	switch {
 	case !isAdmitted:
 		if !conditions.Is(w, v1beta2.QuotaReserved) {
-			if err := r.patchStatus(ctx, w, func() { lifecycle.Reclaim(w, job.Demand(), job.KeepsCounts()) }); err != nil {
+			if err := r.patchStatus(ctx, w, func() { queueing.Reclaim(w, job.Demand(), job.KeepsCounts()) }); err != nil {
 				return 0, err
 			}
 		}
@@ -181,9 +177,9 @@ func (r *jobs) step(ctx context.Context, job integration.Job) (again time.Durati
 
 // isStarted reports whether a job that runs was started with what its Workload was admitted with. One that Kueue has
 // started has no nodes in its admission, and maybe no marks.
-func isStarted(job integration.Job, w *v1beta2.Workload) bool {
-	_, is := job.(integration.Marked)
-	return !is || integration.IsStarted(job) || w.Status.Admission == nil ||
+func isStarted(job queueing.Job, w *v1beta2.Workload) bool {
+	_, is := job.(queueing.Marked)
+	return !is || queueing.IsStarted(job) || w.Status.Admission == nil ||
 		!slices.ContainsFunc(w.Status.Admission.PodSetAssignments, func(p v1beta2.PodSetAssignment) bool { return p.TopologyAssignment != nil })
 }
 
@@ -195,13 +191,9 @@ func stopMessage(w *v1beta2.Workload) string {
 }
 
 // workloadOf is the Workload of a job: the one it names, or the one that was made for it; nil if there is none.
-func (r *jobs) workloadOf(ctx context.Context, job integration.Job) (*v1beta2.Workload, error) {
+func (r *jobs) workloadOf(ctx context.Context, job queueing.Job) (*v1beta2.Workload, error) {
 	object := job.Object()
-	name := object.GetLabels()[v1beta2.PrebuiltWorkloadLabel]
-	if name == "" {
-		name = builder.Name(job.Kind(), object.GetName(), object.GetUID())
-	}
-	w := &v1beta2.Workload{}
+	name, w := r.kind.WorkloadOf(object), &v1beta2.Workload{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, w)
 	if apierrors.IsNotFound(err) {
 		return r.ownedBy(ctx, object)
@@ -234,9 +226,9 @@ func (r *jobs) ownedBy(ctx context.Context, object client.Object) (*v1beta2.Work
 }
 
 // adopt makes a job the owner of the Workload that was made for it beforehand.
-func (r *jobs) adopt(ctx context.Context, job integration.Job, w *v1beta2.Workload) error {
+func (r *jobs) adopt(ctx context.Context, job queueing.Job, w *v1beta2.Workload) error {
 	before := w.DeepCopy()
-	w.OwnerReferences = append(w.OwnerReferences, *metav1.NewControllerRef(job.Object(), job.Kind()))
+	w.OwnerReferences = append(w.OwnerReferences, *metav1.NewControllerRef(job.Object(), r.kind.GroupVersionKind))
 	metav1.SetMetaDataLabel(&w.ObjectMeta, v1beta2.JobUIDLabel, string(job.Object().GetUID()))
 	controllerutil.AddFinalizer(w, v1beta2.ResourceInUseFinalizer)
 	if err := r.client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
@@ -246,11 +238,11 @@ func (r *jobs) adopt(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 }
 
 // create makes the Workload of a job that waits.
-func (r *jobs) create(ctx context.Context, job integration.Job) error {
+func (r *jobs) create(ctx context.Context, job queueing.Job) error {
 	if isPrebuilt(job) {
 		return nil // the Workload that it names is still to come
 	}
-	w, err := builder.Workload(job, r.lookup(ctx))
+	w, err := queueing.NewWorkload(job, r.lookup(ctx))
 	if err != nil {
 		return err
 	}
@@ -265,7 +257,7 @@ func (r *jobs) create(ctx context.Context, job integration.Job) error {
 }
 
 // finish says in the Workload that the job has ended.
-func (r *jobs) finish(ctx context.Context, job integration.Job, w *v1beta2.Workload, message string, succeeded bool) error {
+func (r *jobs) finish(ctx context.Context, job queueing.Job, w *v1beta2.Workload, message string, succeeded bool) error {
 	reason := v1beta2.ReasonFailed
 	if succeeded {
 		reason = v1beta2.ReasonSucceeded
@@ -281,23 +273,23 @@ func (r *jobs) finish(ctx context.Context, job integration.Job, w *v1beta2.Workl
 }
 
 // start has the job of an admitted Workload make its pods.
-func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Workload) error {
+func (r *jobs) start(ctx context.Context, job queueing.Job, w *v1beta2.Workload) error {
 	object := job.Object()
 	if w.Status.Admission == nil {
 		return fmt.Errorf("its Workload %s is admitted and has no admission", w.Name)
 	}
 	before := object.DeepCopyObject().(client.Object)
 	queued := job.PodSets()
-	infos, err := builder.Infos(w, queued, r.schedulers, r.lookup(ctx))
+	infos, err := queueing.PodSetInfos(w, queued, r.schedulers, r.lookup(ctx))
 	if err == nil && len(infos) != len(w.Spec.PodSets) {
-		err = builder.Contradict(fmt.Errorf("%d podsets are admitted, and the workload has %d", len(infos), len(w.Spec.PodSets)))
+		err = queueing.Contradict(fmt.Errorf("%d podsets are admitted, and the workload has %d", len(infos), len(w.Spec.PodSets)))
 	}
 	if err == nil {
 		if problem := job.Run(infos); problem != nil {
-			err = builder.Contradict(problem)
+			err = queueing.Contradict(problem)
 		}
 	}
-	if cannot, is := errors.AsType[builder.Contradiction](err); is {
+	if cannot, is := errors.AsType[queueing.Contradiction](err); is {
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonFailedToStart, "Start", "%.1000s", cannot.Error())
 		return r.end(ctx, w, reasonFailedToStart, cannot.Error())
 	}
@@ -308,7 +300,7 @@ func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 		return nil // the controller of the job starts it
 	}
 	if isPrebuilt(job) {
-		integration.Record(object, queued)
+		queueing.Record(object, queued)
 	}
 	if err := r.client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return fmt.Errorf("starting: %w", err)
@@ -318,9 +310,9 @@ func (r *jobs) start(ctx context.Context, job integration.Job, w *v1beta2.Worklo
 }
 
 // observe says in the Workload how its running job fares.
-func (r *jobs) observe(ctx context.Context, job integration.Job, w *v1beta2.Workload) error {
+func (r *jobs) observe(ctx context.Context, job queueing.Job, w *v1beta2.Workload) error {
 	return r.patchStatus(ctx, w, func() {
-		lifecycle.Reclaim(w, job.Demand(), job.KeepsCounts())
+		queueing.Reclaim(w, job.Demand(), job.KeepsCounts())
 		if r.state.policy().PodsReady == nil || w.Status.Admission == nil {
 			return
 		}
@@ -332,7 +324,7 @@ func (r *jobs) observe(ctx context.Context, job integration.Job, w *v1beta2.Work
 				count += w.Spec.PodSets[i].Count
 			}
 		}
-		lifecycle.Observe(w, job.PodsReady(count), r.state.now())
+		queueing.ObservePods(w, job.PodsReady(count), r.state.now())
 	})
 }
 
@@ -340,7 +332,7 @@ func (r *jobs) observe(ctx context.Context, job integration.Job, w *v1beta2.Work
 func (r *writer) release(ctx context.Context, w *v1beta2.Workload, also func()) error {
 	queue, reason := heldIn(w), conditions.Of(w, v1beta2.Evicted).Reason
 	if err := r.patchStatus(ctx, w, func() {
-		lifecycle.Release(w, r.state.now())
+		queueing.Release(w, r.state.now())
 		also()
 	}); err != nil {
 		return err

@@ -14,14 +14,14 @@ import (
 
 	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/controllers/workload/protection"
-	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
 // removeFinalizer takes the finalizer from pods that have it.
 func (r *pods) removeFinalizer(ctx context.Context, pods []*corev1.Pod) (err error) {
 	for _, pod := range pods {
-		if !builder.IsKept(pod) {
+		if !queueing.IsKept(pod) {
 			continue
 		}
 		after := pod.DeepCopy()
@@ -75,7 +75,7 @@ func (r *pods) standAlone(ctx context.Context, name types.NamespacedName, servin
 	if groupNameOf(pod) != ofNone+pod.Name {
 		return nil
 	}
-	if serving == protection.Served && builder.IsGated(pod) && pod.DeletionTimestamp == nil && pod.Labels[v1beta2.QueueNameLabel] == "" {
+	if serving == protection.Served && queueing.IsGated(pod) && pod.DeletionTimestamp == nil && pod.Labels[v1beta2.QueueNameLabel] == "" {
 		recorder.Once(r.events, pod, corev1.EventTypeWarning, reasonNotQueued, "Sync", "It has the scheduling gate %s and names no LocalQueue: it waits until its label %s names one", v1beta2.AdmissionGate, v1beta2.QueueNameLabel)
 	}
 	return r.removeFinalizer(ctx, []*corev1.Pod{pod})

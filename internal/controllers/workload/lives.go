@@ -7,12 +7,10 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,11 +18,7 @@ import (
 
 	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/controllers/internal/work"
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/lifecycle"
-	"hekla.sh/hekla/internal/queueing/owners"
-	"hekla.sh/hekla/internal/queueing/vcjob"
-	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -42,7 +36,8 @@ type lives struct {
 	reader client.Reader // of the API server
 	events events.EventRecorder
 	state  *state
-	owners *owners.Finder
+	owners *queueing.OwnerFinder
+	kinds  queueing.Kinds
 	told   *cache.LRUExpireCache // by UID, the Workloads of which was said that no controller would start their jobs
 }
 
@@ -104,20 +99,20 @@ func (r *lives) follow(ctx context.Context, w *v1beta2.Workload, owner *metav1.O
 	return false, nil
 }
 
-func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcome, error) {
+func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (queueing.Outcome, error) {
 	if w.DeletionTimestamp != nil {
 		return r.finishDeletion(ctx, w)
 	}
 	if err := r.value(ctx, w); err != nil {
-		return lifecycle.Outcome{}, err
+		return queueing.Outcome{}, err
 	}
 	in, err := r.around(ctx, w)
 	if err != nil {
-		return lifecycle.Outcome{}, err
+		return queueing.Outcome{}, err
 	}
-	var o lifecycle.Outcome
+	var o queueing.Outcome
 	wasEvicted := conditions.Is(w, v1beta2.Evicted)
-	if err := patchStatus(ctx, r.client, w, func() { o = lifecycle.Advance(w, in) }); err != nil {
+	if err := patchStatus(ctx, r.client, w, func() { o = in.Advance(w) }); err != nil {
 		return o, err
 	}
 	if in.HasPods && !conditions.Is(w, v1beta2.Finished) {
@@ -149,7 +144,7 @@ func (r *lives) value(ctx context.Context, w *v1beta2.Workload) error {
 		return nil
 	}
 	before := w.DeepCopy()
-	builder.Spell(w)
+	queueing.SpellPriorityClass(w)
 	if class.Kind == v1beta2.WorkloadPriorityClassKind {
 		found := &v1beta2.WorkloadPriorityClass{}
 		if err := r.client.Get(ctx, client.ObjectKey{Name: class.Name}, found); err == nil {
@@ -168,9 +163,9 @@ func (r *lives) value(ctx context.Context, w *v1beta2.Workload) error {
 }
 
 // around reads what the life of a Workload depends on.
-func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (lifecycle.Surroundings, error) {
-	in := lifecycle.Surroundings{Policy: r.state.policy(), Now: r.state.now()}
-	if lifecycle.IsOrphan(w) && conditions.Is(w, v1beta2.QuotaReserved) {
+func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (queueing.Lifecycle, error) {
+	in := queueing.Lifecycle{Policy: r.state.policy(), Now: r.state.now()}
+	if queueing.IsOrphan(w) && conditions.Is(w, v1beta2.QuotaReserved) {
 		pods, err := r.podsOf(ctx, w)
 		if in.HasPods = len(pods) > 0; err != nil {
 			return in, err
@@ -253,38 +248,36 @@ func (r *lives) keepOrphan(ctx context.Context, w *v1beta2.Workload) error {
 
 // finishDeletion lets a Workload go whose job and pods are gone. While the job is there, its controller does. No
 // controller is there for a Workload without an owner, or of a kind that is not queued here.
-func (r *lives) finishDeletion(ctx context.Context, w *v1beta2.Workload) (lifecycle.Outcome, error) {
+func (r *lives) finishDeletion(ctx context.Context, w *v1beta2.Workload) (queueing.Outcome, error) {
 	for _, owner := range w.OwnerReferences {
 		if w.Annotations[v1beta2.GroupWorkloadAnnotation] == "true" && owner.Kind != "Pod" {
 			continue // the controller of its pods
 		}
 		var job client.Object
-		switch schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) {
-		case batchv1.SchemeGroupVersion.WithKind("Job"):
-			job = &batchv1.Job{}
-		case vcjob.Kind:
-			job = &batch.Job{}
-		case corev1.SchemeGroupVersion.WithKind("Pod"):
+		switch kind := queueing.KindOf(&owner); {
+		case r.kinds.Of(kind) != nil:
+			job = r.kinds.Of(kind).New().Object()
+		case kind == corev1.SchemeGroupVersion.WithKind("Pod"):
 			job = &corev1.Pod{}
 		default:
-			if !slices.Contains(r.state.policy().External, owners.KindOf(&owner)) {
+			if !slices.Contains(r.state.policy().External, kind) {
 				continue
 			}
 			// Its controller takes the finalizer away.
 			end, is, err := r.owners.Ended(ctx, w.Namespace, &owner)
 			if err != nil || !is || !end.IsGone {
-				return lifecycle.Outcome{Again: buriedAfter}, err
+				return queueing.Outcome{Again: buriedAfter}, err
 			}
 			continue
 		}
 		err := r.reader.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: owner.Name}, job)
 		isPod := owner.Kind == "Pod" // a pod that is being deleted holds its node still
 		if err == nil && job.GetUID() == owner.UID && (isPod || job.GetDeletionTimestamp() == nil) || client.IgnoreNotFound(err) != nil {
-			return lifecycle.Outcome{Again: buriedAfter}, err
+			return queueing.Outcome{Again: buriedAfter}, err
 		}
 	}
 	if pods, err := r.podsOf(ctx, w); err != nil || len(pods) > 0 && conditions.Is(w, v1beta2.QuotaReserved) && !conditions.Is(w, v1beta2.Finished) {
-		return lifecycle.Outcome{Again: buriedAfter}, err
+		return queueing.Outcome{Again: buriedAfter}, err
 	}
-	return lifecycle.Outcome{}, removeFinalizer(ctx, r.client, w)
+	return queueing.Outcome{}, removeFinalizer(ctx, r.client, w)
 }

@@ -7,7 +7,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -17,17 +17,17 @@ type lookup struct {
 	client client.Client
 }
 
-var _ builder.Lookup = lookup{}
+var _ queueing.Lookup = lookup{}
 
 func (r *writer) lookup(ctx context.Context) lookup { return lookup{ctx, r.client} }
 
-// WorkloadPriorityClass implements [builder.Lookup].
+// WorkloadPriorityClass implements [queueing.Lookup].
 func (l lookup) WorkloadPriorityClass(name string) (*v1beta2.WorkloadPriorityClass, error) {
 	found := &v1beta2.WorkloadPriorityClass{}
 	return found, l.get("WorkloadPriorityClass", name, found)
 }
 
-// PriorityClass implements [builder.Lookup].
+// PriorityClass implements [queueing.Lookup].
 func (l lookup) PriorityClass(name string) (*schedulingv1.PriorityClass, error) {
 	if name != "" {
 		found := &schedulingv1.PriorityClass{}
@@ -45,7 +45,7 @@ func (l lookup) PriorityClass(name string) (*schedulingv1.PriorityClass, error) 
 	return nil, nil
 }
 
-// Flavor implements [builder.Lookup].
+// Flavor implements [queueing.Lookup].
 func (l lookup) Flavor(name string) (*v1beta2.ResourceFlavor, error) {
 	found := &v1beta2.ResourceFlavor{}
 	return found, l.get("ResourceFlavor", name, found)

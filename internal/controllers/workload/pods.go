@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,11 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/workload/protection"
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/integration"
-	"hekla.sh/hekla/internal/queueing/lifecycle"
-	"hekla.sh/hekla/internal/queueing/roles"
-	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -48,12 +43,12 @@ const (
 	reasonNotQueued = "NotQueued"
 )
 
-// groupNameOf is the group of a pod, "" if it is not queued by itself. Of the pods of a Job of batch/v1
+// groupNameOf is the group of a pod, "" if it is not queued by itself. Of the pods of a job
 // [pods.isByItsJob] says whether they are.
 func groupNameOf(object client.Object) string {
-	owner := metav1.GetControllerOfNoCopy(object)
-	if object.GetLabels()[v1beta2.QueueNameLabel] == "" || owner != nil && owner.Kind == "Job" && owner.APIVersion == batch.GroupVersion.String() {
-		if pod, is := object.(*corev1.Pod); is && (builder.IsGated(pod) || builder.IsKept(pod)) {
+	kind := queueing.KindOfOwner(metav1.GetControllerOfNoCopy(object))
+	if object.GetLabels()[v1beta2.QueueNameLabel] == "" || kind != nil && kind.KeepsPods {
+		if pod, is := object.(*corev1.Pod); is && (queueing.IsGated(pod) || queueing.IsKept(pod)) {
 			return ofNone + pod.Name
 		}
 		return ""
@@ -166,7 +161,7 @@ func (r *pods) read(ctx context.Context, key types.NamespacedName) (*group, erro
 		g.add(pod)
 	}
 	for _, pod := range g.all {
-		if why := integration.GrowsUnserved(pod); why != "" && builder.IsGated(pod) {
+		if why := queueing.GrowsUnserved(pod); why != "" && queueing.IsGated(pod) {
 			r.events.Eventf(pod, nil, corev1.EventTypeWarning, reasonNotSupported, "Sync", "it stays gated: %s", why)
 			g.isUnreadable = true
 			return g, nil
@@ -186,19 +181,20 @@ func (r *pods) read(ctx context.Context, key types.NamespacedName) (*group, erro
 	return g, nil
 }
 
-// isByItsJob reports whether a pod is of a Job that is queued itself, and so is not queued by itself.
+// isByItsJob reports whether a pod is of a job that is queued itself, and so is not queued by itself.
 func (r *pods) isByItsJob(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
-		return false, nil
+	kind := queueing.KindOfOwner(owner)
+	if kind == nil || kind.KeepsPods {
+		return false, nil // see groupNameOf
 	}
-	job := &batchv1.Job{}
+	job := kind.New().Object()
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name}, job, client.UnsafeDisableDeepCopy)
-	if err != nil || job.UID != owner.UID {
+	if err != nil || job.GetUID() != owner.UID {
 		return false, client.IgnoreNotFound(err)
 	}
 	top, err := r.owners.Top(ctx, job, r.state.policy().External)
-	return top == nil && job.Labels[v1beta2.QueueNameLabel] != "", err
+	return top == nil && job.GetLabels()[v1beta2.QueueNameLabel] != "", err
 }
 
 // workloadOf is the Workload of a group, nil if it has none.
@@ -274,7 +270,8 @@ func (r *pods) create(ctx context.Context, g *group, name string) error {
 	if err != nil {
 		return err
 	}
-	w, err := builder.OfPods(&builder.Group{Namespace: g.namespace, Name: name, IsAlone: g.isAlone, Total: g.total, Pods: whole}, r.lookup(ctx))
+	made := queueing.Group{Namespace: g.namespace, Name: name, IsAlone: g.isAlone, Total: g.total, Pods: whole}
+	w, err := made.Workload(r.lookup(ctx))
 	if err != nil {
 		return err
 	}
@@ -302,7 +299,7 @@ func (r *pods) wholly(ctx context.Context, slim []*corev1.Pod) ([]*corev1.Pod, e
 // that are there.
 func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (changed bool, err error) {
 	var come []metav1.OwnerReference
-	for _, reference := range builder.Owners(g.isAlone, g.all) {
+	for _, reference := range queueing.OwnersOf(g.isAlone, g.all) {
 		if !slices.ContainsFunc(w.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == reference.UID }) {
 			come = append(come, reference)
 		}
@@ -325,11 +322,12 @@ func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (change
 		if err != nil {
 			return false, err
 		}
-		made, err := builder.OfPods(&builder.Group{Namespace: g.namespace, Name: w.Name, IsAlone: g.isAlone, Total: g.total, Pods: whole}, r.lookup(ctx))
+		now := queueing.Group{Namespace: g.namespace, Name: w.Name, IsAlone: g.isAlone, Total: g.total, Pods: whole}
+		made, err := now.Workload(r.lookup(ctx))
 		if err != nil {
 			return false, err
 		}
-		if sets = made.Spec.PodSets; integration.AreEqual(sets, w.Spec.PodSets) {
+		if sets = made.Spec.PodSets; queueing.ArePodSetsEqual(sets, w.Spec.PodSets) {
 			sets = nil
 		}
 	}
@@ -342,14 +340,14 @@ func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (change
 			return nil
 		}
 		w.Spec.PodSets = sets
-		return builder.Reprioritize(w, followed, r.lookup(ctx))
+		return queueing.Reprioritize(w, followed, r.lookup(ctx))
 	})
 }
 
 // start opens the gates of as many pods as were admitted. A pod that is being deleted has its place while it runs,
 // unless it has had all the time that it was given. Pods beyond what the group has are deleted.
 func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) (again time.Duration, err error) {
-	infos, err := builder.Infos(w, w.Spec.PodSets, r.schedulers, r.lookup(ctx))
+	infos, err := queueing.PodSetInfos(w, w.Spec.PodSets, r.schedulers, r.lookup(ctx))
 	if err != nil {
 		return 0, err
 	}
@@ -361,7 +359,7 @@ func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) (again 
 	for _, pod := range g.all {
 		switch {
 		case hasFailed(pod): // its replacement takes its place
-		case builder.IsGated(pod):
+		case queueing.IsGated(pod):
 			gated = append(gated, pod)
 		default:
 			free[pod.Labels[v1beta2.PodSetLabel]]--
@@ -380,11 +378,11 @@ func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) (again 
 		if err := r.live.Get(ctx, client.ObjectKeyFromObject(slim), pod); err != nil {
 			return 0, client.IgnoreNotFound(err)
 		}
-		role := roles.Of(pod)
+		role := queueing.Role(pod)
 		if g.isAlone {
 			role = v1beta2.DefaultPodSetName
 		}
-		at := slices.IndexFunc(infos, func(i integration.Info) bool { return i.Name == role })
+		at := slices.IndexFunc(infos, func(i queueing.PodSetInfo) bool { return i.Name == role })
 		switch {
 		case at < 0 && isFull, at >= 0 && free[role] <= 0:
 			excess = append(excess, pod)
@@ -408,14 +406,14 @@ func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) (again 
 }
 
 // open gives a pod what its podset gets, and takes away its gate.
-func (r *pods) open(ctx context.Context, pod *corev1.Pod, info *integration.Info) error {
+func (r *pods) open(ctx context.Context, pod *corev1.Pod, info *queueing.PodSetInfo) error {
 	before := pod.DeepCopy()
 	template := corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
 	// A pod that exists can lose gates and get none. One of another scheduler has that for its node from the webhook.
 	isSteered, added := info.Gate != "", *info
 	added.Gate = ""
-	builder.Keep(&template.ObjectMeta) // the webhook may not have seen it
-	if err := integration.Apply(&template, &added); err != nil {
+	queueing.KeepPod(&template.ObjectMeta) // the webhook may not have seen it
+	if err := added.Apply(&template); err != nil {
 		r.events.Eventf(pod, nil, corev1.EventTypeWarning, reasonFailedToStart, "Start", "%.1000s", err.Error())
 		return nil
 	}
@@ -449,18 +447,18 @@ func (r *pods) stop(ctx context.Context, g *group, why string) error {
 // observe says in the Workload how its pods fare.
 func (r *pods) observe(ctx context.Context, g *group, w *v1beta2.Workload) error {
 	return r.patchStatus(ctx, w, func() {
-		demands := make([]integration.Demand, len(w.Spec.PodSets))
+		demands := make([]queueing.Demand, len(w.Spec.PodSets))
 		for i := range w.Spec.PodSets {
 			name := w.Spec.PodSets[i].Name
 			isOf := func(is func(*corev1.Pod) bool) int32 {
 				return g.count(func(p *corev1.Pod) bool { return p.Labels[v1beta2.PodSetLabel] == name && is(p) })
 			}
-			demands[i] = integration.Demand{Name: name, Count: w.Spec.PodSets[i].Count, Ended: isOf(hasSucceeded),
+			demands[i] = queueing.Demand{Name: name, Count: w.Spec.PodSets[i].Count, Ended: isOf(hasSucceeded),
 				Has: isOf(func(p *corev1.Pod) bool { return !hasSucceeded(p) && !hasFailed(p) })}
 		}
-		lifecycle.Reclaim(w, demands, false)
+		queueing.Reclaim(w, demands, false)
 		if r.state.policy().PodsReady != nil {
-			lifecycle.Observe(w, g.count(isReady) >= g.total, r.state.now())
+			queueing.ObservePods(w, g.count(isReady) >= g.total, r.state.now())
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/metrics"
-	"hekla.sh/hekla/internal/queueing/totals"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -44,7 +44,7 @@ func (r clusterQueues) Reconcile(ctx context.Context, request reconcile.Request)
 	if err := r.client.List(ctx, locals, client.MatchingFields{localsByCluster: object.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing LocalQueues: %w", err)
 	}
-	var t totals.Totals
+	var t queueing.Totals
 	for i := range locals.Items {
 		l := &locals.Items[i]
 		if err := r.count(ctx, &t, holdsNothing, client.InNamespace(l.Namespace), client.MatchingFields{workloadsByQueue: l.Name}); err != nil {
@@ -129,7 +129,7 @@ func (r localQueues) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	var t totals.Totals
+	var t queueing.Totals
 	if err := r.count(ctx, &t, all, client.InNamespace(object.Namespace), client.MatchingFields{workloadsByQueue: object.Name}); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -181,7 +181,7 @@ func all(*v1beta2.Workload) bool            { return true }
 func holdsNothing(w *v1beta2.Workload) bool { return heldIn(w) == "" }
 
 // count adds those of some workloads that count.
-func (r queues) count(ctx context.Context, t *totals.Totals, counts func(*v1beta2.Workload) bool, which ...client.ListOption) error {
+func (r queues) count(ctx context.Context, t *queueing.Totals, counts func(*v1beta2.Workload) bool, which ...client.ListOption) error {
 	workloads := &v1beta2.WorkloadList{}
 	if err := r.client.List(ctx, workloads, append(which, client.UnsafeDisableDeepCopy)...); err != nil {
 		return fmt.Errorf("listing Workloads: %w", err)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -30,11 +30,7 @@ import (
 	"hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/internal/controllers/workload/protection"
 	"hekla.sh/hekla/internal/controllers/workload/steering"
-	"hekla.sh/hekla/internal/queueing/batchjob"
-	"hekla.sh/hekla/internal/queueing/integration"
-	"hekla.sh/hekla/internal/queueing/owners"
-	"hekla.sh/hekla/internal/queueing/vcjob"
-	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -82,8 +78,10 @@ type Options struct {
 	// Metrics are the numbers of all controllers.
 	Metrics *metrics.Metrics
 
-	// VolcanoJobs has Workloads made of Jobs of batch.volcano.sh, too.
-	VolcanoJobs bool
+	// Kinds are the kinds of jobs that Workloads are made of. Jobs of those in Without are left alone: nothing here
+	// makes their pods.
+	Kinds   queueing.Kinds
+	Without queueing.Kinds
 }
 
 // setup puts the controllers together.
@@ -121,8 +119,13 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 		}
 	}
 	// Asked for here so that a process that says it is ready has them.
-	for _, object := range []client.Object{&batchv1.Job{}, &v1beta2.Workload{}, &v1beta2.ResourceFlavor{}, &v1beta2.Cohort{}, &v1beta2.AdmissionCheck{},
-		&v1beta2.WorkloadPriorityClass{}, &schedulingv1.PriorityClass{}} {
+	watched := []client.Object{&v1beta2.Workload{}, &v1beta2.ResourceFlavor{}, &v1beta2.Cohort{}, &v1beta2.AdmissionCheck{},
+		&v1beta2.WorkloadPriorityClass{}, &schedulingv1.PriorityClass{}}
+	served := slices.DeleteFunc(slices.Clone(options.Kinds), func(k *queueing.Kind) bool { return slices.Contains(options.Without, k) })
+	for _, kind := range served {
+		watched = append(watched, kind.New().Object())
+	}
+	for _, object := range watched {
 		if _, err := mgr.GetCache().GetInformer(ctx, object); err != nil {
 			return nil, fmt.Errorf("watching %T: %w", object, err)
 		}
@@ -132,13 +135,8 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 	state := &state{live: mgr.GetAPIReader(), events: events, configuration: options.Configuration, now: time.Now, changed: s.wakeAll}
 	api, r := mgr.GetClient(), queues{client: mgr.GetClient(), state: state, metrics: options.Metrics}
 	w := writer{client: api, events: events, state: state, metrics: options.Metrics, schedulers: options.SchedulerNames,
-		owners: owners.NewFinder(mgr.GetAPIReader()), told: cache.NewLRUExpireCache(keptTold)}
+		owners: queueing.NewOwnerFinder(mgr.GetAPIReader()), told: cache.NewLRUExpireCache(keptTold)}
 	err := errors.Join(
-		s.controller(mgr, "jobs", options.Workers).For(&batchv1.Job{}).Owns(&v1beta2.Workload{}).
-			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(s.jobsThatName)).
-			Watches(&v1beta2.WorkloadPriorityClass{}, s.ofClass(&batchv1.JobList{}), comes).
-			WatchesRawSource(s.wake("jobs", &batchv1.JobList{})).
-			Complete(&jobs{writer: w, wrap: func() integration.Job { return batchjob.Job{Job: &batchv1.Job{}} }}),
 		s.controller(mgr, "pods", options.Workers).
 			Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(groupOfPod)).
 			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(groupOfWorkload)).
@@ -153,7 +151,7 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 			Watches(&v1beta2.ClusterQueue{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfCluster), specChanges).
 			Watches(&v1beta2.WorkloadPriorityClass{}, handler.EnqueueRequestsFromMapFunc(s.workloadsOfClass)).
 			WatchesRawSource(s.wake("workloads", &v1beta2.WorkloadList{})).
-			Complete(&lives{client: api, reader: mgr.GetAPIReader(), events: events, state: state, owners: w.owners, told: w.told}),
+			Complete(&lives{client: api, reader: mgr.GetAPIReader(), events: events, state: state, owners: w.owners, kinds: options.Kinds, told: w.told}),
 		s.controller(mgr, "clusterqueues", 1).For(&v1beta2.ClusterQueue{}, specChanges).
 			Watches(&v1beta2.Workload{}, settled(s.clusterOf)).
 			Watches(&v1beta2.Workload{}, counted(options.Metrics, state)).
@@ -180,14 +178,19 @@ func Add(mgr manager.Manager, options Options) (*Holder, error) {
 		protection.Add(mgr, protection.Options{Name: Name, Serving: state.serving, HoldersByCluster: workloadsByHolder, HeldIn: heldIn, Wake: s.wake}),
 		mgr.Add(state),
 	)
-	if options.VolcanoJobs {
-		err = errors.Join(err, s.controller(mgr, "volcano-jobs", options.Workers).For(&batch.Job{}).Owns(&v1beta2.Workload{}).
-			Watches(&v1beta2.Workload{}, handler.EnqueueRequestsFromMapFunc(s.volcanoJobsThatName)).
-			Watches(&v1beta2.WorkloadPriorityClass{}, s.ofClass(&batch.JobList{}), comes).
-			WatchesRawSource(s.wake("volcano-jobs", &batch.JobList{})).
-			Complete(&jobs{writer: w, wrap: func() integration.Job { return vcjob.Job{Job: &batch.Job{}} }}))
+	for _, kind := range served {
+		err = errors.Join(err, s.jobs(mgr, kind, options.Workers, w))
 	}
 	return &Holder{client: api, state: state, setup: s, schedulers: options.SchedulerNames, owners: w.owners}, err
+}
+
+// jobs puts the controller of a kind of jobs into the manager.
+func (s *setup) jobs(mgr manager.Manager, kind *queueing.Kind, workers int, w writer) error {
+	return s.controller(mgr, kind.Controller, workers).For(kind.New().Object()).Owns(&v1beta2.Workload{}).
+		Watches(&v1beta2.Workload{}, s.thatName(kind)).
+		Watches(&v1beta2.WorkloadPriorityClass{}, s.ofClass(kind.NewList()), comes).
+		WatchesRawSource(s.wake(kind.Controller, kind.NewList())).
+		Complete(&jobs{writer: w, kind: kind})
 }
 
 func (s *setup) controller(mgr manager.Manager, of string, workers int) *builder.Builder {
@@ -266,20 +269,14 @@ func (s *setup) workloadsOfCluster(ctx context.Context, object client.Object) []
 	return requests
 }
 
-// jobsThatName are the Jobs that wait for a Workload which is made for them by another client.
-func (s *setup) jobsThatName(ctx context.Context, object client.Object) []reconcile.Request {
-	return s.thatName(ctx, object, &batchv1.JobList{})
-}
-
-func (s *setup) volcanoJobsThatName(ctx context.Context, object client.Object) []reconcile.Request {
-	return s.thatName(ctx, object, &batch.JobList{})
-}
-
-func (s *setup) thatName(ctx context.Context, object client.Object, list client.ObjectList) []reconcile.Request {
-	if metav1.GetControllerOfNoCopy(object) != nil || len(object.GetName()) > validation.LabelValueMaxLength {
-		return nil
-	}
-	return s.list(ctx, list, client.InNamespace(object.GetNamespace()), client.MatchingLabels{v1beta2.PrebuiltWorkloadLabel: object.GetName()})
+// thatName has the jobs of a kind looked at that wait for a Workload which is made for them by another client.
+func (s *setup) thatName(kind *queueing.Kind) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		if metav1.GetControllerOfNoCopy(object) != nil || len(object.GetName()) > validation.LabelValueMaxLength {
+			return nil
+		}
+		return s.list(ctx, kind.NewList(), client.InNamespace(object.GetNamespace()), client.MatchingLabels{v1beta2.PrebuiltWorkloadLabel: object.GetName()})
+	})
 }
 
 // ownerOf is the UID of the controller of an object, "" if it has none.

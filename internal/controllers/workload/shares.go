@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/metrics"
-	"hekla.sh/hekla/internal/queueing/trees"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	trees "hekla.sh/hekla/pkg/cluster/workloads/queues"
 	"hekla.sh/hekla/pkg/quota/cohort"
 )
 
@@ -37,12 +37,12 @@ func (r *shares) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		r.metrics.SharesGone()
 		return reconcile.Result{}, nil
 	}
-	queues, cohorts := &v1beta2.ClusterQueueList{}, &v1beta2.CohortList{}
-	if err := errors.Join(r.client.List(ctx, queues), r.client.List(ctx, cohorts)); err != nil {
+	clusterQueues, cohorts := &v1beta2.ClusterQueueList{}, &v1beta2.CohortList{}
+	if err := errors.Join(r.client.List(ctx, clusterQueues), r.client.List(ctx, cohorts)); err != nil {
 		return reconcile.Result{}, fmt.Errorf("listing ClusterQueues and Cohorts: %w", err)
 	}
 	found := map[bool]map[string]int64{true: {}, false: {}} // of ClusterQueues, and of Cohorts
-	for _, tree := range trees.Grow(queues.Items, cohorts.Items).Roots {
+	for _, tree := range trees.Grow(clusterQueues.Items, cohorts.Items).Roots {
 		collect(tree.Root, found)
 	}
 	for name := range r.shown {
@@ -52,8 +52,8 @@ func (r *shares) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	}
 	r.shown = found[false]
 	var problems []error
-	for i := range queues.Items {
-		q := &queues.Items[i]
+	for i := range clusterQueues.Items {
+		q := &clusterQueues.Items[i]
 		share := found[true][q.Name]
 		r.metrics.ClusterQueueShare(q.Name, settings.OfClusterQueue(q).Cohort, share)
 		problems = append(problems, r.write(ctx, q, q.DeepCopy(), &q.Status.FairSharing, share))

@@ -14,7 +14,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"hekla.sh/hekla/internal/controllers/workload/protection"
-	"hekla.sh/hekla/internal/queueing/policy"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/client/serving"
 	"hekla.sh/hekla/pkg/conf"
 )
@@ -25,17 +25,17 @@ type state struct {
 	events        events.EventRecorder
 	configuration client.ObjectKey // the ConfigMap of the scheduler
 	now           func() time.Time
-	current       atomic.Pointer[policy.Policy]
+	current       atomic.Pointer[queueing.Policy]
 	kueueRuns     atomic.Bool
 	changed       func() // called when what all go by has changed
 }
 
 // policy is what the scheduler's configuration says.
-func (s *state) policy() policy.Policy {
+func (s *state) policy() queueing.Policy {
 	if p := s.current.Load(); p != nil {
 		return *p
 	}
-	return policy.Policy{}
+	return queueing.Policy{}
 }
 
 // isOn reports whether the controllers are to do anything.
@@ -87,13 +87,13 @@ func (s *state) readConfiguration(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	read, err := policy.Read(text)
+	read, err := queueing.ReadPolicy(text)
 	if err != nil {
 		err = fmt.Errorf("ConfigMap %s: %w", s.configuration, err)
 		if s.current.Load() != nil {
 			return err
 		}
-		read, _ = policy.Read([]byte(conf.DefaultYAML))
+		read, _ = queueing.ReadPolicy([]byte(conf.DefaultYAML))
 	}
 	s.current.Store(&read)
 	return err

@@ -9,12 +9,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"hekla.sh/hekla/internal/queueing/integration"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
 // suspend has a job end its pods, if it is not to end them already.
-func (r *jobs) suspend(ctx context.Context, job integration.Job, why string) error {
+func (r *jobs) suspend(ctx context.Context, job queueing.Job, why string) error {
 	object := job.Object()
 	before := object.DeepCopyObject().(client.Object)
 	job.Suspend()
@@ -32,7 +32,7 @@ func (r *jobs) suspend(ctx context.Context, job integration.Job, why string) err
 // and its template is what was queued. The steps are one write each, and which is next follows from the job: another
 // client may undo any of them. The API server refuses changes of the template before the pods are gone, so none is
 // tried before.
-func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workload, why string) (hasStopped bool, err error) {
+func (r *jobs) stop(ctx context.Context, job queueing.Job, w *v1beta2.Workload, why string) (hasStopped bool, err error) {
 	switch {
 	case !job.IsSuspended():
 		return false, r.suspend(ctx, job, why)
@@ -45,7 +45,7 @@ func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workloa
 	if apiequality.Semantic.DeepEqual(before, object) {
 		return true, nil
 	}
-	if s, is := job.(integration.StatusResetter); is && s.ResetStatus() {
+	if s, is := job.(queueing.StatusResetter); is && s.ResetStatus() {
 		// The answer has the template as it was: nothing but the status is changed by this.
 		if err := r.client.Status().Patch(ctx, object, client.MergeFromWithOptions(before, lock)); err != nil {
 			return false, fmt.Errorf("resetting the status: %w", err)
@@ -61,9 +61,9 @@ func (r *jobs) stop(ctx context.Context, job integration.Job, w *v1beta2.Workloa
 
 // restore makes a job in memory what it was before its start: as was noted then, else as its Workload says. One that
 // found its Workload, and was not started with it, stays as it is.
-func restore(job integration.Job, w *v1beta2.Workload) {
-	sets := integration.TakeRecord(job.Object())
-	if sets == nil && (integration.IsStarted(job) || !isPrebuilt(job)) {
+func restore(job queueing.Job, w *v1beta2.Workload) {
+	sets := queueing.TakeRecord(job.Object())
+	if sets == nil && (queueing.IsStarted(job) || !isPrebuilt(job)) {
 		sets = w.Spec.PodSets
 	}
 	job.Restore(sets)
@@ -71,12 +71,12 @@ func restore(job integration.Job, w *v1beta2.Workload) {
 
 // releaseDeleted stops the job of a Workload that is being deleted, and then lets the Workload go. A job that waits and
 // was changed stays as it is.
-func (r *jobs) releaseDeleted(ctx context.Context, job integration.Job, w *v1beta2.Workload) error {
+func (r *jobs) releaseDeleted(ctx context.Context, job queueing.Job, w *v1beta2.Workload) error {
 	if _, _, isFinished := job.Finished(); !isFinished {
 		if job.IsActive() && job.IsSuspended() {
 			return nil
 		}
-		if !job.IsSuspended() || integration.IsStarted(job) {
+		if !job.IsSuspended() || queueing.IsStarted(job) {
 			if hasStopped, err := r.stop(ctx, job, w, "its workload was deleted"); !hasStopped || err != nil {
 				return err
 			}

@@ -13,12 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/controllers/internal/recorder"
-	"hekla.sh/hekla/internal/queueing/batchjob"
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/integration"
-	"hekla.sh/hekla/internal/queueing/owners"
-	"hekla.sh/hekla/internal/queueing/vcjob"
-	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
@@ -26,14 +21,14 @@ import (
 // isManaged reports whether a job is kept in step with a Workload: it names a LocalQueue, or it holds quota of one that
 // it has named. A Job that does not is suspended where Jobs wait until they name one, and its Workload goes. A Job that
 // another object has made which a queue takes, or could take, is left to that.
-func (r *jobs) isManaged(ctx context.Context, job integration.Job) (bool, error) {
+func (r *jobs) isManaged(ctx context.Context, job queueing.Job) (bool, error) {
 	object := job.Object()
 	top, err := r.owners.Top(ctx, object, r.state.policy().External)
 	if err != nil {
 		return false, err
 	}
 	if top != nil {
-		return false, errors.Join(r.leaveToOwner(ctx, job), r.tellNotServed(ctx, object, areQueued(job), top))
+		return false, errors.Join(r.leaveToOwner(ctx, job), r.tellNotServed(ctx, object, queueing.ArePodsQueued(job), top))
 	}
 	if object.GetLabels()[v1beta2.QueueNameLabel] != "" {
 		return true, nil
@@ -48,7 +43,7 @@ func (r *jobs) isManaged(ctx context.Context, job integration.Job) (bool, error)
 		switch {
 		case isFinished, w.DeletionTimestamp != nil, conditions.Is(w, v1beta2.Finished), isHeld && (isEvicted || !job.IsSuspended()):
 			return true, nil // what runs, or stops, is charged to its end
-		case w.Name == builder.Name(job.Kind(), object.GetName(), object.GetUID()):
+		case w.Name == queueing.WorkloadName(r.kind.GroupVersionKind, object.GetName(), object.GetUID()):
 			return false, r.part(ctx, job, w, "the job names no LocalQueue any more")
 		}
 	}
@@ -56,9 +51,8 @@ func (r *jobs) isManaged(ctx context.Context, job integration.Job) (bool, error)
 }
 
 // holdUnnamed suspends a Job that names no LocalQueue, where such Jobs wait.
-func (r *jobs) holdUnnamed(ctx context.Context, job integration.Job) error {
-	_, isBatch := job.(batchjob.Job)
-	if _, _, isFinished := job.Finished(); !isBatch || isFinished || job.IsSuspended() || !r.state.policy().HoldsUnnamed {
+func (r *jobs) holdUnnamed(ctx context.Context, job queueing.Job) error {
+	if _, _, isFinished := job.Finished(); !r.kind.HoldsUnnamed || isFinished || job.IsSuspended() || !r.state.policy().HoldsUnnamed {
 		return nil
 	}
 	if is, err := r.manages(ctx, job.Object().GetNamespace()); err != nil || !is {
@@ -79,9 +73,9 @@ func (r *writer) manages(ctx context.Context, name string) (bool, error) {
 
 // leaveToOwner has the Workload go that was made of a Job which is not queued by itself. The Job stays as it is: what
 // has made it starts and stops it.
-func (r *jobs) leaveToOwner(ctx context.Context, job integration.Job) error {
+func (r *jobs) leaveToOwner(ctx context.Context, job queueing.Job) error {
 	object, w := job.Object(), &v1beta2.Workload{}
-	name := builder.Name(job.Kind(), object.GetName(), object.GetUID())
+	name := queueing.WorkloadName(r.kind.GroupVersionKind, object.GetName(), object.GetUID())
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: object.GetNamespace(), Name: name}, w)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -100,23 +94,12 @@ const (
 	toldFor  = 24 * time.Hour
 )
 
-// areQueued reports whether pods of a job are queued by themselves.
-func areQueued(job integration.Job) bool {
-	switch job := job.(type) {
-	case batchjob.Job:
-		return job.Spec.Template.Labels[v1beta2.QueueNameLabel] != ""
-	case vcjob.Job:
-		return slices.ContainsFunc(job.Spec.Tasks, func(task batch.TaskSpec) bool { return task.Template.Labels[v1beta2.QueueNameLabel] != "" })
-	}
-	return false
-}
-
 // tellNotServed says of an object, once also over restarts, that no Workload is made of its kind, where its users may
 // think that one is. There it or what it has made names a LocalQueue, or what names none is managed in its namespace.
 // Where the pods are queued, or its own controller makes Workloads, nothing is to be said.
 func (r *writer) tellNotServed(ctx context.Context, made client.Object, arePodsQueued bool, top *metav1.OwnerReference) error {
-	kind, namespace := owners.KindOf(top), made.GetNamespace()
-	if _, isTold := r.told.Get(top.UID); isTold || owners.IsServed(kind) || slices.Contains(r.state.policy().External, kind) || arePodsQueued {
+	kind, namespace := queueing.KindOf(top), made.GetNamespace()
+	if _, isTold := r.told.Get(top.UID); isTold || queueing.IsServed(kind) || slices.Contains(r.state.policy().External, kind) || arePodsQueued {
 		return nil
 	}
 	why, err := r.whyManaged(ctx, made, top)

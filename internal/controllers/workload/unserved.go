@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"hekla.sh/hekla/internal/queueing/owners"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -35,9 +35,9 @@ func podOfUnserved(_ context.Context, object client.Object) []reconcile.Request 
 	if owner == nil || object.GetLabels()[v1beta2.QueueNameLabel] != "" || hasEnded(object.(*corev1.Pod)) {
 		return nil
 	}
-	kind := owners.KindOf(owner)
+	kind := queueing.KindOf(owner)
 	isOfSet := kind.Group == appsv1.GroupName && object.GetLabels()[leaderWorkerSet] != ""
-	if !isOfSet && (owners.IsServed(kind) || !owners.IsServable(kind, nil)) {
+	if !isOfSet && (queueing.IsServed(kind) || !queueing.IsServable(kind, nil)) {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
@@ -57,7 +57,7 @@ func (r *unserved) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{}, err
 	}
 	key := quietOwner{top.UID}
-	if _, isQuiet := r.told.Get(key); isQuiet || slices.Contains(r.state.policy().External, owners.KindOf(top)) {
+	if _, isQuiet := r.told.Get(key); isQuiet || slices.Contains(r.state.policy().External, queueing.KindOf(top)) {
 		return reconcile.Result{}, nil
 	}
 	if err := r.tellNotServed(ctx, pod, false, top); err != nil {

@@ -8,9 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/owners"
-	"hekla.sh/hekla/internal/queueing/vcjob"
+	"hekla.sh/hekla/internal/queueing"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -23,7 +21,7 @@ type Holder struct {
 	state      *state
 	setup      *setup
 	schedulers []string
-	owners     *owners.Finder
+	owners     *queueing.OwnerFinder
 }
 
 // AreServed reports whether Workloads are what is admitted of jobs and pods that name a LocalQueue. Until it is known
@@ -50,7 +48,8 @@ type Standing struct {
 // Stand returns how a Job stands, and gives what its pods get to its tasks. Until it is known whether Workloads are
 // served, a Job that names a LocalQueue waits.
 func (h *Holder) Stand(ctx context.Context, job *batch.Job) (Standing, error) {
-	if is, _ := vcjob.IsQueued(job); h == nil || !is {
+	of := queueing.VolcanoJob{Job: job}
+	if is, _ := of.IsQueued(); h == nil || !is {
 		return Standing{}, nil
 	}
 	if h.state.current.Load() == nil {
@@ -66,10 +65,7 @@ func (h *Holder) Stand(ctx context.Context, job *batch.Job) (Standing, error) {
 		return Standing{}, nil // what has made it starts and stops it
 	}
 	waits := Standing{IsQueued: true}
-	name := job.Labels[v1beta2.PrebuiltWorkloadLabel]
-	if name == "" {
-		name = builder.Name(vcjob.Kind, job.Name, job.UID)
-	}
+	name := queueing.VolcanoJobs.WorkloadOf(job)
 	w := &v1beta2.Workload{}
 	if err := h.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, w); err != nil {
 		waits.Waits = fmt.Sprintf("Workload %s does not exist yet", name)
@@ -85,9 +81,9 @@ func (h *Holder) Stand(ctx context.Context, job *batch.Job) (Standing, error) {
 		}
 		return waits, nil
 	}
-	infos, err := builder.Infos(w, vcjob.Job{Job: job}.PodSets(), h.schedulers, lookup{ctx, h.client})
+	infos, err := queueing.PodSetInfos(w, of.PodSets(), h.schedulers, lookup{ctx, h.client})
 	if err == nil {
-		err = vcjob.Give(job, infos)
+		err = of.Give(infos)
 	}
 	if err != nil {
 		waits.Waits = err.Error()

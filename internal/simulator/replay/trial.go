@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/explain/queued"
-	"hekla.sh/hekla/internal/queueing/builder"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/internal/snapshot"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -81,12 +80,11 @@ func Try(s *snapshot.Snapshot, o Options, submitted client.Object) (*Trial, erro
 // workloadOf is the name of the Workload that an object is, or that is made for it.
 func workloadOf(o client.Object) types.NamespacedName {
 	name := client.ObjectKeyFromObject(o)
-	prebuilt := o.GetLabels()[v1beta2.PrebuiltWorkloadLabel]
 	switch o.(type) {
 	case *batchv1.Job:
-		name.Name = cmp.Or(prebuilt, builder.Name(batchv1.SchemeGroupVersion.WithKind("Job"), o.GetName(), o.GetUID()))
+		name.Name = queueing.BatchJobs.WorkloadOf(o)
 	case *batch.Job:
-		name.Name = cmp.Or(prebuilt, builder.Name(batch.SchemeGroupVersion.WithKind("Job"), o.GetName(), o.GetUID()))
+		name.Name = queueing.VolcanoJobs.WorkloadOf(o)
 	}
 	return name
 }

@@ -14,9 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/lifecycle"
-	"hekla.sh/hekla/internal/queueing/policy"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -43,7 +41,7 @@ type Cluster interface {
 // Controllers are those of Workloads. The zero value has nothing to do.
 type Controllers struct {
 	Cluster    Cluster
-	Policy     policy.Policy
+	Policy     queueing.Policy
 	Schedulers []string // the names of ours
 
 	// Evicted is told of each Workload that is evicted, after that is written, and for which other one, empty if for
@@ -160,13 +158,13 @@ func (c *Controllers) step(w *v1beta2.Workload, g *group) (starts, changed bool)
 	isRight := conditions.Is(w, v1beta2.Admitted) && !conditions.Is(w, v1beta2.Evicted) && w.Status.Admission != nil
 	switch pods := j.pods(c, w); {
 	case isRight:
-		infos, err := builder.Infos(w, w.Spec.PodSets, c.Schedulers, lookup{c})
+		infos, err := queueing.PodSetInfos(w, w.Spec.PodSets, c.Schedulers, lookup{c})
 		if err == nil {
 			starts, err = j.start(c, w, infos, pods)
 		}
-		if cannot, is := errors.AsType[builder.Contradiction](err); is {
+		if cannot, is := errors.AsType[queueing.Contradiction](err); is {
 			next := w.DeepCopy()
-			conditions.Finish(next, builder.FailedToStart, cannot.Error(), now)
+			conditions.Finish(next, queueing.FailedToStart, cannot.Error(), now)
 			c.Update(next)
 			return false, true
 		} // otherwise a flavor is missing, and the job waits for it
@@ -180,9 +178,9 @@ func (c *Controllers) step(w *v1beta2.Workload, g *group) (starts, changed bool)
 	case conditions.Is(w, v1beta2.Evicted) && conditions.Is(w, v1beta2.QuotaReserved):
 		j.restore(w)
 		next := w.DeepCopy()
-		lifecycle.Release(next, now)
+		queueing.Release(next, now)
 		if j.of != nil {
-			lifecycle.Reclaim(next, j.of.Demand(), j.of.KeepsCounts())
+			queueing.Reclaim(next, j.of.Demand(), j.of.KeepsCounts())
 		}
 		c.Update(next)
 		changed = true
@@ -196,7 +194,7 @@ func (c *Controllers) reclaim(w *v1beta2.Workload, j *job) (after *v1beta2.Workl
 		return w, false
 	}
 	next := w.DeepCopy()
-	if lifecycle.Reclaim(next, j.of.Demand(), j.of.KeepsCounts()); equality.Semantic.DeepEqual(w.Status, next.Status) {
+	if queueing.Reclaim(next, j.of.Demand(), j.of.KeepsCounts()); equality.Semantic.DeepEqual(w.Status, next.Status) {
 		return w, false
 	}
 	c.Update(next)
@@ -207,7 +205,7 @@ func (c *Controllers) reclaim(w *v1beta2.Workload, j *job) (after *v1beta2.Workl
 // longer.
 func (c *Controllers) advance(w *v1beta2.Workload, now time.Time) (after *v1beta2.Workload, changed bool) {
 	next := w.DeepCopy()
-	outcome := lifecycle.Advance(next, c.around(w, now))
+	outcome := c.around(w, now).Advance(next)
 	c.again = c.again || outcome.Again > 0 && !conditions.Is(w, v1beta2.QuotaReserved)
 	if outcome.Deletes {
 		c.Cluster.Drop(w)
@@ -218,7 +216,7 @@ func (c *Controllers) advance(w *v1beta2.Workload, now time.Time) (after *v1beta
 		conditions.Pend(next, v1beta2.ReasonPendingEvaluation, conditions.PendingEvaluation, now)
 	}
 	if c.Policy.PodsReady != nil && conditions.Is(next, v1beta2.Admitted) && !conditions.Is(next, v1beta2.Evicted) {
-		lifecycle.Observe(next, c.areReady(next), now)
+		queueing.ObservePods(next, c.areReady(next), now)
 	}
 	if outcome.Deactivates {
 		inactive := false
@@ -251,8 +249,8 @@ func (c *Controllers) areReady(w *v1beta2.Workload) bool {
 	return running >= want
 }
 
-func (c *Controllers) around(w *v1beta2.Workload, now time.Time) lifecycle.Surroundings {
-	in, name := lifecycle.Surroundings{Policy: c.Policy, Now: now}, ""
+func (c *Controllers) around(w *v1beta2.Workload, now time.Time) *queueing.Lifecycle {
+	in, name := &queueing.Lifecycle{Policy: c.Policy, Now: now}, ""
 	if o := find[*v1beta2.LocalQueue](c, w.Namespace, w.Spec.QueueName); o != nil {
 		q := settings.OfLocalQueue(o)
 		in.LocalQueue, name = &q, q.ClusterQueue
@@ -270,9 +268,9 @@ func (c *Controllers) around(w *v1beta2.Workload, now time.Time) lifecycle.Surro
 // lookup finds what jobs and Workloads name.
 type lookup struct{ *Controllers }
 
-var _ builder.Lookup = lookup{}
+var _ queueing.Lookup = lookup{}
 
-// WorkloadPriorityClass implements [builder.Lookup].
+// WorkloadPriorityClass implements [queueing.Lookup].
 func (l lookup) WorkloadPriorityClass(name string) (*v1beta2.WorkloadPriorityClass, error) {
 	if found := find[*v1beta2.WorkloadPriorityClass](l.Controllers, "", name); found != nil {
 		return found, nil
@@ -280,7 +278,7 @@ func (l lookup) WorkloadPriorityClass(name string) (*v1beta2.WorkloadPriorityCla
 	return nil, fmt.Errorf("WorkloadPriorityClass %q is not given", name)
 }
 
-// PriorityClass implements [builder.Lookup].
+// PriorityClass implements [queueing.Lookup].
 func (l lookup) PriorityClass(name string) (*schedulingv1.PriorityClass, error) {
 	found := l.Cluster.PriorityClass(name)
 	if found == nil && name != "" {
@@ -289,7 +287,7 @@ func (l lookup) PriorityClass(name string) (*schedulingv1.PriorityClass, error) 
 	return found, nil
 }
 
-// Flavor implements [builder.Lookup].
+// Flavor implements [queueing.Lookup].
 func (l lookup) Flavor(name string) (*v1beta2.ResourceFlavor, error) {
 	if found := find[*v1beta2.ResourceFlavor](l.Controllers, "", name); found != nil {
 		return found, nil

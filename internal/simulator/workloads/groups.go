@@ -11,16 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/integration"
-	"hekla.sh/hekla/internal/queueing/roles"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster"
 )
 
 // group is pods that are queued together by themselves.
 type group struct {
-	builder.Group
+	queueing.Group
 	pods []*corev1.Pod // that are not being deleted, the oldest first
 }
 
@@ -41,7 +39,7 @@ func (c *Controllers) IsOfWorkload(pod *corev1.Pod) bool {
 // HoldPod puts the gate of admission on a pod that is queued by itself, as the webhook does. One that has a node, or
 // was started, has none.
 func (c *Controllers) HoldPod(pod *corev1.Pod) {
-	if !c.IsQueued(pod) || pod.Spec.NodeName != "" || builder.IsGated(pod) || pod.Annotations[v1beta2.WorkloadAnnotation] != "" {
+	if !c.IsQueued(pod) || pod.Spec.NodeName != "" || queueing.IsGated(pod) || pod.Annotations[v1beta2.WorkloadAnnotation] != "" {
 		return
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1beta2.ManagedLabel, v1beta2.ManagedValue)
@@ -65,9 +63,9 @@ func (c *Controllers) groups() map[types.NamespacedName]*group {
 		if !c.IsQueued(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}
-		of := builder.Group{Namespace: pod.Namespace, Name: pod.Labels[v1beta2.PodGroupNameLabel], Total: 1}
+		of := queueing.Group{Namespace: pod.Namespace, Name: pod.Labels[v1beta2.PodGroupNameLabel], Total: 1}
 		if of.Name == "" {
-			of.IsAlone, of.Name = true, builder.Name(corev1.SchemeGroupVersion.WithKind("Pod"), pod.Name, pod.UID)
+			of.IsAlone, of.Name = true, queueing.WorkloadName(corev1.SchemeGroupVersion.WithKind("Pod"), pod.Name, pod.UID)
 		}
 		key := types.NamespacedName{Namespace: of.Namespace, Name: of.Name}
 		if all[key] == nil {
@@ -100,13 +98,13 @@ func (c *Controllers) makeOfGroups(groups map[types.NamespacedName]*group) (chan
 		if c.workloads[key] != nil {
 			continue
 		}
-		g.Pods = slices.DeleteFunc(slices.Clone(g.pods), func(p *corev1.Pod) bool { return !builder.IsGated(p) })
+		g.Pods = slices.DeleteFunc(slices.Clone(g.pods), func(p *corev1.Pod) bool { return !queueing.IsGated(p) })
 		isFast := len(g.Pods) > 0 && g.Pods[0].Annotations[v1beta2.PodGroupFastAdmissionAnnotation] == "true"
 		if len(g.Pods) == 0 || !isFast && int32(len(g.Pods)) < g.Total {
 			continue
 		}
 		g.Pods = g.Pods[:min(len(g.Pods), int(g.Total))]
-		w, err := builder.OfPods(&g.Group, lookup{c})
+		w, err := g.Group.Workload(lookup{c})
 		if err != nil {
 			c.problems = append(c.problems, fmt.Errorf("pod %s: %w", client.ObjectKeyFromObject(g.Pods[0]), err))
 			continue
@@ -132,30 +130,30 @@ func (c *Controllers) exists(w *v1beta2.Workload, owner *metav1.OwnerReference) 
 }
 
 // start opens the gates of as many pods as were admitted.
-func (g *group) start(c *Controllers, infos []integration.Info) (starts bool, err error) {
+func (g *group) start(c *Controllers, infos []queueing.PodSetInfo) (starts bool, err error) {
 	free := map[string]int32{}
 	for i := range infos {
 		free[infos[i].Name] = infos[i].Count
 	}
 	for _, pod := range g.pods {
-		if !builder.IsGated(pod) && pod.Status.Phase != corev1.PodFailed {
+		if !queueing.IsGated(pod) && pod.Status.Phase != corev1.PodFailed {
 			free[pod.Labels[v1beta2.PodSetLabel]]--
 		}
 	}
 	for _, pod := range g.pods {
-		role := roles.Of(pod)
+		role := queueing.Role(pod)
 		if g.IsAlone {
 			role = v1beta2.DefaultPodSetName
 		}
-		at := slices.IndexFunc(infos, func(i integration.Info) bool { return i.Name == role })
-		if !builder.IsGated(pod) || at < 0 || free[role] <= 0 {
+		at := slices.IndexFunc(infos, func(i queueing.PodSetInfo) bool { return i.Name == role })
+		if !queueing.IsGated(pod) || at < 0 || free[role] <= 0 {
 			continue
 		}
 		free[role]--
 		pod = pod.DeepCopy()
 		template := corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
-		if err := integration.Apply(&template, &infos[at]); err != nil {
-			return starts, builder.Contradict(err)
+		if err := infos[at].Apply(&template); err != nil {
+			return starts, queueing.Contradict(err)
 		}
 		pod.ObjectMeta, pod.Spec = template.ObjectMeta, template.Spec
 		pod.Spec.SchedulingGates = slices.DeleteFunc(slices.Clone(pod.Spec.SchedulingGates), func(g corev1.PodSchedulingGate) bool {

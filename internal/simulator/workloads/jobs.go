@@ -13,11 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"hekla.sh/hekla/internal/queueing/batchjob"
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/integration"
-	"hekla.sh/hekla/internal/queueing/owners"
-	"hekla.sh/hekla/internal/queueing/vcjob"
+	"hekla.sh/hekla/internal/queueing"
 	batchbuilder "hekla.sh/hekla/pkg/apis/batch/builder"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -26,7 +22,7 @@ import (
 
 // job is what has the pods of a Workload: a Job of Kubernetes or of Volcano, a group of pods, or none that is given.
 type job struct {
-	of      integration.Job // nil for the others
+	of      queueing.Job // nil for the others
 	batch   *batchv1.Job
 	volcano *batch.Job
 	group   *group
@@ -56,11 +52,11 @@ func (c *Controllers) HoldJob(j *batchv1.Job) (isHeld bool) {
 		}
 		metav1.SetMetaDataLabel(&j.ObjectMeta, v1beta2.QueueNameLabel, v1beta2.DefaultLocalQueueName)
 	}
-	if _, _, isOver := (batchjob.Job{Job: j}).Finished(); isOver {
+	if _, _, isOver := (queueing.BatchJob{Job: j}).Finished(); isOver {
 		return false
 	}
 	c.takeOver(&j.Spec.Template.Spec)
-	held := &job{of: batchjob.Job{Job: j}, batch: j}
+	held := &job{of: queueing.BatchJob{Job: j}, batch: j}
 	if c.workloads[c.nameOf(held)] == nil {
 		j.Spec.Suspend = ptr.To(true)
 	}
@@ -71,15 +67,16 @@ func (c *Controllers) HoldJob(j *batchv1.Job) (isHeld bool) {
 // isMade reports whether an object has made a Job that a queue serves, or could serve.
 func (c *Controllers) isMade(j *batchv1.Job) bool {
 	owner := metav1.GetControllerOfNoCopy(j)
-	return owner != nil && owners.IsServable(owners.KindOf(owner), c.Policy.External)
+	return owner != nil && queueing.IsServable(queueing.KindOf(owner), c.Policy.External)
 }
 
 // HoldVolcanoJob does so with a Job of Volcano, which has its defaults.
 func (c *Controllers) HoldVolcanoJob(j *batch.Job) (isHeld bool) {
-	if is, why := vcjob.IsQueued(j); !c.Policy.IsOn || !is || why != "" {
+	of := queueing.VolcanoJob{Job: j}
+	if is, _ := of.IsQueued(); !c.Policy.IsOn || !is {
 		return false
 	}
-	c.hold(&job{of: vcjob.Job{Job: j}, volcano: j})
+	c.hold(&job{of: of, volcano: j})
 	return true
 }
 
@@ -100,11 +97,7 @@ func (c *Controllers) takeOver(spec *corev1.PodSpec) {
 // nameOf is the name of the Workload of a job.
 func (c *Controllers) nameOf(j *job) types.NamespacedName {
 	o := j.of.Object()
-	name := o.GetLabels()[v1beta2.PrebuiltWorkloadLabel]
-	if name == "" {
-		name = builder.Name(j.of.Kind(), o.GetName(), o.GetUID())
-	}
-	return types.NamespacedName{Namespace: o.GetNamespace(), Name: name}
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: j.of.Kind().WorkloadOf(o)}
 }
 
 // makeWorkloads makes the Workloads of jobs and groups that have none.
@@ -115,7 +108,7 @@ func (c *Controllers) makeWorkloads(groups map[types.NamespacedName]*group) (mad
 		if c.workloads[key] != nil || o.GetLabels()[v1beta2.PrebuiltWorkloadLabel] != "" {
 			continue
 		}
-		w, err := builder.Workload(j.of, lookup{c})
+		w, err := queueing.NewWorkload(j.of, lookup{c})
 		if err != nil {
 			c.problems = append(c.problems, fmt.Errorf("%s %s/%s: %w", j.of.Kind().Kind, o.GetNamespace(), o.GetName(), err))
 			continue
@@ -156,11 +149,11 @@ func (j *job) has(pod *corev1.Pod) bool {
 
 // isRunning reports whether a pod has to end when its Workload is not admitted.
 func isRunning(pod *corev1.Pod) bool {
-	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && !builder.IsGated(pod)
+	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && !queueing.IsGated(pod)
 }
 
 // start has a job make the pods that it lacks. It reports whether it made any, or opened gates.
-func (j *job) start(c *Controllers, w *v1beta2.Workload, infos []integration.Info, have []*corev1.Pod) (starts bool, err error) {
+func (j *job) start(c *Controllers, w *v1beta2.Workload, infos []queueing.PodSetInfo, have []*corev1.Pod) (starts bool, err error) {
 	for i := range infos {
 		infos[i].Gate = "" // no pod of another scheduler gets a node here
 	}
@@ -176,7 +169,7 @@ func (j *job) start(c *Controllers, w *v1beta2.Workload, infos []integration.Inf
 }
 
 // startAlone makes the pods of a Workload that is given without its job, beside those that are given.
-func (c *Controllers) startAlone(w *v1beta2.Workload, infos []integration.Info, have []*corev1.Pod) (starts bool, err error) {
+func (c *Controllers) startAlone(w *v1beta2.Workload, infos []queueing.PodSetInfo, have []*corev1.Pod) (starts bool, err error) {
 	for i := range infos {
 		lacks := infos[i].Count
 		for _, pod := range have {
@@ -187,8 +180,8 @@ func (c *Controllers) startAlone(w *v1beta2.Workload, infos []integration.Info, 
 		for index := int32(0); lacks > 0; index++ {
 			pod := &corev1.Pod{}
 			template := w.Spec.PodSets[i].Template.DeepCopy()
-			if err := integration.Apply(template, &infos[i]); err != nil {
-				return starts, builder.Contradict(err)
+			if err := infos[i].Apply(template); err != nil {
+				return starts, queueing.Contradict(err)
 			}
 			pod.ObjectMeta, pod.Spec = template.ObjectMeta, template.Spec
 			pod.Namespace, pod.Name = w.Namespace, fmt.Sprintf("%s-%s-%d", w.Name, infos[i].Name, index)
@@ -202,10 +195,10 @@ func (c *Controllers) startAlone(w *v1beta2.Workload, infos []integration.Info, 
 	return starts, nil
 }
 
-func (j *job) startBatch(c *Controllers, infos []integration.Info, have []*corev1.Pod) (starts bool, err error) {
+func (j *job) startBatch(c *Controllers, infos []queueing.PodSetInfo, have []*corev1.Pod) (starts bool, err error) {
 	if j.of.IsSuspended() {
 		if err := j.of.Run(infos); err != nil {
-			return false, builder.Contradict(err)
+			return false, queueing.Contradict(err)
 		}
 	}
 	lacks := PodsWanted(j.batch)
@@ -227,7 +220,7 @@ func (j *job) startBatch(c *Controllers, infos []integration.Info, have []*corev
 // PodsWanted is how many pods of a Job run at a time: none of one that is over, suspended, or managed by another
 // controller.
 func PodsWanted(j *batchv1.Job) int {
-	if _, _, isOver := (batchjob.Job{Job: j}).Finished(); isOver {
+	if _, _, isOver := (queueing.BatchJob{Job: j}).Finished(); isOver {
 		return 0
 	}
 	if ptr.Deref(j.Spec.Suspend, false) || ptr.Deref(j.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName {
@@ -257,15 +250,15 @@ func PodOf(j *batchv1.Job, index int) *corev1.Pod {
 	return pod
 }
 
-func (j *job) startVolcano(c *Controllers, infos []integration.Info) (starts bool, err error) {
+func (j *job) startVolcano(c *Controllers, infos []queueing.PodSetInfo) (starts bool, err error) {
 	given := j.volcano.DeepCopy()
-	if err := vcjob.Give(given, infos); err != nil {
-		return false, builder.Contradict(err)
+	if err := (queueing.VolcanoJob{Job: given}).Give(infos); err != nil {
+		return false, queueing.Contradict(err)
 	}
 	for i := range given.Spec.Tasks {
 		task := &given.Spec.Tasks[i]
 		count := task.Replicas
-		if at := slices.IndexFunc(infos, func(n integration.Info) bool { return n.Name == task.Name }); at >= 0 {
+		if at := slices.IndexFunc(infos, func(n queueing.PodSetInfo) bool { return n.Name == task.Name }); at >= 0 {
 			count = min(count, infos[at].Count)
 		}
 		for index := range int(count) {

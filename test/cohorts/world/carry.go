@@ -12,9 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"hekla.sh/hekla/internal/queueing/builder"
-	"hekla.sh/hekla/internal/queueing/integration"
-	"hekla.sh/hekla/internal/queueing/lifecycle"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -99,7 +97,7 @@ func (w carrier) control() (changed bool) {
 			w.Delete(o)
 			changed = true
 		case conditions.Is(o, v1beta2.Evicted) && conditions.Is(o, v1beta2.QuotaReserved) && !conditions.Is(o, v1beta2.Finished):
-			w.Edit(o.Name, func(o *v1beta2.Workload) { lifecycle.Release(o, w.Now) })
+			w.Edit(o.Name, func(o *v1beta2.Workload) { queueing.Release(o, w.Now) })
 			changed = true
 		case !isStopped:
 			changed = w.start(o, pods) || changed
@@ -117,7 +115,7 @@ func (w carrier) advance(o *v1beta2.Workload) (changed bool) {
 		return false
 	}
 	next := o.DeepCopy()
-	outcome := lifecycle.Advance(next, w.around(o))
+	outcome := w.around(o).Advance(next)
 	if conditions.Of(next, v1beta2.QuotaReserved) == nil && w.Now.Sub(o.CreationTimestamp.Time) > pendingAfter {
 		conditions.Pend(next, v1beta2.ReasonPendingEvaluation, conditions.PendingEvaluation, w.Now)
 	}
@@ -133,8 +131,8 @@ func (w carrier) advance(o *v1beta2.Workload) (changed bool) {
 	return true
 }
 
-func (w carrier) around(o *v1beta2.Workload) lifecycle.Surroundings {
-	in, name := lifecycle.Surroundings{Policy: w.Policy, Now: w.Now}, ""
+func (w carrier) around(o *v1beta2.Workload) *queueing.Lifecycle {
+	in, name := &queueing.Lifecycle{Policy: w.Policy, Now: w.Now}, ""
 	if l, is := w.objects["v1beta2.LocalQueue/"+o.Spec.QueueName].(*v1beta2.LocalQueue); is {
 		q := settings.OfLocalQueue(l)
 		in.LocalQueue, name = &q, q.ClusterQueue
@@ -227,9 +225,9 @@ func (w *World) sortedPods() (all []*pod) {
 
 // start makes the pods of an admitted Workload.
 func (w carrier) start(o *v1beta2.Workload, pods []*pod) (changed bool) {
-	infos, err := builder.Infos(o, o.Spec.PodSets, []string{schedulerName}, lookup(w))
-	if _, is := err.(builder.Contradiction); is {
-		w.Edit(o.Name, func(o *v1beta2.Workload) { conditions.Finish(o, builder.FailedToStart, err.Error(), w.Now) })
+	infos, err := queueing.PodSetInfos(o, o.Spec.PodSets, []string{schedulerName}, lookup(w))
+	if _, is := err.(queueing.Contradiction); is {
+		w.Edit(o.Name, func(o *v1beta2.Workload) { conditions.Finish(o, queueing.FailedToStart, err.Error(), w.Now) })
 		return true
 	}
 	if err != nil {
@@ -249,12 +247,12 @@ func (w carrier) start(o *v1beta2.Workload, pods []*pod) (changed bool) {
 
 const schedulerName = "volcano"
 
-func (w carrier) makePod(o *v1beta2.Workload, set *v1beta2.PodSet, info *integration.Info, name string) {
+func (w carrier) makePod(o *v1beta2.Workload, set *v1beta2.PodSet, info *queueing.PodSetInfo, name string) {
 	template := set.Template.DeepCopy()
 	template.Spec.SchedulerName = schedulerName
 	info.Gate = ""
-	if err := integration.Apply(template, info); err != nil {
-		w.Edit(o.Name, func(o *v1beta2.Workload) { conditions.Finish(o, builder.FailedToStart, err.Error(), w.Now) })
+	if err := info.Apply(template); err != nil {
+		w.Edit(o.Name, func(o *v1beta2.Workload) { conditions.Finish(o, queueing.FailedToStart, err.Error(), w.Now) })
 		return
 	}
 	w.made++

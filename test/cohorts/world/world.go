@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"hekla.sh/hekla/internal/queueing/policy"
+	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -56,7 +56,7 @@ type World struct {
 	// Said has what was decided in the last step, in order.
 	Said []string
 	// Policy is what the controllers go by.
-	Policy policy.Policy
+	Policy queueing.Policy
 	// Judge is told of each status before it is written, with the Workload as it is then; nil is told nothing.
 	Judge func(*decision.WorkloadStatus, *v1beta2.Workload)
 	// Decided are the statuses that are written in this step, one after another.

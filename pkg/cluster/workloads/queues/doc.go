@@ -2,7 +2,9 @@
 // them.
 //
 // Main types: [Registry] is given the objects, and fills [workload.Queues]. A [ClusterQueue] has what it says, and why
-// it is not active, a [LocalQueue] which one it names. A [Listener] learns for which Workloads something has changed.
+// it is not active, a [LocalQueue] which one it names. A [Listener] learns for which Workloads something has
+// changed. [Grow] makes [Trees] of objects alone, for those who show what is reserved: what a status says of a flavor
+// or resource without quota counts as used.
 //
 // Invariants:
 //

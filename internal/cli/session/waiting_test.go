@@ -32,6 +32,12 @@ func (p *page) Write(text []byte) (int, error) {
 	return p.text.Write(text)
 }
 
+func (p *page) String() string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.text.String()
+}
+
 func TestAUserIsToldOfAnAPIServerThatTakesItsTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(reply http.ResponseWriter, told <-chan struct{})
@@ -80,7 +86,7 @@ func TestAUserIsToldOfAnAPIServerThatTakesItsTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := strings.ReplaceAll(test.want, "HOST", strings.TrimPrefix(server.URL, "http://"))
-			if got := errOut.text.String(); got != want {
+			if got := errOut.String(); got != want {
 				t.Errorf("the user is told %q, want %q", got, want)
 			}
 		})

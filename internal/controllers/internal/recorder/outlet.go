@@ -181,8 +181,9 @@ func (o *outlet) request(w waiting) error {
 			return err
 		}
 	}
-	// It is the first of its kind, or the one before has expired.
-	w.event.ResourceVersion = ""
-	_, err := o.sink.Create(w.event)
+	// It is the first of its kind, or the one before has expired. The library still reads the Event that it gave.
+	event := *w.event
+	event.ResourceVersion = ""
+	_, err := o.sink.Create(&event)
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -46,23 +45,11 @@ func TestMain(m *testing.M) {
 
 func runAll(m *testing.M) (code int, err error) {
 	ctx := context.Background()
-	if programs, err = os.MkdirTemp("", "hekla-e2e-"); err != nil {
+	if system, err = installed.Start(ctx, root, localcluster.Options{Nodes: 2, Serve: []string{"resource.k8s.io/v1beta2"}, Progress: os.Stderr}); err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
-	if cluster, err = localcluster.Start(ctx, localcluster.Options{Nodes: 2, Serve: []string{"resource.k8s.io/v1beta2"}, Progress: os.Stderr}); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	if core, err = kubernetes.NewForConfig(cluster.Config()); err != nil {
-		return 1, err
-	}
-	if batch, err = versioned.NewForConfig(cluster.Config()); err != nil {
-		return 1, err
-	}
-	if system, err = installed.Install(ctx, cluster, root, programs); err != nil {
-		return 1, err
-	}
+	defer func() { err = errors.Join(err, system.Stop()) }()
+	cluster, core, batch, programs = system.Cluster, system.Core, system.Volcano, system.Folder
 	if _, err := system.Run(ctx, installed.Controllers); err != nil {
 		return 1, err
 	}
@@ -72,13 +59,6 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	metricsURL = program.MetricsURL
 	return m.Run(), nil
-}
-
-// kubectlCommand is a call of kubectl, whose input the caller may set.
-func kubectlCommand(t *testing.T, arguments ...string) *exec.Cmd {
-	command := exec.CommandContext(t.Context(), cluster.Kubectl(), arguments...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+cluster.KubeconfigPath())
-	return command
 }
 
 func kubectl(t *testing.T, arguments ...string) string {

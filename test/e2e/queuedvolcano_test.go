@@ -150,10 +150,8 @@ spec:
 		manifest("web", ""): "NotSupported: no Workload is made of the Deployment web, and it runs unmanaged. Put the label kueue.x-k8s.io/queue-name on its pod template",
 		queuedJob("queued", "all", 1, "") + queuedVolcanoJob("volcano", 1, "") + queuedPod("pair-0"): "",
 	} {
-		command := kubectlCommand(t, "apply", "--dry-run=server", "-f", "-")
-		command.Stdin = strings.NewReader(text)
-		said, err := command.CombinedOutput()
-		if err != nil || strings.Contains(string(said), "Warning") != (want != "") || !strings.Contains(string(said), want) {
+		said, err := system.KubectlWith(t.Context(), text, "apply", "--dry-run=server", "-f", "-")
+		if err != nil || strings.Contains(said, "Warning") != (want != "") || !strings.Contains(said, want) {
 			t.Errorf("kubectl says %v, want %q:\n%s", err, want, said)
 		}
 	}

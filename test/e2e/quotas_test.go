@@ -51,10 +51,8 @@ func haveQuotas(t *testing.T) {
 // applyText applies objects.
 func applyText(t *testing.T, text string) {
 	t.Helper()
-	command := kubectlCommand(t, "apply", "-f", "-")
-	command.Stdin = strings.NewReader(text)
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, output)
+	if _, err := system.KubectlWith(t.Context(), text, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 const byName = "apiserver_test.go"
 
 // starters are what a test starts an API server with: by itself, and by programs of ours that do.
-var starters = []string{"localcluster.Start", "apitest.Shared", "apitest.Build"}
+var starters = []string{"localcluster.Start", "installed.Start", "apitest.Shared", "apitest.Build"}
 
 // startsServer says where the tests of a file start an API server, if they do.
 func startsServer(s *source) (at string, does bool) {

@@ -16,10 +16,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 
 	"hekla.sh/hekla"
 	"hekla.sh/hekla/internal/answers/publish"
 	"hekla.sh/hekla/internal/localcluster"
+	"hekla.sh/hekla/pkg/client/clientset/versioned"
 	"hekla.sh/hekla/test/apitest"
 )
 
@@ -36,6 +38,9 @@ type System struct {
 	Cluster *localcluster.Cluster
 	// Folder has the programs.
 	Folder string
+	// Core and Volcano are clients with all rights.
+	Core    kubernetes.Interface
+	Volcano versioned.Interface
 }
 
 // Program is a program of the installation, as a process beside the cluster.
@@ -47,25 +52,51 @@ type Program struct {
 	addresses []string
 }
 
-// Install builds hekla, the scheduler and the controllers into the folder and applies the installer's files, which
-// stand in the module's root, to the cluster. No program runs yet.
-func Install(ctx context.Context, cluster *localcluster.Cluster, root, folder string) (*System, error) {
-	s := &System{Cluster: cluster, Folder: folder}
-	if err := apitest.Build(ctx, folder, "hekla", "scheduler", "controllers"); err != nil {
+// Start starts a cluster, and installs what the installer's files say, which stand in the module's root. No program
+// runs yet.
+func Start(ctx context.Context, root string, options localcluster.Options) (*System, error) {
+	folder, err := os.MkdirTemp("", "hekla-installed-")
+	if err != nil {
 		return nil, err
+	}
+	cluster, err := localcluster.Start(ctx, options)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	s := &System{Cluster: cluster, Folder: folder}
+	if err := s.install(ctx, root); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	return s, nil
+}
+
+// Stop stops the cluster, and what runs beside it.
+func (s *System) Stop() error {
+	return errors.Join(s.Cluster.Stop(), os.RemoveAll(s.Folder))
+}
+
+func (s *System) install(ctx context.Context, root string) (err error) {
+	if s.Core, err = kubernetes.NewForConfig(s.Cluster.Config()); err != nil {
+		return err
+	}
+	if s.Volcano, err = versioned.NewForConfig(s.Cluster.Config()); err != nil {
+		return err
+	}
+	if err := apitest.Build(ctx, s.Folder, "hekla", "scheduler", "controllers"); err != nil {
+		return err
 	}
 	for _, file := range []string{"installer/hekla.yaml", "installer/configuration.yaml", "installer/ssh.yaml"} {
 		if _, err := s.Kubectl(ctx, "apply", "-f", filepath.Join(root, file)); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	// The scheduler is a process beside the API server, and no pod behind a Service.
 	for _, object := range []string{"service/" + publish.Service, "apiservice/" + publish.APIService} {
 		if _, err := s.Kubectl(ctx, "delete", "-n", Namespace, object); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return s, cluster.Apply(ctx, publish.Local(Namespace))
+	return s.Cluster.Apply(ctx, publish.Local(Namespace))
 }
 
 // Program returns what a Deployment of the installer says, with further arguments.
@@ -131,8 +162,13 @@ func (p *Program) isAnyTaken() bool {
 
 // Kubectl runs kubectl with all rights, and returns what it prints. An error has that in it.
 func (s *System) Kubectl(ctx context.Context, arguments ...string) (string, error) {
+	return s.KubectlWith(ctx, "", arguments...)
+}
+
+// KubectlWith is the same, with a text as its input.
+func (s *System) KubectlWith(ctx context.Context, input string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, s.Cluster.Kubectl(), arguments...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+s.Cluster.KubeconfigPath())
+	command.Env, command.Stdin = append(os.Environ(), "KUBECONFIG="+s.Cluster.KubeconfigPath()), strings.NewReader(input)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("kubectl %s: %w\n%s", strings.Join(arguments, " "), err, output)

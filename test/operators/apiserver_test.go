@@ -42,29 +42,17 @@ func TestMain(m *testing.M) {
 
 func runAll(m *testing.M) (code int, err error) {
 	ctx := context.Background()
-	if programs, err = os.MkdirTemp("", "hekla-operators-"); err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
 	if err := buildOperators(ctx); err != nil {
 		return 1, err
 	}
 	// One node, so that what does not fit into the queue does not fit at all.
 	node := localcluster.NodeTemplate{Capacity: corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("110")}}
-	if cluster, err = localcluster.Start(ctx, localcluster.Options{Nodes: 1, NodeTemplate: node, Progress: os.Stderr}); err != nil {
+	if system, err = installed.Start(ctx, root, localcluster.Options{Nodes: 1, NodeTemplate: node, Progress: os.Stderr}); err != nil {
 		return 1, err
 	}
-	defer func() { err = errors.Join(err, cluster.Stop()) }()
-	if core, err = kubernetes.NewForConfig(cluster.Config()); err != nil {
-		return 1, err
-	}
-	if volcano, err = versioned.NewForConfig(cluster.Config()); err != nil {
-		return 1, err
-	}
-	if system, err = installed.Install(ctx, cluster, root, programs); err != nil {
-		return 1, err
-	}
+	defer func() { err = errors.Join(err, system.Stop()) }()
+	cluster, core, volcano, programs = system.Cluster, system.Core, system.Volcano, system.Folder
 	// The default evicts no pods.
 	if _, err := system.Kubectl(ctx, "patch", "configmap", "volcano-scheduler-configmap", "-n", installed.Namespace, "--type=merge", "-p", withPreemption); err != nil {
 		return 1, err
@@ -106,13 +94,11 @@ func moduleFolder(t *testing.T, module string) string {
 // kubectl runs kubectl, with a text as its input.
 func kubectl(t *testing.T, input string, arguments ...string) string {
 	t.Helper()
-	command := exec.CommandContext(context.WithoutCancel(t.Context()), cluster.Kubectl(), arguments...)
-	command.Env, command.Stdin = append(os.Environ(), "KUBECONFIG="+cluster.KubeconfigPath()), strings.NewReader(input)
-	output, err := command.CombinedOutput()
+	output, err := system.KubectlWith(context.WithoutCancel(t.Context()), input, arguments...)
 	if err != nil {
-		t.Fatalf("kubectl %s: %v\n%s", strings.Join(arguments, " "), err, output)
+		t.Fatal(err)
 	}
-	return string(output)
+	return output
 }
 
 // processOf is the running process of a program.

@@ -39,6 +39,7 @@ var overMark = map[string]string{
 	"internal/placement.Engine":                "each question about pods and nodes is answered from the same tables",
 	"internal/placement/kube":                  "what the plugins of kube-scheduler say, and what is said in their place, follows the same mirror",
 	"internal/placement/kube.handle":           "the framework of kube-scheduler asks its plugins' handle for that many",
+	"internal/queueing":                        "a kind of jobs, its Workload and the life of that are described in the same terms, and each kind is a file",
 	"internal/simulator":                       "all that surrounds the scheduler changes the same virtual cluster",
 	"internal/simulator/workloads.Controllers": "it plays all controllers of Workloads on the same virtual cluster",
 	"internal/statuses.Reporter":               "each kind of status is written from the same record of what was written",

@@ -131,9 +131,9 @@ func prepareProgram(ctx context.Context, scratch string) error {
 			"--shortest-cronjob-interval=2s",
 			"--yunikorn-labels",
 			// A short lease is lost on a busy machine, and a long one would have every test wait that kills the
-			// process.
+			// process. The one test with leaders waits for one.
 			"--leader-elect=false",
-			"--leader-elect-lease-duration=2s", "--leader-elect-renew-deadline=1500ms", "--leader-elect-retry-period=200ms",
+			"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",
 		},
 		ReadyURL: fmt.Sprintf("http://127.0.0.1:%d/readyz", health),
 	}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"hekla.sh/hekla/test/apitest"
 
@@ -28,12 +27,7 @@ import (
 	"hekla.sh/hekla/internal/localcluster"
 )
 
-const (
-	system = "volcano-system"
-	// patience bounds every wait. It is reached only by a failure.
-	patience = time.Minute
-	poll     = 20 * time.Millisecond
-)
+const system = "volcano-system"
 
 // The tests share one cluster without a scheduler and controllers, and one process of the webhook server.
 var (

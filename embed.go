@@ -9,7 +9,7 @@ import "embed"
 //go:embed go.mod
 var GoMod []byte
 
-// GoSum is the go.sum beside it: what is downloaded is checked against it.
+// GoSum is the go.sum next to it: what is downloaded is checked against it.
 //
 //go:embed go.sum
 var GoSum []byte

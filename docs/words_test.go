@@ -38,6 +38,17 @@ var retiredWords = map[string]string{
 	"clerk":       `what it is: "writer", "watch", "recorder"`,
 	"witness":     `what it is: "writer", "watch", "recorder"`,
 	"anew":        `"again"`,
+	"stranger":    `"foreign", "of another scheduler", "of another user"`,
+	"regrown":     `"changed", "built again"`,
+	"replant":     `"build again"`,
+	"hopeful":     `what is tried again, and when`,
+	"obey":        `"follow"`,
+	"grave":       `what it is`,
+	"bury":        `"delete"`,
+	"veil":        `"hide", "redact"`,
+	"census":      `"count"`,
+	"greet":       `what is done`,
+	"meddle":      `"write", "change"`,
 }
 
 // mayUse are the files that may use a retired word, and why. The test refuses an entry without use.

@@ -35,7 +35,7 @@ func newBenchCommand() *cobra.Command {
 	var isQuick bool
 	command := benchmarkCommand{
 		use:   "bench",
-		short: "Measure how many pods a second are bound, beside a loop of concurrent Binding requests",
+		short: "Measure how many pods a second are bound, compared with a loop of concurrent Binding requests",
 		long: `Starts a fresh local cluster and lets two contenders bind pods there, in turn: the yardstick, a loop that sends Binding
 requests, as many at once as make it fastest, and decides nothing; and hekla-scheduler, started as hekla up starts it once
 all pods are there. How many requests at once make the loop fastest is tried first, on the same cluster. Prints what it
@@ -95,7 +95,7 @@ func newBenchJobsCommand() *cobra.Command {
 	var options jobs.Options
 	command := benchmarkCommand{
 		use:   "jobs",
-		short: "Measure how many pods a second are made of Jobs, beside a loop of concurrent requests",
+		short: "Measure how many pods a second are made of Jobs, compared with a loop of concurrent requests",
 		long: `Starts a fresh local cluster without nodes and lets two contenders make the pods of Jobs there, in turn: the yardstick, a
 loop that creates PodGroups and pods, as many at once as make it fastest, and decides nothing; and hekla-controllers, started
 as hekla up starts them once all Jobs are there. No scheduler runs: the benchmark admits every PodGroup when it sees it.`,
@@ -113,7 +113,7 @@ func newBenchWorkloadsCommand() *cobra.Command {
 	var options workloads.Options
 	command := benchmarkCommand{
 		use:   "workloads",
-		short: "Measure how many Workloads of Jobs are admitted a second, beside a loop of concurrent requests",
+		short: "Measure how many Workloads of Jobs are admitted a second, compared with a loop of concurrent requests",
 		long: `Starts a fresh local cluster and lets two contenders admit Workloads there, in turn: the yardstick, a loop that sends three
 requests for each Workload, as many at once as make it fastest, and decides nothing; and hekla-scheduler, started as hekla up
 starts it, when hekla-controllers has made the Workloads of all Jobs. The Jobs get no pods: no controller manages them.`,
@@ -141,7 +141,7 @@ func newBenchRestartCommand() *cobra.Command {
 		short: "Measure how soon a restarted scheduler binds pods in a full cluster",
 		long: `Starts a fresh local cluster with hekla-scheduler, started as hekla up starts it, and lets it bind pods. Then it is stopped, a
 gang arrives, and it is started again. Prints how long after the start of the process the first and the last pod of the gang
-had a node, beside the time in which a client lists nodes, pods, PodGroups and Queues.`,
+had a node, compared with the time in which a client lists nodes, pods, PodGroups and Queues.`,
 		component: "scheduler", bed: &options.Options, wrong: podsAreWrong,
 		run: func(command *cobra.Command) (benchReport, error) { return restart.Run(command.Context(), options) },
 	}.build()

@@ -25,7 +25,8 @@ import (
 // systemNamespace is where the installer puts Hekla.
 const systemNamespace = "volcano-system"
 
-// component is an executable of ours that runs beside the control plane, with the rights of its ServiceAccount only.
+// component is an executable of ours that runs on the machine of the control plane, with the rights of its
+// ServiceAccount only.
 type component struct {
 	name           string // as in --components
 	program        string // of the installation, "" if it has the name of the component
@@ -68,7 +69,7 @@ func (c component) process() string { return "hekla-" + c.name }
 // executable is the name of the program.
 func (c component) executable() string { return "hekla-" + cmp.Or(c.program, c.name) }
 
-// path returns the executable, which is beside our own.
+// path returns the executable, which is in the same folder as our own.
 func (c component) path() (string, error) {
 	own, err := os.Executable()
 	if err == nil {
@@ -79,7 +80,7 @@ func (c component) path() (string, error) {
 	}
 	path := filepath.Join(filepath.Dir(own), c.executable())
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s is not there; build it beside this executable with make build, or leave it out with --components", path)
+		return "", fmt.Errorf("%s is not there; build it into the folder of this executable with make build, or leave it out with --components", path)
 	} else if err != nil {
 		return "", err
 	}

@@ -60,8 +60,8 @@ func relabelled[T client.Object](resource schema.GroupVersionResource, path, kin
 	}
 }
 
-// kueueCheck is the webhook that checks a kind. Kueue itself may run beside us and own these kinds, and controllers
-// write Workloads: without an answer they are stored, and are inactive if something is wrong with them.
+// kueueCheck is the webhook that checks a kind. Kueue itself may run in the cluster and own these kinds, and
+// controllers write Workloads: without an answer they are stored, and are inactive if something is wrong with them.
 func kueueCheck[T client.Object](resource, kind string, rules func(context.Context, *server, client.Reader, change[T]) (ruling, error)) *service {
 	return &service{
 		path: "/kueue/" + resource + "/validate", name: "validate" + resource + ".hekla.sh",

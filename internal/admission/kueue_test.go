@@ -43,7 +43,7 @@ func TestAJobThatNamesALocalQueueWaitsForItsWorkload(t *testing.T) {
 			queue: "q", scheduler: "volcano", suspended: true},
 		"that has chosen its scheduler": {namespace: "other", object: "metadata: {name: a, labels: {kueue.x-k8s.io/queue-name: q}}\nspec: {template: {spec: {schedulerName: mine}}}",
 			queue: "q", scheduler: "mine", suspended: true},
-		"that names none, beside a LocalQueue default": {namespace: "team", object: "metadata: {name: a}\nspec: {template: {spec: {containers: []}}}",
+		"that names none, with a LocalQueue default": {namespace: "team", object: "metadata: {name: a}\nspec: {template: {spec: {containers: []}}}",
 			queue: "default", scheduler: "volcano", suspended: true},
 		"that names none": {namespace: "other", object: "metadata: {name: a}\nspec: {template: {spec: {containers: []}}}"},
 	} {
@@ -71,7 +71,7 @@ func TestAJobThatNamesNoLocalQueueWaitsWhereItIsManaged(t *testing.T) {
 		"not if they run as they are":             {held.Known{Managed: managed}, "other", "", false},
 		"in the LocalQueue default":               {held.Known{HoldsUnnamed: true, Managed: managed}, "team", "default", true},
 		"not in a namespace that is not selected": {held.Known{HoldsUnnamed: true, Managed: "red"}, "other", "", false},
-		"not even beside a LocalQueue default":    {held.Known{HoldsUnnamed: true, Managed: "red"}, "team", "", false},
+		"not even with a LocalQueue default":      {held.Known{HoldsUnnamed: true, Managed: "red"}, "team", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, handler := newServer(t, named, nil)

@@ -14,7 +14,7 @@ import (
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// changePod sends a pod to the nodes of the first resource group that it belongs to, and has it wait for its queue if
+// changePod sends a pod to the nodes of the first resource group that it belongs to, and makes it wait for its queue if
 // it asks for that.
 func changePod(_ context.Context, s *server, asked change[*corev1.Pod]) error {
 	pod, now := asked.after, s.settings.Load()

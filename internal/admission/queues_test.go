@@ -58,7 +58,7 @@ func TestANewQueueIsRefusedWithFieldAndValue(t *testing.T) {
 		{"a weight that is none", drf("root/c", "1/NaN"), weights + `: Invalid value: "1/NaN": NaN in the 1/NaN is invalid number: "NaN" is not a number above 0`},
 		{"a part without a name", drf("root//c", "1/1/1"), path + `: Invalid value: "root//c": its parts must not be empty`},
 		{"above a queue", drf("root/a", "1/1"), path + `: Invalid value: "root/a": root/a is not allowed to be in the sub path of root/a/b of queue drf: that queue is below it, and jobs go into queues at the ends of the tree`},
-		{"beside a queue", drf("root/a/c", "1/1/2.5"), ""},
+		{"next to a queue", drf("root/a/c", "1/1/2.5"), ""},
 		{"a name that only begins alike", drf("root/a/bc", "1/1/1"), ""},
 
 		{"a property that cannot be read", "{metadata: {name: new, annotations: {hekla.sh/preemption.policy: never, hekla.sh/priority.offset: '5'}}}",

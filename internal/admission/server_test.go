@@ -193,7 +193,7 @@ func TestBodiesWaitForRoomAndNotForEver(t *testing.T) {
 		t.Errorf("what does not fit gets %d", code)
 	}
 	if code := send(t.Context(), 5); code != http.StatusTeapot {
-		t.Errorf("what fits beside gets %d", code)
+		t.Errorf("what fits as well gets %d", code)
 	}
 }
 

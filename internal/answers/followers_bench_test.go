@@ -135,10 +135,10 @@ func cpuTime(tb testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkCyclesBesideFollowers counts the cycles of a scheduler that pauses for two milliseconds before each, to be
+// BenchmarkCyclesWithFollowers counts the cycles of a scheduler that pauses for two milliseconds before each, to be
 // asked for overviews. It counts in seconds of CPU time without clients and with a thousand that follow. These are
 // another process. Before and after them it runs alone, because cycles become faster and slower while pods end.
-func BenchmarkCyclesBesideFollowers(b *testing.B) {
+func BenchmarkCyclesWithFollowers(b *testing.B) {
 	e := &ending{events: events{wake: make(chan struct{}, 1)}}
 	l := backlogged(b, e)
 	ctx, stop := context.WithCancel(b.Context())
@@ -158,8 +158,8 @@ func BenchmarkCyclesBesideFollowers(b *testing.B) {
 		time.Sleep(window)
 		*cycles, *spent = *cycles+e.count()-from, *spent+cpuTime(b)-began
 	}
-	var alone, beside int
-	var aloneSpent, besideSpent time.Duration
+	var alone, asked int
+	var aloneSpent, askedSpent time.Duration
 	const window = 2 * time.Second
 	run(window, &alone, &aloneSpent) // memory of the set-up is collected
 	alone, aloneSpent = 0, 0
@@ -167,17 +167,17 @@ func BenchmarkCyclesBesideFollowers(b *testing.B) {
 	for range b.N {
 		run(window, &alone, &aloneSpent)
 		disconnect := thousand(b, server.Listener.Addr().String())
-		run(2*window, &beside, &besideSpent)
+		run(2*window, &asked, &askedSpent)
 		disconnect()
 		run(window, &alone, &aloneSpent)
 	}
 	if e.count() == 8*5000 {
 		b.Fatal("all pods have ended")
 	}
-	first, second := float64(alone)/aloneSpent.Seconds(), float64(beside)/besideSpent.Seconds()
+	first, second := float64(alone)/aloneSpent.Seconds(), float64(asked)/askedSpent.Seconds()
 	b.ReportMetric(first, "cycles/s-alone")
 	b.ReportMetric(second, "cycles/s-followed")
-	followers := besideSpent.Seconds() - float64(beside)/first
+	followers := askedSpent.Seconds() - float64(asked)/first
 	b.ReportMetric(100*followers/(float64(b.N)*2*window.Seconds()), "%-of-a-core")
 }
 

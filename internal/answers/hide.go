@@ -38,7 +38,7 @@ func (v *redactor) name(name *string) (isHidden bool) {
 	return true
 }
 
-// names leaves out of a list what is hidden. The total stands beside it.
+// names leaves out of a list what is hidden. The total is in the answer, too.
 func (v *redactor) names(list []string) []string {
 	var seen []string
 	for _, name := range list {

@@ -150,7 +150,7 @@ func (s *Server) getOverview(w http.ResponseWriter, r *http.Request) {
 	writePacked(w, r, answer)
 }
 
-// look finds out what a client may see, and has the overview be fresh.
+// look finds out what a client may see, and renews the overview if it is old.
 func (s *Server) look(q *question) (*board.View, error) {
 	if err := s.know(q); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ const (
 	// toRead is how long a client may take to send one.
 	toRead = 5 * time.Second
 	// Share is how many questions a second are answered at most, with Burst at once. A question takes the scheduler
-	// about a millisecond at 5,000 nodes while 10,000 jobs wait (BenchmarkCyclesBesideQuestions): a twentieth of its
+	// about a millisecond at 5,000 nodes while 10,000 jobs wait (BenchmarkCyclesWithQuestions): a twentieth of its
 	// time.
 	Share, Burst = 50, 50
 	// TrialShare is how many trials a second: searches for proposals, submissions, and diagnoses. Each may take tens of
@@ -77,13 +77,13 @@ type Diagnose func(ctx context.Context, gangs []survey.Gang) (diagnosis.Diagnosi
 // Snap returns what the scheduler knows.
 type Snap func(ctx context.Context) (*snapshot.Header, iter.Seq[runtime.Object], error)
 
-// Snapshots has the server write snapshots. It must be called before [Server.Handler].
+// Snapshots makes the server write snapshots. It must be called before [Server.Handler].
 func (s *Server) Snapshots(by Snap) { s.snap = by }
 
-// Diagnoses has the server answer what a scheduler says of itself. It must be called before [Server.Handler].
+// Diagnoses makes the server answer what a scheduler says of itself. It must be called before [Server.Handler].
 func (s *Server) Diagnoses(by Diagnose) { s.diagnose = by }
 
-// LedBy has a process that does not lead say which does, "" if it is not known. It must be called before
+// LedBy sets how a process that does not lead finds out which does, "" if it is not known. It must be called before
 // [Server.Handler].
 func (s *Server) LedBy(leader func() string) { s.leader = leader }
 

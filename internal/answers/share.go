@@ -91,8 +91,8 @@ func (s *shares) leave(who user.Info) {
 	s.find(shareOf(who)).watches--
 }
 
-// within has writing to a client fail after some time: a client that does not read would hold its answer in memory. The
-// function that it returns must be called once all is written.
+// within makes writing to a client fail after some time: a client that does not read would hold its answer in memory.
+// The function that it returns must be called once all is written.
 func within(w http.ResponseWriter, limit time.Duration) (done func()) {
 	out := http.NewResponseController(w)
 	if out.SetWriteDeadline(time.Now().Add(limit)) != nil {

@@ -4,7 +4,7 @@
 // The verbs about Jobs are in the package job, the others here. What all verbs share is in the package session: the
 // connection, the flags, the tables and the sentences about errors.
 //
-// AddCommands puts the verbs beside the other commands of hekla. ForName returns the program that a link to the same
+// AddCommands adds the verbs to the other commands of hekla. ForName returns the program that a link to the same
 // executable is: vcctl, kubectl-hekla, and the Slurm-like ones.
 //
 // Invariants:

@@ -278,7 +278,7 @@ func TestAViewSaysWhyAJobWaitsAndWhoWasEvictedForIt(t *testing.T) {
 	event(other, "victim", corev1.ObjectReference{Kind: "Pod", Namespace: other, Name: "old-main-0"}, "Preempted", "by rule Q1", preemptor)
 	event(n, "loss", corev1.ObjectReference{Kind: "Pod", Namespace: n, Name: "train-worker-2"}, "Preempted", "by rule J1",
 		&corev1.ObjectReference{Kind: "PodGroup", Namespace: n, Name: "another"})
-	event(n, "stranger", corev1.ObjectReference{Kind: "Pod", Namespace: n, Name: "train-worker-x-2"}, "Preempted", "of another job", nil)
+	event(n, "foreign", corev1.ObjectReference{Kind: "Pod", Namespace: n, Name: "train-worker-x-2"}, "Preempted", "of another job", nil)
 	event(n, "own", corev1.ObjectReference{Kind: "Job", Namespace: n, Name: "train", UID: job.UID}, "ExecuteAction", "started", nil)
 	mustSay(t, "vcctl job view -n "+n+" -N train", `
 Name: train

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// PointToHelp has the errors about wrong arguments and flags of a command, and of those below it, end in the command
+// PointToHelp ends the errors about wrong arguments and flags of a command, and of those below it, with the command
 // that shows how it is used.
 func PointToHelp(command *cobra.Command) {
 	pointed := func(c *cobra.Command, err error) error {

@@ -63,7 +63,7 @@ func New(queues *workload.Queues, of *framework.WorkloadRules) *Cycle {
 	return &Cycle{Queues: queues, Rules: rules, Assigner: assigner, ByPriority: of.Options.ByPriority, MaxRounds: of.MaxRounds}
 }
 
-// Use has the cycle, and all that it asks, ask these nodes.
+// Use sets the nodes that the cycle and all its parts ask.
 func (c *Cycle) Use(nodes workload.Nodes) {
 	c.Nodes, c.Assigner.Nodes, c.Rules.Stays = nodes, nodes, nil
 	if nodes != nil {
@@ -261,16 +261,16 @@ func (c *Cycle) reassign(n *workload.Nomination) (deferred, ok bool) {
 	return deferred, ok
 }
 
-// awaitVictims has a nomination wait until the round's victims have left.
+// awaitVictims makes a nomination wait until the round's victims have left.
 func (c *Cycle) awaitVictims(n *workload.Nomination) {
 	for _, v := range c.victims {
 		n.WaitsFor = append(n.WaitsFor, v.Workload)
 	}
 }
 
-// hasQuota reports whether there is quota for a fit beside all that is held now: the round's victims hold theirs until
-// they have left, and those for whom they leave hold nothing before. If only the victims' quota is missing, the fit is
-// deferred as for nodes.
+// hasQuota reports whether there is quota for a fit in addition to all that is held now: the round's victims hold
+// theirs until they have left, and those for whom they leave hold nothing before. If only the victims' quota is
+// missing, the fit is deferred as for nodes.
 func (c *Cycle) hasQuota(n *workload.Nomination) (has bool) {
 	if len(c.victims) == 0 {
 		return true

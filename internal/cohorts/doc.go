@@ -37,7 +37,7 @@
 //     (C1).
 //
 //  2. What is charged in a round was available, with the victims of the round gone. So two heads never get the same
-//     room. What is admitted at once was available beside the victims, too.
+//     room. What is admitted at once was available with the victims still there, too.
 //
 //  3. A victim belongs to a Workload that fits after it has left (S1).
 //

@@ -154,7 +154,7 @@ func (c *Cycle) review() {
 	}
 }
 
-// ask has blocked heads tried again where others of their trees are tried: whose turn it is may be different by now.
+// ask lets blocked heads be tried again where others of their trees are tried: the order may have changed.
 func (c *Cycle) ask() {
 	if len(c.blocked) == 0 {
 		return

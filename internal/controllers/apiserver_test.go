@@ -130,7 +130,7 @@ func prepareProgram(ctx context.Context, scratch string) error {
 			fmt.Sprintf("--listen-address=127.0.0.1:%d", numbers), "--enable-metrics",
 			"--shortest-cronjob-interval=2s",
 			"--yunikorn-labels",
-			// A short lease is lost on a busy machine, and a long one would have every test wait that kills the
+			// A short lease is lost on a busy machine, and a long one would delay every test that kills the
 			// process. The one test with leaders waits for one.
 			"--leader-elect=false",
 			"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=200ms",

@@ -102,7 +102,7 @@ func live(ctx context.Context, namespace string, options controllers.Options) (w
 // progress.
 const mostLives = 300
 
-// keepDying has the controllers killed at every single write in a namespace, one life after the other, until stop is
+// keepDying kills the controllers at every single write in a namespace, one process after the other, until stop is
 // called. It returns the writes that they died of.
 func keepDying(t *testing.T, namespace string, options controllers.Options) (stop func() []string) {
 	t.Helper()

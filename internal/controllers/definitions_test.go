@@ -102,7 +102,7 @@ func TestADefinitionOfAnotherVersionIsTold(t *testing.T) {
 		t.Errorf("it is told again while nothing has changed: %+v", <-told)
 	}
 	if !late.IsAlive() {
-		t.Error("controllers that start beside such a definition end")
+		t.Error("controllers that start with such a definition end")
 	}
 }
 
@@ -137,7 +137,7 @@ func TestAQueueIsOpenedAndClosedWhereItsStatusIsNoSubresource(t *testing.T) {
 	awaitQueue(t, queue.Name, func(queue *scheduling.Queue) bool { return queue.Status.State == scheduling.QueueStateClosed })
 }
 
-// startLate starts controllers beside those that all tests share. They do nothing but what all do.
+// startLate starts controllers in addition to those that all tests share. They do nothing but what all do.
 func startLate(t *testing.T) *localcluster.Process {
 	t.Helper()
 	port, err := localcluster.FreePort()

@@ -28,7 +28,7 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// shared is the connection of controllers beside which another client works: after each write in a namespace it has its
+// shared is the connection of controllers while another client works: after each write in a namespace it has its
 // turn, before the controllers hear of theirs.
 type shared struct {
 	next      http.RoundTripper
@@ -54,7 +54,7 @@ func (s *shared) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// meddle has another client act after each write of the controllers, from now on.
+// meddle makes another client act after each write of the controllers, from now on.
 func (s *shared) meddle(then func(write string)) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -67,8 +67,8 @@ func (s *shared) all() []string {
 	return slices.Clone(s.writes)
 }
 
-// besideAnother runs the controllers of workloads in this process, beside another client, until the test ends.
-func besideAnother(t *testing.T, namespace string) *shared {
+// withAnother runs the controllers of workloads in this process, together with another client, until the test ends.
+func withAnother(t *testing.T, namespace string) *shared {
 	t.Helper()
 	if err := process.Stop(); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestAStopSurvivesWhateverAnotherClientWritesInBetween(t *testing.T) {
 	for name, change := range hostilities {
 		t.Run(name, func(t *testing.T) {
 			namespace := namespaceFor(t, "hostile")
-			beside := besideAnother(t, namespace)
+			other := withAnother(t, namespace)
 			quotaFor(t, namespace)
 			job := queuedJob(namespace, "train", 2)
 			create(t, job)
@@ -163,7 +163,7 @@ func TestAStopSurvivesWhateverAnotherClientWritesInBetween(t *testing.T) {
 			awaitBatchJob(t, job, func() bool { return !*job.Spec.Suspend && job.Status.Active == 2 })
 
 			count := 0
-			beside.meddle(func(string) {
+			other.meddle(func(string) {
 				if count++; count <= mostHostilities {
 					if err := edit(job, change); err != nil {
 						t.Error(err)
@@ -187,7 +187,7 @@ func TestAStopSurvivesWhateverAnotherClientWritesInBetween(t *testing.T) {
 			}
 			apitest.Eventually(t, hasStopped)
 			stays(t, hasStopped)
-			if writes := beside.all(); count == 0 || len(writes) > 6*mostHostilities || slices.ContainsFunc(writes, func(w string) bool { return strings.HasSuffix(w, " 422") }) {
+			if writes := other.all(); count == 0 || len(writes) > 6*mostHostilities || slices.ContainsFunc(writes, func(w string) bool { return strings.HasSuffix(w, " 422") }) {
 				t.Errorf("%d hostilities, and the controllers have written %d times, or what the API server refuses:\n%s", count, len(writes), strings.Join(writes, "\n"))
 			}
 		})

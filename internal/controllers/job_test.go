@@ -403,8 +403,8 @@ func TestARefusedPodIsToldOnTheJobAndTriedAgain(t *testing.T) {
 
 func TestAPodOfAnotherOwnerUnderTheNameIsLeftAlone(t *testing.T) {
 	namespace := namespaceFor(t, "taken")
-	stranger := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sim-a-0"}, Spec: podSpec()}
-	create(t, stranger)
+	foreign := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sim-a-0"}, Spec: podSpec()}
+	create(t, foreign)
 	job := newJob(namespace, "sim", task("a", 1))
 	create(t, job)
 	setPhase(t, podGroupOf(job), scheduling.PodGroupInqueue)
@@ -412,7 +412,7 @@ func TestAPodOfAnotherOwnerUnderTheNameIsLeftAlone(t *testing.T) {
 		return status.Pending == 0 && status.State.Reason == "FailedCreate" &&
 			strings.Contains(status.State.Message, "pod "+namespace+"/sim-a-0 exists and has no owner")
 	})
-	if err := api.Delete(apitest.Context(t), stranger); err != nil {
+	if err := api.Delete(apitest.Context(t), foreign); err != nil {
 		t.Fatal(err)
 	}
 	awaitJob(t, job, func(status *batch.JobStatus) bool { return status.Pending == 1 && status.State.Reason == "" })

@@ -162,7 +162,7 @@ func TestNoPodIsKeptThatNeedNotBeCounted(t *testing.T) {
 	})
 }
 
-func TestPodsAreLetGoThatWereDeletedWithoutControllers(t *testing.T) {
+func TestFinalizersAreRemovedFromPodsDeletedMeanwhile(t *testing.T) {
 	namespace := namespaceFor(t, "unwatched")
 	quotaFor(t, namespace)
 	pods, w := startedGroup(t, namespace, "gang", 2)

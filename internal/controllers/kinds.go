@@ -18,7 +18,7 @@ import (
 	"hekla.sh/hekla/pkg/client/definitions"
 )
 
-// watchKinds has the readiness of a replica say which of the kinds that its controllers watch the API server does not
+// watchKinds makes the readiness of a replica say which of the kinds that its controllers watch the API server does not
 // have: their definitions were deleted after the start. What failed meanwhile is tried again when they are back.
 func watchKinds(mgr manager.Manager, options *Options, holder *workload.Holder) error {
 	api, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())

@@ -12,7 +12,7 @@ import (
 	"hekla.sh/hekla/internal/localcluster"
 )
 
-// runAs has the controllers run with further arguments, until the test ends.
+// runAs runs the controllers with further arguments, until the test ends.
 func runAs(t *testing.T, arguments ...string) {
 	t.Helper()
 	restart := func(program localcluster.Program) {

@@ -59,7 +59,7 @@ func leaveBehind(t *testing.T, job *batchv1.Job, w *v1beta2.Workload) {
 	changeObject(t, job, func() { job.Finalizers = nil })
 }
 
-// deletePods has all pods of a namespace gone at once.
+// deletePods removes all pods of a namespace at once.
 func deletePods(t *testing.T, namespace string) {
 	t.Helper()
 	pods, err := podsIn(apitest.Context(t), namespace)
@@ -138,7 +138,7 @@ func TestPodsThatAJobLeavesBehindAreDeletedIfEvicted(t *testing.T) {
 }
 
 func TestAWorkloadStaysUntilThePodsOfItsJobAreGone(t *testing.T) {
-	namespace := namespaceFor(t, "burial")
+	namespace := namespaceFor(t, "orphans")
 	job, w := runningJob(t, namespace)
 	if err := api.Delete(apitest.Context(t), job, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)

@@ -122,7 +122,7 @@ func TestWhatPluginsMadeGoesWhenTheJobHasEnded(t *testing.T) {
 	awaitGone(t, resourcesOf(job)...)
 }
 
-func TestPluginsUseTheUsersOwnServiceButNeverAStrangersObject(t *testing.T) {
+func TestPluginsUseTheUsersOwnServiceButNoForeignObject(t *testing.T) {
 	namespace := namespaceFor(t, "plugins-foreign")
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 	service := &corev1.Service{ObjectMeta: meta("sim"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}

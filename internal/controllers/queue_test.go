@@ -239,7 +239,7 @@ func TestQueuesCloseAndOpenWithTheirParent(t *testing.T) {
 }
 
 func TestCommandsThatAQueueCannotFollowAreToldAndDropped(t *testing.T) {
-	namespace := namespaceFor(t, "strangers")
+	namespace := namespaceFor(t, "foreign")
 	queue := newQueue(t, "steadfast", "root")
 	root := awaitQueue(t, "root", func(*scheduling.Queue) bool { return true })
 	earlier := queue.DeepCopy()

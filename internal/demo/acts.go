@@ -41,7 +41,7 @@ func (d *Demo) gangWaits(ctx context.Context) error {
 
 func (d *Demo) smallJobPasses(ctx context.Context) error {
 	if err := d.stage.say("Job several-tasks (example/02-several-tasks.yaml): a launcher and six workers, all of them small. It fits " +
-		"beside the gang that waits, and starts at once."); err != nil {
+		"next to the gang that waits, and starts at once."); err != nil {
 		return err
 	}
 	if err := d.submit(ctx, asItIs, "several-tasks"); err != nil {

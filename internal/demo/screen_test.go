@@ -27,7 +27,7 @@ func (m *terminal) write(t *testing.T, text string) {
 			m.lines = append(m.lines, "")
 		}
 		if match := control.FindStringSubmatch(text); match != nil {
-			m.obey(t, match[1], match[2])
+			m.apply(t, match[1], match[2])
 			text = text[len(match[0]):]
 			continue
 		}
@@ -46,7 +46,7 @@ func (m *terminal) write(t *testing.T, text string) {
 	}
 }
 
-func (m *terminal) obey(t *testing.T, argument, command string) {
+func (m *terminal) apply(t *testing.T, argument, command string) {
 	switch command {
 	case "A":
 		count, err := strconv.Atoi(argument)

@@ -505,7 +505,7 @@ func TestOfAQueueOnlyWhatItHoldsIsWritten(t *testing.T) {
 	less := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 	want := schedulingv1beta1.QueueStatus{State: "Open", Running: 4, Allocated: less}
 	if diff := cmp.Diff(want, write(queue.UID, less)); diff != "" {
-		t.Errorf("beside the controllers' fields (-want +got):\n%s", diff)
+		t.Errorf("with the controllers' fields kept (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(want, write("another", both)); diff != "" {
 		t.Errorf("after a write for another UID (-want +got):\n%s", diff)

@@ -13,7 +13,7 @@
 //
 // Main type of this package: the [Outbox] passes decisions to the writers, and writes Events.
 //
-// Invariants, beside those of the parts:
+// Invariants, in addition to those of the parts:
 //
 //  1. The loop never waits for the API server: [intake.Inbox.Take] and [Outbox.Do] only touch memory.
 //  2. The loop must not decide anything before [intake.Inbox.WaitSynced] has returned.

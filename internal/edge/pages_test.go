@@ -22,7 +22,7 @@ type counter func(*http.Request) (*http.Response, error)
 
 func (c counter) RoundTrip(request *http.Request) (*http.Response, error) { return c(request) }
 
-// TestWhatIsListedInPagesComesOnceAndIsFollowed has more pods and nodes than fit on two pages.
+// TestWhatIsListedInPagesComesOnceAndIsFollowed creates more pods and nodes than fit on two pages.
 func TestWhatIsListedInPagesComesOnceAndIsFollowed(t *testing.T) {
 	clients, c := adminClients(t)
 	var continued atomic.Int32

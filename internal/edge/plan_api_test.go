@@ -348,8 +348,8 @@ func TestAPlanIsWrittenDownBeforeAnyPodIsEvicted(t *testing.T) {
 
 func TestNoPodIsEvictedForANamesakeOrForNothing(t *testing.T) {
 	s := newPlanning(t)
-	stranger, sibling, gone, done := s.running("v"), s.running("w"), s.running("x"), s.running("y")
-	plan := s.plan("p", nil, []*corev1.Pod{stranger, sibling, gone, done})
+	foreign, sibling, gone, done := s.running("v"), s.running("w"), s.running("x"), s.running("y")
+	plan := s.plan("p", nil, []*corev1.Pod{foreign, sibling, gone, done})
 	plan.Evictions[0].UID, plan.Evictions[1].UID, plan.Evictions[1].PastBudget = "before", "before", true
 	deletePod(t, s.admin, gone)
 	if _, err := s.admin.Core.CoreV1().Pods(s.namespace).Patch(apitest.Context(t), "y", types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`), metav1.PatchOptions{}, "status"); err != nil {
@@ -357,7 +357,7 @@ func TestNoPodIsEvictedForANamesakeOrForNothing(t *testing.T) {
 	}
 	s.begin(plan)
 	s.settle()
-	s.expectMarks("not marked", stranger, sibling)
+	s.expectMarks("not marked", foreign, sibling)
 	if s.live(done).DeletionTimestamp != nil {
 		t.Error("a pod that is done was deleted")
 	}

@@ -18,7 +18,7 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// protect has a policy refuse to evict or delete pods of a name, and waits until it does.
+// protect creates a policy that refuses to evict or delete pods of a name, and waits until it does.
 func (s *planning) protect(pod *corev1.Pod) {
 	s.t.Helper()
 	ctx, core := apitest.Context(s.t), s.admin.Core
@@ -79,7 +79,7 @@ func refusedNames(failed cache.PlanFailed) string {
 	return strings.Join(names, " ")
 }
 
-func TestNoPodIsEvictedBesideOneThatAPolicyKeeps(t *testing.T) {
+func TestNoPodIsEvictedWithOneThatAPolicyKeeps(t *testing.T) {
 	for _, pastBudget := range []bool{false, true} {
 		t.Run(fmt.Sprintf("past a budget %t", pastBudget), func(t *testing.T) {
 			s := newPlanning(t)

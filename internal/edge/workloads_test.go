@@ -85,7 +85,7 @@ func TestObjectsOfKueueAreSeenUnlessKueueRuns(t *testing.T) {
 	await(t, inbox, "the Workload after Kueue", isOurs)
 }
 
-// kueueRuns has Kueue run, by its Lease, until end is called.
+// kueueRuns makes it look as if Kueue runs, by its Lease, until end is called.
 func kueueRuns(t *testing.T, admin *apiserver.Clients) (lease *coordinationv1.Lease, end func()) {
 	t.Helper()
 	leases := admin.Core.CoordinationV1().Leases("default")

@@ -17,8 +17,8 @@ import (
 )
 
 // CouldAdmit reports whether a job would be admitted after evictions that are allowed for it (rule J4). If not, why
-// says what prevents the evictions, to be shown beside the refusal, and what could make them possible. The model stays
-// unchanged.
+// says what prevents the evictions, to be shown together with the refusal, and what could make them possible. The model
+// stays unchanged.
 func (f *Search) CouldAdmit(j *cluster.Job) (ok bool, why *verdict.Verdict) {
 	var help verdict.Help
 	for _, scope := range f.scopes(j) {

@@ -66,7 +66,7 @@ func (a *attempt) planIn(domains []*cluster.Domain, lower []*cluster.Plan, pods 
 	return false
 }
 
-// plan searches the current domain: first beside all plans in force, then with plans of lower priority displaced. It
+// plan searches the current domain: first with all plans in force kept, then with plans of lower priority displaced. It
 // puts the first plan in force that it finds.
 func (a *attempt) plan(lower []*cluster.Plan, pods []*cluster.Task) bool {
 	s := a.search.session

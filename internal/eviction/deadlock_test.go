@@ -17,7 +17,7 @@ func drawn(group *schedulingv1beta1.PodGroup, pod *corev1.Pod) {
 	each(fixture.Near("app", "y"))(group, pod)
 }
 
-// circle has a node with a pod of the kind y and another pod, and a pod of the kind elsewhere, so that no new pod is
+// circle makes a node with a pod of the kind y and another pod, and a pod of the kind elsewhere, so that no new pod is
 // the first.
 func circle(t *testing.T) *loop.Loop {
 	return start(t, everything).Set(nodes("cpu=2", "n1"), nodes("cpu=1", "n2"), job("other", "default", "low", 0, "n1", each(slow)),

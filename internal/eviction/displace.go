@@ -77,7 +77,7 @@ func leaveGuarantees(displaced []*cluster.Plan, before quota.Held) bool {
 	return !slices.ContainsFunc(displaced, func(p *cluster.Plan) bool { return !before.KeepsGuarantees(p.Job.QuotaNode()) })
 }
 
-// restore pipelines the tasks of a plan again, if all of them fit beside those of the preemptor, and the preemptor's
+// restore pipelines the tasks of a plan again, if all of them fit next to those of the preemptor, and the preemptor's
 // pods still fit. By affinity or spread a task may keep a pod from a node on which it takes no room.
 func (a *attempt) restore(x framework.Transaction, d *draft, lost []plans.Promise) bool {
 	s := a.search.session

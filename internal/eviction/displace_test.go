@@ -133,7 +133,7 @@ func TestAPlanThatWouldNowBreakAGuaranteeIsCancelled(t *testing.T) {
 		"(guaranteed to their queue), victim-0 stays, preemptor-0 waits")
 }
 
-// The displaced job would fit beside the preemptor. But with its pod there the preemptor would not fit.
+// The displaced job would fit next to the preemptor. But with its pod there the preemptor would not fit.
 func TestAPromiseDoesNotComeBackThatKeepsThePreemptorAway(t *testing.T) {
 	tainted := fixture.Node("n2", "cpu=1")
 	tainted.Spec.Taints = []corev1.Taint{{Key: "kept", Effect: corev1.TaintEffectNoSchedule}}

@@ -90,10 +90,10 @@ func TestPlansCountAllThatANodeMustHave(t *testing.T) {
 		}{
 			"who holds the port leaves, and nobody else": {victim: []any{job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n1", port)},
 				preemptor: []any{job("preemptor", "default", "high", 1, "-", port)}, want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1"},
-			"a port that a stranger takes is lost": {victim: []any{job("b", "default", "mid", 0, "n1", port)}, preemptor: []any{job("preemptor", "default", "high", 1, "-", port)},
+			"a port that a foreign pod takes is lost": {victim: []any{job("b", "default", "mid", 0, "n1", port)}, preemptor: []any{job("preemptor", "default", "high", 1, "-", port)},
 				want: "b-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1",
 				happens: func(w *loop.Loop) {
-					w.Set(fixture.Pod("stranger", fixture.On("n1"), fixture.OnPort(80), func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }))
+					w.Set(fixture.Pod("foreign", fixture.On("n1"), fixture.OnPort(80), func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }))
 				},
 				then: "the plan for preemptor ends: the room that was promised is not there any more, b-0 stays, preemptor-0 waits"},
 			"who repels leaves, and nobody else": {victim: []any{job("a", "default", "low", 0, "n1"), job("b", "default", "mid", 0, "n1", web)},

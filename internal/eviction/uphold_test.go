@@ -68,8 +68,8 @@ func TestAPlanThatCannotComeTrueIsCancelledAndWhatWasNotSentStays(t *testing.T) 
 			"node n2 does not take pod work/preemptor-1 any more" + stays + ", preemptor-0 waits, preemptor-1 waits"},
 		"the node is smaller": {func(w *loop.Loop) { w.Set(fixture.Node("n2", "cpu=500m")) },
 			"node n2 does not take pod work/preemptor-1 any more" + stays + ", preemptor-0 waits, preemptor-1 waits"},
-		"a stranger takes the room": {func(w *loop.Loop) {
-			w.Set(fixture.Pod("stranger", fixture.On("n2"), func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }))
+		"a foreign pod takes the room": {func(w *loop.Loop) {
+			w.Set(fixture.Pod("foreign", fixture.On("n2"), func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }))
 		}, "the room that was promised is not there any more" + stays + ", preemptor-0 waits, preemptor-1 waits"},
 		"a pod of the preemptor is gone": {func(w *loop.Loop) { w.RemovePods("preemptor-1") },
 			"pods that room was made for are gone" + stays + ", preemptor-0 waits"},
@@ -177,12 +177,12 @@ func TestAPlanThatCountsOnVictimsThatStayIsCancelledAtOnce(t *testing.T) {
 // Pods of another scheduler take what the victims have left, each time before the preemptor is bound.
 func TestNothingIsEvictedForAJobWhoseRoomIsTakenRepeatedly(t *testing.T) {
 	const lost = "the plan for preemptor ends: the room that was promised is not there any more, preemptor-0 waits"
-	robbed := func(t *testing.T) *loop.Loop {
+	withRoomTaken := func(t *testing.T) *loop.Loop {
 		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2", "n3"), job("victim", "default", "low", 0, "n1 n2 n3"), job("preemptor", "default", "high", 1, "-"))
 		take := func(node, victim string) {
-			thief := fixture.Pod("thief-"+node, fixture.On(node))
-			thief.Spec.SchedulerName = "other"
-			w.Terminate(victim).Set(thief).RemovePods(victim)
+			foreign := fixture.Pod("foreign-"+node, fixture.On(node))
+			foreign.Spec.SchedulerName = "other"
+			w.Terminate(victim).Set(foreign).RemovePods(victim)
 		}
 		w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
 		take("n1", "victim-0")
@@ -195,7 +195,7 @@ func TestNothingIsEvictedForAJobWhoseRoomIsTakenRepeatedly(t *testing.T) {
 		return w
 	}
 	t.Run("until its pause ends", func(t *testing.T) {
-		w := robbed(t)
+		w := withRoomTaken(t)
 		if next, end := w.NextDeadline(w.Now), w.Job(cluster.GroupID(fixture.Key("preemptor"))).EvictsFrom; !next.Equal(end) {
 			t.Errorf("it is tried again at %s, and its pause ends at %s", next, end)
 		}
@@ -211,13 +211,13 @@ func TestNothingIsEvictedForAJobWhoseRoomIsTakenRepeatedly(t *testing.T) {
 		if got := loop.Describe(w.CycleAfter(10 * time.Second)); got != "victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2" {
 			t.Fatal(got)
 		}
-		thief := fixture.Pod("thief", fixture.On("n2"))
-		thief.Spec.SchedulerName = "other"
-		w.Terminate("victim-1").Set(thief).RemovePods("victim-1").Expect(lost + "; victim-2 leaves n3 for preemptor by J1; preemptor-0 is nominated to n3")
+		foreign := fixture.Pod("foreign", fixture.On("n2"))
+		foreign.Spec.SchedulerName = "other"
+		w.Terminate("victim-1").Set(foreign).RemovePods("victim-1").Expect(lost + "; victim-2 leaves n3 for preemptor by J1; preemptor-0 is nominated to n3")
 	})
 	t.Run("and it is placed on a free node meanwhile", func(t *testing.T) {
-		w := robbed(t)
-		w.RemovePods("thief-n1").Expect("preemptor-0 is bound to n1")
+		w := withRoomTaken(t)
+		w.RemovePods("foreign-n1").Expect("preemptor-0 is bound to n1")
 		w.StartBound()
 		w.Now = w.Now.Add(2 * time.Second)
 		w.Expect("")

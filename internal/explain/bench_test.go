@@ -71,9 +71,9 @@ func BenchmarkAnswers(b *testing.B) {
 	}
 }
 
-// BenchmarkCycleBesideQuestions is a cycle after a pod has come and another has gone; asked, everything is asked about
+// BenchmarkCycleWithQuestions is a cycle after a pod has come and another has gone; asked, everything is asked about
 // between two.
-func BenchmarkCycleBesideQuestions(b *testing.B) {
+func BenchmarkCycleWithQuestions(b *testing.B) {
 	for _, isAsked := range []bool{false, true} {
 		b.Run(fmt.Sprintf("asked=%t", isAsked), func(b *testing.B) {
 			a := large(b)

@@ -40,7 +40,7 @@ type Cause struct {
 	Protected []Protected `json:"protected,omitempty"`
 }
 
-// The codes beside the reasons of package verdict.
+// The codes in addition to the reasons of package verdict.
 const (
 	// Running: all pods that must start together have nodes, and no further pod waits.
 	Running = "Running"
@@ -201,7 +201,7 @@ func (m *Model) promisedTo(s *framework.Session, j *cluster.Job, t *cluster.Task
 	}
 	var all []NodeReason
 	for _, n := range m.cluster.Nodes() {
-		if other := holder[n]; other != nil && n.Object != nil && framework.FitsBesidePromises(n, t.Request()) && s.Outlook.CanOpen(t, n) {
+		if other := holder[n]; other != nil && n.Object != nil && framework.FitsWithoutPromises(n, t.Request()) && s.Outlook.CanOpen(t, n) {
 			all = countPromised(all, other.Name(), n.Name)
 		}
 	}

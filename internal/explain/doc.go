@@ -12,7 +12,7 @@
 //
 //  1. After an answer the model is as it was: its objects, the verdicts, what would wake a job, and what has changed
 //     since statuses were last written.
-//  2. The work for an answer is limited. Lists name at most [MaxListed] entries beside the total, nodes are explained
+//  2. The work for an answer is limited. Lists name at most [MaxListed] entries and the total, nodes are explained
 //     for at most [MaxClasses] classes of pods, and a search for victims looks at no more than [MaxSearched] nodes.
 //     Work that goes on for more than [MaxSteps], or for longer than who asks allows ([Model.Bound]), ends with
 //     [ErrTooLarge].

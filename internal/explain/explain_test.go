@@ -281,7 +281,7 @@ func TestCordonedNodesHideNoCause(t *testing.T) {
 	}))
 	a.Rest()
 	if c := a.model().Cause(a.Now, cluster.GroupID(fixture.Key("waits"))); c.Code != string(verdict.NodeTaints) || c.Where != "tainted" || len(c.Nodes) != 2 {
-		t.Errorf("beside a node with a taint it is %+v", c)
+		t.Errorf("with a tainted node in the cluster it is %+v", c)
 	}
 }
 

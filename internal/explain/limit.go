@@ -24,7 +24,7 @@ var ErrTooLarge = errors.New("too large to answer: it would hold up the schedule
 // every trial; the model must not be asked any more.
 type Abandoned struct{ Why error }
 
-// Bound has the work for the following answers end when a function returns an error, or after [MaxSteps]. Nil is no
+// Bound ends the work for the following answers when a function returns an error, or after [MaxSteps]. Nil is no
 // bound. The function is asked at every step that may take long.
 func (m *Model) Bound(mustEnd func() error) { m.mustEnd, m.steps = mustEnd, 0 }
 

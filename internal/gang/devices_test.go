@@ -108,7 +108,7 @@ func TestADeviceThatHasToBeAttachedIsGivenOutForOneNode(t *testing.T) {
 	}
 }
 
-// What has failed is taken back by who writes, when the pod comes to be bound to it. So it is placed there once more.
+// What has failed is taken back by the writer, when the pod comes to be bound to it. So it is placed there once more.
 func TestAPodIsPlacedWhereItsDevicesAreThoughTheyHaveFailed(t *testing.T) {
 	claim := fixture.DeviceClaim("c", "gpu", 1)
 	claim.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{Results: []resourcev1.DeviceRequestAllocationResult{

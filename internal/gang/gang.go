@@ -184,7 +184,7 @@ func tryGang(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) (*verd
 }
 
 // waitForRoom makes a job that does not fit wait for more room, whatever else it may lack. It cannot start before there
-// are places for as many pods of one class as it needs beside all its pods of other classes.
+// are places for as many pods of one class as it needs besides all its pods of other classes.
 func waitForRoom(s *framework.Session, j *cluster.Job, v *verdict.Verdict, refused []*cluster.Task) {
 	if v.Code != verdict.NotEnoughResources || v.Help&^(verdict.HelpNode|verdict.HelpQueue|verdict.HelpOwnQueue) != 0 || len(s.Policy.Vetoers) > 0 || j.Proximity != nil || len(j.Subgroups()) > 0 {
 		return
@@ -215,7 +215,7 @@ func namesOf(tasks []*cluster.Task) []string {
 }
 
 // useful reports whether placing a task brings its job closer to its start: its role still lacks tasks, or the job
-// lacks any tasks beside those that roles lack.
+// lacks any tasks besides those that roles lack.
 func useful(j *cluster.Job, t *cluster.Task) bool {
 	if j.LacksOf(t.Role) > 0 || !j.ChecksRoles() {
 		return true

@@ -80,7 +80,7 @@ func (p *together) try(tasks []*cluster.Task) (refused *cluster.Task) {
 			case n != nil:
 				x.Place(t, n)
 			case p.session.Cluster.DependsOnPods(t.Class):
-				left = append(left, t) // it may fit beside those after it
+				left = append(left, t) // it may fit next to those after it
 			default:
 				x.Undo()
 				return t

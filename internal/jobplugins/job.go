@@ -61,9 +61,9 @@ const (
 	maxVariable = 128 << 10
 )
 
-// checkList returns an error if a list of the hosts of tasks, with so many bytes beside each address, has more than
+// checkList returns an error if a list of the hosts of tasks, with so many bytes next to each address, has more than
 // limit bytes. It need not be put together for that.
-func (j jobView) checkList(what string, limit, beside int, tasks ...*batch.TaskSpec) error {
+func (j jobView) checkList(what string, limit, extra int, tasks ...*batch.TaskSpec) error {
 	var hosts, size int64
 	for _, task := range tasks {
 		if task == nil || task.Replicas <= 0 {
@@ -74,7 +74,7 @@ func (j jobView) checkList(what string, limit, beside int, tasks ...*batch.TaskS
 			count = 1
 		}
 		hosts += count
-		size += count * int64(len(j.host(task, int(task.Replicas)-1).address)+beside)
+		size += count * int64(len(j.host(task, int(task.Replicas)-1).address)+extra)
 	}
 	if size > int64(limit) {
 		return fmt.Errorf("%s of %d hosts would have %d bytes, and %d are the most", what, hosts, size, limit)

@@ -23,7 +23,7 @@ const startPatience = 2 * time.Minute
 // foreignPatience bounds the removal of nodes from a cluster that may be gone.
 const foreignPatience = 30 * time.Second
 
-// Cluster is a running local cluster, or a foreign one with processes of ours beside it. Its methods may be called from
+// Cluster is a running local cluster, or a foreign one for which processes of ours run. Its methods may be called from
 // several goroutines at once.
 type Cluster struct {
 	dir         string

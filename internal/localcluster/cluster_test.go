@@ -194,10 +194,10 @@ func TestAPortInUseIsNamed(t *testing.T) {
 	}
 }
 
-func TestAttachedProcessesRunBesideAForeignCluster(t *testing.T) {
+func TestAttachedProcessesRunForAForeignCluster(t *testing.T) {
 	ctx := testContext(t)
 	dir := filepath.Join(t.TempDir(), "attached")
-	c, err := Start(ctx, Options{Name: "attached", Dir: dir, Attach: shared.KubeconfigPath(), Nodes: 1, NodeTemplate: NodeTemplate{Prefix: "guest-"}})
+	c, err := Start(ctx, Options{Name: "attached", Dir: dir, Attach: shared.KubeconfigPath(), Nodes: 1, NodeTemplate: NodeTemplate{Prefix: "attached-"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,14 +209,14 @@ func TestAttachedProcessesRunBesideAForeignCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if difference := cmp.Diff([]string{"guest-1"}, nodes); difference != "" {
+	if difference := cmp.Diff([]string{"attached-1"}, nodes); difference != "" {
 		t.Errorf("its own nodes (-want +got):\n%s", difference)
 	}
 	if err := c.Delete(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clientOf(t, shared).CoreV1().Nodes().Get(ctx, "guest-1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("guest-1 after delete: got %v, want not found", err)
+	if _, err := clientOf(t, shared).CoreV1().Nodes().Get(ctx, "attached-1", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("attached-1 after delete: got %v, want not found", err)
 	}
 	if nodes, err := shared.Nodes(ctx); err != nil || len(nodes) != 3 {
 		t.Errorf("the foreign cluster's own nodes: %v, %v", nodes, err)

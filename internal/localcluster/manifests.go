@@ -58,8 +58,8 @@ func ReadManifests(tree fs.FS) ([]*unstructured.Unstructured, error) {
 	return objects, err
 }
 
-// WithoutPods leaves out what is for our pods on a cluster: who runs the programs as processes beside it has no use for
-// that.
+// WithoutPods leaves out what is for our pods on a cluster: a user who runs the programs as processes outside it has no
+// use for that.
 func WithoutPods(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool {
 		return slices.Contains([]string{"Deployment", "Service", "EndpointSlice", "APIService", "PodDisruptionBudget"}, object.GetKind())

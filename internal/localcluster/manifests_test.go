@@ -110,7 +110,7 @@ func TestADocumentThatIsNoObjectIsRefusedWithItsPlace(t *testing.T) {
 	}
 }
 
-// TestWhatAPolicyCannotJudgeYetIsAppliedAgain has the errors as an API server of Kubernetes 1.36 gives them.
+// TestWhatAPolicyCannotJudgeYetIsAppliedAgain uses the errors that an API server of Kubernetes 1.36 gives them.
 func TestWhatAPolicyCannotJudgeYetIsAppliedAgain(t *testing.T) {
 	refusal := func(message string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 422, Reason: metav1.StatusReasonInvalid,

@@ -17,8 +17,8 @@ import (
 const (
 	// processPoll is how often a process is asked whether it is ready, or gone.
 	processPoll = 50 * time.Millisecond
-	// stopPatience is how long a process may take to obey SIGTERM before it is killed: an API server ends its watches
-	// within a few seconds.
+	// stopPatience is how long a process may take to end after SIGTERM before it is killed: an API server ends its
+	// watches within a few seconds.
 	stopPatience = 15 * time.Second
 	// killPatience bounds the wait for a killed process; only one stuck in the kernel outlives it.
 	killPatience = 10 * time.Second

@@ -26,9 +26,9 @@ func startSleep(t *testing.T) *Process {
 
 func TestAProcessWithAnotherStartTimeIsNeverSignalled(t *testing.T) {
 	process := startSleep(t)
-	stranger := *process
-	stranger.StartTime = "another"
-	for name, end := range map[string]func() error{"stop": stranger.Stop, "kill": stranger.Kill} {
+	foreign := *process
+	foreign.StartTime = "another"
+	for name, end := range map[string]func() error{"stop": foreign.Stop, "kill": foreign.Kill} {
 		if err := end(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

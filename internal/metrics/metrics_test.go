@@ -89,7 +89,7 @@ func TestVictimsOfAQueueThatIsGoneHaveNoSeries(t *testing.T) {
 	expect(t, m, "hekla_evictions_by_rule_total", map[string]string{`hekla_evictions_by_rule_total{queue="",rule="J1"}`: "1"})
 }
 
-// TestAResourceThatARequestInventsMakesNoSeriesOfOtherQueues has a pod ask for a resource that no node and no queue
+// TestAResourceThatARequestInventsMakesNoSeriesOfOtherQueues makes a pod ask for a resource that no node and no queue
 // names.
 func TestAResourceThatARequestInventsMakesNoSeriesOfOtherQueues(t *testing.T) {
 	m, c := New(), small()

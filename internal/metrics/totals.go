@@ -97,7 +97,7 @@ var (
 	deserved   = amountsOf("deserved", "What the queue may hold by right")
 	capability = amountsOf("capacity", "What the queue may hold at most")
 	ceilingOf  = amountsOf("real_capacity",
-		"What the queue may hold at most beside what is kept for others, in a cluster of this size")
+		"What the queue may hold at most apart from what is kept for others, in a cluster of this size")
 	overusedOf = description("queue_overused", "Whether the queue has all that it deserves, of every resource.", "queue_name")
 	shareOf    = description("queue_share", "Largest ratio of what the queue holds to what it deserves.", "queue_name")
 	weightOf   = description("queue_weight", "Weight of the queue.", "queue_name")

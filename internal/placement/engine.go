@@ -98,7 +98,7 @@ func create(c *model.Cluster, configuration Configuration, ahead bool) (*Engine,
 	return e, nil
 }
 
-// Meter has a function told of the work for answers, in steps of some microseconds, while it is done: no step takes
+// Meter reports the work for answers to a function, in steps of some microseconds, while it is done: no step takes
 // long. The function may panic to end the work. Then the engine must not be asked any more.
 func (e *Engine) Meter(work func(steps int)) {
 	e.work = work
@@ -194,7 +194,7 @@ func (e *Engine) rank(a *answers) {
 	a.catchUp(e)
 }
 
-// invalidate has plugins say of which nodes they would say something else now.
+// invalidate asks plugins which nodes they would answer differently for now.
 func invalidate(invalidators []Invalidator) {
 	for _, plugin := range invalidators {
 		plugin.InvalidateNodes()

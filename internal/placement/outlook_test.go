@@ -165,7 +165,7 @@ func TestANomineeKeepsOthersAwayAndHelpsNone(t *testing.T) {
 			nominee.Spec.SchedulerName, nominee.Status.NominatedNodeName = "other", "n0"
 			w.set(nominee, fixture.Pod("runs", fixture.Labelled("app", test.app), fixture.On("n1")))
 			waits := fixture.Pod("waits", fixture.In("g"), fixture.Asks("cpu=500m"), test.waits)
-			if name == "spread" { // it counts itself, and there is no room beside the nominee
+			if name == "spread" { // it counts itself, and there is no room next to the nominee
 				fixture.Labelled("app", "a")(waits)
 				fixture.Asks("cpu=1")(waits)
 			}

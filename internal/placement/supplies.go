@@ -11,7 +11,7 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// supplied answers for a class that needs volumes or devices, beside the answers for its plain class.
+// supplied answers for a class that needs volumes or devices, in addition to the answers for its plain class.
 type supplied struct {
 	class    *cluster.Class
 	question *kube.Supplies

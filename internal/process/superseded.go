@@ -38,9 +38,9 @@ func (f *ineffective) String() string         { return f.value }
 func (f *ineffective) Set(value string) error { f.value = value; return nil }
 func (f *ineffective) Type() string           { return "string" }
 
-// AddSuperseded has a command line that was made for Volcano accepted: underscores in the names of flags, and flags
-// that change nothing, those of this program beside those that all have. The returned function says which of them were
-// given, one sentence each.
+// AddSuperseded makes a command accept a command line that was made for Volcano: underscores in the names of flags, and
+// flags that change nothing, those of this program in addition to those that all have. The returned function says which
+// of them were given, one sentence each.
 func AddSuperseded(flags *pflag.FlagSet, own []Superseded) (given func() []string) {
 	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
 	// What the program has declared itself it gives a meaning.

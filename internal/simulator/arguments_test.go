@@ -58,7 +58,7 @@ func TestTheArgumentsOfCohortsSayWhatCounts(t *testing.T) {
 		"one that is excluded":                        {"resources: {excludeResourcePrefixes: [mem]}", world(ofCPU) + withMemory, "first"},
 		"one that is ignored":                         {"resources: {quotaCheckStrategy: IgnoreUndeclared}", world(ofCPU) + withMemory, "first"},
 		"one that is excluded counts for other rules": {"resources: {excludeResourcePrefixes: [example.com/]}", world(ofCPU) + withMemory, ""},
-		"credits beside what costs them": {"resources: {transformations: [{input: cpu, strategy: Retain, outputs: {credits: 1}}]}",
+		"credits and what costs them": {"resources: {transformations: [{input: cpu, strategy: Retain, outputs: {credits: 1}}]}",
 			world(both) + queuedJob("first", "a", 9, "1", "") + queuedJob("later", "a", 5, "1", ""), "first later"},
 		"credits of three for each": {"resources: {transformations: [{input: cpu, strategy: Retain, outputs: {credits: 3}}]}",
 			world(both) + queuedJob("first", "a", 9, "1", "") + queuedJob("later", "a", 10, "1", ""), "first"},

@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/internal/simulator/workloads"
 )
 
-// podsOfJobs returns the pods that the Job controller of Kubernetes makes for the Jobs of the input, beside those that
-// are given.
+// podsOfJobs returns the pods that the Job controller of Kubernetes makes for the Jobs of the input, in addition to
+// those that are given.
 func (s *simulation) podsOfJobs() (made []*corev1.Pod) {
 	given := map[types.UID]int{}
 	names := map[types.NamespacedName]bool{}

@@ -137,7 +137,7 @@ func TestAWorkloadCountsInTheQueueBelowWhichItStands(t *testing.T) {
 	guaranteed := below(`guarantee: {resource: {cpu: "4"}}`, group("g", "default", 9))
 	r := simulateUnder(t, withCapacity, guaranteed, simulator.Options{Cycles: 6})
 	if len(r.Binds) != 6 {
-		t.Errorf("%d pods are bound beside the guarantee, want 6", len(r.Binds))
+		t.Errorf("%d pods are bound apart from the guarantee, want 6", len(r.Binds))
 	}
 	r = simulateUnder(t, withCapacity, guaranteed+queuedJob("first", "a", 4, "1", ""), simulator.Options{Cycles: 6})
 	if len(r.Binds) != 10 || !r.Workloads[0].Admitted {

@@ -16,7 +16,7 @@ type crash struct {
 type CrashPlan struct {
 	// Writes is how many writes it still makes: when it wants to write again it ends.
 	Writes int
-	// OfPlans has only those count that make or unmake room: records, nominations, marks of victims, evictions.
+	// OfPlans counts only those that make or unmake room: records, nominations, marks of victims, evictions.
 	OfPlans bool
 	// Policy is the one of the scheduler after it.
 	Policy func() *framework.Policy
@@ -24,7 +24,7 @@ type CrashPlan struct {
 	Meanwhile func(*Led) error
 }
 
-// Crash has the scheduler end in the middle of its writes; another begins from the objects as they are then. What was
+// Crash ends the scheduler in the middle of its writes; another begins from the objects as they are then. What was
 // decided and not written is lost.
 func (l *Led) Crash(plan CrashPlan) { l.s.crash = &crash{CrashPlan: plan} }
 

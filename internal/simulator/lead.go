@@ -73,7 +73,7 @@ func (l *Led) Pass(d time.Duration) {
 	l.s.count()
 }
 
-// Measure has the load of a node measured. The scheduler is told it again and again, as by a source of metrics.
+// Measure sets the measured load of a node. The scheduler is told it again and again, as by a source of metrics.
 func (l *Led) Measure(load cache.Measured) {
 	loads := slices.DeleteFunc(slices.Clone(l.s.loads), func(old cache.Measured) bool { return old.Node == load.Node })
 	l.s.loads = append(loads, load)
@@ -117,13 +117,13 @@ func (l *Led) Set(o runtime.Object) error {
 		}
 		s.budgets = append(without(s.budgets, o, budgetKey), b)
 	case *corev1.ResourceQuota:
-		beside := corev1.ResourceList{}
+		given := corev1.ResourceList{}
 		for _, q := range s.quotas {
 			if keyOf(q.object) == keyOf(o) {
-				beside = q.beside
+				given = q.given
 			}
 		}
-		s.quotas = append(without(s.quotas, o, quotaKey), &quota{object: o, beside: beside})
+		s.quotas = append(without(s.quotas, o, quotaKey), &quota{object: o, given: given})
 	default:
 		if supplies.KindOf(o) != supplies.None {
 			s.supplies.known[supplyKey(o.(supplies.Object))] = o.(supplies.Object)

@@ -29,7 +29,7 @@ type Fate struct {
 // Never is how long a pod is overdue that never goes.
 const Never = time.Duration(math.MaxInt64)
 
-// What is written beside the words of the API.
+// What is written in addition to the words of the API.
 const (
 	preemptionCancelled = "PreemptionCancelled"
 	budgetForbids       = "a disruption budget forbids it: "

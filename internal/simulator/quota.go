@@ -12,11 +12,11 @@ import (
 	"hekla.sh/hekla/pkg/apis/podspec"
 )
 
-// quota is a ResourceQuota and what its namespace uses beside the pods that are known: what the input says is used,
+// quota is a ResourceQuota and what its namespace uses apart from the pods that are known: what the input says is used,
 // less what its pods use.
 type quota struct {
 	object *corev1.ResourceQuota
-	beside corev1.ResourceList
+	given  corev1.ResourceList
 }
 
 // controllers bring the statuses of budgets and quotas up to date, as the controllers of Kubernetes do.
@@ -25,11 +25,11 @@ type controllers struct{ *simulation }
 // addQuota puts a quota of the input into the cluster, whose pods are there already.
 func (s controllers) addQuota(object *corev1.ResourceQuota) {
 	object = object.DeepCopy()
-	q := &quota{object: object, beside: corev1.ResourceList{}}
+	q := &quota{object: object, given: corev1.ResourceList{}}
 	for name, counted := range s.usage(object) {
 		if given, ok := object.Status.Used[name]; ok {
 			given.Sub(counted)
-			q.beside[name] = given
+			q.given[name] = given
 		}
 	}
 	if object.Status.Hard == nil {
@@ -47,7 +47,7 @@ func (s controllers) countQuotas() {
 			used = corev1.ResourceList{}
 		}
 		for name, amount := range s.usage(q.object) {
-			amount.Add(q.beside[name])
+			amount.Add(q.given[name])
 			used[name] = amount
 		}
 		if !equality.Semantic.DeepEqual(q.object.Status.Used, used) {

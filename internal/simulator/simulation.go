@@ -256,7 +256,7 @@ func (s *simulation) set(o runtime.Object) {
 	s.tell(o)
 }
 
-// tell has the scheduler hear of an object.
+// tell tells the scheduler of an object.
 func (s *simulation) tell(o runtime.Object) { s.events = append(s.events, cache.Set{Object: o}) }
 
 // drop shows that an object is gone.

@@ -99,7 +99,7 @@ func TestAJobBecomesAPodGroupAndPods(t *testing.T) {
 	}
 }
 
-// After `kubectl get -o yaml` the PodGroup and the pods of a Job stand beside it.
+// After `kubectl get -o yaml` the PodGroup and the pods of a Job are listed with it.
 func TestWhatAJobHasMadeAlreadyIsNotMadeAgain(t *testing.T) {
 	made := `
 apiVersion: batch.volcano.sh/v1alpha1

@@ -46,7 +46,7 @@ type revisit struct {
 	due time.Time
 }
 
-// revisitAt has a job looked at again.
+// revisitAt makes the damper check a job again.
 func (r *Reporter) revisitAt(j *cluster.Job, due time.Time) {
 	if s := r.memory.of(j); s.revisit.IsZero() || due.Before(s.revisit) {
 		s.revisit = due

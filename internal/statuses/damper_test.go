@@ -79,12 +79,12 @@ func TestPodsAreUnschedulableIfMoreNodesWouldHelp(t *testing.T) {
 		"a selector that no node has": {"proportion", "", "4", "Unschedulable", []func(*corev1.Pod){func(p *corev1.Pod) {
 			p.Spec.NodeSelector = map[string]string{"no": "where"}
 		}}},
-		"a selector of one node":                    {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){onNode("n1")}},
-		"beside a pod that is not there":            {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){beside("absent", corev1.LabelHostname)}},
-		"beside a pod that is there":                {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){beside("runs", corev1.LabelHostname)}},
-		"in the zone of a pod that is there":        {"proportion", "", "4", "Unschedulable", []func(*corev1.Pod){beside("runs", corev1.LabelTopologyZone)}},
-		"in the zone of a pod that is not there":    {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){beside("absent", corev1.LabelTopologyZone)}},
-		"beside others of its own, the first there": {"proportion", "", "4", "Unschedulable", []func(*corev1.Pod){beside("own", corev1.LabelHostname), labelled("own")}},
+		"a selector of one node":                  {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){onNode("n1")}},
+		"near a pod that is not there":            {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){near("absent", corev1.LabelHostname)}},
+		"near a pod that is there":                {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){near("runs", corev1.LabelHostname)}},
+		"in the zone of a pod that is there":      {"proportion", "", "4", "Unschedulable", []func(*corev1.Pod){near("runs", corev1.LabelTopologyZone)}},
+		"in the zone of a pod that is not there":  {"proportion", "", "4", "OverCluster", []func(*corev1.Pod){near("absent", corev1.LabelTopologyZone)}},
+		"near others of its own, the first there": {"proportion", "", "4", "Unschedulable", []func(*corev1.Pod){near("own", corev1.LabelHostname), labelled("own")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := loop.New(t, fmt.Sprintf(overcommitted, test.plugin)).Set(fixture.Node("n1", "cpu=16", func(n *corev1.Node) { n.Labels[corev1.LabelTopologyZone] = "z" }))
@@ -111,8 +111,8 @@ func onNode(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: name} }
 }
 
-// beside has a pod require to be in the same domain as pods of an app.
-func beside(app, topology string) func(*corev1.Pod) {
+// near makes a pod require to be in the same domain as pods of an app.
+func near(app, topology string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 			{TopologyKey: topology, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}}}

@@ -28,7 +28,7 @@ type evicted struct {
 	line string // of the message
 }
 
-// NoteEvictions has the jobs of victims say that these are evicted. It is called before [Reporter.Statuses].
+// NoteEvictions makes the jobs of victims say that these are evicted. It is called before [Reporter.Statuses].
 func (r *Reporter) NoteEvictions(c *model.Cluster, began []*framework.Planned) {
 	for _, planned := range began {
 		if !planned.Plan.IsInForce() {

@@ -40,7 +40,7 @@ func lowPod(i int) *corev1.Pod {
 	return fixture.Pod(fmt.Sprintf("low-%d", i), fixture.In("low"), fixture.On(fmt.Sprintf("n%d", i)), fixture.Annotated(schedulingv1beta1.PreemptableKey, "true"))
 }
 
-// preempt has a job of high priority take the node of one pod of low, and returns the name of that pod.
+// preempt makes a job of high priority take the node of one pod of low, and returns the name of that pod.
 func preempt(t *testing.T, w *loop.Loop, name string) string {
 	t.Helper()
 	group := fixture.Group(name, "default", 1)

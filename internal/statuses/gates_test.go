@@ -155,8 +155,8 @@ func TestWithoutTheFeatureTheGateIsLikeAnyOther(t *testing.T) {
 	}
 }
 
-// Whatever comes, no gate is opened beyond what its queue may hold beside all that is open or placed, and no gang is
-// open in parts.
+// Whatever comes, no gate is opened beyond what its queue may hold in addition to all that is open or placed, and no
+// gang is open in parts.
 func TestGatesAreOpenedWithinTheQueueForAnyJobs(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := gated(t, "10")

@@ -143,8 +143,8 @@ func TestPodsFollowAChangeOfTheirReason(t *testing.T) {
 func TestAPodThatGetsNoPodGroupSaysSoAfterAWhile(t *testing.T) {
 	w := loop.New(t, "").Set(fixture.Node("n1", "cpu=9"))
 	gated := fixture.Pod("gated", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} })
-	stranger := fixture.Pod("stranger", func(p *corev1.Pod) { p.Spec.SchedulerName = "another" })
-	w.Set(fixture.Pod("p"), fixture.Pod("q"), gated, stranger, fixture.Pod("runs", fixture.On("n1")))
+	foreign := fixture.Pod("foreign", func(p *corev1.Pod) { p.Spec.SchedulerName = "another" })
+	w.Set(fixture.Pod("p"), fixture.Pod("q"), gated, foreign, fixture.Pod("runs", fixture.On("n1")))
 	if given := conditionsOf(w, statuses.GroupingPause-2*time.Second); len(given) > 0 {
 		t.Errorf("before the controllers can have made it: %v", given)
 	}

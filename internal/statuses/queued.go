@@ -94,7 +94,7 @@ func textOfPlace(place int, j *cluster.Job) string {
 	return ""
 }
 
-// follow has the places worked out again if jobs have changed.
+// follow determines the places again if jobs have changed.
 func (p *Places) follow(c *cache.Cache, haveChanged bool, now time.Time) {
 	if p.due.IsZero() && (p.areStale || haveChanged) && len(c.Waiting())+len(p.lined) > 0 {
 		p.due = now.Add(PlacesPause)

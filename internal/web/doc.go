@@ -1,7 +1,7 @@
 // Package web serves the web page of the scheduler: a read-only view of jobs, queues, nodes, evictions and cycles, in a
 // browser.
 //
-// Main type: [Handler] serves the files of the page, and beside them the answers that the page asks for. The files are
+// Main type: [Handler] serves the files of the page, and the answers that the page asks for. The files are
 // made by make web of the folder web, in TypeScript, and are committed in dist, so that a build needs no Node. CI
 // checks that they are what make web makes.
 //

@@ -48,7 +48,7 @@ func TestTheRulesOfAJobGrowWithTheJobAndNotFaster(t *testing.T) {
 	}
 }
 
-// BenchmarkRules shows what the rules of a Job cost beside the check of its schema, which is all that Volcano's
+// BenchmarkRules shows what the rules of a Job cost compared with the check of its schema, which is all that Volcano's
 // definition has.
 func BenchmarkRules(b *testing.B) {
 	definition := loadDefinitions(b)["Job"]

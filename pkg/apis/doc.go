@@ -10,7 +10,7 @@
 //     (kueue.x-k8s.io)
 //   - bus/v1alpha1: Command, a request to act on an object, and the vocabulary of events and actions (bus.volcano.sh)
 //
-// Beside the types stand two packages for each group that all components use: validation says what is wrong with an
+// In addition to the types, each group has two packages that all components use: validation says what is wrong with an
 // object, builder makes the objects that one consists of. Webhooks, controllers and the simulator share them.
 //
 // This package itself holds only AddToScheme, which registers all of them.

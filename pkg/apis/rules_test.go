@@ -110,7 +110,7 @@ func TestCreationIsCheckedByTheDefinition(t *testing.T) {
 		{"an internal event", "Job", jobWith("policies: [{event: OutOfSync, action: RestartJob}]", ""), "Unsupported value"},
 		{"an unknown action", "Job", jobWith("policies: [{event: PodFailed, action: Cry}]", ""), "spec.policies[0].action: Unsupported value"},
 		{"an internal action", "Job", jobWith("policies: [{event: PodFailed, action: SyncJob}]", ""), "Unsupported value"},
-		{"any event beside an exit code", "Job",
+		{"any event and an exit code", "Job",
 			jobWith("policies: [{event: '*', action: RestartJob}, {exitCode: 3, action: AbortJob}]", ""), ""},
 
 		{"a volume needs a place", "Job", jobWith("volumes: [{volumeClaimName: a}]", ""), "mountPath: Required value"},

@@ -155,10 +155,10 @@ func TestWhatIsNotUnderstoodIsRefusedWithItsLine(t *testing.T) {
 		"an empty name":       {inTier("name:"), "line 4: tiers: name is empty: expected a text"},
 		"an unknown plugin":   {inTier("name: predicate"), `line 4: tiers: there is no plugin "predicate"; did you mean "predicates"?`},
 		"a plugin of Volcano": {inTier("name: tdm"), `line 4: tiers: Volcano's plugin "tdm" is not in Hekla: nodes with a timetable are not built yet; use a queue with a capability`},
-		"hierarchical drf beside proportion": {inTier("name: drf\n    enableHierarchy: true\n  - name: proportion"),
-			"line 4: plugin drf: it cannot be used with enableHierarchy: true beside the plugin proportion, on line 6 in tier 1: both would decide what a queue deserves"},
+		"hierarchical drf with proportion": {inTier("name: drf\n    enableHierarchy: true\n  - name: proportion"),
+			"line 4: plugin drf: it cannot be used with enableHierarchy: true together with the plugin proportion, on line 6 in tier 1: both would decide what a queue deserves"},
 		"hierarchical drf and proportion in two tiers": {inTier("name: proportion\n- plugins:\n  - name: drf\n    enableHierarchy: true"),
-			"line 6: plugin drf: it cannot be used with enableHierarchy: true beside the plugin proportion, on line 4 in tier 1: both would decide what a queue deserves"},
+			"line 6: plugin drf: it cannot be used with enableHierarchy: true together with the plugin proportion, on line 4 in tier 1: both would decide what a queue deserves"},
 
 		"an unknown switch": {inTier("name: gang\n    enabledPreemptable: false"),
 			`line 5: plugin gang: the key "enabledPreemptable" (false) is not known; did you mean "enablePreemptable"?`},
@@ -167,7 +167,7 @@ func TestWhatIsNotUnderstoodIsRefusedWithItsLine(t *testing.T) {
 		"a switch in two spellings": {inTier("name: gang\n    enabledClusterOrder: true\n    EnabledClusterOrder: false"),
 			"line 6: plugin gang: EnabledClusterOrder is set here and, by its other spelling, on line 5"},
 		"a switch among the arguments": {inTier("name: gang\n    arguments:\n      enablePreemptable: false"),
-			"line 6: plugin gang: enablePreemptable is a switch; write it beside name, not under arguments"},
+			"line 6: plugin gang: enablePreemptable is a switch; write it at the level of name, not under arguments"},
 		"an argument among the switches": {inTier("name: binpack\n    binpack.weight: 5"),
 			"line 5: plugin binpack: binpack.weight is an argument; write it under arguments"},
 	}

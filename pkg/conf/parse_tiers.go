@@ -137,7 +137,7 @@ func (p *parser) unknownArgument(e entry, subject string, schema []Argument) {
 		}
 	}
 	if _, isSwitch := switchByName(e.key); isSwitch && strings.HasPrefix(subject, "plugin ") {
-		p.report(e.line, subject, "%s is a switch; write it beside name, not under arguments", e.key)
+		p.report(e.line, subject, "%s is a switch; write it at the level of name, not under arguments", e.key)
 		return
 	}
 	rest := hint(e.key, known)
@@ -170,7 +170,7 @@ func (p *parser) conflicts(tiers []Tier) {
 				if conflict.Switch != 0 {
 					condition = fmt.Sprintf(" with %v: true", conflict.Switch)
 				}
-				p.report(plugin.Line, "plugin "+plugin.Name, "it cannot be used%s beside the plugin %s, on line %d in tier %d: %s",
+				p.report(plugin.Line, "plugin "+plugin.Name, "it cannot be used%s together with the plugin %s, on line %d in tier %d: %s",
 					condition, other.plugin.Name, other.plugin.Line, other.tier, conflict.Reason)
 			}
 		}

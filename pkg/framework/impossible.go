@@ -117,7 +117,7 @@ func (s *Session) IsPromisedToOthers(t *cluster.Task) bool {
 	known := Keep(s, "promised nodes", func() *promisedNodes { return new(promisedNodes) })
 	known.follow(s)
 	for _, p := range known.all {
-		if p.job != t.Job && p.node.Object != nil && FitsBesidePromises(p.node, t.Request()) && opener.CanOpen(t, p.node) {
+		if p.job != t.Job && p.node.Object != nil && FitsWithoutPromises(p.node, t.Request()) && opener.CanOpen(t, p.node) {
 			return true
 		}
 	}
@@ -151,9 +151,9 @@ func (k *promisedNodes) follow(s *Session) {
 	}
 }
 
-// FitsBesidePromises reports whether a request is free on a node now, or will be once leaving pods are gone, without
+// FitsWithoutPromises reports whether a request is free on a node now, or will be once leaving pods are gone, without
 // promises.
-func FitsBesidePromises(n *cluster.Node, request resources.Vector) bool {
+func FitsWithoutPromises(n *cluster.Node, request resources.Vector) bool {
 	for i, need := range request {
 		d := resources.Dim(i)
 		if need > 0 && need > n.Future(d)+n.Promised.At(d) {

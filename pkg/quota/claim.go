@@ -9,8 +9,8 @@ import (
 type Claim struct {
 	whole resources.Vector // all that it requests
 	lacks Lacker           // says how much of whole is still missing; nil if all of it is
-	// beside is the part of the usage that counts against the claim in addition to Allocated; Allocated if none does.
-	beside Part
+	// base is the part of the usage that counts against the claim in addition to Allocated; Allocated if none does.
+	base Part
 	// away is what of Leaving does not count, by node: the claim is tried as if it had left.
 	away Held
 }
@@ -24,20 +24,20 @@ type Lacker interface {
 func ToPlace(request resources.Vector) Claim { return Claim{whole: request} }
 
 // ToBind is the claim of a task that is to be bound now. Victims of planned evictions that are not sent may stay after
-// all, so their requests count beside what the queue holds.
-func ToBind(request resources.Vector) Claim { return Claim{whole: request, beside: Unsettled} }
+// all, so their requests count in addition to what the queue holds.
+func ToBind(request resources.Vector) Claim { return Claim{whole: request, base: Unsettled} }
 
 // ToAdmit is the claim of a job pending admission: its minResources, less what it holds already and what its pods with
 // scheduling gates request. What admitted jobs still lack counts against it. In Volcano the surplus of running jobs
 // does not count here. In Hekla it does, unless it may be evicted, which the evicting actions find out (rule J4).
 func ToAdmit(minResources resources.Vector, lacks Lacker) Claim {
-	return Claim{whole: minResources, lacks: lacks, beside: Inqueue}
+	return Claim{whole: minResources, lacks: lacks, base: Inqueue}
 }
 
-// ToStart is the claim of a Workload that is to be admitted (rule C22). Beside it count the pods of Workloads that
+// ToStart is the claim of a Workload that is to be admitted (rule C22). In addition count the pods of Workloads that
 // leave, until they are gone, but for those in away.
 func ToStart(request resources.Vector, away Held) Claim {
-	return Claim{whole: request, beside: Leaving, away: away}
+	return Claim{whole: request, base: Leaving, away: away}
 }
 
 func (c *Claim) need(d resources.Dim) int64 {
@@ -49,10 +49,10 @@ func (c *Claim) need(d resources.Dim) int64 {
 
 // besides is what counts against the claim in addition to Allocated, at a node that holds a usage.
 func (c *Claim) besides(n *Node, u *Usage, d resources.Dim) int64 {
-	if c.beside == Allocated {
+	if c.base == Allocated {
 		return 0
 	}
-	return u.Part(c.beside).At(d) - c.away[n].At(d)
+	return u.Part(c.base).At(d) - c.away[n].At(d)
 }
 
 // isOver reports whether need does not fit under the ceiling of a node. rest is the part of it that the node above has
@@ -112,13 +112,13 @@ func (v *View) Full(n *Node, c Claim) (highest, lowest *Node) {
 func (v *View) Room(n *Node, d resources.Dim) int64 { return v.room(n, d, Allocated) }
 
 // room is the room for a claim that the part of the usage counts against in addition to Allocated.
-func (v *View) room(n *Node, d resources.Dim, beside Part) int64 {
-	c := Claim{beside: beside}
+func (v *View) room(n *Node, d resources.Dim, base Part) int64 {
+	c := Claim{base: base}
 	used, withheld := v.used(n, d)
 	used += c.besides(n, v.Held(n), d)
 	room := v.Of(n).Ceiling.Value(d) - max(used, withheld)
 	if above := v.above(n); above != nil {
-		room = min(room, v.room(above, d, beside))
+		room = min(room, v.room(above, d, base))
 	}
 	if free := max(withheld-max(used, 0), 0); room < resources.Unlimited-free {
 		room += free

@@ -127,11 +127,11 @@ func TestAQueueIsAboveItsShareInWhatIsAskedAbout(t *testing.T) {
 
 func TestAQueueTakesOfRightOrByBorrowing(t *testing.T) {
 	for name, test := range map[string]struct {
-		levels int
-		held   amounts // by the queue
-		beside amounts // by another queue below the same parent
-		asked  amounts
-		want   quota.Ground
+		levels  int
+		held    amounts // by the queue
+		sibling amounts // by another queue below the same parent
+		asked   amounts
+		want    quota.Ground
 	}{
 		"within its own share":                  {1, amounts{"cpu": 1}, nil, amounts{"cpu": 1}, quota.OfRight},
 		"beyond it, and nobody lends":           {0, amounts{"cpu": 2}, nil, amounts{"cpu": 1}, quota.NoGround},
@@ -139,17 +139,17 @@ func TestAQueueTakesOfRightOrByBorrowing(t *testing.T) {
 		"beyond that of the parent too":         {1, amounts{"cpu": 2}, amounts{"cpu": 4}, amounts{"cpu": 1}, quota.NoGround},
 		"what no share names":                   {1, nil, nil, amounts{"memory": 1}, quota.NoGround},
 		"a place alone":                         {1, nil, nil, amounts{"pods": 1}, quota.NoGround},
-		"what is named beside what is not":      {0, nil, nil, amounts{"cpu": 1, "memory": 5}, quota.OfRight},
+		"what is named and what is not":         {0, nil, nil, amounts{"cpu": 1, "memory": 5}, quota.OfRight},
 		"the share of the root is lent to none": {9, amounts{"cpu": 2}, amounts{"cpu": 4}, amounts{"cpu": 1}, quota.NoGround},
 	} {
 		t.Run(name, func(t *testing.T) {
 			named := func(name string, cpus int64) *quota.Node {
 				return &quota.Node{Name: name, Terms: quota.Terms{Deserved: amounts{"cpu": cpus}.limits()}}
 			}
-			nodes := []*quota.Node{named("root", 100), named("up", 6), named("q", 2), named("beside", 4)}
+			nodes := []*quota.Node{named("root", 100), named("up", 6), named("q", 2), named("sibling", 4)}
 			tree := grow(nodes, []int{0, 0, 1, 1})
 			tree.Book(nodes[2], quota.Allocated, test.held.vector(), +1)
-			tree.Book(nodes[3], quota.Allocated, test.beside.vector(), +1)
+			tree.Book(nodes[3], quota.Allocated, test.sibling.vector(), +1)
 			if got := quota.Written(quota.Policy{Levels: test.levels}).Ground(nodes[2], test.asked.vector()); got != test.want {
 				t.Errorf("the ground is %d, want %d", got, test.want)
 			}

@@ -161,7 +161,7 @@ func TestQueuesThatKeepWhatTheyHold(t *testing.T) {
 		"the victim itself":                            {"g", "t", "g", verdict.RuleNotReclaimable},
 		"a queue above it":                             {"up", "t", "g", verdict.RuleNotReclaimable},
 		"a queue above both":                           {"root", "t", "g", ""},
-		"a queue above both, below the root":           {"up", "beside", "g", ""},
+		"a queue above both, below the root":           {"up", "sibling", "g", ""},
 		"the victim, which is above the preemptor":     {"up", "g", "up", verdict.RuleNotReclaimable},
 		"the preemptor":                                {"t", "t", "g", ""},
 		"the preemptor's own queue gives inside of it": {"t", "t", "t", ""},
@@ -169,7 +169,7 @@ func TestQueuesThatKeepWhatTheyHold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			byName := map[string]*quota.Node{}
 			var nodes []*quota.Node
-			for _, name := range []string{"root", "up", "g", "beside", "t"} {
+			for _, name := range []string{"root", "up", "g", "sibling", "t"} {
 				n := &quota.Node{Name: name, Terms: quota.Terms{Reclaimable: name != test.keeps}}
 				byName[name], nodes = n, append(nodes, n)
 			}

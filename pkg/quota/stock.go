@@ -16,7 +16,7 @@ type Purpose uint8
 
 // The purposes.
 const (
-	ToAdmission     Purpose = iota // to admit a job, by the ceilings, beside what admitted jobs lack
+	ToAdmission     Purpose = iota // to admit a job, by the ceilings, in addition to what admitted jobs lack
 	ToWideAdmission                // the same for a job without pods yet
 	ToHolding                      // to hold pods, by the ceilings
 	ToReclaiming                   // to reclaim, by the share of the queue, or of one that lends to it

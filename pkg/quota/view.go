@@ -8,8 +8,8 @@ type Policy struct {
 	Flat bool
 	// OrderOnly says that priorities only order the queues. They then give no queue a right to the share of another.
 	OrderOnly bool
-	// Levels is the number of queues above a queue whose shares count beside its own: it may borrow from them when it
-	// reclaims, and they protect it when others reclaim from it.
+	// Levels is the number of queues above a queue whose shares count in addition to its own: it may borrow from them
+	// when it reclaims, and they protect it when others reclaim from it.
 	Levels int
 	// Strict says that a queue deserves nothing of a resource that its share does not name. Otherwise the share sets no
 	// limit for it.
@@ -120,8 +120,8 @@ func (v *View) used(n *Node, d resources.Dim) (used, withheld int64) {
 	return n.Used(d), n.Withheld(d)
 }
 
-// ancestors yields the queues above n whose shares count beside its own, at most Levels. The root has no share and is
-// left out.
+// ancestors yields the queues above n whose shares count in addition to its own, at most Levels. The root has no share
+// and is left out.
 func (v *View) ancestors(n *Node) func(yield func(*Node) bool) {
 	return func(yield func(*Node) bool) {
 		level := 0

@@ -140,8 +140,8 @@ func TestAmountsArePrintedAsUsersWriteThem(t *testing.T) {
 	}
 }
 
-// TestNamesThatOneUserInventsCostOthersNothing has pods that ask for thousands of resources each, as API servers accept
-// them.
+// TestNamesThatOneUserInventsCostOthersNothing adds pods that ask for thousands of resources each, as API servers
+// accept them.
 func TestNamesThatOneUserInventsCostOthersNothing(t *testing.T) {
 	x := NewIndex()
 	one := resource.MustParse("1")
@@ -163,7 +163,7 @@ func TestNamesThatOneUserInventsCostOthersNothing(t *testing.T) {
 	}
 }
 
-// TestNamesThatManyRequestsInventShareOne has each of many pods ask for a resource of its own. What a node or a queue
+// TestNamesThatManyRequestsInventShareOne makes each of many pods ask for a resource of its own. What a node or a queue
 // names is told apart.
 func TestNamesThatManyRequestsInventShareOne(t *testing.T) {
 	x, one := NewIndex(), resource.MustParse("1")

@@ -24,7 +24,7 @@ type arrivals struct {
 	pods    map[string]*corev1.Pod
 }
 
-// BenchmarkArrivals measures what one job of one pod costs that arrives on 1,000 nodes, beside so many that have come
+// BenchmarkArrivals measures what one job of one pod costs that arrives on 1,000 nodes, after so many that have come
 // before. It counts the cycle that binds it, and those that learn that it is bound and what the status of its PodGroup
 // is. Kubelets start the pods, or do not.
 func BenchmarkArrivals(b *testing.B) {
@@ -44,7 +44,7 @@ func BenchmarkArrivals(b *testing.B) {
 	}
 }
 
-// arrive has jobs arrive at once, and runs cycles until what they decided is known.
+// arrive adds jobs at once, and runs cycles until what they decided is known.
 func (a *arrivals) arrive(tb testing.TB, count int) {
 	var objects []runtime.Object
 	for range count {

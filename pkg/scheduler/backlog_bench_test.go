@@ -34,8 +34,8 @@ tiers:
   - name: binpack
 `
 
-// crowd is a cluster whose nodes are full of pods, each of 4 CPU and of a job of ten.
-type crowd struct {
+// busyCluster is a cluster whose nodes are full of pods, each of 4 CPU and of a job of ten.
+type busyCluster struct {
 	nodes, perNode int
 	queues         int   // 0 counts as 1
 	priorities     int   // of the jobs that run; 0 counts as 1
@@ -52,10 +52,10 @@ type crowd struct {
 }
 
 // queue is the queue of the i-th job.
-func (c *crowd) queue(i int) string { return fmt.Sprintf("q%d", i%max(c.queues, 1)) }
+func (c *busyCluster) queue(i int) string { return fmt.Sprintf("q%d", i%max(c.queues, 1)) }
 
 // fill makes the cluster, and takes it in.
-func (c *crowd) fill(tb testing.TB) *loop.Loop {
+func (c *busyCluster) fill(tb testing.TB) *loop.Loop {
 	w := loop.New(tb, c.configuration())
 	for i := range max(c.queues, 1) {
 		w.Set(fixture.Queue(c.queue(i), append(c.deserving(), c.capability)...))
@@ -109,7 +109,7 @@ func (c *crowd) fill(tb testing.TB) *loop.Loop {
 }
 
 // configuration is the configuration of all five actions with the plugin that gives the shares.
-func (c *crowd) configuration() string {
+func (c *busyCluster) configuration() string {
 	if c.shares == "" {
 		return evicting
 	}
@@ -117,7 +117,7 @@ func (c *crowd) configuration() string {
 }
 
 // deserving gives each queue the same part of the cluster, for a plugin that reads it from the queue.
-func (c *crowd) deserving() []fixture.QueueOption {
+func (c *busyCluster) deserving() []fixture.QueueOption {
 	if c.shares != "capacity" {
 		return nil
 	}
@@ -126,14 +126,14 @@ func (c *crowd) deserving() []fixture.QueueOption {
 }
 
 // capability keeps a queue from holding more than its part of the pods that run, but for half a pod.
-func (c *crowd) capability(q *schedulingv1beta1.Queue) {
+func (c *busyCluster) capability(q *schedulingv1beta1.Queue) {
 	if c.capped {
 		q.Spec.Capability = fixture.List(fmt.Sprintf("cpu=%d", 4*c.perNode*c.nodes/max(c.queues, 1)+2))
 	}
 }
 
 // cpus is what the i-th pod of a node asks for.
-func (c *crowd) cpus(i int) int {
+func (c *busyCluster) cpus(i int) int {
 	if c.sizes == nil {
 		return 4
 	}
@@ -141,7 +141,7 @@ func (c *crowd) cpus(i int) int {
 }
 
 // waitingGangs are gangs of ten that wait, of so many kinds. wanting says that their PodGroups name what they want.
-func (c *crowd) waitingGangs(count, kinds int, class string, wanting bool) []cache.Event {
+func (c *busyCluster) waitingGangs(count, kinds int, class string, wanting bool) []cache.Event {
 	var objects []runtime.Object
 	for i := range count {
 		name := fmt.Sprintf("waits-%05d", i)
@@ -158,8 +158,8 @@ func (c *crowd) waitingGangs(count, kinds int, class string, wanting bool) []cac
 	return loop.Events(objects)
 }
 
-// ofKind has a pod ask for what all pods of a kind do.
-func (c *crowd) ofKind(kind int) func(*corev1.Pod) {
+// ofKind makes a pod ask for what all pods of a kind do.
+func (c *busyCluster) ofKind(kind int) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		fixture.Asks(fmt.Sprintf("cpu=%dm memory=%dMi", 3000+10*(kind%100), 512+kind))(p)
 		p.Spec.Containers[0].Image = fmt.Sprintf("image-%d", kind)
@@ -178,17 +178,17 @@ func BenchmarkBacklog(b *testing.B) {
 		kinds   int // 0 counts as 100
 		class   string
 		wanting bool
-		crowd
+		busyCluster
 	}{
-		{"1000 gangs", 1000, 0, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
-		{"10000 gangs", 10_000, 0, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
-		{"10000 gangs of higher priority before protected pods", 10_000, 0, "high", false, crowd{nodes: 5000, perNode: 4, minimum: 10}},
-		{"10000 gangs at admission", 10_000, 0, "p0", true, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
-		{"10000 gangs in ten queues", 10_000, 0, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}},
-		{"10000 gangs in ten queues at their capability", 10_000, 0, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10, capped: true}},
-		{"10000 gangs of as many kinds", 10_000, 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
-		{"10000 gangs of as many kinds in ten queues", 10_000, 10_000, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}},
-		{"10000 gangs in 200 queues", 10_000, 0, "p0", false, crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 200}},
+		{"1000 gangs", 1000, 0, "p0", false, busyCluster{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"10000 gangs", 10_000, 0, "p0", false, busyCluster{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"10000 gangs of higher priority before protected pods", 10_000, 0, "high", false, busyCluster{nodes: 5000, perNode: 4, minimum: 10}},
+		{"10000 gangs at admission", 10_000, 0, "p0", true, busyCluster{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"10000 gangs in ten queues", 10_000, 0, "p0", false, busyCluster{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}},
+		{"10000 gangs in ten queues at their capability", 10_000, 0, "p0", false, busyCluster{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10, capped: true}},
+		{"10000 gangs of as many kinds", 10_000, 10_000, "p0", false, busyCluster{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"10000 gangs of as many kinds in ten queues", 10_000, 10_000, "p0", false, busyCluster{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}},
+		{"10000 gangs in 200 queues", 10_000, 0, "p0", false, busyCluster{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 200}},
 	} {
 		var w *loop.Loop
 		var spent time.Duration // CPU time of cycles since it was set to 0

@@ -20,16 +20,16 @@ import (
 // queues wait in front of 5,000 full nodes. Each iteration is one change. Gangs that may reclaim for it do:
 // decisions/op says how many pods were bound and plans made.
 func BenchmarkChanges(b *testing.B) {
-	base := crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}
+	base := busyCluster{nodes: 5000, perNode: 4, minimum: 10, preemptable: true, queues: 10}
 	for _, backlog := range []struct {
 		name   string
 		kinds  int
 		class  string
-		change func(*crowd)
+		change func(*busyCluster)
 	}{
 		{"10000 kinds", 10_000, "p0", nil},
 		{"100 kinds", 100, "p0", nil},
-		{"10000 kinds above protected pods", 10_000, "high", func(c *crowd) { c.preemptable = false }},
+		{"10000 kinds above protected pods", 10_000, "high", func(c *busyCluster) { c.preemptable = false }},
 	} {
 		c := base
 		if backlog.change != nil {

@@ -121,7 +121,7 @@ func TestGangsStartTogether(t *testing.T) {
 	})
 }
 
-func TestJobsBesideEachOther(t *testing.T) {
+func TestJobsInOneCycle(t *testing.T) {
 	t.Run("a job that never fits hides none behind it", func(t *testing.T) {
 		w := loop.New(t, "").Set(fixture.Node("n1", "cpu=2"))
 		w.Set(fixture.Gang("a", "default", 9, 9))
@@ -170,7 +170,7 @@ func TestJobsBesideEachOther(t *testing.T) {
 		w.Set(fixture.Group("leading", "default", 1), fixture.Pod("l", fixture.In("leading"), fixture.Labelled("app", "leader")))
 		node := w.Bind()["l"]
 		if bound := w.Bind(); bound["f"] != node {
-			t.Errorf("bound %v, want f beside l on %s", bound, node)
+			t.Errorf("bound %v, want f next to l on %s", bound, node)
 		}
 	})
 

@@ -78,7 +78,7 @@ func TestActionsAndPluginsFromOutsideTheTreeAreUsed(t *testing.T) {
 	if reason, message := w.Condition("unlucky"); reason != "Refused" || message != "refused by example.com/avoids" {
 		t.Errorf("their plugin says %s: %s", reason, message)
 	}
-	// Beside actions of ours their plugin counts as any.
+	// With actions of ours their plugin counts as any.
 	w.Configure("actions: allocate\ntiers:\n- plugins:\n  - {name: example.com/avoids, arguments: {node: n3}}\n", extensions...)
 	if bound := w.Bind(); len(bound) != 0 {
 		t.Errorf("bound %v to the node that is to be avoided", bound)

@@ -178,7 +178,7 @@ var fields = []func(id string, number int, g *schedulingv1beta1.PodGroup, p *cor
 	},
 }
 
-// run has so many jobs come and go, some at a time.
+// run creates and deletes so many jobs, some at a time.
 func (c *churn) run(tb testing.TB, jobs int) {
 	const atOnce = 60
 	for range jobs / atOnce {

@@ -107,8 +107,8 @@ func TestAPluginThatIsAddedLaterSeesWhatItDeclares(t *testing.T) {
 	}
 }
 
-// looking is a plugin that refuses pods with one value of an annotation, and notes what it is shown beside what it has
-// declared.
+// looking is a plugin that refuses pods with one value of an annotation, and notes what it is shown in addition to what
+// it has declared.
 type looking struct {
 	key, refused string
 	seen         map[string]bool

@@ -74,7 +74,7 @@ func podWithAllNumbers() *corev1.Pod {
 	return pod
 }
 
-// TestNoNumberOfAnObjectIsCountedUp has PodGroups and pods with large numbers, one at a time and all at once, as the
+// TestNoNumberOfAnObjectIsCountedUp adds PodGroups and pods with large numbers, one at a time and all at once, as the
 // API server stores them for users who may edit a namespace. Neither memory nor time may grow with a number, and other
 // jobs start.
 func TestNoNumberOfAnObjectIsCountedUp(t *testing.T) {

@@ -13,17 +13,17 @@ import (
 	"hekla.sh/hekla/test/harness/loop"
 )
 
-// preemptors are jobs of high priority that arrive in front of a crowd, alike but for their kinds.
+// preemptors are jobs of high priority that arrive in front of a busyCluster, alike but for their kinds.
 type preemptors struct {
 	jobs, kinds int
 	size        int                   // pods of each; 0 is a pod by itself
 	asks        func(kind int) string // nil: about three CPU
-	queue       func(job int) string  // nil: the queues of the crowd in turn
+	queue       func(job int) string  // nil: the queues of the busyCluster in turn
 	plans       int                   // that the cycle must make
 }
 
 // arrive returns the events of their arrival.
-func (p *preemptors) arrive(c *crowd) []cache.Event {
+func (p *preemptors) arrive(c *busyCluster) []cache.Event {
 	var objects []runtime.Object
 	for i := range p.jobs {
 		name := fmt.Sprintf("comes-%05d", i)
@@ -57,18 +57,18 @@ func BenchmarkSinglePreemptors(b *testing.B) {
 	larger.asks = func(kind int) string { return fmt.Sprintf("cpu=%dm memory=%dMi", 7000+10*kind, 512+kind) }
 	for _, test := range []struct {
 		name string
-		crowd
+		busyCluster
 	}{
-		{"plain", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true}},
-		{"gangs at their minimum", crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
-		{"ten queues", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: 10}},
-		{"seven queues, mixed", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: 7}},
-		{"ten priorities", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, priorities: 10}},
-		{"node selectors", crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, labels: 10}},
+		{"plain", busyCluster{nodes: 5000, perNode: 4, minimum: 1, preemptable: true}},
+		{"gangs at their minimum", busyCluster{nodes: 5000, perNode: 4, minimum: 10, preemptable: true}},
+		{"ten queues", busyCluster{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: 10}},
+		{"seven queues, mixed", busyCluster{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: 7}},
+		{"ten priorities", busyCluster{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, priorities: 10}},
+		{"node selectors", busyCluster{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, labels: 10}},
 	} {
-		b.Run(test.name, func(b *testing.B) { measurePreemptors(b, &test.crowd, &lone) })
+		b.Run(test.name, func(b *testing.B) { measurePreemptors(b, &test.busyCluster, &lone) })
 		if test.minimum == 1 && test.queues != 7 { // with seven queues there is a right to a few pods only
-			b.Run(test.name+"/two victims", func(b *testing.B) { measurePreemptors(b, &test.crowd, &larger) })
+			b.Run(test.name+"/two victims", func(b *testing.B) { measurePreemptors(b, &test.busyCluster, &larger) })
 		}
 	}
 }
@@ -77,25 +77,25 @@ func BenchmarkSinglePreemptors(b *testing.B) {
 // or bound together, and what arrives asks for more, comes in gangs, or gets nothing.
 func BenchmarkPreemptors(b *testing.B) {
 	lone := preemptors{jobs: 2000, kinds: 100, plans: 2000}
-	base := crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true}
+	base := busyCluster{nodes: 5000, perNode: 4, minimum: 1, preemptable: true}
 	for _, test := range []struct {
 		name   string
-		change func(c *crowd, p *preemptors)
+		change func(c *busyCluster, p *preemptors)
 	}{
-		{"sizes", func(_ *crowd, p *preemptors) {
+		{"sizes", func(_ *busyCluster, p *preemptors) {
 			p.asks = func(kind int) string { return fmt.Sprintf("cpu=%d memory=%dMi", 1+kind%16, 512+kind) }
 		}},
-		{"budgets", func(c *crowd, _ *preemptors) { c.budgets = 200 }},
-		{"gangs above their minimum", func(c *crowd, _ *preemptors) { c.minimum = 8 }},
-		{"half protected", func(c *crowd, _ *preemptors) { c.protected = 2 }},
-		{"jobs of their queue", func(_ *crowd, p *preemptors) { p.size = 1 }},
-		{"gangs of four", func(_ *crowd, p *preemptors) { p.jobs, p.size, p.plans = 500, 4, 500 }},
-		{"none fits, all protected", func(c *crowd, p *preemptors) { c.preemptable, p.plans = false, 0 }},
-		{"none fits, too large", func(c *crowd, p *preemptors) {
+		{"budgets", func(c *busyCluster, _ *preemptors) { c.budgets = 200 }},
+		{"gangs above their minimum", func(c *busyCluster, _ *preemptors) { c.minimum = 8 }},
+		{"half protected", func(c *busyCluster, _ *preemptors) { c.protected = 2 }},
+		{"jobs of their queue", func(_ *busyCluster, p *preemptors) { p.size = 1 }},
+		{"gangs of four", func(_ *busyCluster, p *preemptors) { p.jobs, p.size, p.plans = 500, 4, 500 }},
+		{"none fits, all protected", func(c *busyCluster, p *preemptors) { c.preemptable, p.plans = false, 0 }},
+		{"none fits, too large", func(c *busyCluster, p *preemptors) {
 			c.protected, p.plans = 2, 0
 			p.asks = func(kind int) string { return fmt.Sprintf("cpu=9 memory=%dMi", 512+kind) }
 		}},
-		{"none fits, too large, jobs", func(c *crowd, p *preemptors) {
+		{"none fits, too large, jobs", func(c *busyCluster, p *preemptors) {
 			c.protected, p.plans, p.size = 2, 0, 1
 			p.asks = func(kind int) string { return fmt.Sprintf("cpu=9 memory=%dMi", 512+kind) }
 		}},
@@ -118,7 +118,7 @@ func BenchmarkReclaim(b *testing.B) {
 	}{{"1 queues", 1, false}, {"10 queues", 10, false}, {"40 queues of which pods run", 40, true}} {
 		b.Run(test.name, func(b *testing.B) {
 			queues := test.queues
-			c := crowd{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: queues, shares: "capacity", othersRun: test.run}
+			c := busyCluster{nodes: 5000, perNode: 4, minimum: 1, preemptable: true, queues: queues, shares: "capacity", othersRun: test.run}
 			p := preemptors{jobs: 2000, kinds: 100, size: 1, queue: func(job int) string { return fmt.Sprintf("poor%d", job%queues) }, plans: 2000}
 			for i := range queues {
 				c.others = append(c.others, fmt.Sprintf("poor%d", i))
@@ -128,7 +128,7 @@ func BenchmarkReclaim(b *testing.B) {
 	}
 }
 
-func measurePreemptors(b *testing.B, c *crowd, p *preemptors) {
+func measurePreemptors(b *testing.B, c *busyCluster, p *preemptors) {
 	var spent time.Duration
 	for range b.N {
 		b.StopTimer()

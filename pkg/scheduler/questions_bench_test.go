@@ -17,19 +17,19 @@ import (
 // asking is a scheduler whose cycles follow one another without a pause, while it is asked.
 type asking struct {
 	*loop.Loop
-	tb     testing.TB
-	crowd  crowd
-	gangs  int
-	cycles int
-	asked  int
-	rows   rows.Maker
-	taken  time.Duration // of CPU time, by questions
-	most   time.Duration // by one
+	tb          testing.TB
+	busyCluster busyCluster
+	gangs       int
+	cycles      int
+	asked       int
+	rows        rows.Maker
+	taken       time.Duration // of CPU time, by questions
+	most        time.Duration // by one
 }
 
 // cycle runs a cycle after a pod has finished.
 func (a *asking) cycle() {
-	pod := a.Task(fixture.Key(fmt.Sprintf("run-%06d", a.cycles*7919%(a.crowd.nodes*a.crowd.perNode)))).Pod.DeepCopy()
+	pod := a.Task(fixture.Key(fmt.Sprintf("run-%06d", a.cycles*7919%(a.busyCluster.nodes*a.busyCluster.perNode)))).Pod.DeepCopy()
 	pod.Status.Phase = corev1.PodSucceeded
 	a.cycles++
 	a.Now = a.Now.Add(time.Millisecond) // about what it takes
@@ -50,8 +50,8 @@ func (a *asking) ask(proposals bool) {
 	pod := fixture.Key(name.Name + "-0")
 	switch a.asked++; a.asked % 10 {
 	case 0:
-		_, err = m.Queue(a.Now, a.crowd.queue(i))
-		a.Scheduler.Journal().OfQueue(a.crowd.queue(i), 100)
+		_, err = m.Queue(a.Now, a.busyCluster.queue(i))
+		a.Scheduler.Journal().OfQueue(a.busyCluster.queue(i), 100)
 	case 1, 2:
 		_, err = m.Pod(a.Now, pod)
 		m.Cause(a.Now, name)
@@ -109,11 +109,11 @@ func (a *asking) run(p *pace, window time.Duration, questions, proposals int) {
 	p.spent += spent
 }
 
-// BenchmarkCyclesBesideQuestions counts the cycles of a scheduler that never pauses, in seconds of CPU time without
+// BenchmarkCyclesWithQuestions counts the cycles of a scheduler that never pauses, in seconds of CPU time without
 // questions and with fifty. The two alternate every tenth of a second, because cycles become faster and slower while
 // the backlog changes. In front of 5,000 full nodes 10,000 gangs wait. Of the questions none to two a second look for
 // proposals, and the web page may be open.
-func BenchmarkCyclesBesideQuestions(b *testing.B) {
+func BenchmarkCyclesWithQuestions(b *testing.B) {
 	const parts, questions, window = 10, 5, 100 * time.Millisecond
 	for _, test := range []struct {
 		name        string
@@ -129,10 +129,10 @@ func BenchmarkCyclesBesideQuestions(b *testing.B) {
 		{"one queue, two with proposals, and the page", 1, true, 2, true},
 	} {
 		b.Run(test.name, func(b *testing.B) {
-			a := &asking{tb: b, gangs: 10_000, crowd: crowd{nodes: 5000, perNode: 4, minimum: 10, preemptable: test.preemptable, queues: test.queues}}
-			a.Loop = a.crowd.fill(b)
-			a.Scheduler.Cycle(a.Now, a.crowd.waitingGangs(a.gangs, 100, "p0", false))
-			var alone, beside pace
+			a := &asking{tb: b, gangs: 10_000, busyCluster: busyCluster{nodes: 5000, perNode: 4, minimum: 10, preemptable: test.preemptable, queues: test.queues}}
+			a.Loop = a.busyCluster.fill(b)
+			a.Scheduler.Cycle(a.Now, a.busyCluster.waitingGangs(a.gangs, 100, "p0", false))
+			var alone, asked pace
 			a.run(&alone, window, questions, 1)
 			if test.page {
 				a.board() // the first makes all rows
@@ -145,9 +145,9 @@ func BenchmarkCyclesBesideQuestions(b *testing.B) {
 						if test.page && part == 0 {
 							began := cpuTime(b)
 							a.board()
-							beside.spent += cpuTime(b) - began
+							asked.spent += cpuTime(b) - began
 						}
-						a.run(&beside, window, questions, min(max(test.proposals-part, 0), 1))
+						a.run(&asked, window, questions, min(max(test.proposals-part, 0), 1))
 					}
 					if part%2 == 0 { // a heap that grows favours the first
 						a.run(&alone, window, 0, 0)
@@ -159,9 +159,9 @@ func BenchmarkCyclesBesideQuestions(b *testing.B) {
 				}
 			}
 			b.ReportMetric(alone.perSecond(), "cycles/s-alone")
-			b.ReportMetric(beside.perSecond(), "cycles/s-asked")
-			b.ReportMetric(100*(1-beside.perSecond()/alone.perSecond()), "%-fewer")
-			b.ReportMetric(100*a.taken.Seconds()/beside.spent.Seconds(), "%-of-the-time")
+			b.ReportMetric(asked.perSecond(), "cycles/s-asked")
+			b.ReportMetric(100*(1-asked.perSecond()/alone.perSecond()), "%-fewer")
+			b.ReportMetric(100*a.taken.Seconds()/asked.spent.Seconds(), "%-of-the-time")
 			b.ReportMetric(float64(a.taken.Microseconds())/float64(a.asked), "µs/question")
 			b.ReportMetric(float64(a.most.Microseconds()), "µs-longest")
 		})

@@ -51,7 +51,7 @@ func (m *mailbox) Do(decision.Decisions)         {}
 func (m *mailbox) IsBusy() bool                  { return m.isBusy }
 func (m *mailbox) Report(result Result, _ error) { m.cycles <- result }
 
-// send has events taken in.
+// send passes events to the loop.
 func (m *mailbox) send(events ...cache.Event) {
 	m.events <- events
 	m.wake <- struct{}{}

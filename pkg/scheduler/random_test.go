@@ -167,7 +167,7 @@ func (l *randomCluster) makeNode(name string) {
 	set(l, l.nodes, name, n)
 }
 
-// changeNode has a node shrink, grow, lose contact, find it again, be cordoned or tainted, or opened again.
+// changeNode makes a node shrink, grow, lose contact or find it again, or cordons, taints or opens it.
 func (l *randomCluster) changeNode() {
 	change(l, l.nodes, anyOf(l, l.nodes), func(n *corev1.Node) {
 		switch l.choose(5) {
@@ -278,7 +278,7 @@ func (l *randomCluster) changeGroup() {
 
 func (l *randomCluster) dropGroup() { drop(l, l.groups, anyOf(l, l.groups)) }
 
-// morePods has a gang grow, or gives back what it lost, under the old names.
+// morePods makes a gang grow, or gives back what it lost, under the old names.
 func (l *randomCluster) morePods() {
 	if name := anyOf(l, l.groups); name != "" {
 		l.makePod(fmt.Sprintf("%s-%d", name, l.choose(6)), name)
@@ -311,7 +311,7 @@ func (l *randomCluster) makePod(name, group string) {
 	set(l, l.pods, name, p)
 }
 
-// changePod has a pod lose its gates, finish, fail, or be deleted.
+// changePod removes gates of a pod, ends it well or badly, or deletes it.
 func (l *randomCluster) changePod() {
 	change(l, l.pods, anyOf(l, l.pods), func(p *corev1.Pod) {
 		switch l.choose(4) {
@@ -332,8 +332,8 @@ func (l *randomCluster) changePod() {
 
 func (l *randomCluster) dropPod() { drop(l, l.pods, anyOf(l, l.pods)) }
 
-// stranger is a pod of another scheduler that takes room, or is to have it.
-func (l *randomCluster) stranger() {
+// foreign is a pod of another scheduler that takes room, or is to have it.
+func (l *randomCluster) foreign() {
 	name, node := l.choose.oneOf("s0", "s1"), anyOf(l, l.nodes)
 	if node == "" {
 		return
@@ -356,7 +356,7 @@ func (l *randomCluster) stranger() {
 	set(l, l.pods, name, p)
 }
 
-// answer has the API server answer some of the bindings that are under way.
+// answer lets the API server answer some of the bindings that are under way.
 func (l *randomCluster) answer() {
 	l.underway = slices.DeleteFunc(l.underway, func(b decision.Bind) bool {
 		switch l.choose(4) {
@@ -371,7 +371,7 @@ func (l *randomCluster) answer() {
 	})
 }
 
-// bind has a binding succeed, if the pod is still the one that was meant and is not being deleted.
+// bind lets a binding succeed, if the pod is still the one that was meant and is not being deleted.
 func (l *randomCluster) bind(b decision.Bind) {
 	if p := l.pods[b.Pod.Name]; p != nil && p.UID == b.UID && p.DeletionTimestamp == nil {
 		change(l, l.pods, b.Pod.Name, func(p *corev1.Pod) {
@@ -408,7 +408,7 @@ func (l *randomCluster) cycle() scheduler.Result {
 	return result
 }
 
-// run has a scheduler hear of a turn after others, and decide.
+// run tells a scheduler of a turn after others, and lets it decide.
 func (t turn) run(s *scheduler.Scheduler, before []turn) scheduler.Result {
 	if len(before) == 0 || before[len(before)-1].configuration != t.configuration {
 		use(s, t.configuration)
@@ -432,7 +432,7 @@ func (l *randomCluster) steps() map[string]func() {
 		"make queue": func() { l.makeQueue(l.choose.oneOf(queueNames...)) }, "change queue": l.changeQueue, "drop queue": l.dropQueue,
 		"make group": func() { l.makeGroup(l.choose.oneOf(groupNames...)) }, "make another group": func() { l.makeGroup(l.choose.oneOf(groupNames...)) },
 		"change group": l.changeGroup, "drop group": l.dropGroup, "more pods": l.morePods, "change pod": l.changePod,
-		"change another pod": l.changePod, "drop pod": l.dropPod, "stranger": l.stranger, "change rank": l.changeRank,
+		"change another pod": l.changePod, "drop pod": l.dropPod, "foreign": l.foreign, "change rank": l.changeRank,
 		"answer": l.answer, "answer more": l.answer, "pass": l.pass, "reconfigure": l.reconfigure,
 	}
 }

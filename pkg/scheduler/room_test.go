@@ -163,7 +163,7 @@ func TestAPodWhoseClaimDoesNotExistIsTriedWhenItDoes(t *testing.T) {
 }
 
 func TestAPlanWakesWhomItCouldHelp(t *testing.T) {
-	// A preemptable pod runs on each node, beside others that stay.
+	// A preemptable pod runs on each node, next to others that stay.
 	victims := func(t *testing.T, options ...any) *loop.Loop {
 		w := full(t)
 		for i := range 3 {

@@ -254,8 +254,8 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 	return session, ""
 }
 
-// holdAgain has stand-ins hold the nodes that an earlier process held for them, before others are placed there, as far
-// as these have the devices that they need.
+// holdAgain makes stand-ins hold the nodes that an earlier process held for them, before others are placed there, as
+// far as these have the devices that they need.
 func (s *Scheduler) holdAgain(session *framework.Session) {
 	for _, u := range s.cache.StandIns.TakeUnheld() {
 		if s.cache.Node(u.Node.Name) == u.Node && session.Placer.Fits(u.Task, u.Node) {

@@ -12,7 +12,7 @@ import (
 	"hekla.sh/hekla/pkg/conf"
 )
 
-// State is what the scheduler knows beside the objects of the cluster.
+// State is what the scheduler knows in addition to the objects of the cluster.
 type State struct {
 	Cycle         uint64 // the last one
 	Now           time.Time

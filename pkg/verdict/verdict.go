@@ -45,8 +45,8 @@ const (
 	// Refused: a ResourceQuota of the namespace has no room, the configuration lacks an action or plugin, or a plugin
 	// from another module refuses.
 	Refused Code = "Refused"
-	// OverCluster: the queue, or a queue above it, would hold more than the cluster has beside the guarantees of other
-	// queues.
+	// OverCluster: the queue, or a queue above it, would hold more than the cluster has apart from the guarantees of
+	// other queues.
 	OverCluster Code = "OverCluster"
 	// OverShare: the queue holds what it deserves, and other queues may claim the rest.
 	OverShare Code = "OverShare"
@@ -56,7 +56,7 @@ const (
 	HeldUp Code = "HeldUp"
 	// Preempting: the job has nominated nodes, and pods are being evicted from them.
 	Preempting Code = "Preempting"
-	// Delayed: the job may have pods of other queues evicted, and has not waited long enough.
+	// Delayed: the job may evict pods of other queues, and has not waited long enough.
 	Delayed Code = "Delayed"
 	// NotGuaranteed: the job's queue has what it is guaranteed, so no pods of other queues are evicted for it.
 	NotGuaranteed Code = "NotGuaranteed"

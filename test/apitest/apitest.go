@@ -1,4 +1,4 @@
-// Package apitest holds what the tests beside a real API server have in common: how they wait, how they build and run
+// Package apitest holds what the tests with a real API server have in common: how they wait, how they build and run
 // our programs, and the cluster that the tests of one package share. How a cluster is started is package
 // localcluster's.
 //
@@ -31,7 +31,7 @@ const (
 	poll = 20 * time.Millisecond
 )
 
-// Main runs the tests of a package beside what they need; run returns their exit code.
+// Main runs the tests of a package together with what they need; run returns their exit code.
 func Main(run func() (code int, err error)) {
 	code, err := run()
 	if err != nil {

@@ -34,7 +34,7 @@ func (w *walk) hang(seed uint64) {
 	}
 }
 
-// below has a Cohort or ClusterQueue that is set name the Queue, mostly.
+// below makes a Cohort or ClusterQueue that is set name the Queue, mostly.
 func (w *walk) below(kind, text string) string {
 	if w.limits == nil || kind != "Cohort" && kind != "ClusterQueue" || w.limits.IntN(3) == 0 {
 		return text
@@ -42,7 +42,7 @@ func (w *walk) below(kind, text string) string {
 	return strings.Replace(text, `"metadata":{`, fmt.Sprintf(`"metadata":{"annotations":{%q:%q},`, v1beta2.QueueAnnotation, research), 1)
 }
 
-// editQueue has the Queue have another capability, or be gone.
+// editQueue gives the Queue another capability, or deletes it.
 func (w *walk) editQueue() {
 	if o := w.Object("v1beta1.Queue/" + research); o != nil && w.limits.IntN(5) == 0 {
 		w.say("delete the Queue")

@@ -19,7 +19,7 @@ const (
 	checkedQueue = `{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, admissionChecksStrategy: {admissionChecks: [{name: check}]}, resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 20}]}]}]}}`
 )
 
-// pass has the check of a Workload be ready with an update of its pods.
+// pass makes the check of a Workload ready, with an update of its pods.
 func pass(w *world.World, name string, update v1beta2.PodSetUpdate) {
 	w.Edit(name, func(o *v1beta2.Workload) {
 		o.Status.AdmissionChecks[0].State = v1beta2.CheckReady

@@ -20,8 +20,8 @@ import (
 
 // supplied is what a kind of claim adds to a world, and to pods.
 type supplied struct {
-	spec  string                           // of pods, beside their containers
-	asks  string                           // of containers, beside CPU
+	spec  string                           // of pods, apart from their containers
+	asks  string                           // of containers, apart from CPU
 	add   func(w *world.World)             // what there is for two pods
 	claim func(w *world.World, pod string) // makes the claim of a pod
 }

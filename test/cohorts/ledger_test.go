@@ -229,7 +229,7 @@ func (w *walk) overdrawn(o *v1beta2.Workload) string {
 			return "its ClusterQueue does not exist"
 		}
 		if left := a.left(); left < 0 {
-			return fmt.Sprintf("%s then has %d of %s left beside %s", a.name, left, flavor, w.holders(o))
+			return fmt.Sprintf("%s then has %d of %s left besides %s", a.name, left, flavor, w.holders(o))
 		}
 	}
 	return ""

@@ -67,7 +67,7 @@ func requestsOf(amounts map[string]string) string {
 	return strings.Join(words, " ")
 }
 
-// onCluster has the cycle of a model decide on the nodes of a cluster. What is decided is kept, as the action admit
+// onCluster lets the cycle of a model decide on the nodes of a cluster. What is decided is kept, as the action admit
 // does.
 func onCluster(m *model, h *harness.Model) *nodes.Places {
 	p := nodes.New(h.Open(), &nodes.Forms{})

@@ -84,7 +84,7 @@ func (w *walk) queue() string {
 	return fmt.Sprintf("q%d", w.random.IntN(w.queues))
 }
 
-// happen has something happen.
+// happen changes something by chance.
 func (w *walk) happen() {
 	if w.limits != nil && w.limits.IntN(25) == 0 {
 		w.editQueue()
@@ -148,7 +148,7 @@ func (w *walk) workloadSpec(spec map[string]any) map[string]any {
 	return map[string]any{"queueName": w.queue(), "priority": spec["priority"], "podSets": sets}
 }
 
-// happenTo has something happen to a Workload.
+// happenTo changes something of a Workload by chance.
 func (w *walk) happenTo(o *v1beta2.Workload) {
 	r, holds := w.random, conditions.Is(o, v1beta2.QuotaReserved)
 	runs := conditions.Is(o, v1beta2.Admitted) && !conditions.Is(o, v1beta2.Evicted)
@@ -199,7 +199,7 @@ func finishAt(now time.Time) func(o *v1beta2.Workload) {
 	return func(o *v1beta2.Workload) { conditions.Finish(o, v1beta2.ReasonSucceeded, "", now) }
 }
 
-// succeed has some pods of a Workload end, which need not come again.
+// succeed ends some pods of a Workload, which need not come again.
 func (w *walk) succeed(o *v1beta2.Workload) {
 	for _, name := range w.Pods(o.Name) {
 		if w.random.IntN(2) == 0 {
@@ -221,7 +221,7 @@ func (w *walk) succeed(o *v1beta2.Workload) {
 	})
 }
 
-// check has the controller of the check answer.
+// check answers as the controller of the check does.
 func (w *walk) check(o *v1beta2.Workload) {
 	state := pick(w.random, v1beta2.CheckReady, v1beta2.CheckReady, v1beta2.CheckReady, v1beta2.CheckRetry, v1beta2.CheckRejected, v1beta2.CheckPending)
 	if len(o.Status.AdmissionChecks) == 0 {
@@ -432,7 +432,7 @@ func (w *walk) judgePreemption(s *decision.WorkloadStatus) {
 	}
 }
 
-// rest has nothing more happen. The cluster must come to rest, and so must one whose scheduler begins again then. That
+// rest changes nothing more. The cluster must come to rest, and so must one whose scheduler starts again then. That
 // may evict some: of several for whom a Workload was evicted, its conditions name the last (rule C20). If it does not,
 // nothing else changes.
 func (w *walk) rest() {
@@ -566,7 +566,7 @@ func TestWalksThatBrokeARule(t *testing.T) {
 	}
 }
 
-// take has a walk take steps and come to rest.
+// take makes a walk take steps and come to rest.
 func take(w *walk, steps int) {
 	for w.step = 1; w.step <= steps; w.step++ {
 		w.happen()

@@ -64,7 +64,7 @@ func (m *maker) special(f feature) func() change {
 	return nil
 }
 
-// crash has the scheduler end in the middle of what it writes next, and begin again.
+// crash ends the scheduler in the middle of what it writes next, and starts it again.
 func (m *maker) crash() change {
 	writes, ofPlans := m.IntN(9), !m.once(4)
 	return change{fmt.Sprintf("the scheduler is to end after %d writes, only those of plans counted: %t", writes, ofPlans), func(l *run) {
@@ -72,7 +72,7 @@ func (m *maker) crash() change {
 	}}
 }
 
-// refusal has the API server refuse to evict or to bind a pod, or has the pod outlive its time.
+// refusal makes the API server refuse to evict or to bind a pod, or makes the pod outlive its time.
 func (m *maker) refusal() change {
 	if pod, late := m.oneOf(m.pods...), time.Duration(m.oneOfInts(30, 100, 400))*time.Second; m.once(4) {
 		return change{fmt.Sprintf("pod %s: is to leave %s late", pod, late), func(l *run) { l.overdue[pod] = late }}
@@ -81,7 +81,7 @@ func (m *maker) refusal() change {
 	return change{fmt.Sprintf("pod %s: refused %d times", pod, times), func(l *run) { l.refusals[pod] = times }}
 }
 
-// measure has the load of a node measured, too high for more pods or not.
+// measure sets the measured load of a node, too high for more pods or not.
 func (m *maker) measure() change {
 	node, parts := m.oneOf(m.nodes...), int64(m.oneOfInts(100_000, 900_000, 900_000))
 	return change{fmt.Sprintf("node %s: %d millionths of its CPU are in use", node, parts), func(l *run) {
@@ -89,7 +89,7 @@ func (m *maker) measure() change {
 	}}
 }
 
-// podsCome has the controller of a batch Job make pods of it, if the Job was admitted.
+// podsCome makes the pods of a batch Job, as its controller does, if the Job was admitted.
 func (m *maker) podsCome() change {
 	late := m.late[m.IntN(len(m.late))]
 	most := 1 + m.IntN(4)

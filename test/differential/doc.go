@@ -8,7 +8,7 @@
 // it as a scenario of package scenarios.
 //
 // Controllers restart a job when a pod of it is evicted, at once or later, with pods of other names. Nodes are cordoned
-// while a plan waits for them, and queues close. Shares may be guaranteed beside other queues, and queues give back
+// while a plan waits for them, and queues close. Shares may be guaranteed next to other queues, and queues give back
 // what is beyond their capability. After the last change time passes until nothing is decided any more, which must
 // come. A pod that gets the room of a plan that has ended must not be evicted for the same job right after.
 //

@@ -38,7 +38,7 @@ type restartPolicy uint8
 
 const (
 	restartsPod       restartPolicy = iota // its controller makes the pod again
-	restartsRunning                        // all its pods that have nodes begin again
+	restartsRunning                        // all its pods that have nodes restart
 	restartsWhole                          // all its pods begin again
 	restartsOnlyTasks                      // all its pods of the same role begin again
 )
@@ -125,7 +125,7 @@ func (c *cordon) come(l *run) {
 	}
 }
 
-// cordonSoon has a node of the next plan be cordoned while its victims leave.
+// cordonSoon cordons a node of the next plan while its victims leave.
 func (m *maker) cordonSoon() change {
 	after, opensIn := m.oneOfInts(0, 1, 6, 31), m.oneOfInts(0, 2, 40)
 	return change{fmt.Sprintf("a node of the next plan is cordoned after %d cycles, for %d", after, opensIn), func(l *run) {
@@ -133,7 +133,7 @@ func (m *maker) cordonSoon() change {
 	}}
 }
 
-// close has a queue begin to close.
+// close makes a queue begin to close.
 func (m *maker) close() change {
 	name := m.oneOf(m.queues...)
 	return change{"queue " + name + " begins to close", func(l *run) {

@@ -19,7 +19,7 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// feature is something that a scenario may have beside nodes, queues, gangs and pods.
+// feature is something that a scenario may have in addition to nodes, queues, gangs and pods.
 type feature string
 
 const (
@@ -32,7 +32,7 @@ const (
 	affinity    feature = "affinity"
 	spread      feature = "spread"
 	gates       feature = "gates"
-	strangers   feature = "strangers"
+	foreign     feature = "pods of other schedulers"
 	leaving     feature = "leaving"
 	coolDowns   feature = "cool-downs"
 	subgroups   feature = "subgroups"
@@ -53,7 +53,7 @@ const (
 	many        feature = "many"
 	loads       feature = "loads"
 	extenders   feature = "extenders"
-	beside      feature = "guaranteed shares beside other queues"
+	subtrees    feature = "guaranteed shares next to other queues"
 	cuts        feature = "queues that give back"
 	restarts    feature = "policies that restart"
 	successors  feature = "pods that replace others"
@@ -68,10 +68,10 @@ var features = []struct {
 	feature
 	in int
 }{{tree, 4}, {quotas, 6}, {budgets, 6}, {volumes, 6}, {devices, 8}, {hyperNodes, 6}, {affinity, 8}, {spread, 8}, {gates, 8},
-	{strangers, 6}, {leaving, 4}, {coolDowns, 8}, {subgroups, 10}, {roles, 8}, {ports, 12}, {shares, 2}, {nodeGroups, 14}, {images, 14},
+	{foreign, 6}, {leaving, 4}, {coolDowns, 8}, {subgroups, 10}, {roles, 8}, {ports, 12}, {shares, 2}, {nodeGroups, 14}, {images, 14},
 	{loneClasses, 5}, {latecomers, 5}, {crashes, 5}, {deadlines, 10}, {refusals, 6}, {ranks, 8}, {upstream, 8},
 	{lentNodes, 14}, {memory, 6}, {many, 10}, {loads, 14}, {extenders, 16},
-	{beside, 4}, {cuts, 6}, {restarts, 6}, {successors, 6}, {cordons, 6}, {closing, 8}, {sharedClaim, 12}, {asInstalled, 10}}
+	{subtrees, 4}, {cuts, 6}, {restarts, 6}, {successors, 6}, {cordons, 6}, {closing, 8}, {sharedClaim, 12}, {asInstalled, 10}}
 
 // everywhere are the features that all scenarios are to have besides.
 var everywhere = sync.OnceValue(func() (all []feature) {
@@ -189,7 +189,7 @@ func (m *maker) configure() {
 		}
 		c.preset = m.oneOf("", "kube-1.8")
 	}
-	if m.has[beside] && c.sharer != "guaranteed-shares" {
+	if m.has[subtrees] && c.sharer != "guaranteed-shares" {
 		c.subtree = "q0"
 		c.tree = c.tree || m.once(2)
 	}
@@ -295,7 +295,7 @@ func (m *maker) makeSurroundings() {
 	if m.has[quotas] {
 		m.add(quota("quota", m.oneOf("pods=3", "requests.cpu=3", "requests.cpu=4 pods=5", "cpu=2")))
 	}
-	if m.has[strangers] {
+	if m.has[foreign] {
 		for i := range 1 + m.IntN(2) {
 			p := fixture.Pod(fmt.Sprintf("s%d", i), fixture.Asks("cpu=1"), fixture.Labelled("app", m.oneOf("x", "y")))
 			p.Spec.SchedulerName = "other"
@@ -357,7 +357,7 @@ func (m *maker) queue(name string) *schedulingv1beta1.Queue {
 	})
 }
 
-// settle has a pod run where there is room for so many CPUs.
+// settle makes a pod run where there is room for so many CPUs.
 func (m *maker) settle(p *corev1.Pod, cpus int) bool {
 	first := m.IntN(len(m.nodes))
 	for i := range m.nodes {
@@ -420,7 +420,7 @@ func indexOf(p *corev1.Pod) (i int) {
 	return i
 }
 
-// fill has gangs of low priority take what is left of the nodes, so that the jobs that wait need room.
+// fill makes gangs of low priority take what is left of the nodes, so that the jobs that wait need room.
 func (m *maker) fill() {
 	for i := 0; i < 3 && m.hasFree(); i++ {
 		name := fmt.Sprintf("f%d", i)

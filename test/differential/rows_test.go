@@ -422,7 +422,7 @@ func inQueue(name string) func(*schedulingv1beta1.PodGroup) {
 	return func(g *schedulingv1beta1.PodGroup) { g.Spec.Queue = name }
 }
 
-// ofClass has a quota bound the pods of a PriorityClass.
+// ofClass makes a quota bound the pods of a PriorityClass.
 func ofClass(quota *corev1.ResourceQuota, class string) *corev1.ResourceQuota {
 	quota.Spec.ScopeSelector = &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{{
 		ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpIn, Values: []string{class}}}}

@@ -312,7 +312,7 @@ func (l *run) askAgain() []string {
 	return decided
 }
 
-// lookAgain has the scheduler look at every job again. There must be nothing to decide about it.
+// lookAgain makes the scheduler try every job again. There must be nothing to decide about it.
 func (l *run) lookAgain() {
 	l.led.Scheduler().Cluster().Reconsider()
 	if decided := l.cycle(); len(decided) > 0 {

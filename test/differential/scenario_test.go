@@ -58,7 +58,7 @@ type configuration struct {
 	// upstream are the switches for users of Volcano that are on.
 	upstream []string
 	preset   string // of preempt, "" for the usual
-	// subtree is the queue below which shares are guaranteed, beside those of the sharer; "" for none.
+	// subtree is the queue below which shares are guaranteed, in addition to those of the sharer; "" for none.
 	subtree string
 	delay   string // of guaranteed shares, "" for the usual
 	// asInstalled says that the configuration is that of a new installation, and nothing else counts.

@@ -24,7 +24,7 @@ import (
 // jobShape is a Job of pods with one CPU each that run for a second, in a queue of its own.
 type jobShape struct {
 	name  string
-	spec  string // a YAML mapping on one line, beside the template
+	spec  string // a YAML mapping on one line, in addition to the template
 	quota int
 	end   batchv1.JobConditionType
 	// code is the code with which its pods exit.

@@ -78,7 +78,7 @@ func (l *loads) awaitHeard(t *testing.T) {
 	})
 }
 
-// aggregation has the API server hand metrics.k8s.io on to a port of this machine.
+// aggregation makes the API server forward metrics.k8s.io to a port of this machine.
 const aggregation = `
 apiVersion: v1
 kind: Service

@@ -371,7 +371,7 @@ func TestARestartInTheMiddleOfAPlanGoesOnWithIt(t *testing.T) {
 	})
 
 	restartScheduler(t)
-	// One who would like the room, beside those who have left it, and half of it becomes free.
+	// A job that would like the room waits, next to those that have left it, and half of it becomes free.
 	create(t, in("low", batchJob("bystander", 1, "1")))
 	uids := slices.Sorted(maps.Keys(victims))
 	half := map[types.UID]*corev1.Pod{}

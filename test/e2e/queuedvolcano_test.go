@@ -101,7 +101,7 @@ func TestAVolcanoJobThatNamesALocalQueueIsAWorkload(t *testing.T) {
 	t.Logf("%s", said)
 	groups, err := batch.SchedulingV1beta1().PodGroups(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(groups.Items) > 0 {
-		t.Errorf("there are PodGroups beside the Workloads: %v, %+v", err, groups.Items)
+		t.Errorf("there are PodGroups in addition to the Workloads: %v, %+v", err, groups.Items)
 	}
 
 	// It leaves as a whole, and its policies do not count that as an eviction of a pod.
@@ -113,7 +113,7 @@ func TestAVolcanoJobThatNamesALocalQueueIsAWorkload(t *testing.T) {
 	awaitVolcanoJob(t, "first", batchv1alpha1.Running, 3, "")
 	kubectl(t, "delete", "vcjob", "first")
 	awaitVolcanoJob(t, "second", batchv1alpha1.Running, 2, "")
-	// Of five workers two are enough. Beside the master there is quota for one, and later for three.
+	// Of five workers two are enough. With the master there is quota for one, and later for three.
 	applyText(t, strings.Replace(queuedVolcanoJob("in-part", 5, ""), "    replicas: 5\n", "    replicas: 5\n    minAvailable: 2\n", 1))
 	awaitVolcanoJob(t, "in-part", batchv1alpha1.Pending, 0, "waits in LocalQueue all: couldn't assign flavors")
 	kubectl(t, "delete", "vcjob", "second")

@@ -34,7 +34,7 @@ tiers:
   - name: nodeorder
   - name: cohorts`
 
-// haveQuotas has the scheduler admit Workloads, and takes all of them away after the test.
+// haveQuotas lets the scheduler admit Workloads, and deletes all of them after the test.
 func haveQuotas(t *testing.T) {
 	t.Helper()
 	tidyUp(t)
@@ -215,8 +215,8 @@ func TestAJobThatFitsNoNodeWaits(t *testing.T) {
 	awaitPods(t, "roomless", 2)
 }
 
-// givenByOthers has what the API server adds to pods: half a CPU for containers that request none, and half a CPU for
-// the sandbox.
+// givenByOthers sets up what the API server adds to pods: half a CPU for containers that request none, and half a CPU
+// for the sandbox.
 const givenByOthers = `
 apiVersion: v1
 kind: LimitRange

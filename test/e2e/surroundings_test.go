@@ -221,7 +221,7 @@ func daemons(name, class, cpu string) *appsv1.DaemonSet {
 }
 
 // The pods of a DaemonSet come while all nodes are full, and when nodes are added for which a gang waits, too.
-func TestADaemonSetBesideGetsRoomOnEveryNode(t *testing.T) {
+func TestAForeignDaemonSetGetsRoomOnEveryNode(t *testing.T) {
 	haveNodes(t, 2)
 	tidyUp(t)
 	haveKubeScheduler(t)

@@ -82,7 +82,7 @@ func declared(wrong float64) func(*future) {
 	}
 }
 
-// declare has a job declare how long it runs, which is wrong by a part of what it declares.
+// declare makes a job declare how long it runs, which is wrong by a part of what it declares.
 func (w *future) declare(j *job, wrong float64) {
 	j.estimate = j.runs.Truncate(time.Second)
 	j.runs = time.Duration(float64(j.estimate) * w.within(wrong))

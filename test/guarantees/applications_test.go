@@ -87,7 +87,7 @@ func (s *story) addPod(pod *corev1.Pod, queue string, cpu int) error {
 	return s.led.Set(pod)
 }
 
-// endApplication has all pods of an application end.
+// endApplication ends all pods of an application.
 func (s *story) endApplication() {
 	if len(s.applications) == 0 {
 		return

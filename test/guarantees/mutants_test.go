@@ -73,8 +73,8 @@ var mutants = map[string]func(j *judge, toQueue, fromQueue string, victim *corev
 	},
 }
 
-// others are mutants of what the judge checks beside plans by rule G4. They report whether they have made a cluster, or
-// decisions, to which the judge must object.
+// others are mutants of what the judge checks apart from plans by rule G4. They report whether they have made a
+// cluster, or decisions, to which the judge must object.
 var others = map[string]func(j *judge, d *decision.Decisions) bool{
 	"G8": func(j *judge, d *decision.Decisions) bool {
 		if len(d.Plans) != 1 || len(d.Binds) > 0 || len(d.Plans[0].Evictions) != 1 || len(d.Plans[0].Nominations) != 1 || d.Plans[0].Evictions[0].Rule != "G4" {

@@ -49,7 +49,7 @@ func (s *story) watch(d *decision.Decisions) {
 	}
 }
 
-// restart has the policies of jobs act of which pods are evicted.
+// restart applies the policies of jobs whose pods are evicted.
 func (s *story) restart() {
 	groups := s.around.evicted
 	s.around.evicted = nil

@@ -200,7 +200,7 @@ func (s *story) happen() error {
 	return nil
 }
 
-// crash has the scheduler end when it has made some writes more.
+// crash ends the scheduler when it has made some writes more.
 func (s *story) crash(writes int) {
 	s.led.Crash(simulator.CrashPlan{Writes: writes, OfPlans: s.random.IntN(2) == 0, Policy: s.rebuild,
 		Meanwhile: func(*simulator.Led) error { s.crashes++; return nil }})
@@ -232,7 +232,7 @@ func (s *story) addJob() error {
 	return nil
 }
 
-// endJob has all pods of a job end.
+// endJob ends all pods of a job.
 func (s *story) endJob() {
 	if len(s.jobs) == 0 {
 		return

@@ -62,7 +62,7 @@ func ForPolicy(tb TB, policy *framework.Policy) *Model {
 }
 
 // ForPlugin is an empty model under one plugin, with these arguments, a YAML mapping or "", and these switches on
-// beside those that are on anyway.
+// in addition to those that are on anyway.
 func ForPlugin(tb TB, factory framework.PluginFactory, arguments string, on ...conf.Switch) *Model {
 	tb.Helper()
 	return ForPlugins(tb, Entry{Factory: factory, Arguments: arguments, On: on})
@@ -72,7 +72,7 @@ func ForPlugin(tb TB, factory framework.PluginFactory, arguments string, on ...c
 type Entry struct {
 	Factory   framework.PluginFactory
 	Arguments string        // a YAML mapping, or ""
-	On        []conf.Switch // that are on beside those that are on anyway
+	On        []conf.Switch // that are on in addition to those that are on anyway
 }
 
 // ForPlugins is an empty model under plugins in one tier.
@@ -186,7 +186,7 @@ func (m *Model) Gang(name, queue string, minimum, size int, request string) *Mod
 	return m.Set(fixture.Gang(name, queue, minimum, size, fixture.Asks(request)))
 }
 
-// Terminate has pods being deleted, with thirty seconds to end.
+// Terminate begins to delete pods, with thirty seconds to end.
 func (m *Model) Terminate(names ...string) *Model {
 	m.tb.Helper()
 	for _, name := range names {
@@ -198,7 +198,7 @@ func (m *Model) Terminate(names ...string) *Model {
 	return m
 }
 
-// RemovePods has pods gone.
+// RemovePods removes pods.
 func (m *Model) RemovePods(names ...string) *Model {
 	m.tb.Helper()
 	for _, name := range names {
@@ -207,7 +207,7 @@ func (m *Model) RemovePods(names ...string) *Model {
 	return m
 }
 
-// StartPods has pods run that were bound.
+// StartPods makes pods run that were bound.
 func (m *Model) StartPods(binds []decision.Bind) *Model {
 	m.tb.Helper()
 	for _, b := range binds {

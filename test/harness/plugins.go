@@ -20,7 +20,7 @@ func (Gang) IsReady(j *cluster.Job) bool { return j.Lacks() == 0 }
 type Limits struct {
 	Pods            map[string]int // what each queue may hold; absent means any number
 	Overuses        map[string]int // from how many on a queue has enough
-	AdmissionLimits map[string]int // how many pods a queue admits by minResources, beside what is booked
+	AdmissionLimits map[string]int // how many pods a queue admits by minResources, in addition to what is booked
 	Backwards       bool
 	Asked           []string // which jobs were asked about
 }

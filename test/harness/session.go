@@ -110,7 +110,7 @@ func (m *Model) EvictPods(x framework.Transaction, names string) {
 	}
 }
 
-// Nominate has a pod wait for room on a node, as an earlier part of a plan would.
+// Nominate makes a pod wait for room on a node, as an earlier part of a plan would.
 func (m *Model) Nominate(x framework.Transaction, name, node string) {
 	m.tb.Helper()
 	x.Pipeline(m.TaskNamed(name), m.NodeNamed(node))

@@ -42,7 +42,7 @@ func factory() framework.PluginFactory {
 		}}
 }
 
-// newModel has a job that waits in one queue and one that runs in another.
+// newModel makes a job that waits in one queue and one that runs in another.
 func newModel(t *testing.T, arguments string) *harness.Model {
 	return harness.ForPlugin(t, factory(), arguments).Set(fixture.Node("n", "cpu=8"), fixture.Queue("q", fixture.Ranking(3)), fixture.Queue("r", fixture.Below("q"), fixture.Capped("cpu=2")),
 		fixture.Group("preemptor", "r", 1), fixture.Pod("waits", fixture.In("preemptor")),

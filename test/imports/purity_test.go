@@ -84,7 +84,7 @@ type room struct {
 	uses  map[*ast.Ident]types.Object
 }
 
-// nowhere has every import fail: what a name of another package stands for does not matter here.
+// nowhere lets every import fail: what a name of another package stands for does not matter here.
 type nowhere struct{}
 
 func (nowhere) Import(string) (*types.Package, error) { return nil, errors.New("not read") }

@@ -1,4 +1,4 @@
-// Package installed runs what the installer installs beside a local cluster: its manifests are applied with kubectl,
+// Package installed runs what the installer installs, with a local cluster: its manifests are applied with kubectl,
 // and the programs of its Deployments run as processes, with their arguments and the rights of their ServiceAccounts.
 //
 // Main types: a [System] is such an installation; a [Program] is one of its programs, with where it serves its metrics.

@@ -33,7 +33,7 @@ const (
 	Controllers = "volcano-controllers"
 )
 
-// System is an installation beside a local cluster.
+// System is an installation on a local cluster.
 type System struct {
 	Cluster *localcluster.Cluster
 	// Folder has the programs.
@@ -43,7 +43,7 @@ type System struct {
 	Volcano versioned.Interface
 }
 
-// Program is a program of the installation, as a process beside the cluster.
+// Program is a program of the installation, as a process outside the cluster.
 type Program struct {
 	localcluster.Program
 	// MetricsURL is where it serves its metrics.
@@ -90,7 +90,7 @@ func (s *System) install(ctx context.Context, root string) (err error) {
 			return err
 		}
 	}
-	// The scheduler is a process beside the API server, and no pod behind a Service.
+	// The scheduler is a process next to the API server, and no pod behind a Service.
 	for _, object := range []string{"service/" + publish.Service, "apiservice/" + publish.APIService} {
 		if _, err := s.Kubectl(ctx, "delete", "-n", Namespace, object); err != nil {
 			return err

@@ -1,5 +1,6 @@
-// Package operators runs the jobs of other systems' operators beside Hekla: JobSet, MPI operator, training-operator,
-// KubeRay, Trainer and LeaderWorkerSet, built from their modules, and a Spark operator that a test controller plays.
+// Package operators runs the jobs of other systems' operators together with Hekla: JobSet, MPI operator,
+// training-operator, KubeRay, Trainer and LeaderWorkerSet, built from their modules, and a Spark operator that a test
+// controller plays.
 //
 // Where an operator makes PodGroups of Volcano it makes those of its jobs; JobSet makes none, and its user does, or
 // annotates the JobSet. Each of their jobs lives one whole life in a queue: it waits whole, starts whole, is preempted,

@@ -19,7 +19,7 @@ import (
 	"hekla.sh/hekla/test/installed"
 )
 
-// operator is a program of another system, beside the cluster.
+// operator is a program of another system, outside the cluster.
 type operator struct {
 	// module has the files, and program is the import path of the program.
 	module, program string
@@ -197,7 +197,7 @@ func writeCertificate(t *testing.T, folder string) []byte {
 	return certificate
 }
 
-// register has the API server call the operator's webhooks on the loopback interface, and waits until they answer.
+// register makes the API server call the operator's webhooks on the loopback interface, and waits until they answer.
 func (o *operator) register(t *testing.T, name, file string, port int, authority []byte) {
 	t.Helper()
 	applyFile(t, file, func(object *unstructured.Unstructured) {

@@ -137,7 +137,8 @@ func (w *testCluster) change(key types.NamespacedName, uid types.UID, how func(*
 	return true
 }
 
-// cycle runs one cycle on all that was not heard yet, has it judged, and sets out to do what was decided.
+// cycle runs one cycle on all that the scheduler does not know yet, checks it by the judge, and begins to carry out
+// what was decided.
 func (w *testCluster) cycle() *decision.Decisions {
 	w.now = w.now.Add(time.Second)
 	t := turn{now: w.now, events: w.events}
@@ -224,7 +225,7 @@ func disrupt(p *corev1.Pod, status corev1.ConditionStatus, message, value string
 		Reason: corev1.PodReasonPreemptionByScheduler, Message: message})
 }
 
-// goOn has the API server and the kubelets do some of what is under way.
+// goOn lets the API server and the kubelets do some of what is under way.
 func (w *testCluster) goOn() {
 	w.binds = slices.DeleteFunc(w.binds, func(b decision.Bind) bool {
 		if !w.calm && w.choose.once(4) {
@@ -251,7 +252,7 @@ func (w *testCluster) goOn() {
 	w.judge.memory.remember(&w.objects)
 }
 
-// land has a binding succeed.
+// land lets a binding succeed.
 func (w *testCluster) land(b decision.Bind) {
 	ok := w.pods[b.Pod.Name] != nil && w.pods[b.Pod.Name].DeletionTimestamp == nil && w.nodes[b.Node] != nil
 	landed := ok && w.change(b.Pod, b.UID, func(p *corev1.Pod) {
@@ -334,7 +335,7 @@ func (w *testCluster) end(p *corev1.Pod) {
 	w.deaths[p.UID] = w.now.Add(time.Duration(w.choose(1+int(grace/time.Second))) * time.Second)
 }
 
-// die has pods go whose time has come; what belongs to a job comes back.
+// die removes pods whose time is over; those of a job come back.
 func (w *testCluster) die() {
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
 		p := w.pods[name]
@@ -366,7 +367,7 @@ func covers(b *policyv1.PodDisruptionBudget, p *corev1.Pod) bool {
 	return err == nil && selector.Matches(labels.Set(p.Labels))
 }
 
-// recount has the budgets say what they allow.
+// recount writes into the budgets what they allow.
 func (w *testCluster) recount() {
 	for _, name := range slices.Sorted(maps.Keys(w.budgets)) {
 		b, healthy := w.budgets[name], 0
@@ -434,7 +435,7 @@ func (w *testCluster) written() *memory {
 	return m
 }
 
-// acts reports whether anything is under way, beside what the scheduler has not heard yet.
+// acts reports whether anything is under way, apart from what the scheduler has not heard yet.
 func (w *testCluster) acts() bool {
 	for _, p := range w.pods {
 		if p.DeletionTimestamp != nil && !w.immortal[p.UID] {

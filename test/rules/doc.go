@@ -7,9 +7,9 @@
 // the scheduler was told of, and its decisions since. A [judge] goes through the decisions of a cycle on the picture
 // and records every violation. The oracle tries all sets of victims in a cluster that is small enough.
 //
-// Some clusters have more around the scheduler. Shares are guaranteed beside capacity, and queues give back what is
-// beyond their capability after a delay. Policies restart jobs of which a pod is evicted. Roles need device claims that
-// never come. Nodes of plans are cordoned while victims leave.
+// Some clusters have more around the scheduler. Shares are guaranteed together with capacity, and queues give back what
+// is beyond their capability after a delay. Policies restart jobs of which a pod is evicted. Roles need device claims
+// that never come. Nodes of plans are cordoned while victims leave.
 //
 // Invariants:
 //

@@ -82,7 +82,7 @@ func (h *planCheck) check() {
 	}) {
 		h.promises++
 	}
-	if len(h.breaches) == 0 && !h.hasTerms && !h.setting.beside { // what cannot come true need not be minimal
+	if len(h.breaches) == 0 && !h.hasTerms && !h.setting.subtrees { // what cannot come true need not be minimal
 		h.minimal()
 	}
 }
@@ -170,7 +170,7 @@ func (p *picture) protects(action string, preemptor *job, v *pod) (rule, why str
 		return "P5", "it is critical"
 	case (l == betweenJobs || l == anywhere) && v.job.priority >= preemptor.priority:
 		return "J1", "the priority of its job is not lower"
-	case !p.setting.beside && v.job.queue.object.Spec.Priority > preemptor.queue.object.Spec.Priority: // a subtree stands where its top stands
+	case !p.setting.subtrees && v.job.queue.object.Spec.Priority > preemptor.queue.object.Spec.Priority: // a subtree stands where its top stands
 		return "A2", "the priority of its queue is higher"
 	case v.job.queue != preemptor.queue && !v.job.queue.reclaimable():
 		return "Q3", "its queue is not reclaimable"
@@ -310,7 +310,7 @@ func (h *planCheck) shares() {
 		h.entitled()
 		return
 	}
-	if h.setting.beside {
+	if h.setting.subtrees {
 		return
 	}
 	if !h.takesFromEquals() {

@@ -71,7 +71,7 @@ func (w *testCluster) makeQueue(name string, number int) {
 		q.Spec.Weight = int32(1 + w.choose(2))
 		q.Spec.Deserved = fixture.List(w.choose.oneOf("cpu=1", "", "cpu=2", "cpu=1", "cpu=3", "cpu=1 memory=1", "cpu=2 gpu=1"))
 		q.Spec.Guarantee.Resource = fixture.List(w.choose.oneOf("", "", "", "cpu=1", "cpu=2"))
-		if w.setting.guarantees() || w.setting.beside {
+		if w.setting.guarantees() || w.setting.subtrees {
 			q.Spec.Guarantee.Resource = fixture.List(w.choose.oneOf("cpu=1", "cpu=2", "", "cpu=3", "cpu=1 memory=1", "gpu=1"))
 		}
 		q.Spec.Capability = fixture.List(w.choose.oneOf("", "", "", "cpu=2", "cpu=3", "cpu=4 gpu=1"))
@@ -200,7 +200,7 @@ func (choose chooser) minimum(size int) int {
 	return choose(size + 1)
 }
 
-// settle has a pod run where there is room, if there is.
+// settle makes a pod run where there is room, if there is.
 func (w *testCluster) settle(p *corev1.Pod) {
 	names := slices.Sorted(maps.Keys(w.nodes))
 	first := w.choose(len(names))

@@ -16,7 +16,7 @@ type setting struct {
 	actions              []string
 	sharer               string // the plugin that divides the cluster, "" if none does
 	tree                 bool   // queues form one
-	beside               bool   // shares are guaranteed below the queue [subtree], beside the sharer
+	subtrees             bool   // shares are guaranteed below the queue [subtree], next to the sharer
 	gang, conformance    bool
 	pdb, drf             bool
 	onlyStarving         bool // a gang that has its minimum takes nothing
@@ -43,7 +43,7 @@ func (s setting) yaml() string {
 	plugin(s.drf, "drf")
 	plugin(s.overcommit, "overcommit")
 	plugin(s.guarantees(), fmt.Sprintf("%s, arguments: {preemptionDelay: %s}", guaranteedShares, askDelay))
-	plugin(s.beside, fmt.Sprintf("%s, arguments: {subtrees: [%s], preemptionDelay: %s}", guaranteedShares, subtree, askDelay))
+	plugin(s.subtrees, fmt.Sprintf("%s, arguments: {subtrees: [%s], preemptionDelay: %s}", guaranteedShares, subtree, askDelay))
 	plugin(s.sharer != "" && !s.guarantees() && s.tree, s.sharer+", enableHierarchy: true")
 	plugin(s.sharer != "" && !s.guarantees() && !s.tree, s.sharer)
 	b.WriteString("configurations:\n")

@@ -123,7 +123,7 @@ func (j *judge) overruled(ended []decision.PlanEnd, at *picture) {
 	}
 }
 
-// Gangs whose pods attract, repel or spread, with subgroups, beside pods that take long to end: every plan comes true
+// Gangs whose pods attract, repel or spread, with subgroups, next to pods that take long to end: every plan comes true
 // or is cancelled for a change from outside, and there is rest.
 func TestTheRulesHoldAmongPodsWithTerms(t *testing.T) {
 	// Guaranteed shares say nothing of where pods may be.

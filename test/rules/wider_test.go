@@ -15,11 +15,11 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// Clusters with more around the scheduler. Shares are guaranteed beside capacity, and queues give back what is beyond
-// their capability. Policies restart jobs of which a pod is evicted. Roles need device claims that never come. Nodes of
-// plans are cordoned while victims leave.
+// Clusters with more around the scheduler. Shares are guaranteed together with capacity, and queues give back what is
+// beyond their capability. Policies restart jobs of which a pod is evicted. Roles need device claims that never come.
+// Nodes of plans are cordoned while victims leave.
 
-// wider is what a cluster has beside what others have.
+// wider is what a cluster has in addition to what others have.
 type wider struct {
 	restarts map[string]restart // by job
 	// within are the plans that evicted pods of a job for it, after which it restarted, by job, since the cluster is
@@ -36,7 +36,7 @@ type wider struct {
 	closed  bool
 }
 
-// restart is which pods of a job begin again when one of it is evicted, beside that pod.
+// restart is which pods of a job begin again when one of it is evicted, in addition to that pod.
 type restart string
 
 const (
@@ -60,9 +60,9 @@ func wideSettings() []setting {
 		vary(func(s *setting) {
 			s.sharer, s.tree, s.actions = guaranteedShares, true, words("enqueue allocate preempt reclaim backfill shuffle")
 		}),
-		vary(func(s *setting) { s.beside, s.tree = true, true }),
+		vary(func(s *setting) { s.subtrees, s.tree = true, true }),
 		vary(func(s *setting) {
-			s.beside, s.tree, s.actions = true, true, words("enqueue allocate reclaim backfill shuffle")
+			s.subtrees, s.tree, s.actions = true, true, words("enqueue allocate reclaim backfill shuffle")
 		}),
 		plain,
 		vary(func(s *setting) { s.sharer, s.actions = "", words("allocate preempt backfill") }),
@@ -77,9 +77,9 @@ func wideCluster(s setting, choose chooser) *testCluster {
 	return w
 }
 
-// widenQueue has a queue give back what is beyond its capability.
+// widenQueue makes a queue give back what is beyond its capability.
 func (w *testCluster) widenQueue(q *schedulingv1beta1.Queue) {
-	if w.wide == nil || !w.setting.guarantees() && !w.setting.beside || !w.choose.once(2) {
+	if w.wide == nil || !w.setting.guarantees() && !w.setting.subtrees || !w.choose.once(2) {
 		return
 	}
 	metav1.SetMetaDataAnnotation(&q.ObjectMeta, schedulingv1beta1.QuotaPreemptionDelayKey, w.choose.oneOf("1s", "3s", "30s"))
@@ -104,7 +104,7 @@ func (w *testCluster) widenJob(g *schedulingv1beta1.PodGroup, pods []*corev1.Pod
 	}
 }
 
-// restart has the policy of a job act after the eviction of a pod.
+// restart applies the policy of a job after the eviction of a pod.
 func (w *testCluster) restart(victim *corev1.Pod, e decision.Eviction) {
 	if w.wide == nil {
 		return
@@ -169,7 +169,7 @@ func (w *testCluster) watch(d *decision.Decisions) {
 	}
 }
 
-// forget notes that something has happened beside what was decided.
+// forget notes that something has happened apart from what was decided.
 func (w *testCluster) forget() {
 	if w.wide != nil {
 		w.wide.vain.Forget()
@@ -236,10 +236,10 @@ func (p *picture) isGuaranteed(q, other *queue) bool {
 	isBelow := func(q *queue) bool {
 		return slices.ContainsFunc(q.upwards(), func(above *queue) bool { return above.name == subtree })
 	}
-	return p.setting.guarantees() || p.setting.beside && isBelow(q) && isBelow(other)
+	return p.setting.guarantees() || p.setting.subtrees && isBelow(q) && isBelow(other)
 }
 
-// subtree is the queue below which shares are guaranteed beside others.
+// subtree is the queue below which shares are guaranteed next to others.
 const subtree = "above"
 
 // cuts judges a plan of shuffle: Q2, J2, P4 and G12.
@@ -278,7 +278,7 @@ func (p *pod) isBeyond() bool {
 }
 
 // The rules hold there as well. The judge does not say what may be taken between a subtree of guaranteed shares and the
-// queues beside it.
+// queues next to it.
 func TestTheRulesHoldWithMoreAroundTheScheduler(t *testing.T) {
 	holds(t, clustersOf(t, plainWideClusters), wideSettings(), wideCluster)
 }

@@ -48,7 +48,7 @@ type change struct {
 	objects []runtime.Object // that come besides
 }
 
-// apply has it happen.
+// apply makes it happen.
 func (c *change) apply(folder string, l *simulator.Led) error {
 	if c.File != "" {
 		file, err := os.Open(filepath.Join(folder, c.File))

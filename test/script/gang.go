@@ -226,7 +226,7 @@ func describe(pod *corev1.Pod, words []string) (task string, nodes []string, err
 	return task, nodes, nil
 }
 
-// addTerm has the pod be near others on its node, or apart from them.
+// addTerm requires the pod to be near others on its node, or apart from them.
 func addTerm(pod *corev1.Pod, w word) {
 	if pod.Spec.Affinity == nil {
 		pod.Spec.Affinity = &corev1.Affinity{}

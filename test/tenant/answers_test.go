@@ -114,7 +114,7 @@ var ofCluster = []question{
 // lists are the parts of the web page.
 var lists = []string{"summary", "jobs", "queues", "nodes", "evictions", "cycles"}
 
-// TestATenantMayAskOnlyAboutWhatTheTenantMaySee has two tenants' jobs wait in one queue. The scheduler is asked
+// TestATenantMayAskOnlyAboutWhatTheTenantMaySee makes two tenants' jobs wait in one queue. The scheduler is asked
 // directly, as the web page does, and the API server says who may.
 func TestATenantMayAskOnlyAboutWhatTheTenantMaySee(t *testing.T) {
 	port, err := localcluster.FreePort()

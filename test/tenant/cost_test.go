@@ -93,7 +93,7 @@ func TestWebhookAndDefinitionAgreeOnTasksAndPolicies(t *testing.T) {
 	}
 }
 
-// TestTheLargestJobFitsIntoTheBudgetOfThePolicies has a Job of as many tasks and policies as the definition allows made
+// TestTheLargestJobFitsIntoTheBudgetOfThePolicies creates a Job of as many tasks and policies as the definition allows
 // and changed: a policy that costs more than the API server gives it refuses everything.
 func TestTheLargestJobFitsIntoTheBudgetOfThePolicies(t *testing.T) {
 	tenant := tenantOf(t, "largest")

@@ -15,8 +15,8 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// TestNoQuestionStopsTheScheduler has a user who may only view one namespace submit what would take the scheduler hours
-// or gigabytes. Between the attacks it answers others.
+// TestNoQuestionStopsTheScheduler lets a user who may only view one namespace submit what would take the scheduler
+// hours or gigabytes. Between the attacks it answers others.
 func TestNoQuestionStopsTheScheduler(t *testing.T) {
 	port, err := localcluster.FreePort()
 	if err != nil {

@@ -107,7 +107,7 @@ func TestAnObjectStoredBeforeItsSchemaStopsNoOthers(t *testing.T) {
 	othersAreServed(t, tenant, "two")
 }
 
-// othersAreServed has the controllers follow a JobFlow to its Job, and the Job to its PodGroup.
+// othersAreServed waits until the controllers make the Job of a JobFlow, and the PodGroup of the Job.
 func othersAreServed(t *testing.T, tenant client.Client, name string) {
 	t.Helper()
 	create(t, tenant, "before", fmt.Sprintf("apiVersion: flow.volcano.sh/v1alpha1\nkind: JobTemplate\nmetadata: {name: %s}\n"+

@@ -26,11 +26,11 @@ import (
 // even to read.
 func TestTheRolesGiveATenantNothingOutsideOfTheNamespace(t *testing.T) {
 	tenant := tenantOf(t, "team-reach")
-	tenantOf(t, "team-beside")
+	tenantOf(t, "team-other")
 	group := create(t, tenant, "team-reach", everyWayToAQueue("default")["a PodGroup"])
 	status := client.RawPatch(types.MergePatchType, []byte(`{"status": {"phase": "Inqueue"}}`))
-	beside := func(text string) error {
-		return tenant.Create(apitest.Context(t), apitest.Object(t, "team-beside", text), client.DryRunAll)
+	other := func(text string) error {
+		return tenant.Create(apitest.Context(t), apitest.Object(t, "team-other", text), client.DryRunAll)
 	}
 	ways := everyWayToAQueue("default")
 	for what, err := range map[string]error{
@@ -38,11 +38,11 @@ func TestTheRolesGiveATenantNothingOutsideOfTheNamespace(t *testing.T) {
 		"the state of a Queue":            tenant.Status().Patch(apitest.Context(t), apitest.Object(t, "", queue("default", "", "{}")), client.RawPatch(types.MergePatchType, []byte(`{"status": {"state": "Closed"}}`)), &client.SubResourcePatchOptions{PatchOptions: client.PatchOptions{DryRun: []string{metav1.DryRunAll}}}),
 		"a HyperNode":                     tenant.Create(apitest.Context(t), apitest.Object(t, "", "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {name: h}\nspec: {tier: 1, members: [{type: Node, selector: {exactMatch: {name: n}}}]}"), client.DryRunAll),
 		"the phase of one's own PodGroup": tenant.Status().Patch(apitest.Context(t), group, status),
-		"a Job beside":                    beside(ways["a Job"]),
-		"a CronJob beside":                beside(ways["a CronJob"]),
-		"a JobFlow beside":                beside(ways["a JobFlow"]),
-		"a PodGroup beside":               beside(ways["a PodGroup"]),
-		"the Jobs beside":                 tenant.List(apitest.Context(t), &batch.JobList{}, client.InNamespace("team-beside")),
+		"a Job of another team":           other(ways["a Job"]),
+		"a CronJob of another team":       other(ways["a CronJob"]),
+		"a JobFlow of another team":       other(ways["a JobFlow"]),
+		"a PodGroup of another team":      other(ways["a PodGroup"]),
+		"the Jobs of another team":        tenant.List(apitest.Context(t), &batch.JobList{}, client.InNamespace("team-other")),
 		"one's own Commands":              tenant.List(apitest.Context(t), &bus.CommandList{}, client.InNamespace("team-reach")),
 	} {
 		if !apierrors.IsForbidden(err) {
@@ -180,7 +180,7 @@ func TestTheControllersReachSecretsOnlyWhereTheyMay(t *testing.T) {
 		}
 		return nil
 	})
-	if mayReachSecrets(t, "get", "team-beside") || mayReachSecrets(t, "get", system) {
+	if mayReachSecrets(t, "get", "team-other") || mayReachSecrets(t, "get", system) {
 		t.Error("the right reaches beyond the namespace")
 	}
 }

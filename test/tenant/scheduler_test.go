@@ -55,7 +55,7 @@ func schedule(t *testing.T, flags ...string) {
 	t.Cleanup(func() { _ = process.Kill() })
 }
 
-// TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute has the programs of the installer at work: a tenant writes
+// TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute runs the programs of the installer: a tenant writes
 // PodGroups that request the whole cluster, one after the other, and another tenant a Job.
 func TestPodGroupsWithoutPodsHoldTheClusterForHalfAMinute(t *testing.T) {
 	schedule(t)

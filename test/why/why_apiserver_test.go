@@ -124,7 +124,7 @@ func run(ctx context.Context, arguments ...string) (string, error) {
 	return out.String(), err
 }
 
-// stuck are the examples, with what the answer must say beside the code in their header.
+// stuck are the examples, with what the answer must say in addition to the code in their header.
 var stuck = map[string][]string{
 	"01-missing-queue.yaml":          {"queue nowhere does not exist", "hekla queue create nowhere"},
 	"02-closed-queue.yaml":           {"queue why is not open", "hekla queue operate why -a open"},

@@ -33,7 +33,7 @@ import (
 // the start.
 type Setup func(manager.Manager) error
 
-// NewCommand returns the controllers as a command, with those of others beside them, and the webhooks as its subcommand
+// NewCommand returns the controllers as a command, together with those of others, and the webhooks as its subcommand
 // "admission". Its context is the request to stop.
 func NewCommand(others ...Setup) *cobra.Command {
 	o := newOptions()

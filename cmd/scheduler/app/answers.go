@@ -49,7 +49,7 @@ func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface,
 	return serve(o.answersAddress, handler, publication.TLS(), logger)
 }
 
-// openQuestions serves questions beside the start of the scheduler, which need not wait for keys and for what the API
+// openQuestions serves questions while the scheduler starts, which need not wait for keys and for what the API
 // server says about users. fail ends the scheduler if they cannot be served. The function that is returned closes what
 // is served, and says why nothing is.
 func (o *options) openQuestions(ctx context.Context, client kubernetes.Interface, r *runner, logger logr.Logger, fail context.CancelCauseFunc) func() error {

@@ -29,7 +29,7 @@ import (
 	"hekla.sh/hekla/test/apitest"
 )
 
-// register makes what the installer makes, for a process beside the API server.
+// register makes what the installer makes, for a process on the machine of the API server.
 func (w *testCluster) register() {
 	w.t.Helper()
 	must(w.t, w.cluster.Apply(w.t.Context(), publish.Local(systemNamespace)))
@@ -197,8 +197,8 @@ func (w *testCluster) waits(namespace, name, queue, scheduler, cpu string) {
 	must(w.t, err)
 }
 
-// TestAnAddressInUseEndsTheScheduler has another listen where questions are to be asked. That is found out beside the
-// start.
+// TestAnAddressInUseEndsTheScheduler makes another process listen where questions are to be asked. That is found out
+// during the start.
 func TestAnAddressInUseEndsTheScheduler(t *testing.T) {
 	w := onCluster(t)
 	other, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -88,7 +88,7 @@ func (o *options) fileSource() source {
 	return file{path: o.schedulerConf, poll: filePoll}
 }
 
-// printTo prints the configuration that a start would put in force, and beside it what in it has no effect.
+// printTo prints the configuration that a start would put in force, and what in it has no effect.
 func (o *options) printTo(command *cobra.Command, src source, registry *framework.Registry) error {
 	out, d, catalogue := command.OutOrStdout(), src.read(command.Context()), registry.Catalogue()
 	if d.place == "" {

@@ -17,7 +17,7 @@ import (
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
-// diagnose says how this scheduler is. The loop is asked once; the rest is read beside it.
+// diagnose says how this scheduler is. The loop is asked once; the rest is read without it.
 func (r *runner) diagnose(ctx context.Context, gangs []survey.Gang) (diagnosis.Diagnosis, error) {
 	story, err := r.scheduler.Questions().Survey(ctx, gangs)
 	if err != nil {
@@ -66,14 +66,14 @@ func (r *runner) snapshot(ctx context.Context) (*snapshot.Header, iter.Seq[runti
 	}, nil
 }
 
-// headerOf is what a snapshot says beside the objects. It is sent to others, so it does not have the passwords of the
-// configuration.
+// headerOf is what a snapshot says in addition to the objects. It is sent to others, so it does not have the passwords
+// of the configuration.
 func (o *options) headerOf(state *scheduler.State) *snapshot.Header {
 	return &snapshot.Header{Taken: state.Now, Cycle: state.Cycle, Version: version.Version, SchedulerNames: o.schedulerNames, DefaultQueue: o.defaultQueue,
 		OpensQueueGates: o.featureGates[process.QueueAdmissionGates], Configuration: state.Configuration.String(), Journal: state.Journal}
 }
 
-// diagnosis says what is in force, and what of it has no effect, beside flags that have none.
+// diagnosis says what is in force, and what of it has no effect, and the flags that have none.
 func (p *policies) diagnosis(flags []string) diagnosis.Configuration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -81,7 +81,7 @@ func TestPodsAreHeldUntilTheirQueueHasRoomAndThenSeenByAutoscalers(t *testing.T)
 	// No node is that large, so it is for an autoscaler to look at it.
 	w.held("first-"+w.suffix, name, name, "1000")
 	await("first-"+w.suffix, "Unschedulable, 0 gates")
-	// Beside it the queue has no room for another.
+	// With it the queue has no room for another.
 	w.held("second-"+w.suffix, name, name, "1000")
 	w.held("small-"+w.suffix, name, name, "1")
 	await("small-"+w.suffix, "bound, 0 gates")

@@ -82,7 +82,7 @@ func TestThePageShowsWhatItsReaderMaySee(t *testing.T) {
 	w.waits(other, "secret", name, scheduler, "900")
 	time.Sleep(1100 * time.Millisecond) // the age of objects has seconds
 	w.waits(name, "mine", name, scheduler, "1")
-	mine, stranger := reader{address, w.token("reader-"+w.suffix, name)}, reader{address, w.token("stranger-"+w.suffix, "")}
+	mine, foreign := reader{address, w.token("reader-"+w.suffix, name)}, reader{address, w.token("foreign-"+w.suffix, "")}
 	var jobs board.Jobs
 	apitest.Eventually(t, func(ctx context.Context) error {
 		jobs = board.Jobs{}
@@ -112,7 +112,7 @@ func TestThePageShowsWhatItsReaderMaySee(t *testing.T) {
 	if text := fmt.Sprint(cycles); len(cycles.Rows) == 0 || strings.Contains(text, "secret") {
 		t.Errorf("the cycles are %s", text)
 	}
-	if err := stranger.read(ctx, "summary", &summary); err == nil || !strings.Contains(err.Error(), "403") {
+	if err := foreign.read(ctx, "summary", &summary); err == nil || !strings.Contains(err.Error(), "403") {
 		t.Errorf("a reader without rights: %v, want 403", err)
 	}
 	if err := (reader{address, "nonsense"}).read(ctx, "jobs", &jobs); err == nil || !strings.Contains(err.Error(), "401") {

@@ -41,7 +41,7 @@ type Life struct {
 	Serving time.Duration
 
 	// Settle is how long an authority is in the bundle before it signs. It must be long enough for every API server to
-	// read the bundle, and short beside Serving.
+	// read the bundle, and short compared with Serving.
 	Settle time.Duration
 }
 

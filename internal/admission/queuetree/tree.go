@@ -115,7 +115,7 @@ func (t *Tree) descendants(name string, f func(*scheduling.Queue)) {
 	visit(name)
 }
 
-// Sums says where a queue of the tree, those beside it, or those below it want more than the queue above them has. What
+// Sums says where a queue of the tree, its siblings, or those below it want more than the queue above them has. What
 // a queue does not bound is bounded by nothing; root bounds nothing, because it stands for the cluster.
 func (t *Tree) Sums(queue *scheduling.Queue) field.ErrorList {
 	var problems field.ErrorList

@@ -38,8 +38,8 @@ type removedRow struct {
 	at   uint64
 }
 
-// maxGraves bounds how many removed rows are remembered. A reader that missed more gets the whole list.
-const maxGraves = 20_000
+// maxRemoved bounds how many removed rows are remembered. A reader that missed more gets the whole list.
+const maxRemoved = 20_000
 
 func newTable[T any](name func(*T) string) table[T] { return table[T]{name: name} }
 
@@ -68,7 +68,7 @@ func (t *table[T]) update(version uint64, values []*T) (changed bool) {
 	for len(old) > 0 {
 		noteRemoved()
 	}
-	if surplus := len(t.gone) - maxGraves; surplus > 0 {
+	if surplus := len(t.gone) - maxRemoved; surplus > 0 {
 		t.floor = t.gone[surplus-1].at
 		t.gone = slices.Delete(t.gone, 0, surplus)
 	}

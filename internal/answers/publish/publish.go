@@ -73,8 +73,8 @@ type Publication struct {
 type Options struct {
 	// Service is its name, in Namespace. APIService is VERSION.GROUP.
 	Namespace, Service, APIService string
-	// Endpoint is the IP:PORT at which the API server finds this process. It is empty for a process beside the API
-	// server, which is then found at its port of the host that the Service names.
+	// Endpoint is the IP:PORT at which the API server finds this process. It is empty for a process on the machine of
+	// the API server, which is then found at its port of the host that the Service names.
 	Endpoint string
 	// Port is where this process listens.
 	Port int
@@ -138,7 +138,7 @@ func (p *Publication) Run(ctx context.Context) {
 	}
 }
 
-// Poke has [Publication.Run] look at once, when this process begins to lead.
+// Poke makes [Publication.Run] check at once, when this process begins to lead.
 func (p *Publication) Poke() {
 	select {
 	case p.poked <- struct{}{}:

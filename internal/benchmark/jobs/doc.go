@@ -1,5 +1,5 @@
-// Package jobs measures, on a fresh local cluster, how many pods a second hekla-controllers makes of Jobs, beside a
-// loop of concurrent requests that makes the same objects.
+// Package jobs measures, on a fresh local cluster, how many pods a second hekla-controllers makes of Jobs, compared
+// with a loop of concurrent requests that makes the same objects.
 //
 // Main types: [Options] and [Run]. [Report] is all that was measured, as JSON and as text.
 //

@@ -44,8 +44,8 @@ type bench struct {
 	report  *Report
 }
 
-// Run measures how many pods a second the controllers make of Jobs, beside a loop of concurrent requests for the same
-// objects. What was wrong is in [Report.Violations]; an error means that there is no report.
+// Run measures how many pods a second the controllers make of Jobs, compared with a loop of concurrent requests for the
+// same objects. What was wrong is in [Report.Violations]; an error means that there is no report.
 func Run(ctx context.Context, options Options) (*Report, error) {
 	if err := options.validate(); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@
 //
 // Invariants:
 //
-//  1. Before each start no scheduler runs, and the cluster is at rest. One gang waits beside the pods that have nodes.
+//  1. Before each start no scheduler runs, and the cluster is at rest. One gang waits next to the pods that have nodes.
 //  2. The clock starts before the process does. It ends when a watch shows the first pod of the gang with a node, and
 //     the last.
 //  3. What the start is compared with is the time in which a client with the rights and settings of the scheduler has

@@ -127,7 +127,7 @@ func (t *Testbed) CreatePlaces(ctx context.Context, queues []string) error {
 	return nil
 }
 
-// QueueNames returns the names of that many queues beside the default queue.
+// QueueNames returns the names of that many queues in addition to the default queue.
 func QueueNames(count int) []string {
 	var names []string
 	for i := range count {

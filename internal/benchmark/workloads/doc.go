@@ -1,5 +1,5 @@
 // Package workloads measures, on a fresh local cluster, how many Workloads of Jobs hekla-scheduler and
-// hekla-controllers admit in a second, beside a loop of requests that decides nothing.
+// hekla-controllers admit in a second, compared with a loop of requests that decides nothing.
 //
 // Main types: [Options] and [Run]. [Report] is all that was measured, as JSON and as text.
 //

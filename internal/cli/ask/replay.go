@@ -364,7 +364,7 @@ func (p *printer) difference(w io.Writer, d *replay.Difference, before, after *r
 		fmt.Fprintf(w, "Next: %s diag\n", p.program)
 		return
 	}
-	fmt.Fprintf(w, "%d decisions are the same, %d would not be made, %d would be made instead or beside\n", d.Same, len(d.Before), len(d.After))
+	fmt.Fprintf(w, "%d decisions are the same, %d would not be made, %d would be made instead or in addition\n", d.Same, len(d.Before), len(d.After))
 	fmt.Fprintf(w, "  as it is: %d cycles%s; changed: %d cycles%s\n", before.Cycles, goesOn(before), after.Cycles, goesOn(after))
 	p.decisions(w, "- ", d.Before)
 	p.decisions(w, "+ ", d.After)

@@ -72,7 +72,8 @@ func NewRunCommand(s *session.Session, defaults RunDefaults, letters session.Sho
 // podFlags are those that describe a job, and have no effect where a file does.
 var podFlags = []string{"image", "min", "replicas", "requests", "limits", "scheduler", "queue", "priority-class", "command"}
 
-// warnOfUnused says which flags have no effect beside a file. vcctl leaves them unused as well, so this is no error.
+// warnOfUnused says which flags have no effect together with a file. vcctl leaves them unused as well, so this is no
+// error.
 func warnOfUnused(s *session.Session, command *cobra.Command) {
 	for _, name := range podFlags {
 		if command.Flags().Changed(name) {

@@ -276,7 +276,7 @@ func (v *view) writeWhy(w *lines) {
 	}
 }
 
-// lines writes line by line, without what a terminal would obey: others have written the texts. What goes wrong shows
+// lines writes line by line, without control sequences: others have written the texts. What goes wrong shows
 // when the writer is flushed.
 type lines struct{ out io.Writer }
 

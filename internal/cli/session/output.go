@@ -245,7 +245,7 @@ func (s *Session) SayNothingFound(kind, scope string) error {
 	return err
 }
 
-// What vcctl leaves beside the names of jobs, of flows and their templates, and beside each column of pods.
+// What vcctl leaves after the names of jobs, of flows and their templates, and after each column of pods.
 const jobSpace, FlowSpace, PodSpace = 3, 4, 8
 
 // Rows writes a table row by row, or, in another format, object by object.
@@ -256,7 +256,7 @@ type Rows struct {
 	hasTitles bool
 }
 
-// NewRows begins a table; space is how many blanks vcctl leaves at least beside a column that has no width of its own.
+// NewRows begins a table; space is how many blanks vcctl leaves at least after a column that has no width of its own.
 func NewRows(s *Session, columns []Column[runtime.Object], space int) *Rows {
 	if s.IsVolcano {
 		writer := &paddedWriter{out: s.Out, space: space, widths: make([]int, len(columns)), skipsTitles: space == PodSpace && !s.Output.noHeaders}
@@ -290,10 +290,10 @@ func (r *Rows) Add(s *Session, object runtime.Object) error {
 }
 
 // paddedWriter lays out a table as vcctl does: each cell, also the last, is padded with blanks. Its width is fixed, or
-// leaves some space beside the widest cell so far. Unlike vcctl it lets no two cells touch.
+// leaves some space after the widest cell so far. Unlike vcctl it lets no two cells touch.
 type paddedWriter struct {
 	out    io.Writer
-	space  int   // beside the widest cell
+	space  int   // after the widest cell
 	widths []int // fixed ones; 0 for those that are as wide as what is in them
 	// skipsTitles leaves the first line out of the widths, as vcctl does with pods.
 	skipsTitles bool

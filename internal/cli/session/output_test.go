@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The widths are those of vcctl: eight blanks beside the widest cell of pods, whatever the title, and of other tables
-// beside the title, too.
+// The widths are those of vcctl: eight blanks after the widest cell of pods, whatever the title, and of other tables
+// after the title, too.
 func TestTitlesOfPodsDoNotWidenTheirColumns(t *testing.T) {
 	const rows = "Name\tReady\tRestart\tAge\nmy-pod\t0/1\t0\t5s\n"
 	for skips, want := range map[bool][2]string{

@@ -45,7 +45,7 @@ func New(configuration string, queues []scheduling.Queue) (*Shares, error) {
 	return s, s.refresh()
 }
 
-// refresh has a scheduler read the Queues. Its queues then hold what the statuses say, since it knows no pods.
+// refresh makes a scheduler read the Queues. Its queues then hold what the statuses say, since it knows no pods.
 func (s *Shares) refresh() error {
 	if s.read != nil {
 		return nil

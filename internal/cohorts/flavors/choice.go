@@ -138,7 +138,7 @@ func (p *podSet) mayPreemptWhileBorrowing() bool {
 	return p.queue.Preemption.BorrowWithinCohort || p.FairSharing && p.queue.Preemption.ReclaimWithinCohort != workload.Never
 }
 
-// place asks the nodes about a part, beside those of the pod sets before.
+// place asks the nodes about a part, together with those of the pod sets before.
 func (p *podSet) place(part workload.Part) workload.Mode {
 	parts := append(p.parts[:len(p.parts):len(p.parts)], part)
 	switch {

@@ -9,8 +9,8 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// account has what a job of a Workload holds count in the queue of Volcano that the tree of its ClusterQueue hangs
-// below (rule C22). While the ClusterQueue is gone it counts where it did.
+// account counts what a job of a Workload holds in the queue of Volcano that the tree of its ClusterQueue is attached
+// to (rule C22). While the ClusterQueue is gone it counts where it did.
 func account(c *model.Cluster, j *cluster.Job, w *workload.Workload) {
 	if w.Queue != nil {
 		name := w.Below()
@@ -27,7 +27,7 @@ func (p *Places) overCapability(j *cluster.Job, tasks []*cluster.Task) *verdict.
 	return nil
 }
 
-// count has the pods of a Workload that leave not count in the queues above it, or count again with -1.
+// count leaves the pods of a Workload that leave out of the queues above it, or counts them again with -1.
 func (p *Places) count(victim *cluster.Job, sign int64) {
 	for n := victim.AccountOf(); n != nil; n = n.Above() {
 		if p.gone == nil {

@@ -22,7 +22,7 @@ func (p *Places) CouldPlace(w *workload.Workload, parts []workload.Part) bool {
 	}
 	e := empty{places: p, used: map[*cluster.Node]resources.Vector{}}
 	kinds := kindsOf(q.tasks)
-	if len(kinds) > 1 { // large pods first: small ones find room beside them
+	if len(kinds) > 1 { // large pods first: small ones find room next to them
 		total := p.session.Cluster.Total
 		slices.SortStableFunc(kinds, func(a, b kind) int {
 			x, _ := resources.DominantShare(a.task.Request(), total)

@@ -47,8 +47,8 @@ func (p *Places) capability(tasks []*cluster.Task) (code workload.Code, text str
 	return code, p.overCapability(&p.scratch, tasks).Sentence()
 }
 
-// Left returns how many pods of the last part find no node, beside those of the parts before, and what nodes say of the
-// first of them.
+// Left returns how many pods of the last part find no node once those of the parts before have theirs, and what nodes
+// say of the first of them.
 func (p *Places) Left(w *workload.Workload, parts []workload.Part) (count int32, why string) {
 	s, tasks := p.session, p.try(w, parts).tasks
 	x := s.Begin()

@@ -94,7 +94,7 @@ func (k *Keeper) updateAll(all []pair) {
 	}
 }
 
-// Release has all Workloads give up nodes that no pod of theirs has: none are admitted any more.
+// Release makes all Workloads give up nodes that no pod of theirs has: none are admitted any more.
 func Release(s *framework.Session) {
 	k := &Keeper{session: s}
 	var jobs []*cluster.Job
@@ -197,7 +197,7 @@ func (k *Keeper) checkStart(e *workloads.Entry, j *cluster.Job) {
 	}
 }
 
-// release has a job hold no nodes but those of its pods.
+// release takes from a job all nodes but those of its pods.
 func (k *Keeper) release(j *cluster.Job) {
 	if j == nil {
 		return
@@ -271,7 +271,7 @@ func (k *Keeper) part(e *workloads.Entry, i int) workload.Part {
 	return workload.Part{PodSet: max(of, 0), Count: held.Count, Flavors: held.Flavors, Added: held.Added}
 }
 
-// start places what a plan has promised: those who had to leave have left.
+// start places what a plan has promised: its victims have left.
 func (k *Keeper) start(e *workloads.Entry, j *cluster.Job) {
 	p := j.Plan
 	promised := p.Promised()
@@ -325,7 +325,7 @@ func noReplacement(nodes []*cluster.Node) string {
 	return "Workload was evicted as there was no replacement for unhealthy node(s): " + strings.Join(slices.Compact(names), ",")
 }
 
-// revisit has a Workload looked at when its stand-ins have held their nodes for too long.
+// revisit makes the keeper check a Workload again when its stand-ins have held their nodes for too long.
 func (k *Keeper) revisit(w *workload.Workload) {
 	if j := k.jobOf(w.Namespace, w.Name); j != nil {
 		k.session.Workloads.Revisit(j, k.session.Now.Add(patience))
@@ -382,7 +382,7 @@ func (k *Keeper) fill(e *workloads.Entry, j *cluster.Job) {
 	}
 }
 
-// move has the admission of a Workload name the nodes that it has now.
+// move writes the nodes that a Workload has now into its admission.
 func (k *Keeper) move(e *workloads.Entry) {
 	nodes := k.nodesWhere(&e.Workload, func(t *cluster.Task) bool { return t.IsStandIn || t.Status.Counts() })
 	if e.Held == nil || !isWhole(e.Held, nodes) {

@@ -127,8 +127,8 @@ func (p *Places) drop() {
 	}
 }
 
-// CanPlace reports whether all pods of the parts find nodes together, beside all that hold or are promised nodes. What
-// they request must be within the capability of the queue that the Workload's tree hangs below.
+// CanPlace reports whether all pods of the parts find nodes together, next to all that hold or are promised nodes. What
+// they request must be within the capability of the queue that the Workload's tree is attached to.
 func (p *Places) CanPlace(w *workload.Workload, parts []workload.Part) bool {
 	if p.exceedsNodes(parts) {
 		return false

@@ -87,7 +87,7 @@ func TestPlaces(t *testing.T) {
 		p.Keep()
 		other, more := ask("other", 3)
 		if p.CanPlace(other, more) {
-			t.Error("another Workload fits beside the stand-ins")
+			t.Error("another Workload fits next to the stand-ins")
 		}
 		p.End()
 		if got := standing(h); got != "spot-1 spot-1" {

@@ -13,7 +13,7 @@ import (
 )
 
 // reform places the stand-ins of a Workload again, since its checks have added to its pods: those may need other nodes.
-// It reports false if no nodes do, also beside what the Workload held (rule C21).
+// It reports false if no nodes do, even those that the Workload held counted as free (rule C21).
 func (k *Keeper) reform(e *workloads.Entry, j *cluster.Job) (done bool) {
 	x := k.session.Begin()
 	var made []*cluster.Task

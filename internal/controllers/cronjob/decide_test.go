@@ -65,8 +65,8 @@ func TestWhatToDoFollowsFromPolicyAndDeadline(t *testing.T) {
 		{"at once or never, too late", newCronJob(deadline(0)), 0, time.Hour + time.Second, miss, time.Hour, 1, 2 * time.Hour},
 		{"the latest is in time, those before are not", newCronJob(deadline(10)), 0, 5*time.Hour + time.Second, start, 5 * time.Hour, 5, 6 * time.Hour},
 
-		{"beside others", newCronJob(), 7, time.Hour, start, time.Hour, 1, 2 * time.Hour},
-		{"not beside others", newCronJob(policy(batch.ForbidConcurrent)), 1, time.Hour, hold, time.Hour, 1, 2 * time.Hour},
+		{"along with others", newCronJob(), 7, time.Hour, start, time.Hour, 1, 2 * time.Hour},
+		{"not along with others", newCronJob(policy(batch.ForbidConcurrent)), 1, time.Hour, hold, time.Hour, 1, 2 * time.Hour},
 		{"alone", newCronJob(policy(batch.ForbidConcurrent)), 0, time.Hour, start, time.Hour, 1, 2 * time.Hour},
 		{"held until it is too late", newCronJob(policy(batch.ForbidConcurrent), deadline(10)), 1, 90 * time.Minute, miss, time.Hour, 1, 2 * time.Hour},
 		{"instead of others", newCronJob(policy(batch.ReplaceConcurrent)), 2, time.Hour, replace, time.Hour, 1, 2 * time.Hour},

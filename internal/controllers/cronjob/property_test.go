@@ -105,7 +105,7 @@ func (w *simulation) must(err error) {
 	}
 }
 
-// reconcile has the controller look once, and start again if that killed it.
+// reconcile runs the controller once, and starts it again if that killed it.
 func (w *simulation) reconcile() {
 	_, err := w.controller.Reconcile(context.Background(), reconcile.Request{NamespacedName: w.key})
 	switch {

@@ -26,7 +26,7 @@ import (
 const Name = "hypernode-controller"
 
 const (
-	// settle is how long changes are gathered before all HyperNodes are looked at: nodes come and go in crowds.
+	// settle is how long changes are gathered before all HyperNodes are looked at: many nodes come and go at once.
 	settle = 200 * time.Millisecond
 )
 
@@ -56,7 +56,7 @@ func Add(mgr manager.Manager) error {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// wakeSoon has everything looked at in a moment.
+// wakeSoon makes the controller reconcile everything in a moment.
 func wakeSoon() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, _ event.CreateEvent, queue queue) { queue.AddAfter(all, settle) },

@@ -8,7 +8,7 @@
 // How a reconcile decides: first the oldest possible Command; otherwise what policies ask for, a task's before the
 // Job's, the most final action first; otherwise what follows from the counts.
 //
-// Invariants, beside those of the package lifecycle:
+// Invariants, in addition to those of the package lifecycle:
 //
 //  1. Pods are created only while the Job is Pending or Running and its PodGroup's phase is Inqueue or later. Pods that
 //     exist are always counted, whatever the PodGroup says.

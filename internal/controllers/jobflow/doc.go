@@ -26,9 +26,9 @@
 //  4. Each Job that belongs to the JobFlow stands in exactly one list of the status, and one that was Completed stays.
 //  5. Succeed and Failed are final: no Job is made after them. Jobs are deleted only after Succeed is on record, and
 //     only if spec.jobRetainPolicy says so.
-//  6. A worker never waits for a pod to answer. Probes run beside the workers: at most proberWorkers at a time, each
-//     for probeTimeout at most, at most maxOpen for one JobFlow, and one that has failed not before a delay that grows.
-//     A pod that has answered is not asked again.
+//  6. A worker never waits for a pod to answer. Probes run apart from the workers: at most proberWorkers at a time,
+//     each for probeTimeout at most, at most maxOpen for one JobFlow, and one that has failed not before a delay that
+//     grows. A pod that has answered is not asked again.
 //  7. What is to be corrected is told once, in status.state and in an Event, with flow, field and value. A mistake in
 //     one flow that the spec alone does not show (no such template, a patch that does not fit) stops that flow only.
 //

@@ -35,7 +35,7 @@ const (
 	lastDelay  = 10 * time.Second
 )
 
-// prober asks pods, beside the workers. It remembers which have answered until no flow asks any more.
+// prober asks pods, apart from the workers. It remembers which have answered until no flow asks any more.
 type prober struct {
 	queue workqueue.TypedRateLimitingInterface[openQuestion]
 	http  httpprobe.Prober

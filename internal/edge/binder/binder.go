@@ -95,7 +95,7 @@ type Binder struct {
 	idle        chan struct{} // closed once isClosed and nothing is outstanding
 }
 
-// Options are what a binder needs beside the connection.
+// Options are what a binder needs apart from the connection.
 type Options struct {
 	// Settle waits until no other write to the pod is in flight.
 	Settle func(context.Context, decision.Bind)

@@ -12,8 +12,8 @@ import (
 	"hekla.sh/hekla/internal/edge/apiserver"
 )
 
-// TestKindsThatAreFoundAtOnceAreAllWatched has two searches for kinds that an API server need not have end together. An
-// informer that the other starts can no longer be set up, and the caches would never be complete.
+// TestKindsThatAreFoundAtOnceAreAllWatched runs two searches for kinds that an API server need not have, which end
+// together. An informer that the other starts can no longer be set up, and the caches would never be complete.
 func TestKindsThatAreFoundAtOnceAreAllWatched(t *testing.T) {
 	clients, err := apiserver.Connect(&rest.Config{Host: "127.0.0.1:1"}, 10, 10)
 	if err != nil {

@@ -124,7 +124,7 @@ func (k *kueue) look(ctx context.Context) error {
 	return nil
 }
 
-// turn has the loop see all objects again, or none any more.
+// turn shows the loop all objects again, or none any more.
 func (k *kueue) turn(held *coordinationv1.Lease) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

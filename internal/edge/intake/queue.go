@@ -113,10 +113,10 @@ type objectKey struct {
 
 func keyOf(o object) objectKey { return objectKey{kindOf(o), o.GetNamespace(), o.GetName()} }
 
-// news has the events of one object since the last take.
+// news holds the events of one object since the last take.
 type news struct {
-	// gone is the deletion of the object that the reader knows. It is kept beside later events of another object with
-	// the same name, whose deletion would not tell the reader about the first.
+	// gone is the deletion of the object that the reader knows. It is kept in addition to later events of another
+	// object with the same name, whose deletion would not tell the reader about the first.
 	gone cache.Event
 	// last is the newest event.
 	last cache.Event

@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// collection has the measurements of each node so far.
+// collection holds the measurements of each node so far.
 type collection map[string]*measurement
 
 type measurement struct {

@@ -103,7 +103,7 @@ type Writer struct {
 	logger  logr.Logger
 	workers sync.WaitGroup
 
-	assistants atomic.Int32 // beside the workers
+	assistants atomic.Int32 // in addition to the workers
 
 	mutex   sync.Mutex
 	slots   map[key]*slot

@@ -431,7 +431,7 @@ func TestASlowAPIServerIsSentManyStatusesAtOnce(t *testing.T) {
 	})
 }
 
-// TestNothingIsKeptOfObjectsThatAreGone has jobs come and be deleted before their statuses are written.
+// TestNothingIsKeptOfObjectsThatAreGone creates jobs and deletes them before their statuses are written.
 func TestNothingIsKeptOfObjectsThatAreGone(t *testing.T) {
 	for name, isRefresh := range map[string]bool{"deferred": false, "refreshed": true} {
 		t.Run(name, func(t *testing.T) {

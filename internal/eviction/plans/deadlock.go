@@ -61,7 +61,7 @@ func lastDeadlocked(s *framework.Session) *cluster.Plan {
 	return plans[left[len(left)-1]]
 }
 
-// fitsWithoutLater reports whether the tasks of a plan fit beside the earlier plans alone.
+// fitsWithoutLater reports whether the tasks of a plan fit if only the earlier plans are carried out.
 func fitsWithoutLater(s *framework.Session, p *cluster.Plan) bool {
 	x := s.Begin()
 	defer x.Undo()

@@ -8,8 +8,8 @@
 //
 // With affinity or spread, it depends on the order of placement whether the tasks of a plan fit. The first pod with
 // affinity to its own kind may be placed anywhere, the others only near one of them. The filters of kube-scheduler
-// judge one pod at a time. So a plan is valid if there is an order in which each task fits beside those before it. The
-// same holds for several plans: a plan may evict the pod that attracts a task of another plan.
+// judge one pod at a time. So a plan is valid if there is an order in which each task fits once those before it are
+// placed. The same holds for several plans: a plan may evict the pod that attracts a task of another plan.
 //
 // Invariants (the rules are in docs/preemption.md):
 //

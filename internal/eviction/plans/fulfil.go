@@ -111,14 +111,14 @@ func placeInOrder(
 		}
 		return placed
 	}
-	// First all tasks that fit are tried. If the others would no longer fit beside them, only the first of the order
+	// First all tasks that fit are tried. If the others would no longer fit next to them, only the first of the order
 	// is. Later plans are suspended first, and then not: a task may need to be near a task of a later plan, in place of
 	// a victim of that plan.
-	for _, way := range []struct{ besideLater, onlyFirst bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
+	for _, way := range []struct{ withLater, onlyFirst bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
 		y := s.Begin()
 		promises := Withdraw(x, promised)
 		var suspended []Promise
-		if !way.besideLater {
+		if !way.withLater {
 			suspended = suspendLaterPromises(s, x, p)
 		}
 		var placed []*cluster.Task

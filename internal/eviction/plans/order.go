@@ -52,9 +52,9 @@ func BySubgroup(j *cluster.Job, pods []*cluster.Task) []*cluster.Task {
 // nearly always right. Other orders matter after a restart, because the order of a plan is not recorded.
 const maxTries = 256
 
-// inOrder pipelines tasks to their nominated nodes again, each where it fits beside those before it. It tries the given
-// order first, then orders that begin with a task that did not fit, then others. It returns the order in which the
-// tasks fit. If it finds none, no task is pipelined.
+// inOrder pipelines tasks to their nominated nodes again, each where it fits once those before it are placed. It tries
+// the given order first, then orders that begin with a task that did not fit, then others. It returns the order in
+// which the tasks fit. If it finds none, no task is pipelined.
 func inOrder(s *framework.Session, x framework.Transaction, promises []Promise) (order []*cluster.Task, ok bool) {
 	search := orderSearch{session: s, x: x, left: promises, tries: len(promises) + maxTries}
 	if order, ok = search.misfitsFirst(promises); ok {

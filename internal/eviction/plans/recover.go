@@ -165,8 +165,8 @@ func (h *recoveredPlan) takeUp(s *framework.Session, whole bool) bool {
 	return true
 }
 
-// promise pipelines the tasks to their nominated nodes, in an order in which each fits beside those before it. The
-// order in which they were nominated is not recorded. If no order is found, it pipelines those that fit.
+// promise pipelines the tasks to their nominated nodes, in an order in which each fits once those before it are placed.
+// The order in which they were nominated is not recorded. If no order is found, it pipelines those that fit.
 func (h *recoveredPlan) promise(s *framework.Session, x framework.Transaction) []*cluster.Task {
 	var promises []Promise
 	for _, t := range BySubgroup(h.plan.Job, slices.SortedFunc(slices.Values(h.promised), s.CompareTasks)) {

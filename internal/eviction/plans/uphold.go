@@ -69,9 +69,10 @@ func upheld(s *framework.Session) []*cluster.Plan {
 	return slices.DeleteFunc(s.Cluster.Plans().InOrder(), func(p *cluster.Plan) bool { return p.Job != nil && p.Job.Workload != nil })
 }
 
-// cancelRefuted cancels plans that are not possible beside the plans before them. It checks the latest first: a later
-// plan was made beside the earlier ones, so of two plans that exclude each other only the later is cancelled. The plans
-// are passed in the order in which they came into force. It reports whether victims of a cancelled plan stay.
+// cancelRefuted cancels plans that are not possible together with the plans before them. It checks the latest first: a
+// later plan was made with the earlier ones in force, so of two plans that exclude each other only the later is
+// cancelled. The plans are passed in the order in which they came into force. It reports whether victims of a cancelled
+// plan stay.
 func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (isSpared bool) {
 	forbidden, isAnyCancelled := forbiddenVictims(s, plans, changed), false
 	for _, p := range slices.Backward(plans) {
@@ -131,7 +132,7 @@ func forbiddenVictims(s *framework.Session, plans []*cluster.Plan, changed bool)
 	return forbidden
 }
 
-// forbidsVictimsNow is [forbidsVictims] beside the plans before a plan.
+// forbidsVictimsNow is [forbidsVictims] with the plans before a plan in force.
 func forbidsVictimsNow(s *framework.Session, p *cluster.Plan) string {
 	x := s.Begin()
 	defer x.Undo()
@@ -169,8 +170,8 @@ func lose(s *framework.Session, p *cluster.Plan) {
 	cancel(s, p, roomIsLost)
 }
 
-// refuted says why a plan whose victims may leave is not possible beside earlier plans, "" if it is, or if its room is
-// lost.
+// refuted says why a plan whose victims may leave is not possible together with earlier plans, "" if it is, or if its
+// room is lost.
 func refuted(s *framework.Session, p *cluster.Plan) (why string, isLost bool) {
 	if why := forbidsPlaces(s, p); why != "" {
 		return why, false

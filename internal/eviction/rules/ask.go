@@ -68,7 +68,7 @@ func WithoutFillers(s *framework.Session, j *cluster.Job, pods []*cluster.Task) 
 }
 
 // wait sets what a job below its minimum asks for: those of its pods that have waited long enough, once they are all
-// that it lacks. Without that a younger pod, which fits where the older ones do not, would have pods evicted early.
+// that it lacks. Without that a younger pod, which fits where the older ones do not, would cause evictions early.
 func (a *Ask) wait(now time.Time, j *cluster.Job, pending []*cluster.Task, lacks int) {
 	byAge := slices.SortedStableFunc(slices.Values(pending), func(x, y *cluster.Task) int { return x.Created().Compare(y.Created()) })
 	if len(byAge) == 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // bound is a lower bound of the cost of opening a node for a class: one offer is the most important victim, and so many
-// more are needed beside it.
+// more are needed besides.
 type bound struct {
 	of    *nodeOffers
 	offer int32 // its index, -1 if the node is large enough without evictions
@@ -119,7 +119,7 @@ func (s *Selector) boundsFor(bounds []bound, o *nodeOffers, spared []bool, reque
 			if done[k] {
 				continue
 			}
-			b := bound{of: o, offer: int32(i), more: moreBeside(offers[i].size, short)}
+			b := bound{of: o, offer: int32(i), more: moreBesides(offers[i].size, short)}
 			if indexes != nil {
 				b.offer = indexes[i]
 			}
@@ -171,7 +171,7 @@ func (f *Floors) include(o *nodeOffers) {
 // atLeast returns the least cost of a node without room for a request if it does not come before an entry in the orders
 // of a depth.
 func (f *Floors) atLeast(e entry, depth int, request resources.Vector) Cost {
-	c, more := e.offer.cost, f.extremes.moreBesideAny(request)
+	c, more := e.offer.cost, f.extremes.moreBesidesAny(request)
 	c.victims += int(more)
 	for k := range c.sum {
 		c.sum[k] += int64(depth)*e.offer.of.least[k] + (more-int64(depth))*f.least[k]

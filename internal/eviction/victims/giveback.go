@@ -111,7 +111,7 @@ func (s *Selector) mustLeave(x framework.Transaction, leaving []*cluster.Task, s
 	return needed
 }
 
-// mayLeaveAlone reports whether each unit may be evicted beside the others.
+// mayLeaveAlone reports whether each unit may be evicted in addition to the others.
 func (s *Selector) mayLeaveAlone(x framework.Transaction, units []Unit) bool {
 	for i := range units {
 		u := &units[i]

@@ -10,7 +10,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// order has the nodes with offers of one queue, the node with the cheapest offer first. How far a queue is above its
+// order lists the nodes with offers of one queue, the node with the cheapest offer first. How far a queue is above its
 // share counts before the priority of its pods and changes with each plan, but it is the same for all pods of the
 // queue. Of most queues only the first node is asked for.
 type order struct {
@@ -29,7 +29,7 @@ type entry struct {
 
 // maxDepth limits the depth of orders. In an order of some depth the cheapest offer of a node is that of the offers
 // which may be the most important of so many victims and one more. So a ranking for a request that always needs several
-// victims does not look at a node because one of its offers is cheap. The victims beside it count as the least
+// victims does not look at a node because one of its offers is cheap. The other victims count as the least
 // important of the node.
 const maxDepth = 7
 
@@ -52,7 +52,7 @@ func (f *Floors) entriesAt(s *Selector, o *nodeOffers, depth int) []entry {
 // depthOf returns the depth of the orders that say most about a request, which have all nodes that may be opened for
 // it.
 func (f *Floors) depthOf(request resources.Vector) int {
-	return int(min(f.extremes.moreBesideAny(request), maxDepth))
+	return int(min(f.extremes.moreBesidesAny(request), maxDepth))
 }
 
 // enterAt makes the orders of a depth, unless they are made.

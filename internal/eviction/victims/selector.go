@@ -109,7 +109,7 @@ func (s *Selector) Reset() {
 // Waits reports whether a gang could not be evicted as a whole until the plan of another job has sent its evictions.
 func (s *Selector) Waits() bool { return s.waits }
 
-// Wait has Waits report that, because it was found out before.
+// Wait makes [Selector.Waits] return true, because that was found out before.
 func (s *Selector) Wait() { s.waits = true }
 
 // gang is what is known of a job that may be evicted as a whole.
@@ -120,8 +120,8 @@ type gang struct {
 	cost       Cost
 	unbudgeted bool // no disruption budget covers any of the tasks
 
-	// answer says why the gang may not be evicted as the first unit beside those of the plan, none if it may. It is the
-	// same for all nodes of the gang until the plan changes.
+	// answer says why the gang may not be evicted as the first unit in addition to those of the plan, none if it may.
+	// It is the same for all nodes of the gang until the plan changes.
 	answer  verdict.Protection
 	version int // of the plan
 	kind    rules.Kind

@@ -48,8 +48,8 @@ func (s *shortage) isCovered() bool {
 	return false
 }
 
-// moreBeside returns how many offers have to be evicted beside one of them, at least.
-func moreBeside(offer resources.Vector, short []shortage) int32 {
+// moreBesides returns how many offers have to be evicted besides one of them, at least.
+func moreBesides(offer resources.Vector, short []shortage) int32 {
 	most := int32(0)
 	for i := range short {
 		s := &short[i]
@@ -93,9 +93,9 @@ func raise(most *resources.Vector, v resources.Vector) {
 	}
 }
 
-// moreBesideAny returns how many offers have to be evicted beside the first on any node without room for a request, at
-// least.
-func (x *extremes) moreBesideAny(request resources.Vector) (more int64) {
+// moreBesidesAny returns how many offers have to be evicted besides the first on any node without room for a request,
+// at least.
+func (x *extremes) moreBesidesAny(request resources.Vector) (more int64) {
 	for i, amount := range request {
 		d := resources.Dim(i)
 		if lacks, most := amount-x.roomiest.At(d), x.largest.At(d); amount > 0 && lacks > 0 && most > 0 {

@@ -48,12 +48,12 @@ func TestBoundsHoldForEverySetOfOffers(t *testing.T) {
 				t.Fatalf("the offers %b are enough, and all together are said not to be", set)
 			}
 			for i, o := range offers {
-				if set>>i&1 == 1 && int(moreBeside(o, short)) > bits.OnesCount(uint(set))-1 {
-					t.Fatalf("the offers %b are enough, and beside number %d at least %d are said to be needed", set, i, moreBeside(o, short))
+				if set>>i&1 == 1 && int(moreBesides(o, short)) > bits.OnesCount(uint(set))-1 {
+					t.Fatalf("the offers %b are enough, and besides number %d at least %d are said to be needed", set, i, moreBesides(o, short))
 				}
 			}
-			if count := bits.OnesCount(uint(set)); len(short) > 0 && int(x.moreBesideAny(request)) > count-1 {
-				t.Fatalf("the offers %b are enough, and at least %d are said to be needed beside the first", set, x.moreBesideAny(request))
+			if count := bits.OnesCount(uint(set)); len(short) > 0 && int(x.moreBesidesAny(request)) > count-1 {
+				t.Fatalf("the offers %b are enough, and at least %d are said to be needed besides the first", set, x.moreBesidesAny(request))
 			}
 		}
 		for i := range short {

@@ -1,6 +1,6 @@
 // Package order finds the order in which waiting jobs are served, for questions.
 //
-// Main type: a [Backlog] has the waiting jobs in order, queue by queue.
+// Main type: a [Backlog] lists the waiting jobs in order, queue by queue.
 //
 // Invariants:
 //

@@ -17,7 +17,7 @@ import (
 //
 // Boards share the rows of jobs and nodes that have not changed in between, so the rows must not be changed.
 type Board struct {
-	// Resources are names, "" for an amount of a flavor, which counts beside its resource.
+	// Resources are names, "" for an amount of a flavor, which counts in addition to its resource.
 	Resources []string `json:"resources"`
 	Jobs      []*Job   `json:"jobs"`
 	Queues    []*Queue `json:"queues"`

@@ -24,7 +24,7 @@ type walk struct {
 	exists map[string]runtime.Object
 }
 
-// step changes one object, or has pods start, or a cycle run.
+// step changes one object, starts pods, or runs a cycle.
 func (w *walk) step() {
 	i := w.r.IntN(4)
 	switch w.r.IntN(13) {
@@ -81,7 +81,7 @@ func (w *walk) forget() {
 	}
 }
 
-// finish has one pod succeed, wherever it is.
+// finish makes one pod succeed, wherever it is.
 func (w *walk) finish() {
 	for _, id := range shuffled(w.r, w.exists) {
 		if pod, ok := w.exists[id].(*corev1.Pod); ok && w.Task(fixture.Key(pod.Name)) != nil {

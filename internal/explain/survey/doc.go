@@ -7,7 +7,7 @@
 // Invariants:
 //
 //  1. Nothing in the model changes.
-//  2. Lists name at most [MaxListed] entries beside their totals. The work is a pass over the jobs that wait, and a
+//  2. Lists name at most [MaxListed] entries and their totals. The work is a pass over the jobs that wait, and a
 //     pass over the nodes for each of at most [MaxGangs] gangs.
 //  3. Room is an upper bound: pods that attract or repel each other, volumes and devices of claims are not considered.
 //

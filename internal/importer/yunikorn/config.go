@@ -152,7 +152,7 @@ func (r reader) arrange(q *queue, path []string) {
 	for _, below := range q.queues {
 		name := strings.ToLower(below.name.Text)
 		if seen[name] {
-			r.Refuse(below.name, "two queues beside each other have this name; YuniKorn does not tell upper case from lower case")
+			r.Refuse(below.name, "two queues of one parent have this name; YuniKorn does not tell upper case from lower case")
 		}
 		seen[name] = true
 		below.above = q

@@ -239,7 +239,7 @@ func TestRootIsTheParent(t *testing.T) {
 			t.Errorf("a is below %s, and the configuration is\n%s", got.queues["a"].Spec.Parent, got.config)
 		}
 	})
-	t.Run("queues beside each other have it above them", func(t *testing.T) {
+	t.Run("queues of one level have it above them", func(t *testing.T) {
 		got := imports(t, "partitions:\n- name: default\n  queues:\n  - name: a\n  - name: b\n    queues:\n    - name: c\n", yunikorn.Options{})
 		if diff := cmp.Diff([]string{"a", "b", "b.c"}, got.order); diff != "" {
 			t.Error(diff)

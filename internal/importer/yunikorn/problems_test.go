@@ -73,7 +73,7 @@ func TestATextThatYuniKornWouldRefuseIsRefused(t *testing.T) {
 func TestAQueueThatYuniKornWouldRefuseIsRefused(t *testing.T) {
 	for queues, want := range map[string]string{
 		"- name: a.b":                                                                        "no name of a queue",
-		"- name: a\n- name: A":                                                               "two queues beside each other",
+		"- name: a\n- name: A":                                                               "two queues of one parent",
 		"- name: a_b\n- name: a-b":                                                           "which is that of root.a_b",
 		"- name: __":                                                                         "no Queue can be named",
 		"- name: root":                                                                       "the Queue above all",

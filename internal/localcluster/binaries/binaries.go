@@ -82,7 +82,7 @@ func isBuilt(dir string) bool {
 	return os.Chtimes(dir, now, now) == nil
 }
 
-// build builds into a folder beside dir and renames it to dir when all is there.
+// build builds into a folder next to dir and renames it to dir when all is there.
 func build(ctx context.Context, made *recipe, dir string, progress io.Writer) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("the local cluster is built from source on first use, and the go command was not found in PATH; install Go from https://go.dev/dl and try again")

@@ -6,7 +6,7 @@
 // Invariants:
 //
 //  1. The versions are those of the go.mod embedded in this module, wherever the executable runs.
-//  2. The cache holds complete builds only: a build is made beside its place and renamed into it.
+//  2. The cache holds complete builds only: a build is made next to its place and renamed into it.
 //  3. Two callers at once build once.
 //
 // It must not know how the programs are run.

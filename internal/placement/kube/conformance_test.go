@@ -486,7 +486,7 @@ func (h *history) compare(o *original, task *cluster.Task, q *Question) {
 		got.ByObject, want.ByObject = nil, nil
 	}
 	for name, refusal := range want.Refusals {
-		// The framework says beside the words which plugin they are of, where a plugin could not read the pod.
+		// The framework adds to the words which plugin they are of, where a plugin could not read the pod.
 		if got.Refusals[name] != "" && strings.Contains(refusal, got.Refusals[name]) {
 			want.Refusals[name] = got.Refusals[name]
 		}

@@ -30,6 +30,6 @@
 //     wait for volumes and devices to get ready.
 //  5. If a plugin cannot read the pod, it refuses every node with its own message. It never stops the cycle.
 //
-// This package must not know free resources, queues or gangs. The placement engine decides whether a pod fits beside
+// This package must not know free resources, queues or gangs. The placement engine decides whether a pod fits next to
 // the others.
 package kube

@@ -220,7 +220,7 @@ func create(m *mirror, filters []string, scores []Weighted, arguments *Arguments
 	return p, nil
 }
 
-// Meter has a function told of the work for answers, in steps of some microseconds, while it is done. It may panic to
+// Meter reports the work for answers to a function, in steps of some microseconds, while it is done. It may panic to
 // end the work: then the plugins must not be asked any more.
 func (p *Plugins) Meter(work func(steps int)) {
 	p.work = work

@@ -40,7 +40,7 @@ func TestNamesAndWeightsThatCannotBeUsedAreErrorsThatSayWhatCan(t *testing.T) {
 				t.Errorf("got error %v, want %s", err, c.want)
 			}
 			if plugins != nil {
-				t.Error("there are plugins beside the error")
+				t.Error("there are plugins and the error")
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func TestPortsFollowWhatIsOnTheNode(t *testing.T) {
 	expect("on empty nodes", "", "")
 	mark := w.cluster.Mark()
 	w.cluster.Place(w.task("c"), n)
-	expect("beside another port", "", "")
+	expect("next to another port", "", "")
 	w.cluster.Place(w.task("b"), n)
 	expect("once a pod with the port was placed", taken, "")
 	if got := w.ask("d").Ports(n); got != "" {

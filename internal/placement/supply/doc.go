@@ -1,7 +1,7 @@
 // Package supply shows the kube-scheduler's plugins the volumes and devices of the model, in the types that they read
 // them from.
 //
-// Main types: a [Shelf] keeps listers beside the model. [Devices] are what the plugin for resource claims asks for. A
+// Main types: a [Shelf] keeps listers next to the model. [Devices] are what the plugin for resource claims asks for. A
 // [Ledger] is the client that the plugins get. It writes nothing, and records what they would write.
 //
 // Invariants:

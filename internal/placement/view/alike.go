@@ -15,7 +15,7 @@ import (
 // and nodes with the same pods.
 type alike struct {
 	numbers map[string]int32 // of the groups, by the amounts
-	groups  []crowd
+	groups  []group
 	unused  []int32 // numbers of groups without nodes
 
 	number  []int32  // by slot: the group, -1 if the node is in none
@@ -28,8 +28,8 @@ type alike struct {
 	key     []byte   // space to work in
 }
 
-// crowd are the slots of the nodes that are alike, as a heap with the first by name on top.
-type crowd struct {
+// group has the slots of the nodes that are alike, as a heap with the first by name on top.
+type group struct {
 	key   string
 	slots []int32
 }
@@ -137,7 +137,7 @@ func (a *alike) join(slot int32, key []byte) {
 			number, a.unused = a.unused[last], a.unused[:last]
 		} else {
 			number = int32(len(a.groups))
-			a.groups = append(a.groups, crowd{})
+			a.groups = append(a.groups, group{})
 		}
 		a.groups[number].key = string(key)
 		a.numbers[a.groups[number].key] = number
@@ -166,13 +166,13 @@ func (a *alike) leave(slot int32) {
 	a.settleFirst(before, g.top())
 	if last == 0 {
 		delete(a.numbers, g.key)
-		*g = crowd{slots: g.slots}
+		*g = group{slots: g.slots}
 		a.unused = append(a.unused, number)
 	}
 }
 
 // top is the first slot by name, -1 if there is none.
-func (g *crowd) top() int32 {
+func (g *group) top() int32 {
 	if len(g.slots) == 0 {
 		return -1
 	}
@@ -196,13 +196,13 @@ func (a *alike) settleFirst(before, after int32) {
 
 func (a *alike) isBefore(s, t int32) bool { return strings.Compare(a.name[s], a.name[t]) < 0 }
 
-func (a *alike) swap(g *crowd, i, j int) {
+func (a *alike) swap(g *group, i, j int) {
 	g.slots[i], g.slots[j] = g.slots[j], g.slots[i]
 	a.place[g.slots[i]], a.place[g.slots[j]] = int32(i), int32(j)
 }
 
 // restore restores the heap after a change of the entry at a position.
-func (a *alike) restore(g *crowd, i int) {
+func (a *alike) restore(g *group, i int) {
 	for i > 0 && a.isBefore(g.slots[i], g.slots[(i-1)/2]) {
 		a.swap(g, i, (i-1)/2)
 		i = (i - 1) / 2

@@ -309,7 +309,7 @@ func (in *Input) CompletePod(pod *corev1.Pod) {
 	pod.Spec.Priority = &value
 }
 
-// completePorts has a container on the host's network use the ports of the host that it names.
+// completePorts makes a container on the host's network use the ports of the host that it names.
 func completePorts(c *corev1.Container) {
 	for i := range c.Ports {
 		if c.Ports[i].HostPort == 0 {

@@ -32,7 +32,7 @@ type Cluster interface {
 	Pods() map[types.NamespacedName]*corev1.Pod
 	// MakePod completes a new pod and shows it, unless there is one of its name. It reports whether there was none.
 	MakePod(*corev1.Pod) bool
-	// EndPod has a pod end, with its grace period.
+	// EndPod ends a pod, with its grace period.
 	EndPod(*corev1.Pod)
 	// PriorityClass returns the class of a name, or the default one for "", nil if there is none.
 	PriorityClass(name string) *schedulingv1.PriorityClass

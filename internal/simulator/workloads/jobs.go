@@ -28,7 +28,7 @@ type job struct {
 	group   *group
 }
 
-// HoldJob has a Job of Kubernetes wait for its quota, as webhook and controller do, if it is to. What is above its
+// HoldJob makes a Job of Kubernetes wait for its quota, as webhook and controller do, if it is to. What is above its
 // owner is not known here.
 func (c *Controllers) HoldJob(j *batchv1.Job) (isHeld bool) {
 	defer func() {
@@ -152,7 +152,7 @@ func isRunning(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && !queueing.IsGated(pod)
 }
 
-// start has a job make the pods that it lacks. It reports whether it made any, or opened gates.
+// start makes the pods that a job lacks. It reports whether it made any, or opened gates.
 func (j *job) start(c *Controllers, w *v1beta2.Workload, infos []queueing.PodSetInfo, have []*corev1.Pod) (starts bool, err error) {
 	for i := range infos {
 		infos[i].Gate = "" // no pod of another scheduler gets a node here
@@ -168,7 +168,7 @@ func (j *job) start(c *Controllers, w *v1beta2.Workload, infos []queueing.PodSet
 	return c.startAlone(w, infos, have)
 }
 
-// startAlone makes the pods of a Workload that is given without its job, beside those that are given.
+// startAlone makes the pods of a Workload that is given without its job, in addition to those that are given.
 func (c *Controllers) startAlone(w *v1beta2.Workload, infos []queueing.PodSetInfo, have []*corev1.Pod) (starts bool, err error) {
 	for i := range infos {
 		lacks := infos[i].Count

@@ -79,7 +79,7 @@ func TestPodsWithoutRequests(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	// allocate's verdict on pods that wait for their queue is kept beside that on pods that wait for a node.
+	// allocate's verdict on pods that wait for their queue is kept in addition to that on pods that wait for a node.
 	t.Run("what helps either kind of pod is remembered", func(t *testing.T) {
 		s := newStage(t, &harness.Limits{Overuses: map[string]int{"default": 0}}).Set(fixture.Node("n0", "cpu=9 pods=0"), fixture.Group("g", "default", 0))
 		add(s, "p0", 0, fixture.Asks("cpu=1"))

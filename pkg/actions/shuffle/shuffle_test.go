@@ -29,10 +29,10 @@ func (c *chooser) ChooseVictims() []framework.Chosen {
 }
 
 func TestWhatPluginsNameIsEvictedOnce(t *testing.T) {
-	c := &chooser{names: []string{"b", "a", "b", "waits", "stranger"}}
+	c := &chooser{names: []string{"b", "a", "b", "waits", "foreign"}}
 	s := harness.ForActions(t, []framework.ActionFactory{shuffle.Factory()}, c).Set(fixture.Node("n1", "cpu=8"), fixture.Group("g", "default", 0),
 		fixture.Pod("a", fixture.In("g"), fixture.On("n1")), fixture.Pod("b", fixture.In("g"), fixture.On("n1")), fixture.Pod("waits", fixture.In("g")),
-		fixture.Pod("stranger", fixture.On("n1")))
+		fixture.Pod("foreign", fixture.On("n1")))
 	s.Run(shuffle.Name)
 	if diff := cmp.Diff([]string{"b a"}, s.Planned); diff != "" {
 		t.Error(diff)

@@ -79,8 +79,8 @@ func endOfText(document []byte, at int) int {
 	return min(at, len(document))
 }
 
-// checker goes through a document beside the type that it is decoded into. It sees each value, those under a key that
-// comes twice as well, which a map would hide.
+// checker goes through a document together with the type that it is decoded into. It sees each value, those under a key
+// that comes twice as well, which a map would hide.
 type checker struct {
 	decoder  *json.Decoder
 	problems []error

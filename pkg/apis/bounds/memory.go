@@ -14,7 +14,7 @@ const MaxMemory = 64 << 20
 var errTooLarge = fmt.Errorf("decoded, it would take more than %d MiB of memory", MaxMemory>>20)
 
 const (
-	// header is what a map takes beside its entries, and room is for how many entries a map has room at least.
+	// header is what a map takes in addition to its entries, and room is for how many entries a map has room at least.
 	header, room = 96, 8
 	// growth is how much more than its elements a list takes while elements are added one by one.
 	growth = 2

@@ -16,7 +16,7 @@ const (
 	maxExponentDigits = 2
 
 	// QuantityPattern is what a schema says of the text of a quantity: the forms that Kubernetes parses, with an
-	// exponent of two digits at most. The length is bounded beside it.
+	// exponent of two digits at most. The length is bounded separately.
 	QuantityPattern = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
 )
 

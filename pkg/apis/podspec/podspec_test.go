@@ -44,7 +44,7 @@ func TestWhatAPodOfATemplateRequests(t *testing.T) {
 			spec: `{resources: {limits: {cpu: 10}}, containers: [{resources: {requests: {cpu: 1}}}, {resources: {limits: {cpu: 2}}}]}`, want: "cpu=3"},
 		"what the pod requests goes before all": {
 			spec: `{resources: {requests: {cpu: 5}, limits: {cpu: 10}}, containers: [{resources: {requests: {cpu: 1, memory: 1Gi}}}]}`, want: "cpu=5 memory=1Gi"},
-		"sidecars count beside containers": {
+		"sidecars count with containers": {
 			spec: `{resources: {limits: {cpu: 10}}, initContainers: [{restartPolicy: Always, resources: {requests: {cpu: 1}}}, {resources: {requests: {cpu: 4}}}], containers: [{resources: {requests: {cpu: 1}}}]}`, want: "cpu=5"},
 		"huge pages of containers are limits of the pod": {
 			spec: `{resources: {limits: {cpu: 1}}, containers: [{resources: {limits: {hugepages-2Mi: 4Mi, cpu: 1}}}]}`, want: "cpu=1 hugepages-2Mi=4Mi"},

@@ -1,6 +1,6 @@
-// Package serving says whether Hekla serves the kinds of kueue.x-k8s.io: whether the scheduler's configuration admits Workloads, and
-// whether Kueue itself runs beside Hekla, which is then left alone. The scheduler, the controllers and the webhooks ask here, so that
-// they agree.
+// Package serving says whether Hekla serves the kinds of kueue.x-k8s.io: whether the scheduler's configuration admits
+// Workloads, and whether Kueue itself runs in the cluster, which is then left alone. The scheduler, the controllers and
+// the webhooks ask here, so that they agree.
 //
 // Invariants:
 //

@@ -10,7 +10,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// TestASelectorLargerThanTheDefinitionAllowsSelectsNothing has PodGroups that were stored before the definition had
+// TestASelectorLargerThanTheDefinitionAllowsSelectsNothing uses PodGroups that were stored before the definition had
 // bounds.
 func TestASelectorLargerThanTheDefinitionAllowsSelectsNothing(t *testing.T) {
 	const most = schedulingv1beta1.MaxSelectorTerms

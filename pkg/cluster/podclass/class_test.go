@@ -11,7 +11,7 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// TestKeysOfLargePodsAreShortAndDiffer has pods whose constraints take tens of kilobytes. Two of them differ in one
+// TestKeysOfLargePodsAreShortAndDiffer uses pods whose constraints take tens of kilobytes. Two of them differ in one
 // letter.
 func TestKeysOfLargePodsAreShortAndDiffer(t *testing.T) {
 	index := resources.NewIndex()

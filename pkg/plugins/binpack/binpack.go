@@ -22,7 +22,7 @@ func Factory() framework.PluginFactory {
 	return framework.PluginFactory{
 		Name: Name,
 		Spec: conf.Spec{Arguments: []conf.Argument{
-			{Name: "binpack.weight", Kind: conf.Int, Default: 1, Check: notNegative, Doc: "How much the score counts beside other plugins'."},
+			{Name: "binpack.weight", Kind: conf.Int, Default: 1, Check: notNegative, Doc: "How much the score counts compared with other plugins'."},
 			{Name: "binpack.cpu", Kind: conf.Int, Default: 1, Check: notNegative, Doc: "The weight of CPU."},
 			{Name: "binpack.memory", Kind: conf.Int, Default: 1, Check: notNegative, Doc: "The weight of memory."},
 			{Name: "binpack.resources", Kind: conf.String, Default: "", Doc: "Further resources that count, separated by commas."},

@@ -14,7 +14,7 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// score is what binpack says of n0, in thousandths of a point, for a pod p beside one that runs there.
+// score is what binpack says of n0, in thousandths of a point, for a pod p, where another one runs.
 func score(t testing.TB, arguments, node, held, asked string) int64 {
 	t.Helper()
 	objects := []runtime.Object{fixture.Node("n0", node), fixture.Pod("p", fixture.Asks(asked))}
@@ -37,7 +37,7 @@ func TestScoresAreAsWorkedOutByHand(t *testing.T) {
 	}{
 		"an empty node":               {"", "cpu=4 memory=8Gi", "", "cpu=1 memory=2Gi", 25_000},
 		"cpu alone is asked for":      {"", "cpu=4 memory=8Gi", "", "cpu=1", 25_000},
-		"beside another":              {"", "cpu=4 memory=8Gi", "cpu=2 memory=2Gi", "cpu=1 memory=2Gi", 62_500}, // (3/4 + 4/8) / 2
+		"next to another":             {"", "cpu=4 memory=8Gi", "cpu=2 memory=2Gi", "cpu=1 memory=2Gi", 62_500}, // (3/4 + 4/8) / 2
 		"full":                        {"", "cpu=4 memory=8Gi", "cpu=2 memory=6Gi", "cpu=2 memory=2Gi", 100_000},
 		"weights":                     {"binpack.cpu: 3\nbinpack.memory: 1", "cpu=4 memory=8Gi", "", "cpu=2 memory=2Gi", 43_750}, // (3·2/4 + 2/8) / 4
 		"the weight of the score":     {"binpack.weight: 10", "cpu=4", "", "cpu=1", 250_000},

@@ -95,7 +95,8 @@ func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return p.refusal(p.view, q, quota.ToBind(t.Request()))
 }
 
-// MayEnqueue admits a job that fits under the ceilings of its queue and all above it, beside the jobs admitted before.
+// MayEnqueue admits a job that fits under the ceilings of its queue and all above it, in addition to the jobs admitted
+// before.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	view := p.StockView(quota.AdmissionOf(j.AwaitsPods()))
 	if v := p.refusal(view, j.Queue, quota.ToAdmit(j.MinResources, j)); v != nil {
@@ -107,7 +108,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// StockView has the ceilings by which jobs are admitted and pods held, and the shares.
+// StockView returns the ceilings by which jobs are admitted and pods held, and the shares.
 func (p *plugin) StockView(purpose quota.Purpose) *quota.View {
 	if purpose == quota.ToWideAdmission {
 		return p.attainable

@@ -98,7 +98,7 @@ func TestReclaimAndShares(t *testing.T) {
 		x := s.Begin()
 		w.Nominate(x, "t-0", "n1")
 		if got := harness.Describe(s.MayReclaim(w.TaskNamed("t-1"))); got != "OverShare preemptor: cpu: needs 1, has 0, short by 1" {
-			t.Errorf("beside the first pod of the plan the second may be taken for: %q", got)
+			t.Errorf("after the first pod of the plan the second may still be evicted: %q", got)
 		}
 		x.Undo()
 		if v := s.MayReclaim(w.TaskNamed("t-1")); v != nil {
@@ -142,7 +142,7 @@ func TestAQueueTakesWithinItsShare(t *testing.T) {
 		"beyond":                     {"cpu=2", "cpu=3", "OverShare preemptor: cpu: needs 3, has 2, short by 1"},
 		"within one, beyond other":   {"cpu=2 memory=1Gi", "cpu=1 memory=2Gi", "OverShare preemptor: memory: needs 2Gi, has 1Gi, short by 1Gi"},
 		"what it does not name":      {"cpu=2", "memory=1Gi", "OverShare preemptor; it deserves nothing of what is requested"},
-		"beside what it names":       {"cpu=2", "cpu=1 memory=1Gi", ""},
+		"what is named and more":     {"cpu=2", "cpu=1 memory=1Gi", ""},
 		"nothing deserved":           {"cpu=0", "cpu=1", "OverShare preemptor: cpu: needs 1, has 0, short by 1"},
 		"only pods":                  {"pods=9", "cpu=1", "OverShare preemptor; it deserves nothing of what is requested"},
 		"more pods than it deserves": {"cpu=9 pods=0", "cpu=1", "OverShare preemptor: pods: needs 1, has 0, short by 1"},

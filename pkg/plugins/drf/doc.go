@@ -15,7 +15,7 @@
 //  1. The shares of jobs are compared exactly. Those of nodes are multiples of 2^-52 of the cluster, rounded to 2^-40
 //     when compared. So equal shares stay equal through the arithmetic above.
 //  2. The order of queues is a strict weak order: by saturation and weighted share, step by step from the root. Where
-//     the path of a queue ends, it has a node of its own with weight 1, beside other queues and longer paths.
+//     the path of a queue ends, it has a node of its own with weight 1, next to other queues and longer paths.
 //  3. The tree is built when a session first needs it. After a placement, or its undo, only the nodes above that job
 //     are worked out again, and only when the order is needed.
 //  4. Annotations that cannot be read stop only the jobs of that queue, and the verdict says what is wrong. If two

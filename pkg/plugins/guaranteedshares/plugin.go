@@ -143,8 +143,8 @@ func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	return p.refusal(q.QuotaNode(), quota.ToBind(t.Request()))
 }
 
-// MayEnqueue admits a job that fits under the capabilities of its queue and all above it, beside the jobs admitted
-// before.
+// MayEnqueue admits a job that fits under the capabilities of its queue and all above it, in addition to the jobs
+// admitted before.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	if !p.subtrees.Contains(j.QuotaNode()) {
 		return framework.Abstain, nil
@@ -155,7 +155,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// StockView has the capabilities as they are written.
+// StockView returns the capabilities as they are written.
 func (p *plugin) StockView(quota.Purpose) *quota.View { return p.written }
 
 // LackToAdmit returns what MayEnqueue refuses a job for.

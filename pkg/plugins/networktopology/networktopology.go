@@ -34,7 +34,7 @@ func Factory() framework.PluginFactory {
 	return framework.PluginFactory{
 		Name: Name,
 		Spec: conf.Spec{Arguments: []conf.Argument{
-			{Name: weightKey, Kind: conf.Int, Default: 1, Check: notNegative, Doc: "How much the scores count beside other plugins'."},
+			{Name: weightKey, Kind: conf.Int, Default: 1, Check: notNegative, Doc: "How much the scores count compared with other plugins'."},
 			{Name: cpuKey, Kind: conf.Int, Default: 1, Check: notNegative, Doc: "The weight of CPU."},
 			{Name: memoryKey, Kind: conf.Int, Default: 1, Check: notNegative, Doc: "The weight of memory."},
 			{Name: resourcesKey, Kind: conf.String, Default: "", Doc: "Further resources that count, separated by commas."},

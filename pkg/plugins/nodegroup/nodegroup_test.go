@@ -30,7 +30,7 @@ func inGroup(group string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Labels[schedulingv1beta1.NodeGroupNameKey] = group }
 }
 
-// to has the pods of a queue run on groups, separated by commas: required, preferred, forbidden, and to be avoided.
+// to makes the pods of a queue run on groups, separated by commas: required, preferred, forbidden, and to be avoided.
 func to(required, preferred, forbidden, avoided string) fixture.QueueOption {
 	list := func(text string) []string {
 		return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })

@@ -1,6 +1,6 @@
 // Package overcommit is the plugin that keeps jobs pending admission while the cluster is full. A job is admitted if
-// its minResources fit into the cluster times overcommit-factor, beside what is used and what admitted jobs still lack
-// of theirs.
+// its minResources fit into the cluster times overcommit-factor, in addition to what is used and what admitted jobs
+// still lack of theirs.
 //
 // Invariants:
 //

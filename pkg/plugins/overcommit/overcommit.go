@@ -78,7 +78,7 @@ func (p *plugin) times(amount int64) int64 {
 	return product.Int64()
 }
 
-// MayEnqueue permits a job that fits beside what is used and what admitted jobs lack.
+// MayEnqueue permits a job that fits in addition to what is used and what admitted jobs lack.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	if p.LackToAdmit(j).Stock != nil {
 		return framework.Reject, p.refusal(j)

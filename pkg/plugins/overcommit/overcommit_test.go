@@ -129,7 +129,7 @@ func TestNoMoreIsAdmittedThanTheFactorAllows(t *testing.T) {
 			before := w.Used.At(resources.CPU) + w.Root().Subtree.Inqueue.At(resources.CPU)
 			fits := before+j.MinResources.At(resources.CPU) <= limit
 			if let := s.MayEnqueue(j) == nil; let != fits {
-				t.Fatalf("beside %d of %d, %v is admitted: %t", before, limit, j.MinResources, let)
+				t.Fatalf("with %d of %d taken, %v is admitted: %t", before, limit, j.MinResources, let)
 			} else if !let {
 				continue
 			}
@@ -173,7 +173,7 @@ func TestRoomThatIsPromisedCountsAsUsedAndRoomThatIsLeftDoesNot(t *testing.T) {
 	s := w.Open()
 	refused := func() bool { return s.MayEnqueue(w.JobNamed("j")) != nil }
 	if !refused() {
-		t.Fatal("beside four of six CPUs three more are admitted")
+		t.Fatal("with four of six CPUs taken three more are admitted")
 	}
 	x := s.Begin()
 	w.EvictPods(x, "runs-0")

@@ -238,7 +238,7 @@ func (p *plugin) deserves(q *cluster.Queue, shortages []verdict.Shortage) string
 	return "it deserves " + strings.Join(amounts, ", ")
 }
 
-// MayEnqueue admits a job that fits under the ceiling of its queue, beside the jobs admitted before.
+// MayEnqueue admits a job that fits under the ceiling of its queue, in addition to the jobs admitted before.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	view, claim := p.StockView(quota.AdmissionOf(j.AwaitsPods())), quota.ToAdmit(j.MinResources, j)
 	switch {
@@ -250,7 +250,7 @@ func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
 	return framework.Permit, nil
 }
 
-// StockView has the ceilings by which jobs are admitted and pods held, and the shares.
+// StockView returns the ceilings by which jobs are admitted and pods held, and the shares.
 func (p *plugin) StockView(purpose quota.Purpose) *quota.View {
 	switch purpose {
 	case quota.ToWideAdmission:

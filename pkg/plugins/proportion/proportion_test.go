@@ -156,11 +156,11 @@ func TestQueuesAreServedByPriorityThenByShare(t *testing.T) {
 }
 
 func TestAQueueThatHoldsWhatItDoesNotDeserveIsServedLast(t *testing.T) {
-	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=4"), fixture.Queue("guest"), fixture.Queue("owner", fixture.Guaranteed("cpu=4")))
-	w.Set(holding("guest", 1, "cpu=1", "n1")).Set(holding("owner", 3, "cpu=1", "n1"))
+	w := harness.ForPlugin(t, Factory(), "").Set(fixture.Node("n1", "cpu=4"), fixture.Queue("borrower"), fixture.Queue("owner", fixture.Guaranteed("cpu=4")))
+	w.Set(holding("borrower", 1, "cpu=1", "n1")).Set(holding("owner", 3, "cpu=1", "n1"))
 	s := w.Open()
-	if s.CompareQueues(w.Queue("owner"), w.Queue("guest")) >= 0 {
-		t.Error("the guest is served before the owner")
+	if s.CompareQueues(w.Queue("owner"), w.Queue("borrower")) >= 0 {
+		t.Error("the borrower is served before the owner")
 	}
 }
 
@@ -229,7 +229,7 @@ func TestAdmission(t *testing.T) {
 		job     runtime.Object
 		want    string
 	}{
-		"lets in what fits beside the rest": {held, at("j", "q", "cpu=2"), ""},
+		"lets in what fits with the rest": {held, at("j", "q", "cpu=2"), ""},
 		"refuses what does not": {held, at("j", "q", "cpu=3"),
 			"OverCapability q: cpu: needs 3, has 2, short by 1"},
 		"counts jobs that were admitted by what they still lack": {

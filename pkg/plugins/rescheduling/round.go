@@ -189,7 +189,7 @@ func (r *round) moveTo(x framework.Transaction, t *cluster.Task) *cluster.Node {
 	return to
 }
 
-// hasRoom reports whether a task fits on a node beside those that this round moves there.
+// hasRoom reports whether a task fits on a node in addition to those that this round moves there.
 func (r *round) hasRoom(n *cluster.Node, t *cluster.Task) bool {
 	for d, need := range t.Request() {
 		free := n.Future(resources.Dim(d))

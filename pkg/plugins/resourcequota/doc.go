@@ -9,10 +9,10 @@
 //
 // Invariants:
 //
-//  1. A job passes only if what it lacks of its minimum fits in every quota that applies, beside what is used and what
-//     is booked. Booked is what admitted jobs lack, also those of the same session. Existing pods of a job count as
-//     used, and only once, also those that the quota does not count yet. A job whose minimum is larger than a whole
-//     quota never passes.
+//  1. A job passes only if what it lacks of its minimum fits in every quota that applies, in addition to what is used
+//     and what is booked. Booked is what admitted jobs lack, also those of the same session. Existing pods of a job
+//     count as used, and only once, also those that the quota does not count yet. A job whose minimum is larger than a
+//     whole quota never passes.
 //  2. A job that is refused books nothing.
 //  3. A quota with scopes counts for a job only if the job is known to match all of them. PriorityClass is matched with
 //     the class of the PodGroup. BestEffort and NotBestEffort are matched by whether minResources names CPU or memory.

@@ -160,7 +160,7 @@ func TestPodsThatExistAreUsedAlready(t *testing.T) {
 	s := w.Open()
 	const short = "needs 1, has 0, short by 1"
 	for job, want := range map[string]string{
-		// Of two CPUs it lacks one, which is all that is left beside what the job that was admitted lacks.
+		// Of two CPUs it lacks one, which is all that is left after what the job that was admitted lacks.
 		"alone": "",
 		"new": "Refused ResourceQuota work/a: cpu: " + short + ": pods: needs 2, has 1, short by 1; of limits.cpu 6, 4 used, " +
 			"2 kept for admitted jobs; of pods 4, 2 used, 1 kept for admitted jobs",
@@ -173,7 +173,7 @@ func TestPodsThatExistAreUsedAlready(t *testing.T) {
 }
 
 // The watch may show pods of an admitted job before the quota that counts them. Otherwise another job were admitted
-// beside it, and each might get only a part of its pods.
+// in addition to it, and each might get only a part of its pods.
 func TestPodsThatTheQuotaDoesNotCountYetAreUsedToo(t *testing.T) {
 	w := newWorld(t, quota("a", "cpu=4 pods=4", ""), admitted("in", "cpu=4 pods=4"), fixture.Pod("in-0", fixture.In("in"), fixture.Asks("cpu=1")),
 		fixture.Pod("in-1", fixture.In("in"), fixture.Asks("cpu=1")), pendingAdmission("new", "cpu=2 pods=2"))
@@ -243,7 +243,7 @@ func TestNoMoreIsAdmittedThanAQuotaAllows(t *testing.T) {
 			need := j.MinResources.At(resources.CPU)
 			fits := need == 0 || int64(used)+kept()+need <= limit
 			if let := s.MayEnqueue(j) == nil; let != fits {
-				t.Fatalf("beside %d and %d of %d, %d is admitted: %t", used, kept(), limit, need, let)
+				t.Fatalf("with %d and %d of %d taken, %d is admitted: %t", used, kept(), limit, need, let)
 			} else if let && rapid.Bool().Draw(r, "enters") {
 				s.Admit(j)
 			}

@@ -29,7 +29,7 @@ func Factory() framework.PluginFactory {
 	return framework.PluginFactory{
 		Name: Name,
 		Spec: conf.Spec{Arguments: []conf.Argument{
-			{Name: weightKey, Kind: conf.Int, Default: 10, Check: checkWeight, Doc: "How much the score counts beside other plugins'."},
+			{Name: weightKey, Kind: conf.Int, Default: 10, Check: checkWeight, Doc: "How much the score counts compared with other plugins'."},
 			{Name: resourcesKey, Kind: conf.Any, Default: "", Check: checking(readStrategies), Doc: "The strategy of each resource: type and weight."},
 			{Name: scarceKey, Kind: conf.Any, Default: "", Check: checking(readScarce), Doc: "Which scarce resources are kept for those who ask for them."},
 			{Name: proportionalKey, Kind: conf.Any, Default: "", Check: checking(readReserves), Doc: "How much CPU and memory is kept with scarce resources."},

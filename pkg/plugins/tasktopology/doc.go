@@ -15,7 +15,7 @@
 //     pipelined to it, to which the pod has affinity, less those to which it has anti-affinity. If n is negative, the
 //     score is negative likewise. So the first pod counts most, and each further one less. Pods that are being evicted
 //     do not count.
-//  2. Up to 25 points, times the weight, are added for room: for the part of the peers that fit on the node beside
+//  2. Up to 25 points, times the weight, are added for room: for the part of the peers that fit on the node next to
 //     the pod, each role alone. So the first of them is placed where the others can follow.
 //  3. These are only scores. No node is refused.
 //  4. The pods of a job are placed in the order of the roles in its list, those that are not in it last. Among these,

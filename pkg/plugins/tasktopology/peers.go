@@ -54,8 +54,8 @@ func (c peers) equal(d peers) bool {
 // never counts more than a pod.
 const most = 25 * framework.Point
 
-// scoreRoom scores the part of the peers that have room on a node beside a pod of a class. It looks at each role alone,
-// not at all together.
+// scoreRoom scores the part of the peers that have room on a node next to a pod of a class. It looks at each role
+// alone, not at all together.
 func (c peers) scoreRoom(k *cluster.Class, n *cluster.Node) int64 {
 	var room, all int64
 	for i := range c {

@@ -25,7 +25,7 @@ func Factory() framework.PluginFactory {
 	return framework.PluginFactory{
 		Name: Name,
 		Spec: conf.Spec{Arguments: []conf.Argument{
-			{Name: weightKey, Kind: conf.Int, Default: 1, Check: checkWeight, Doc: "How much the score counts beside other plugins'."},
+			{Name: weightKey, Kind: conf.Int, Default: 1, Check: checkWeight, Doc: "How much the score counts compared with other plugins'."},
 		}},
 		New: newPlugin,
 	}

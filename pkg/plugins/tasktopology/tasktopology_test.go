@@ -53,10 +53,10 @@ func pods(names, node string, options ...func(*corev1.Pod)) []runtime.Object {
 	return objects
 }
 
-func TestANodeIsWorthTheCompanyItOffers(t *testing.T) {
+func TestANodeScoresByThePeersOnIt(t *testing.T) {
 	leaving := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: fixture.Birth.Add(time.Hour)} }
 	finished := func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
-	stranger := func(p *corev1.Pod) { fixture.In("other")(p) }
+	foreign := func(p *corev1.Pod) { fixture.In("other")(p) }
 	for name, test := range map[string]struct {
 		affinity, anti string
 		there          []runtime.Object
@@ -81,7 +81,7 @@ func TestANodeIsWorthTheCompanyItOffers(t *testing.T) {
 		"a role there is not":       {"nobody,worker", "", pods("ps0", "n"), 0},
 		"one that leaves":           {"ps,worker", "", pods("ps0", "n", leaving), 0},
 		"one that has finished":     {"ps,worker", "", pods("ps0", "n", finished), 0},
-		"a pod of another job":      {"ps,worker", "", append(pods("ps0", "n", stranger), fixture.Group("other", "q", 1, says("ps,worker", "", ""))), 0},
+		"a pod of another job":      {"ps,worker", "", append(pods("ps0", "n", foreign), fixture.Group("other", "q", 1, says("ps,worker", "", ""))), 0},
 		"one that is on other node": {"ps,worker", "", pods("ps0", "m"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {

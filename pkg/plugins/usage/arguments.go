@@ -35,7 +35,7 @@ func Factory() framework.PluginFactory {
 	return framework.PluginFactory{
 		Name: Name,
 		Spec: conf.Spec{ReadsMetrics: true, Arguments: []conf.Argument{
-			{Name: weightKey, Kind: conf.Int, Default: 5, Check: checkWeight, Doc: "How much the score counts beside other plugins'."},
+			{Name: weightKey, Kind: conf.Int, Default: 5, Check: checkWeight, Doc: "How much the score counts compared with other plugins'."},
 			{Name: cpuWeightKey, Kind: conf.Int, Default: 1, Check: checkWeight, Doc: "How much the load of CPU counts in it."},
 			{Name: memoryWeightKey, Kind: conf.Int, Default: 1, Check: checkWeight, Doc: "How much the load of memory counts in it."},
 			{Name: thresholdsKey, Kind: conf.StringMap, Check: checking(readThresholds),

@@ -12,7 +12,7 @@
 //   - From how far away does it borrow? [Node.BorrowLevel].
 //   - Who is above its quota, and how far? [Node.IsOver], [Node.IsBorrowing], [Node.Share].
 //
-// The package stands beside package quota and not in it. There, a charge counts in full at every queue above, and
+// The package is separate from package quota. There, a charge counts in full at every queue above, and
 // settings of weight, guarantee and capability divide the nodes. Here a cohort counts only what its members do not use
 // of their own, so each total depends on limits below it. One struct for both would hold twice the fields and share
 // none of the rules.

@@ -215,8 +215,8 @@ func (n *Node) BorrowLevel(fr resources.Dim, value int64) (level int, mayReclaim
 	}
 }
 
-// FitsQuota reports whether amounts are within the quota of the node beside what it uses. rest is what of them goes up
-// to the parent. It may replace v.
+// FitsQuota reports whether amounts are within the quota of the node in addition to what it uses. rest is what of them
+// goes up to the parent. It may replace v.
 func (n *Node) FitsQuota(v []Amount) (fits bool, rest []Amount) {
 	fits, rest = true, make([]Amount, len(v))
 	for i, a := range v {

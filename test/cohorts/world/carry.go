@@ -69,7 +69,7 @@ func (w carrier) writeStatus(s *decision.WorkloadStatus) {
 	w.Loop.Apply(cache.WorkloadWritten{Workload: s.Workload, UID: s.UID, Number: s.Number, Version: o.ResourceVersion})
 }
 
-// bind has pods run that were bound.
+// bind makes pods run that were bound.
 func (w carrier) bind(d *decision.Decisions) {
 	for _, b := range d.Binds {
 		p := w.pods[b.Pod]
@@ -175,7 +175,7 @@ func (w carrier) stop(pods []*pod) {
 	}
 }
 
-// RemovePod has a pod gone, as if it had ended.
+// RemovePod removes a pod, as if it had ended.
 func (w *World) RemovePod(name string) {
 	key := types.NamespacedName{Namespace: Namespace, Name: name}
 	if p := w.pods[key]; p != nil {
@@ -184,7 +184,7 @@ func (w *World) RemovePod(name string) {
 	}
 }
 
-// Succeed has a pod that runs end well.
+// Succeed ends a pod that runs, well.
 func (w *World) Succeed(name string) {
 	if p := w.pods[types.NamespacedName{Namespace: Namespace, Name: name}]; p != nil && p.Status.Phase == corev1.PodRunning {
 		p.Pod = p.Pod.DeepCopy()

@@ -16,7 +16,7 @@ type crash struct {
 	isOver bool
 }
 
-// CrashAfter has the scheduler end when it wants to make the write after so many of them, and another begin at the end
+// CrashAfter ends the scheduler when it wants to make the write after so many of them, and starts another at the end
 // of that step. The API server never sees what the first had decided and not written.
 func (w *World) CrashAfter(writes int) { w.crash = &crash{left: writes} }
 
@@ -36,7 +36,7 @@ func (w *World) mayWrite() bool {
 
 func (w *World) hasCrashed() bool { return w.crash != nil && w.crash.isOver }
 
-// Restart has another scheduler begin, which knows the objects only. It sees them in an order by chance, or by their
+// Restart starts another scheduler, which knows the objects only. It sees them in an order by chance, or by their
 // names if random is nil.
 func (w *World) Restart(random *rand.Rand) *World {
 	w.tb.Helper()

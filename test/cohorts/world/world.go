@@ -152,7 +152,7 @@ func (w *World) Delete(o client.Object) {
 	w.Remove(o)
 }
 
-// Mark has a Workload being deleted: it goes when its pods are gone.
+// Mark begins to delete a Workload: it goes when its pods are gone.
 func (w *World) Mark(name string) {
 	o, now := w.Workload(name).DeepCopy(), metav1.NewTime(w.Now)
 	o.DeletionTimestamp = &now
@@ -174,7 +174,7 @@ func (w *World) Names(kind string) (names []string) {
 	return names
 }
 
-// Replace has an object be another version of itself.
+// Replace puts another version of an object in its place.
 func (w *World) Replace(o client.Object) { w.show(o) }
 
 // Workload returns a Workload, nil if it does not exist.

@@ -92,21 +92,21 @@ func (l *Loop) Remove(objects ...runtime.Object) *Loop {
 	return l
 }
 
-// Terminate has pods being deleted.
+// Terminate begins to delete pods.
 func (l *Loop) Terminate(names ...string) *Loop {
 	l.tb.Helper()
 	l.Model.Terminate(names...)
 	return l
 }
 
-// RemovePods has pods gone.
+// RemovePods removes pods.
 func (l *Loop) RemovePods(names ...string) *Loop {
 	l.tb.Helper()
 	l.Model.RemovePods(names...)
 	return l
 }
 
-// StartBound has pods run that the last cycle bound.
+// StartBound makes pods run that the last cycle bound.
 func (l *Loop) StartBound() *Loop {
 	l.tb.Helper()
 	l.StartPods(l.Result.Decisions.Binds)

@@ -10,7 +10,7 @@ const isUsable = (n: NodeRow) => n.ready && !n.unschedulable;
 /** steps is how many shades the map has. */
 const steps = 6;
 
-/** fits is how many pods of a shape have room on a node beside all others. */
+/** fits is how many pods of a shape have room on a node next to all others. */
 function fits(n: NodeRow, shape: [number, number][], podsDim: number): number {
   if (!isUsable(n)) return 0;
   let count = podsDim >= 0 ? (n.idle?.[podsDim] ?? 0) : Infinity;
@@ -166,7 +166,7 @@ function Map({ answer, rows, selected }: { answer: Answer; rows: NodeRow[]; sele
             There is no node {selected}.
           </p>
         ))}
-      <Card title="Fragmentation" note="what fits beside all that is there">
+      <Card title="Fragmentation" note="what fits in addition to all that is there">
         <div class="filters shape">
           {dims.map((d) => (
             <label key={d}>

@@ -9,7 +9,7 @@ hekla.yaml puts everything.
 {{- end -}}
 
 {{- /*
-hekla.labelled is a text of manifests with the common labels beside the label that every object has, and every pod.
+hekla.labelled is a text of manifests with the common labels in addition to the label that every object has, and every pod.
 */ -}}
 {{- define "hekla.labelled" -}}
 {{- $text := .text -}}

@@ -28,8 +28,8 @@ import (
 const Name = "hypernode-discovery"
 
 const (
-	// settle is how long changes are gathered before all nodes are looked at: they come, go and get their labels in
-	// crowds.
+	// settle is how long changes are gathered before all nodes are looked at: many come, go or get their labels at
+	// once.
 	settle = 200 * time.Millisecond
 )
 
@@ -66,7 +66,7 @@ func Add(mgr manager.Manager, configMap client.ObjectKey) error {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// wakeSoon has everything looked at in a moment.
+// wakeSoon makes the controller reconcile everything in a moment.
 func wakeSoon[T client.Object]() handler.TypedEventHandler[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, _ event.TypedCreateEvent[T], queue queue) { queue.AddAfter(all, settle) },

@@ -16,7 +16,7 @@ const (
 	lastRetry  = time.Minute
 )
 
-// Options has a controller work on so many objects at a time, of each namespace in turn.
+// Options makes a controller work on so many objects at a time, of each namespace in turn.
 func Options(workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,

@@ -76,7 +76,7 @@ func refusalPause(times int) time.Duration {
 	return min(pause, lastRefusalPause)
 }
 
-// refusal says of a pod that it was refused, beside so many others.
+// refusal says of a pod that it was refused, with so many others.
 func refusal(pod *corev1.Pod, times int, pause time.Duration, others int) string {
 	text := fmt.Sprintf("the kubelet of node %s has no room for pod %s (%s", pod.Spec.NodeName, pod.Name, pod.Status.Reason)
 	if times > 1 {

@@ -49,7 +49,7 @@ func (c *Counts) refusalByAffinity(slot int32, keys []*keyCounts) string {
 
 // MayHoldOnNewNode reports whether the required affinity terms to other pods could hold on a node that is added: one
 // with a host name of its own, in a domain that there is. No node helps a pod that waits for pods which are not there,
-// or has to be beside one that is.
+// or has to be next to one that is.
 func (c *Counts) MayHoldOnNewNode() bool {
 	if len(c.affinity) == 0 || c.nearPods == 0 && matchesAll(c.affinity, c.pod) {
 		return true

@@ -13,7 +13,7 @@ type Topology struct {
 	work func(steps int) // nil if the work is not counted
 }
 
-// Meter has a function told of the work for answers, see [Counts].
+// Meter reports the work for answers to a function, see [Counts].
 func (t *Topology) Meter(work func(steps int)) { t.work = work }
 
 // stepsIn is how many nodes, terms or constraints are looked at in a step.

@@ -72,7 +72,7 @@ type CronJobSpec struct {
 	// +optional
 	StartingDeadlineSeconds *int64 `json:"startingDeadlineSeconds,omitempty"`
 
-	// What to do when a run is due while an earlier one has not ended: Allow starts it beside that, Forbid waits for
+	// What to do when a run is due while an earlier one has not ended: Allow starts it all the same, Forbid waits for
 	// the end of that, Replace deletes that first.
 	// +kubebuilder:default=Allow
 	// +kubebuilder:validation:Enum=Allow;Forbid;Replace
@@ -115,7 +115,7 @@ type JobTemplateSpec struct {
 type ConcurrencyPolicy string
 
 const (
-	// AllowConcurrent starts the run beside those that have not ended.
+	// AllowConcurrent starts the run although others have not ended.
 	AllowConcurrent ConcurrencyPolicy = "Allow"
 
 	// ForbidConcurrent starts the run when the earlier one has ended, if it is not too late then.

@@ -11,7 +11,7 @@
 //  2. SetDefaults is idempotent and never overrides what the user wrote.
 //  3. status.state.phase moves only along the Job phase machine of the job controller; Completed, Failed and Terminated
 //     are final.
-//  4. A jobTemplate obeys the rules for the creation of a Job, and may be changed at any time: it is for the next run.
+//  4. A jobTemplate follows the rules for the creation of a Job, and may be changed at any time, for the next run.
 //
 // This package must not know how a Job is turned into pods and a PodGroup.
 //

@@ -187,7 +187,7 @@ func boundQuantities(node *yaml.Node) {
 // variables of one name the last one counts.
 var repeatable = []string{"env", "ports", "imagePullSecrets", "hostAliases"}
 
-// allowTwice has these lists below the named properties be lists without keys: the API server refuses a key twice only
+// allowTwice makes these lists below the named properties lists without keys: the API server refuses a key twice only
 // in custom resources.
 func allowTwice(node *yaml.Node, embedded []string) {
 	for i, child := range node.Content {

@@ -8,7 +8,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/validation"
 )
 
-// Workload is what a Workload says, beside its conditions and its admission.
+// Workload is what a Workload says, apart from its conditions and its admission.
 type Workload struct {
 	Namespace, Name string
 	UID             types.UID

@@ -43,7 +43,7 @@ const (
 	// PodGroupTotalCountAnnotation of a pod is how many pods its group has.
 	PodGroupTotalCountAnnotation = "kueue.x-k8s.io/pod-group-total-count"
 
-	// PodGroupFastAdmissionAnnotation of a pod, "true", has its group admitted before all of its pods exist.
+	// PodGroupFastAdmissionAnnotation of a pod, "true", lets its group be admitted before all of its pods exist.
 	PodGroupFastAdmissionAnnotation = "kueue.x-k8s.io/pod-group-fast-admission"
 
 	// RetriableInGroupAnnotation of a pod, "false", says that a failed pod of its group is not replaced.

@@ -316,7 +316,7 @@ const (
 	// CheckReady lets the workload start, as far as this check goes.
 	CheckReady CheckState = "Ready"
 
-	// CheckRetry evicts the workload and has it tried again.
+	// CheckRetry evicts the workload, which is then tried again.
 	CheckRetry CheckState = "Retry"
 
 	// CheckRejected makes the workload inactive.

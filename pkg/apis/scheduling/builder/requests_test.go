@@ -37,7 +37,7 @@ func TestRequestsAreCountedAsTheKubeletCountsThem(t *testing.T) {
 		{"a limit stands in for a missing request", corev1.PodSpec{Containers: []corev1.Container{
 			container(requests("1", ""), requests("4", "2Gi")),
 		}}, requests("2", "4Gi")},
-		{"init containers run alone, sidecars beside all", corev1.PodSpec{
+		{"init containers run alone, sidecars with all", corev1.PodSpec{
 			InitContainers: []corev1.Container{sidecar, container(requests("3", ""), nil)},
 			Containers:     []corev1.Container{container(requests("1", ""), nil)},
 		}, requests("7", "")},

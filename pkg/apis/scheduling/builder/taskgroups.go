@@ -15,7 +15,7 @@ import (
 
 // TaskGroupRole returns the role of a pod in the PodGroup of its application: its task group. It is "" if the pod names
 // none, or names a role of a Job already. The sentence says that the application has no such task group; the pod is
-// then scheduled beside the gang.
+// then scheduled apart from the gang.
 func TaskGroupRole(pod *corev1.Pod, group *scheduling.PodGroup) (role, problem string) {
 	role = pod.Annotations[yunikorn.TaskGroupNameKey]
 	if role == "" || pod.Annotations[batch.TaskSpecKey] != "" {

@@ -23,18 +23,18 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
-// beside is the name of the kube-scheduler in these tests. As default-scheduler it would also place the pods of the
-// installer.
-const beside = "beside"
+// otherScheduler is the name of the kube-scheduler in these tests. As default-scheduler it would also place the pods of
+// the installer.
+const otherScheduler = "other-scheduler"
 
-const besideConfiguration = `apiVersion: kubescheduler.config.k8s.io/v1
+const otherConfiguration = `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 clientConnection: {kubeconfig: %q}
 leaderElection: {leaderElect: false}
 profiles:
-- schedulerName: ` + beside + "\n"
+- schedulerName: ` + otherScheduler + "\n"
 
-// haveKubeScheduler runs a kube-scheduler beside Hekla until the test ends.
+// haveKubeScheduler runs a kube-scheduler together with Hekla until the test ends.
 func haveKubeScheduler(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(programs, "kube-scheduler")
@@ -44,7 +44,7 @@ func haveKubeScheduler(t *testing.T) {
 		}
 	}
 	configuration := filepath.Join(t.TempDir(), "kube-scheduler.yaml")
-	if err := os.WriteFile(configuration, fmt.Appendf(nil, besideConfiguration, cluster.KubeconfigPath()), 0o600); err != nil {
+	if err := os.WriteFile(configuration, fmt.Appendf(nil, otherConfiguration, cluster.KubeconfigPath()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	process, err := cluster.Run(t.Context(), localcluster.Program{Name: "kube-scheduler", Path: path,
@@ -63,7 +63,7 @@ func haveKubeScheduler(t *testing.T) {
 func theirs(name, class, cpu string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name,
 		Annotations: map[string]string{schedulingv1beta1.PreemptableKey: "true"}}, // that is for pods of Hekla only
-		Spec: corev1.PodSpec{SchedulerName: beside, PriorityClassName: class, TerminationGracePeriodSeconds: ptr.To(int64(0)),
+		Spec: corev1.PodSpec{SchedulerName: otherScheduler, PriorityClassName: class, TerminationGracePeriodSeconds: ptr.To(int64(0)),
 			Containers: []corev1.Container{{Name: "main", Image: "busybox", Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}}}
 }
@@ -75,7 +75,7 @@ func awaitTheirs(t *testing.T, want int) {
 		pods, err := allPods(ctx)
 		got := 0
 		for i := range pods {
-			if pods[i].Spec.SchedulerName == beside && pods[i].Status.Phase == corev1.PodRunning {
+			if pods[i].Spec.SchedulerName == otherScheduler && pods[i].Status.Phase == corev1.PodRunning {
 				got++
 			}
 		}

@@ -58,9 +58,17 @@ func New(queues *workload.Queues, of *framework.WorkloadRules) *Cycle {
 	for _, q := range queues.All() {
 		queues.RetryAll(q)
 	}
-	rules := &victims.Rules{Queues: queues, FairSharing: of.FairSharing, Strategies: of.Strategies}
+	rules := Evictions(queues, of)
 	assigner := &flavors.Assigner{Index: queues.Index, Oracle: rules, FairSharing: of.FairSharing, IgnoreUndeclared: of.IgnoreUndeclared}
 	return &Cycle{Queues: queues, Rules: rules, Assigner: assigner, ByPriority: of.Options.ByPriority, MaxRounds: of.MaxRounds}
+}
+
+// Evictions returns the rules by which Workloads are evicted. of is nil if no plugin has any.
+func Evictions(queues *workload.Queues, of *framework.WorkloadRules) *victims.Rules {
+	if of == nil {
+		return &victims.Rules{Queues: queues}
+	}
+	return &victims.Rules{Queues: queues, FairSharing: of.FairSharing, Strategies: of.Strategies}
 }
 
 // Use sets the nodes that the cycle and all its parts ask.

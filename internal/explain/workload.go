@@ -8,11 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/internal/cohorts"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/apis/podspec"
 	"hekla.sh/hekla/pkg/cluster/workload"
+	"hekla.sh/hekla/pkg/cluster/workloads"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -21,9 +23,15 @@ import (
 func (m *Model) Workloads() []queued.Workload {
 	all := []queued.Workload{}
 	for _, e := range m.cache.Workloads.All() {
-		all = append(all, queued.Of(m.cluster.Resources, m.cache.Workloads.Reader, e))
+		all = append(all, m.queued(e))
 	}
 	return all
+}
+
+// queued explains a Workload by the rules of the policy.
+func (m *Model) queued(e *workloads.Entry) queued.Workload {
+	reader := m.cache.Workloads.Reader
+	return queued.Of(m.cluster.Resources, reader, cohorts.Evictions(reader.Queues(), m.policy.WorkloadRules()), e)
 }
 
 // ClusterQueues surveys those of kueue.x-k8s.io, by name.
@@ -37,7 +45,7 @@ func (m *Model) WhyWorkload(key types.NamespacedName) (Why, error) {
 	if e == nil {
 		return Why{}, NotFound{"Workload", key.String()}
 	}
-	w := queued.Of(m.cluster.Resources, m.cache.Workloads.Reader, e)
+	w := m.queued(e)
 	return Why{Queued: &w, Cause: m.causeOf(&w, &e.Workload), Job: Job{Job: w.Workload, Workload: w.Workload, Queue: w.ClusterQueue, Phase: w.State,
 		Admitted: w.State == queued.Admitted, Priority: w.Priority}}, nil
 }

@@ -63,8 +63,6 @@ type Policy struct {
 
 	// Hierarchical is set if a placement in one queue may change the order of others.
 	Hierarchical bool
-
-	misfits []error // of the plugin that is added, see as
 }
 
 // opener is a plugin that is told when a session begins.
@@ -164,95 +162,101 @@ func (p *Policy) WakeAt() time.Time {
 // collect adds a plugin to the list of each question that it answers and whose switch is on. It returns an error for a
 // method that is called like one of a question, and is another: it would never be called.
 func (p *Policy) collect(tier int, plugin Plugin, on conf.Switches) error {
-	p.misfits = nil
-	if o, ok := as[SessionOpener](p, plugin); ok {
+	a := &addition{plugin: plugin}
+	if o, ok := as[SessionOpener](a); ok {
 		at := len(p.openers)
-		if _, isFirst := as[SubtreeDeclarer](p, plugin); isFirst {
+		if _, isFirst := as[SubtreeDeclarer](a); isFirst {
 			at = 0
 		}
 		p.openers = slices.Insert(p.openers, at, opener{o, plugin.Name()})
 	}
-	if d, ok := as[KeyDeclarer](p, plugin); ok {
+	if d, ok := as[KeyDeclarer](a); ok {
 		p.Keys = p.Keys.With(d.DeclareKeys())
 	}
-	_, filters := as[NodeFilter](p, plugin)
-	_, vetoes := as[NodeVetoer](p, plugin)
-	if d, ok := as[NodeKeyDeclarer](p, plugin); ok {
+	_, filters := as[NodeFilter](a)
+	_, vetoes := as[NodeVetoer](a)
+	if d, ok := as[NodeKeyDeclarer](a); ok {
 		annotations, labels := d.DeclareNodeKeys()
 		p.Keys = p.Keys.With(cluster.Keys{NodeAnnotations: annotations, NodeLabels: labels})
 	} else if filters || vetoes {
 		p.Keys.AnyOfNodes = true
 	}
-	add(p, &p.validators, plugin, true)
-	add(p, &p.allocationObservers, plugin, true)
-	add(p, &p.queueShares, plugin, true)
-	add(p, &p.wakers, plugin, true)
-	add(p, &p.subtrees, plugin, true)
-	add(p, &p.workloadPolicies, plugin, true)
-	add(p, &p.queueOrder, plugin, on.On(conf.EnableQueueOrder))
-	add(p, &p.jobOrder, plugin, on.On(conf.EnableJobOrder))
-	if _, ok := as[SubtreeDeclarer](p, plugin); ok {
-		add(p, &p.subtreeQueueOrder, plugin, on.On(conf.EnableQueueOrder))
-		add(p, &p.subtreeJobOrder, plugin, on.On(conf.EnableJobOrder))
+	add(a, &p.validators, true)
+	add(a, &p.allocationObservers, true)
+	add(a, &p.queueShares, true)
+	add(a, &p.wakers, true)
+	add(a, &p.subtrees, true)
+	add(a, &p.workloadPolicies, true)
+	add(a, &p.queueOrder, on.On(conf.EnableQueueOrder))
+	add(a, &p.jobOrder, on.On(conf.EnableJobOrder))
+	if _, ok := as[SubtreeDeclarer](a); ok {
+		add(a, &p.subtreeQueueOrder, on.On(conf.EnableQueueOrder))
+		add(a, &p.subtreeJobOrder, on.On(conf.EnableJobOrder))
 	}
-	add(p, &p.taskOrder, plugin, on.On(conf.EnableTaskOrder))
-	add(p, &p.admissionLimiters, plugin, on.On(conf.EnableJobEnqueued))
-	add(p, &p.overuse, plugin, on.On(conf.EnabledOverused))
-	add(p, &p.allocation, plugin, on.On(conf.EnabledAllocatable))
-	add(p, &p.binding, plugin, on.On(conf.EnabledAllocatable))
-	add(p, &p.readiness, plugin, on.On(conf.EnableJobReady))
-	add(p, &p.Filters, plugin, on.On(conf.EnablePredicate))
-	add(p, &p.Scorers, plugin, on.On(conf.EnableNodeOrder))
-	add(p, &p.Vetoers, plugin, on.On(conf.EnablePredicate))
-	add(p, &p.reclaimCheckers, plugin, on.On(conf.EnablePreemptive))
-	add(p, &p.graders, plugin, on.On(conf.EnabledHyperNodeGradient))
-	add(p, &p.HyperNodes, plugin, on.On(conf.EnabledHyperNodeOrder))
-	addToTier(p, &p.jobEnqueuers, tier, plugin, on.On(conf.EnableJobEnqueued))
-	addToTier(p, &p.starvation, tier, plugin, on.On(conf.EnableJobStarving))
-	addToTier(p, &p.preemptVoters, tier, plugin, on.On(conf.EnablePreemptable))
-	addToTier(p, &p.reclaimVoters, tier, plugin, on.On(conf.EnableReclaimable))
-	addToTier(p, &p.victimChoosers, tier, plugin, on.On(conf.EnabledVictim))
-	if k, ok := as[KubeFilterer](p, plugin); ok && on.On(conf.EnablePredicate) {
+	add(a, &p.taskOrder, on.On(conf.EnableTaskOrder))
+	add(a, &p.admissionLimiters, on.On(conf.EnableJobEnqueued))
+	add(a, &p.overuse, on.On(conf.EnabledOverused))
+	add(a, &p.allocation, on.On(conf.EnabledAllocatable))
+	add(a, &p.binding, on.On(conf.EnabledAllocatable))
+	add(a, &p.readiness, on.On(conf.EnableJobReady))
+	add(a, &p.Filters, on.On(conf.EnablePredicate))
+	add(a, &p.Scorers, on.On(conf.EnableNodeOrder))
+	add(a, &p.Vetoers, on.On(conf.EnablePredicate))
+	add(a, &p.reclaimCheckers, on.On(conf.EnablePreemptive))
+	add(a, &p.graders, on.On(conf.EnabledHyperNodeGradient))
+	add(a, &p.HyperNodes, on.On(conf.EnabledHyperNodeOrder))
+	addToTier(a, &p.jobEnqueuers, tier, on.On(conf.EnableJobEnqueued))
+	addToTier(a, &p.starvation, tier, on.On(conf.EnableJobStarving))
+	addToTier(a, &p.preemptVoters, tier, on.On(conf.EnablePreemptable))
+	addToTier(a, &p.reclaimVoters, tier, on.On(conf.EnableReclaimable))
+	addToTier(a, &p.victimChoosers, tier, on.On(conf.EnabledVictim))
+	if k, ok := as[KubeFilterer](a); ok && on.On(conf.EnablePredicate) {
 		p.KubeFilters = append(p.KubeFilters, k.KubeFilters()...)
 	}
-	if k, ok := as[KubeScorer](p, plugin); ok && on.On(conf.EnableNodeOrder) {
+	if k, ok := as[KubeScorer](a); ok && on.On(conf.EnableNodeOrder) {
 		p.KubeScores = append(p.KubeScores, k.KubeScores()...)
 	}
-	if k, ok := as[KubeArguer](p, plugin); ok {
+	if k, ok := as[KubeArguer](a); ok {
 		p.Kube = k.KubeArguments()
 	}
-	if h, ok := as[Hierarchical](p, plugin); ok && h.IsHierarchical() {
+	if h, ok := as[Hierarchical](a); ok && h.IsHierarchical() {
 		p.Hierarchical = true
 	}
-	return errors.Join(p.misfits...)
+	return errors.Join(a.misfits...)
+}
+
+// addition is a plugin that is added to a policy.
+type addition struct {
+	plugin  Plugin
+	misfits []error // methods that would never be called
 }
 
 // addToTier is add for a list of one tier.
-func addToTier[T any](p *Policy, lists *[][]T, tier int, plugin Plugin, on bool) {
+func addToTier[T any](a *addition, lists *[][]T, tier int, on bool) {
 	for len(*lists) <= tier {
 		*lists = append(*lists, nil)
 	}
-	add(p, &(*lists)[tier], plugin, on)
+	add(a, &(*lists)[tier], on)
 }
 
 // add appends a plugin to a list if it implements the list's interface and its switch is on.
-func add[T any](p *Policy, list *[]T, plugin Plugin, on bool) {
-	if implements, ok := as[T](p, plugin); ok && on {
+func add[T any](a *addition, list *[]T, on bool) {
+	if implements, ok := as[T](a); ok && on {
 		*list = append(*list, implements)
 	}
 }
 
 // as returns a plugin as what answers a question. If it is not, but has a method with the name of one of the question,
-// the policy notes that.
-func as[T any](p *Policy, plugin Plugin) (implements T, ok bool) {
-	if implements, ok = plugin.(T); ok {
+// that is noted as a misfit.
+func as[T any](a *addition) (implements T, ok bool) {
+	if implements, ok = a.plugin.(T); ok {
 		return implements, true
 	}
-	question, has := reflect.TypeFor[T](), reflect.TypeOf(plugin)
+	question, has := reflect.TypeFor[T](), reflect.TypeOf(a.plugin)
 	for wanted := range question.Methods() {
 		if method, is := has.MethodByName(wanted.Name); is {
 			if is, want := signature(method.Type, 1), signature(wanted.Type, 0); is != want {
-				p.misfits = append(p.misfits, fmt.Errorf("its method %s is func%s, and that of a %s is func%s", wanted.Name, is, question.Name(), want))
+				a.misfits = append(a.misfits, fmt.Errorf("its method %s is func%s, and that of a %s is func%s", wanted.Name, is, question.Name(), want))
 			}
 		}
 	}

@@ -150,13 +150,24 @@ export interface Shortage {
   missing: string;
 }
 export interface NodeReason {
+  kind?: string;
   reason: string;
   nodes: number;
   example: string;
+  job?: string;
 }
-export interface Protected {
-  rule: string;
+export interface Protection {
+  rule?: string;
+  kind?: string;
+  number?: string;
+  plugin?: string;
+}
+export interface Protected extends Protection {
   pods: number;
+}
+export interface Relation extends Protection {
+  queue: string;
+  may: boolean;
 }
 export interface Cause {
   code: string;
@@ -230,8 +241,8 @@ export interface JobAnswer {
 }
 export interface QueueAnswer {
   queue: string;
-  takesFrom?: { queue: string; may: boolean; rule?: string }[];
-  givesTo?: { queue: string; may: boolean; rule?: string }[];
+  takesFrom?: Relation[];
+  givesTo?: Relation[];
   jobs: { pending: number; admitted: number; running: number; waiting?: string[] };
 }
 export interface NodeAnswer {

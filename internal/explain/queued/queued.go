@@ -113,8 +113,8 @@ type Node struct {
 	Count int32  `json:"count"`
 }
 
-// Of explains a Workload among those of a reader.
-func Of(index *resources.Index, reader *workloads.Reader, e *workloads.Entry) Workload {
+// Of explains a Workload among those of a reader. rules say whom it may evict.
+func Of(index *resources.Index, reader *workloads.Reader, rules *victims.Rules, e *workloads.Entry) Workload {
 	answer := Workload{Workload: e.ID().String(), LocalQueue: e.Object.Spec.QueueName, Wants: e.Wants(), State: state(e), Priority: e.Priority}
 	if e.Queue != nil {
 		answer.ClusterQueue, answer.Path = e.Queue.Name, e.Queue.Path()
@@ -133,7 +133,7 @@ func Of(index *resources.Index, reader *workloads.Reader, e *workloads.Entry) Wo
 	case Reserved:
 		answer.Checks = unready(e)
 	case Waiting:
-		waiting(index, reader, e, &answer)
+		waiting(index, reader, rules, e, &answer)
 	case NotQueued:
 		answer.Inactive, answer.Stopped = reader.Inactive(e), reader.Stopped(e)
 	}
@@ -208,7 +208,7 @@ func podSets(held *workloads.Held) (sets []PodSet) {
 }
 
 // waiting says where a Workload stands in its queue, what it lacks, and who has that.
-func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entry, answer *Workload) {
+func waiting(index *resources.Index, reader *workloads.Reader, rules *victims.Rules, e *workloads.Entry, answer *Workload) {
 	line := e.Queue.Line()
 	slices.SortFunc(line, workload.Compare)
 	at := slices.Index(line, &e.Workload)
@@ -258,7 +258,6 @@ func waiting(index *resources.Index, reader *workloads.Reader, e *workloads.Entr
 	if len(claim.Needs) == 0 {
 		return
 	}
-	rules := victims.Rules{Queues: reader.Queues()}
 	candidates, spared := rules.Candidates(claim)
 	answer.Candidates, answer.CandidateCount, answer.Spared = neighbors(candidates), len(candidates), neighbors(spared)
 }

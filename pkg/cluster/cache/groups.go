@@ -4,6 +4,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -12,8 +13,13 @@ import (
 	"hekla.sh/hekla/pkg/cluster/wake"
 )
 
+// idOf is the ID of the job of a PodGroup.
+func idOf(group *schedulingv1beta1.PodGroup) cluster.JobID {
+	return cluster.GroupID(types.NamespacedName{Namespace: group.Namespace, Name: group.Name})
+}
+
 func (k *Cache) setGroup(group *schedulingv1beta1.PodGroup) {
-	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	id := idOf(group)
 	j := k.writer.Jobs.Named(id)
 	// The scheduler decides the phase. The phase in the API is older, unless an earlier process has decided it.
 	isNew := j.Group == nil || j.Group.UID != group.UID
@@ -85,7 +91,7 @@ func (k *Cache) followNamespace(name string) {
 }
 
 func (k *Cache) dropGroup(group *schedulingv1beta1.PodGroup) {
-	j := k.Job(cluster.JobID{Namespace: group.Namespace, Name: group.Name})
+	j := k.Job(idOf(group))
 	if j == nil || j.Group == nil || j.Group.UID != group.UID {
 		return
 	}

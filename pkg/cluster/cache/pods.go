@@ -151,11 +151,16 @@ func (k *base) groupOf(pod *cluster.Pod) cluster.JobID {
 	if workload := pod.Annotations[v1beta2.WorkloadAnnotation]; workload != "" && !k.ignoresWorkloads {
 		return cluster.WorkloadID(pod.Namespace, workload)
 	}
+	return annotatedGroup(pod)
+}
+
+// annotatedGroup is the PodGroup that the annotation of a pod names, zero if it names none.
+func annotatedGroup(pod *cluster.Pod) cluster.JobID {
 	group := pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
 	if group == "" {
 		return cluster.JobID{}
 	}
-	return cluster.JobID{Namespace: pod.Namespace, Name: group}
+	return cluster.GroupID(types.NamespacedName{Namespace: pod.Namespace, Name: group})
 }
 
 // jobOf is the job in which the pod is a task, zero if it is in none. A nominee of another scheduler is in none,
@@ -180,11 +185,7 @@ func namedGroup(t *cluster.Task) cluster.JobID {
 	if t.Job == nil || t.IsStandIn || !t.Job.IsOfWorkload() {
 		return cluster.JobID{}
 	}
-	group := t.Pod.Annotations[schedulingv1beta1.KubeGroupNameAnnotationKey]
-	if group == "" {
-		return cluster.JobID{}
-	}
-	return cluster.JobID{Namespace: t.Pod.Namespace, Name: group}
+	return annotatedGroup(t.Pod)
 }
 
 // countNamedGroup counts a task of a Workload for the PodGroup that its pod names. That waits for no pods of its own.

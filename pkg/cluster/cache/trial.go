@@ -63,7 +63,7 @@ func (k *Cache) Suppose(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, s
 			set++
 		}
 		k.owners.settle()
-		j := k.Job(cluster.JobID{Namespace: group.Namespace, Name: group.Name})
+		j := k.Job(idOf(group))
 		for _, t := range j.Internal.Tasks {
 			if t.Status == cluster.Pending {
 				step()
@@ -81,7 +81,7 @@ func (k *Cache) supposable(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod
 	if group == nil || group.Name == "" || group.Namespace == "" {
 		return nil, errors.New("the PodGroup has no name or no namespace")
 	}
-	id := cluster.JobID{Namespace: group.Namespace, Name: group.Name}
+	id := idOf(group)
 	switch j := k.Job(id); {
 	case j != nil && j.Group != nil:
 		return nil, fmt.Errorf("PodGroup %s exists already", id)

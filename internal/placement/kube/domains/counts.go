@@ -81,16 +81,7 @@ func New(pod *corev1.Pod, policy Policy, topology *Topology, namespaces []*corev
 	if policy.AffinityWeight > 0 {
 		c.near, c.apart = info.PreferredAffinityTerms, info.PreferredAntiAffinityTerms
 	}
-	for _, terms := range [][]fwk.AffinityTerm{c.affinity, c.anti} {
-		for i := range terms {
-			resolve(&terms[i], namespaces)
-		}
-	}
-	for _, terms := range [][]fwk.WeightedAffinityTerm{c.near, c.apart} {
-		for i := range terms {
-			resolve(&terms[i].AffinityTerm, namespaces)
-		}
-	}
+	c.eachTerm(func(t *fwk.AffinityTerm) { resolve(t, namespaces) })
 	for i := range c.affinity {
 		c.key(c.affinity[i].TopologyKey).isAsked = true
 	}
@@ -99,6 +90,20 @@ func New(pod *corev1.Pod, policy Policy, topology *Topology, namespaces []*corev
 	}
 	c.size = len(c.affinity) + len(c.anti) + len(c.near) + len(c.apart) + len(c.spreads) + len(c.softSpreads)
 	return c
+}
+
+// eachTerm calls a function with each term of affinity or anti-affinity, required ones first.
+func (c *Counts) eachTerm(visit func(*fwk.AffinityTerm)) {
+	for _, terms := range [][]fwk.AffinityTerm{c.affinity, c.anti} {
+		for i := range terms {
+			visit(&terms[i])
+		}
+	}
+	for _, terms := range [][]fwk.WeightedAffinityTerm{c.near, c.apart} {
+		for i := range terms {
+			visit(&terms[i].AffinityTerm)
+		}
+	}
 }
 
 // resolve replaces the selector of namespaces of a term by the namespaces that it stands for at the moment. One that
@@ -124,23 +129,13 @@ type Want struct {
 // Wants returns what the class selects. Every pod that counts because of a term of the class is among it.
 func (c *Counts) Wants() []Want {
 	var wants []Want
-	add := func(t *fwk.AffinityTerm) {
+	c.eachTerm(func(t *fwk.AffinityTerm) {
 		w := Want{Selector: t.Selector, Namespaces: t.Namespaces}
 		if t.NamespaceSelector.Empty() {
 			w.Namespaces = nil
 		}
 		wants = append(wants, w)
-	}
-	for _, terms := range [][]fwk.AffinityTerm{c.affinity, c.anti} {
-		for i := range terms {
-			add(&terms[i])
-		}
-	}
-	for _, terms := range [][]fwk.WeightedAffinityTerm{c.near, c.apart} {
-		for i := range terms {
-			add(&terms[i].AffinityTerm)
-		}
-	}
+	})
 	for _, spreads := range [][]*spreadCount{c.spreads, c.softSpreads} {
 		for _, s := range spreads {
 			if !s.selector.Empty() {

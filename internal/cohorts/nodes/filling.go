@@ -123,7 +123,7 @@ func (f *filling) restore() bool {
 			f.e.Vacate(f.name, places) // maybe its last pods have ended, and that is not said yet
 			return true
 		}
-		f.session.Workloads.Evict(&f.e.Workload, v1beta2.ReasonNodeFailures, noReplacement(lost))
+		f.session.Workloads.NoteEviction(&f.e.Workload, v1beta2.ReasonNodeFailures, noReplacement(lost))
 		return false
 	}
 	f.standIns, f.isMoved = append(f.standIns, left...), len(lost) > 0
@@ -182,7 +182,7 @@ func (f *filling) take() bool {
 		})
 		if at < 0 {
 			x.Undo()
-			f.session.Workloads.Evict(&f.e.Workload, v1beta2.ReasonNodeFailures, fmt.Sprintf(
+			f.session.Workloads.NoteEviction(&f.e.Workload, v1beta2.ReasonNodeFailures, fmt.Sprintf(
 				"Workload was evicted as there was no replacement for unhealthy node(s): pod %s fits on none of the nodes that are held for it", t.Key()))
 			return false
 		}

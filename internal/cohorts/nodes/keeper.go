@@ -128,7 +128,7 @@ func (k *Keeper) checkPlans() {
 			isLost = isLost || !k.session.Outlook.CanOpen(t, t.Node)
 		}
 		if isLost {
-			k.session.Workloads.Evict(p.Job.Workload, v1beta2.ReasonNodeFailures, "")
+			k.session.Workloads.NoteEviction(p.Job.Workload, v1beta2.ReasonNodeFailures, "")
 		}
 	}
 }
@@ -192,7 +192,7 @@ func (k *Keeper) update(e *workloads.Entry, j *cluster.Job) {
 // whose victims have left may be so: capabilities were lowered, or the queues are others.
 func (k *Keeper) checkStart(e *workloads.Entry, j *cluster.Job) {
 	if e.IsStarting() && isAbove(j.AccountOf(), j.Usage.Allocated, true) {
-		k.session.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, "")
+		k.session.Workloads.NoteEviction(&e.Workload, v1beta2.ReasonNodeFailures, "")
 		k.release(j)
 	}
 }
@@ -252,7 +252,7 @@ func (k *Keeper) restorePlan(e *workloads.Entry, j *cluster.Job) {
 	j.MinMember = pods
 	if j.Count(cluster.Pipelined) < pods || pods == 0 {
 		x.Undo()
-		k.session.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, "")
+		k.session.Workloads.NoteEviction(&e.Workload, v1beta2.ReasonNodeFailures, "")
 		return
 	}
 	x.Promise(&framework.Planned{Plan: &cluster.Plan{ID: k.session.Cluster.Plans().NewID(k.session.Now), Job: j, Action: k.action, Since: k.session.Now}})
@@ -294,7 +294,7 @@ func (k *Keeper) start(e *workloads.Entry, j *cluster.Job) {
 	}
 	if !isPlaced {
 		x.Undo()
-		k.session.Workloads.Evict(&e.Workload, v1beta2.ReasonNodeFailures, noReplacement(nodes))
+		k.session.Workloads.NoteEviction(&e.Workload, v1beta2.ReasonNodeFailures, noReplacement(nodes))
 		k.release(j)
 		return
 	}
@@ -350,7 +350,7 @@ func (k *Keeper) expire(e *workloads.Entry, j *cluster.Job, haveCome bool) {
 		k.session.Workloads.Revisit(j, due)
 		return
 	}
-	k.session.Workloads.Evict(&e.Workload, v1beta2.ReasonPodsReadyTimeout, fmt.Sprintf("Exceeded the PodsReady timeout %s/%s", e.Namespace, e.Name))
+	k.session.Workloads.NoteEviction(&e.Workload, v1beta2.ReasonPodsReadyTimeout, fmt.Sprintf("Exceeded the PodsReady timeout %s/%s", e.Namespace, e.Name))
 	k.session.Workloads.Revisit(j, zero)
 }
 

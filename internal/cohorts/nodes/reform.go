@@ -39,7 +39,7 @@ func (k *Keeper) reform(e *workloads.Entry, j *cluster.Job) (done bool) {
 	if !k.placeAgain(made, nodes) {
 		message := k.misfit(e, parts)
 		x.Undo()
-		k.session.Workloads.Evict(&e.Workload, v1beta2.ReasonAdmissionCheck, message)
+		k.session.Workloads.NoteEviction(&e.Workload, v1beta2.ReasonAdmissionCheck, message)
 		e.Pause(k.session.Now)
 		return false
 	}

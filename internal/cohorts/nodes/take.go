@@ -20,10 +20,10 @@ func (k *Keeper) Take(places *Places, n *workload.Nomination) {
 		places.Plan(k.newPlan(n), n.Victims)
 	default:
 		places.Explain(n)
-		k.session.Workloads.Decide(n, nil, k.session.Now)
+		k.session.Workloads.NoteOutcome(n, nil, k.session.Now)
 		return
 	}
-	k.session.Workloads.Decide(n, k.nodesOf(n.Workload), k.session.Now)
+	k.session.Workloads.NoteOutcome(n, k.nodesOf(n.Workload), k.session.Now)
 }
 
 // newPlan is the plan of a nomination whose victims must leave first. The reader of Workloads says when it ends.

@@ -104,8 +104,8 @@ func (e *Entry) Adding(podSet string) (names []string) {
 }
 
 // Move says that the stand-ins of a Workload are placed as its pods will be, on other nodes than its admission names if
-// some of those are gone or do not do for its pods. nodes are as in [Reader.Decide], nil if some pods need none any
-// more: then the admission stays.
+// some of those are gone or do not do for its pods. nodes are as in [Reader.NoteOutcome], nil if some pods need none
+// any more: then the admission stays.
 func (r *Reader) Move(e *Entry, nodes [][]settings.NodeCount) {
 	if e.isOutdated {
 		e.isOutdated, e.misfits = false, 0

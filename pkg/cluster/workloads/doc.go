@@ -2,13 +2,14 @@
 // what was decided until these objects say it.
 //
 // Main types: a [Reader] is given objects ([Reader.Set], [Reader.Delete]) and fills [workload.Queues]. An [Entry] is
-// one Workload, as it was read and as it was decided. Its [workload.Phase] says where it is on its way. [Reader.Decide]
-// takes the nominations of a round, [Reader.Evict] ends the admission of a Workload, and [Reader.TakeDecisions] returns
-// what is to be written.
+// one Workload, as it was read and as it was decided. Its [workload.Phase] says where it is on its way. The reader
+// decides nothing. [Reader.NoteOutcome] takes in what the rounds of package cohorts have decided about a nomination,
+// [Reader.NoteEviction] that the admission of a Workload ends, and [Reader.TakeDecisions] returns what is to be
+// written.
 //
 // A cycle: [Reader.Settle], then [Reader.TakeMoved] for the nodes that Workloads hold, then the rounds, each nomination
-// to Decide, then TakeDecisions. Objects that were written come back by Set. What could not be written comes back by
-// [Reader.Failed].
+// to NoteOutcome, then TakeDecisions. Objects that were written come back by Set. What could not be written comes back
+// by [Reader.Failed].
 //
 // Invariants:
 //

@@ -253,7 +253,7 @@ func (r *Reader) NextDue(now time.Time) (next time.Time) {
 }
 
 // TakeMoved returns the Workloads that hold other nodes than when it was last called, or none any more, other than by
-// [Reader.Decide]. They are in the order of their names.
+// [Reader.NoteOutcome]. They are in the order of their names.
 func (r *Reader) TakeMoved() []*Entry {
 	moved := r.held.moved
 	r.held.moved = nil

@@ -133,7 +133,7 @@ func (w *kueue) decide() (decisions decision.Decisions) {
 				nodes[i] = []settings.NodeCount{{Node: "node", Count: p.Count}}
 			}
 		}
-		w.reader.Decide(n, nodes, w.now)
+		w.reader.NoteOutcome(n, nodes, w.now)
 	}
 	cycle.Run()
 	w.reader.TakeDecisions(w.now, &decisions)

@@ -20,9 +20,10 @@ type eviction struct {
 	hasFailed       bool   // the Workload could not be told
 }
 
-// Decide takes in what became of a nomination. The rounds have charged it in the queues already. nodes are those that
-// its pods get, by pod set in the order of the Workload's; of one that was refused they are not read.
-func (r *Reader) Decide(n *workload.Nomination, nodes [][]settings.NodeCount, now time.Time) {
+// NoteOutcome takes in what became of a nomination. The rounds have decided it, and charged it in the queues already.
+// nodes are those that its pods get, by pod set in the order of the Workload's; of one that was refused they are not
+// read.
+func (r *Reader) NoteOutcome(n *workload.Nomination, nodes [][]settings.NodeCount, now time.Time) {
 	e := r.Of(n.Workload)
 	r.tried[e.local.Key] = true
 	r.Tally.count(n, e.local.Key)
@@ -86,10 +87,10 @@ func (r *Reader) isUnready(w *workload.Workload) bool {
 	return e != nil && e.Phase != workload.PhaseEvicting && conditions.Is(e.Object, v1beta2.Admitted) && !conditions.Is(e.Object, v1beta2.PodsReady)
 }
 
-// Evict ends the admission of a Workload for another reason than preemption, which the condition Evicted then has. It
-// holds quota and nodes until its pods are gone. Nothing happens to one that holds nothing, or is evicted already. A
-// Workload whose admission is not written yet waits again instead.
-func (r *Reader) Evict(w *workload.Workload, reason, message string) {
+// NoteEviction takes in that a Workload is evicted for another reason than preemption, which the condition Evicted then
+// has. The Workload holds quota and nodes until its pods are gone. Nothing happens to one that holds nothing, or is
+// evicted already. A Workload whose admission is not written yet waits again instead.
+func (r *Reader) NoteEviction(w *workload.Workload, reason, message string) {
 	e := r.Of(w)
 	if e == nil || e.Held == nil || e.Phase == workload.PhaseEvicting {
 		return

@@ -6,7 +6,7 @@
 // Invariants:
 //
 //  1. Two Workloads have one shape if and only if their priority, the names and numbers of their pod sets, and what of
-//     their templates counts are equal. What no decision reads, such as images and environments, does not count.
+//     their templates counts are equal. What no decision reads, such as commands and environments, does not count.
 //  2. What the API server adds to pods counts as if the template said it; package podspec says what that is. Pods that
 //     it would refuse are a problem of the shape.
 //  3. A table forgets shapes that no Workload has.

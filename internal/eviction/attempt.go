@@ -71,10 +71,13 @@ func (a *attempt) planIn(domains []*cluster.Domain, lower []*cluster.Plan, pods 
 func (a *attempt) plan(lower []*cluster.Plan, pods []*cluster.Task) bool {
 	s := a.search.session
 	x := s.Begin()
-	a.rules.TakesNothing = !a.finds
+	evictsNone := a.evictsNone
+	defer func() { a.evictsNone = evictsNone }()
+	// Where nothing may be taken, only room that is free or on its way counts.
+	a.rules.TakesNothing, a.evictsNone = !a.finds, evictsNone || !a.finds
 	d := a.runByTiers(x, pods)
 	if d == nil && len(lower) > 0 {
-		a.displaces, a.rules.TakesNothing = true, false
+		a.displaces, a.rules.TakesNothing, a.evictsNone = true, false, evictsNone
 		d = a.displace(x, lower, pods)
 	}
 	if d != nil && plans.KeepPromises(s, d.moved(), nil) {

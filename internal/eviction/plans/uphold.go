@@ -73,18 +73,17 @@ func upheld(s *framework.Session) []*cluster.Plan {
 // later plan was made with the earlier ones in force, so of two plans that exclude each other only the later is
 // cancelled. The plans are passed in the order in which they came into force. It reports whether victims of a cancelled
 // plan stay.
+//
+// Which rules forbid victims is asked of each plan without the plans after it. That stays true when some of these are
+// cancelled.
 func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (isSpared bool) {
-	forbidden, isAnyCancelled := forbiddenVictims(s, plans, changed), false
+	forbidden := forbiddenVictims(s, plans, changed)
 	for _, p := range slices.Backward(plans) {
 		if p.Job == nil || !p.IsInForce() {
 			continue
 		}
 		s.LookAt(p.Job, func() {
-			why := forbidden[p]
-			if why != "" && isAnyCancelled { // which may have been the reason
-				why = forbidsVictimsNow(s, p)
-			}
-			isLost := false
+			why, isLost := forbidden[p], false
 			if why == "" {
 				why, isLost = refuted(s, p)
 			}
@@ -93,7 +92,6 @@ func cancelRefuted(s *framework.Session, plans []*cluster.Plan, changed bool) (i
 			} else if why != "" {
 				cancel(s, p, why)
 			}
-			isAnyCancelled = isAnyCancelled || isLost || why != ""
 		})
 		isSpared = isSpared || len(p.Spared) > 0
 	}
@@ -130,14 +128,6 @@ func forbiddenVictims(s *framework.Session, plans []*cluster.Plan, changed bool)
 		suspend(x, p)
 	}
 	return forbidden
-}
-
-// forbidsVictimsNow is [forbidsVictims] with the plans before a plan in force.
-func forbidsVictimsNow(s *framework.Session, p *cluster.Plan) string {
-	x := s.Begin()
-	defer x.Undo()
-	suspendLater(s, x, p)
-	return forbidsVictims(s, p)
 }
 
 // Fulfil ends a plan whose job has its tasks placed, on any nodes. Victims whose evictions are not sent stay. Other

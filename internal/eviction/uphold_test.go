@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -248,14 +249,61 @@ func TestAPlanThatIsFulfilledElsewhereWakesThoseBehindIt(t *testing.T) {
 	w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("victim", "default", "low", 0, "n1"), job("fixed", "default", "high", 0, "n2"), job("preemptor", "default", "high", 1, "-"))
 	w.Set(job("behind", "default", "low", 1, "-"))
 	w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1").Terminate("victim-0").Expect("")
-	// Nothing else that happens here helps a job that waits for more of a stock.
 	c, behind := w.Scheduler.Cluster(), w.Job(cluster.GroupID(fixture.Key("behind")))
-	c.SetVerdict(behind, &verdict.Verdict{Code: verdict.OverCapability, Help: verdict.HelpStock})
+	w.RemovePods("fixed-0")
+	c.SetVerdict(behind, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode})
 	if c.ShouldRetry(behind, w.Now) {
 		t.Fatal("the job behind is to be tried though nothing has happened")
 	}
-	w.RemovePods("fixed-0").Expect("preemptor-0 is bound to n2")
+	w.Expect("preemptor-0 is bound to n2")
 	if !c.ShouldRetry(behind, w.Now) {
 		t.Error("the job behind is not tried again")
+	}
+}
+
+// A victim of queue default stays. That helps those who may use the room of the preemptor, or evict the victim.
+func TestAPlanThatEndsWakesOnlyThoseWhomItMayHelp(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		queue, class string
+		help         verdict.Help
+		budget       bool // of the victim
+		isHelped     bool
+	}{
+		{"room", "other", "low", verdict.HelpNode, false, true},
+		{"pods that repel", "other", "low", verdict.HelpPod, false, true},
+		{"what the queue of the victim held back", "default", "low", verdict.HelpOwnQueue, false, true},
+		{"what another queue holds back", "other", "low", verdict.HelpOwnQueue, false, false},
+		{"a victim of another queue", "other", "low", verdict.HelpVictims, false, true},
+		{"a victim of its own queue", "default", "high", verdict.HelpOwnVictims, false, true},
+		{"a victim of lower priority", "default", "low", verdict.HelpOwnVictims, false, false},
+		{"a victim of a queue without any", "other", "high", verdict.HelpOwnVictims, false, false},
+		{"a disruption budget", "other", "high", verdict.HelpOwnVictims, true, true},
+		{"shares", "other", "low", verdict.HelpShares, false, false},
+		{"more of a stock", "other", "low", verdict.HelpStock, false, false},
+		{"enough room", "other", "low", verdict.HelpRoom, false, false},
+		{"other nodes", "other", "low", verdict.HelpEmptyNodes | verdict.HelpPlaces, false, false},
+		{"volumes", "other", "low", verdict.HelpSupply, false, false},
+		{"changes of the job", "other", "low", verdict.HelpJob, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := start(t, everything).Set(fixture.Queue("other"), nodes("cpu=1", "n1"), job("victim", "default", "low", 0, "n1"), job("preemptor", "default", "high", 1, "-"))
+			if test.budget {
+				budget := fixture.Budget("budget", "", 1)
+				budget.Spec.Selector = &metav1.LabelSelector{} // of all pods
+				w.Set(budget)
+			}
+			w.Expect("victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1")
+			w.Set(job("waits", test.queue, test.class, 1, "-")).Cycle()
+			c, waits := w.Scheduler.Cluster(), w.Job(cluster.GroupID(fixture.Key("waits")))
+			c.SetVerdict(waits, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: test.help})
+			if c.IsHelped(waits) {
+				t.Fatal("it is to be tried though nothing has happened")
+			}
+			c.Plans().Cancel(w.Job(cluster.GroupID(fixture.Key("preemptor"))).Plan, "a test wants it")
+			if is := c.IsHelped(waits); is != test.isHelped {
+				t.Errorf("it is to be tried: %t", is)
+			}
+		})
 	}
 }

@@ -141,7 +141,7 @@ func (s *Plans) FulfilElsewhere(p *cluster.Plan) {
 }
 
 // Cancel ends a plan: its tasks lose their nominated nodes, and victims that the API does not show as terminating yet
-// stay.
+// stay. Whom that helps is noted pod by pod, as if the tasks had left and the victims had come.
 func (s *Plans) Cancel(p *cluster.Plan, why string) {
 	invariant(len(s.model.log) == 0, "plan %s is cancelled inside a transaction", p.ID)
 	p.Why = why
@@ -163,12 +163,23 @@ func (s *Plans) Cancel(p *cluster.Plan, why string) {
 	s.end(p)
 	for _, t := range p.Victims {
 		if t.Status == cluster.Evicting {
-			s.model.move(t, t.Internal.Was, t.Node)
-			s.model.world.Note(wake.PodPlaced)
+			s.spare(t)
 			p.Spared = append(p.Spared, t)
 		}
 	}
+	s.model.world.Note(wake.PlanEnded)
 	s.cancelled = append(s.cancelled, p)
+}
+
+// spare lets a victim stay. It may be a victim of others now, and what it takes of its budgets is left to others.
+func (s *Plans) spare(t *cluster.Task) {
+	before := weightOf(t)
+	s.model.move(t, t.Internal.Was, t.Node)
+	s.model.noteWeight(t, before)
+	s.model.backlog.NotePlaced(&s.model.world, t.Job)
+	if len(s.model.Budgets(t)) > 0 {
+		s.model.world.Note(wake.BudgetFreed)
+	}
 }
 
 // Discard ends a recorded plan that was never in force in this model: its tasks have no nominated nodes, and its
@@ -210,13 +221,15 @@ func (s *Plans) end(p *cluster.Plan) {
 	}
 }
 
-// TakeCancelled returns the plans that were cancelled since the last call, in that order.
+// TakeCancelled returns the plans that were cancelled since the last call, in that order. Their jobs are tried again:
+// in the cycle that has cancelled a plan its job is looked at more than once, and its verdict says all of it.
 func (s *Plans) TakeCancelled() []*cluster.Plan {
 	ended := s.cancelled
 	s.cancelled = nil
-	if len(ended) > 0 {
-		// Jobs that were tried since may have been refused by plugins because of the state before.
-		s.model.world.Note(wake.PlanEnded)
+	for _, p := range ended {
+		if p.Job != nil && s.model.jobs[p.Job.ID] == p.Job {
+			s.Requeue(p)
+		}
 	}
 	return ended
 }

@@ -40,7 +40,7 @@ const (
 	SupplyShown                 // a volume, a device or a claim is added, changed or removed
 	SupplyFreed                 // a reservation of a volume or device is released
 	PlanAdopted                 // a plan comes into force: its victims may free more than it needs, and its pods matter for affinity
-	PlanEnded                   // a plan is cancelled, or fulfilled on other nodes
+	PlanEnded                   // a plan is cancelled, or fulfilled on other nodes, which may fit better without its pods
 	NumCauses                   // the number of causes
 )
 
@@ -72,7 +72,7 @@ var Helps = [NumCauses]verdict.Help{
 	SupplyShown:    verdict.HelpSupply,
 	SupplyFreed:    verdict.HelpSupply,
 	PlanAdopted:    verdict.HelpNode | verdict.HelpPod, // and HelpRoom, if it is enough; what its pods are to queues and victims is noted by itself
-	PlanEnded:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpPod | verdict.HelpStock | anyQueue | anyVictims,
+	PlanEnded:      verdict.HelpNode | verdict.HelpPod, // and HelpRoom and HelpStock, if it is enough; what its pods were to queues and victims is noted by itself
 }
 
 // Changes that are not of one queue only.

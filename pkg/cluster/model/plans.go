@@ -226,6 +226,10 @@ func (s *Plans) end(p *cluster.Plan) {
 func (s *Plans) TakeCancelled() []*cluster.Plan {
 	ended := s.cancelled
 	s.cancelled = nil
+	if len(ended) > 0 {
+		// Jobs that were tried since may have been refused by plugins because of the state before.
+		s.model.world.Note(wake.PlanEnded)
+	}
 	for _, p := range ended {
 		if p.Job != nil && s.model.jobs[p.Job.ID] == p.Job {
 			s.Requeue(p)

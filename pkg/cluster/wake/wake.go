@@ -71,8 +71,8 @@ var Helps = [NumCauses]verdict.Help{
 	NamespaceShown: verdict.HelpPod | anyVictims,
 	SupplyShown:    verdict.HelpSupply,
 	SupplyFreed:    verdict.HelpSupply,
-	PlanAdopted:    verdict.HelpNode | verdict.HelpPod, // and HelpRoom, if it is enough; what its pods are to queues and victims is noted by itself
-	PlanEnded:      verdict.HelpNode | verdict.HelpPod, // and HelpRoom and HelpStock, if it is enough; what its pods were to queues and victims is noted by itself
+	PlanAdopted:    verdict.HelpNode | verdict.HelpPod,                     // and HelpRoom, if it is enough; what its pods are to queues and victims is noted by itself
+	PlanEnded:      verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod, // and HelpRoom and HelpStock, if it is enough; what its pods were to queues and victims is noted by itself
 }
 
 // Changes that are not of one queue only.

@@ -59,7 +59,7 @@ func (j BatchJob) saysSuspended() bool {
 	})
 }
 
-// Suspend has the Job end its pods.
+// Suspend makes the Job end its pods.
 func (j BatchJob) Suspend() { j.Spec.Suspend = ptr.To(true) }
 
 // PodSets are the pods that the Job runs at a time.
@@ -98,7 +98,7 @@ func isGiven(label string) bool {
 	return slices.Contains([]string{"job-name", "controller-uid", batchv1.JobNameLabel, batchv1.ControllerUidLabel}, label)
 }
 
-// Run has the Job make its pods.
+// Run lets the Job make its pods.
 func (j BatchJob) Run(infos []PodSetInfo) error {
 	info := &infos[0]
 	RemoveMarks(&j.Spec.Template) // those of an earlier start, which another client has put back

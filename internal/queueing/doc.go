@@ -12,7 +12,7 @@
 // A new kind, such as JobSet, MPIJob or RayJob, takes these steps. The example of [Job] is such a kind. No controller
 // of Workloads changes for it.
 //
-//  1. A file beside batchjob.go and vcjob.go with a type that wraps the object and implements [Job]. Its podsets have
+//  1. A file next to batchjob.go and vcjob.go with a type that wraps the object and implements [Job]. Its podsets have
 //     the names and the order of the kind's own parts, such as its replicated jobs, and the counts that run at a time.
 //  2. Run and Restore edit each template with [PodSetInfo.Apply] and [RestoreTemplate], in the order of the podsets.
 //  3. [StatusResetter], if the API server or the kind's controller refuses a changed template while the status says

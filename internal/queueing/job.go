@@ -20,12 +20,12 @@ type Job interface {
 	IsSuspended() bool
 	// IsActive reports whether the job has pods that have not ended, or may have some although it is suspended.
 	IsActive() bool
-	// Suspend has the job end its pods and make no more.
+	// Suspend makes the job end its pods and make no more.
 	Suspend()
 
 	// PodSets are what the job would run if nothing held it back.
 	PodSets() []v1beta2.PodSet
-	// Run has the job make its pods, with what each podset gets. It fails if the job cannot run so.
+	// Run lets the job make its pods, with what each podset gets. It fails if the job cannot run so.
 	Run(infos []PodSetInfo) error
 	// Restore makes the job what it was before Run: as these podsets say. What is so already stays untouched.
 	Restore(sets []v1beta2.PodSet)

@@ -25,14 +25,14 @@ type Lifecycle struct {
 	Now     time.Time
 }
 
-// Outcome is what is to be done with a Workload beside writing its status.
+// Outcome is what is to be done with a Workload in addition to writing its status.
 type Outcome struct {
 	Deactivates bool          // spec.active becomes false
 	Deletes     bool          // it is kept no longer
 	Again       time.Duration // when to look again, 0 for not before something happens
 }
 
-// soon has a Workload looked at again when a time has come, unless it is looked at before.
+// soon queues a Workload again for a time, unless it is looked at before.
 func (o *Outcome) soon(wait time.Duration) {
 	if wait = max(wait, time.Millisecond); o.Again == 0 || wait < o.Again {
 		o.Again = wait
@@ -105,7 +105,7 @@ func (o *Outcome) retain(since time.Time, keeps *time.Duration, now time.Time) {
 }
 
 // deactivated evicts a Workload that is not active, or says that it waits for being active. What made it inactive has
-// been followed then, so a user who makes it active again has it begin again.
+// been followed then, so it begins again when a user makes it active again.
 func (l *Lifecycle) deactivated(w *v1beta2.Workload, o *Outcome) {
 	reason, cause, message := conditions.Deactivated(w)
 	if target := conditions.Of(w, v1beta2.DeactivationTarget); target != nil {
@@ -130,7 +130,7 @@ func isDeactivated(w *v1beta2.Workload) bool {
 	return requeued != nil && requeued.Status == metav1.ConditionFalse && strings.HasPrefix(requeued.Reason, v1beta2.ReasonDeactivated)
 }
 
-// reactivate has a Workload begin again that was not active and is again.
+// reactivate restarts a Workload that was not active and is again.
 func reactivate(w *v1beta2.Workload, now time.Time) {
 	if !isDeactivated(w) {
 		return
@@ -235,7 +235,7 @@ func required(q *settings.ClusterQueue, admission *v1beta2.Admission) []string {
 	return names
 }
 
-// listChecks has the status list exactly these checks. New ones are Pending.
+// listChecks makes the status list exactly these checks. New ones are Pending.
 func listChecks(w *v1beta2.Workload, names []string, now time.Time) {
 	has := func(name string) bool {
 		return slices.ContainsFunc(w.Status.AdmissionChecks, func(c v1beta2.AdmissionCheckState) bool { return c.Name == name })

@@ -65,9 +65,9 @@ func (j VolcanoJob) Suspend() {}
 // NotServed says what a Job asks for that is not served, "" if nothing. It does not start then.
 func (j VolcanoJob) NotServed() string { return GrowsUnserved(j) }
 
-// PodSets has one podset for each task. The only task of which fewer pods are enough may be admitted with fewer, as far
-// as minAvailable of the Job is kept. If there are several such tasks none may, since a Workload has one podset at most
-// that can shrink.
+// PodSets returns one podset for each task. The only task of which fewer pods are enough may be admitted with fewer, as
+// far as minAvailable of the Job is kept. If there are several such tasks none may, since a Workload has one podset at
+// most that can shrink.
 func (j VolcanoJob) PodSets() []v1beta2.PodSet {
 	job := j.DeepCopy()
 	batch.SetDefaults(job)

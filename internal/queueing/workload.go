@@ -41,7 +41,7 @@ func NewWorkload(job Job, of Lookup) (*v1beta2.Workload, error) {
 	return w, prioritize(w, object.GetLabels()[v1beta2.PriorityClassLabel], of)
 }
 
-// gate has a Workload wait for those that gate the admission of its job.
+// gate makes a Workload wait for those that gate the admission of its job.
 func gate(w *v1beta2.Workload, annotations map[string]string) {
 	if by := annotations[v1beta2.AdmissionGatedByAnnotation]; by != "" {
 		w.Annotations = map[string]string{v1beta2.AdmissionGatedByAnnotation: by}
@@ -78,7 +78,7 @@ func IsGated(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate })
 }
 
-// KeepPod has a pod that is queued by itself be kept when it is deleted, until it need not be counted any more. One
+// KeepPod keeps a pod that is queued by itself when it is deleted, until it need not be counted any more. One
 // that a controller has made is not: that may wait until it is gone, and make another of its name.
 func KeepPod(pod *metav1.ObjectMeta) {
 	if metav1.GetControllerOfNoCopy(pod) == nil && pod.DeletionTimestamp == nil && !IsKept(pod) {
@@ -156,9 +156,9 @@ func SpellPriorityClass(w *v1beta2.Workload) {
 	}
 }
 
-// Follow has a Workload that was made earlier say what the labels and annotations of its job say now: its priority, its
-// time limit, and the gates that are left. later says what of it cannot change while the Workload holds quota, "" if
-// nothing differs.
+// Follow makes a Workload that was made earlier say what the labels and annotations of its job say now: its priority,
+// its time limit, and the gates that are left. later says what of it cannot change while the Workload holds quota, ""
+// if nothing differs.
 func Follow(w *v1beta2.Workload, job metav1.Object, isHeld bool, of Lookup) (later string, err error) {
 	class, had := job.GetLabels()[v1beta2.PriorityClassLabel], settings.PriorityClass(&w.Spec)
 	isNamed := had.Kind == v1beta2.WorkloadPriorityClassKind

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// startsGoroutine says where a file has something run beside it, if it does.
+// startsGoroutine says where a file starts a goroutine, if it does.
 func startsGoroutine(s *source) (at string, does bool) {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		switch n := n.(type) {

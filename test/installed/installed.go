@@ -70,7 +70,7 @@ func Start(ctx context.Context, root string, options localcluster.Options) (*Sys
 	return s, nil
 }
 
-// Stop stops the cluster, and what runs beside it.
+// Stop stops the cluster, and what runs with it.
 func (s *System) Stop() error {
 	return errors.Join(s.Cluster.Stop(), os.RemoveAll(s.Folder))
 }

@@ -25,7 +25,7 @@ func isPrebuilt(job queueing.Job) bool {
 	return job.Object().GetLabels()[v1beta2.PrebuiltWorkloadLabel] != ""
 }
 
-// adapt has the Workload follow a job that was changed. One that holds quota cannot be changed: it goes, and the job
+// adapt makes the Workload follow a job that was changed. One that holds quota cannot be changed: it goes, and the job
 // gets another. A Workload that was made beforehand, and not for this job, ends instead.
 func (r *jobs) adapt(ctx context.Context, job queueing.Job, w *v1beta2.Workload) (differs bool, err error) {
 	object, isHeld := job.Object(), conditions.Is(w, v1beta2.QuotaReserved)
@@ -63,8 +63,8 @@ func (r *jobs) adapt(ctx context.Context, job queueing.Job, w *v1beta2.Workload)
 	})
 }
 
-// follow has a Workload that is not made beforehand follow the labels and annotations of its job, or of its pods, after
-// an edit. It reports whether the Workload was written.
+// follow makes a Workload that is not made beforehand follow the labels and annotations of its job, or of its pods,
+// after an edit. It reports whether the Workload was written.
 func (r *writer) follow(ctx context.Context, object client.Object, w *v1beta2.Workload, edit func() error) (changed bool, err error) {
 	before, later := w.DeepCopy(), ""
 	if edit != nil {

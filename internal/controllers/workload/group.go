@@ -55,7 +55,7 @@ func (g *group) first() *corev1.Pod {
 	return nil
 }
 
-// countOf has a group of which all pods are gone, but not their controllers, be as large as its Workload says.
+// countOf makes a group of which all pods are gone, but not their controllers, as large as its Workload says.
 func (g *group) countOf(w *v1beta2.Workload) {
 	if g.first() != nil {
 		return

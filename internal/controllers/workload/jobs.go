@@ -90,7 +90,7 @@ func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: rereadAfter}, nil // another client has written since it was read
 	case isGone(err):
-		return reconcile.Result{}, nil // the event of what is gone has it looked at again
+		return reconcile.Result{}, nil // the event of what is gone queues it again
 	case err != nil && ctx.Err() == nil:
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonError, "Sync", "%.1000s", err.Error())
 	}
@@ -272,7 +272,7 @@ func (r *jobs) finish(ctx context.Context, job queueing.Job, w *v1beta2.Workload
 	return removeFinalizer(ctx, r.client, w)
 }
 
-// start has the job of an admitted Workload make its pods.
+// start lets the job of an admitted Workload make its pods.
 func (r *jobs) start(ctx context.Context, job queueing.Job, w *v1beta2.Workload) error {
 	object := job.Object()
 	if w.Status.Admission == nil {

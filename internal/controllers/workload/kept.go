@@ -43,7 +43,7 @@ func (r *pods) isEnding(ctx context.Context, name string) (bool, error) {
 	return namespace.DeletionTimestamp != nil, nil
 }
 
-// podsOfEnding has the pods of a namespace looked at that is being deleted.
+// podsOfEnding queues the pods of a namespace that is being deleted.
 func (s *setup) podsOfEnding(ctx context.Context, namespace client.Object) []reconcile.Request {
 	if namespace.GetDeletionTimestamp() == nil {
 		return nil

@@ -91,7 +91,7 @@ func TestAnyKindOfJobsIsServed(t *testing.T) {
 	flavor := &v1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "spot"}, Spec: v1beta2.ResourceFlavorSpec{NodeLabels: map[string]string{"kind": "spot"}}}
 	p := play(t, replicas, rc, flavor)
 	api, w := p.jobs.client, &v1beta2.Workload{}
-	// look has the controller look at the job, and reads both objects.
+	// look reconciles the job, and reads both objects.
 	look := func() {
 		t.Helper()
 		_, err := p.jobs.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(rc)})

@@ -24,8 +24,8 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// buriedAfter is how soon is looked again whether the job of a Workload that is being deleted is gone.
-const buriedAfter = time.Second
+// recheckDeletion is how soon is looked again whether the job of a Workload that is being deleted is gone.
+const recheckDeletion = time.Second
 
 // reasonEvicted begins the reason of the Event of an eviction; that of the condition follows.
 const reasonEvicted = "EvictedDueTo"
@@ -136,7 +136,7 @@ func (r *lives) step(ctx context.Context, w *v1beta2.Workload) (queueing.Outcome
 	return o, nil
 }
 
-// value has the priority of a Workload follow its WorkloadPriorityClass, also while it runs, and its class be spelled
+// value makes the priority of a Workload follow its WorkloadPriorityClass, also while it runs, and its class be spelled
 // as clients of both versions read it. A class that is gone is the last value it had.
 func (r *lives) value(ctx context.Context, w *v1beta2.Workload) error {
 	class := settings.PriorityClass(&w.Spec)
@@ -266,18 +266,18 @@ func (r *lives) finishDeletion(ctx context.Context, w *v1beta2.Workload) (queuei
 			// Its controller takes the finalizer away.
 			end, is, err := r.owners.Ended(ctx, w.Namespace, &owner)
 			if err != nil || !is || !end.IsGone {
-				return queueing.Outcome{Again: buriedAfter}, err
+				return queueing.Outcome{Again: recheckDeletion}, err
 			}
 			continue
 		}
 		err := r.reader.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: owner.Name}, job)
 		isPod := owner.Kind == "Pod" // a pod that is being deleted holds its node still
 		if err == nil && job.GetUID() == owner.UID && (isPod || job.GetDeletionTimestamp() == nil) || client.IgnoreNotFound(err) != nil {
-			return queueing.Outcome{Again: buriedAfter}, err
+			return queueing.Outcome{Again: recheckDeletion}, err
 		}
 	}
 	if pods, err := r.podsOf(ctx, w); err != nil || len(pods) > 0 && conditions.Is(w, v1beta2.QuotaReserved) && !conditions.Is(w, v1beta2.Finished) {
-		return queueing.Outcome{Again: buriedAfter}, err
+		return queueing.Outcome{Again: recheckDeletion}, err
 	}
 	return queueing.Outcome{}, removeFinalizer(ctx, r.client, w)
 }

@@ -81,7 +81,7 @@ func (r clusterQueues) Reconcile(ctx context.Context, request reconcile.Request)
 	return write(ctx, r.client, object, before, isSame)
 }
 
-// unknown has a count written that is zero and was never written: tables show nothing for what is not there.
+// unknown makes a count be written that is zero and was never written: tables show nothing for what is not there.
 const unknown = -1
 
 // causes says why a ClusterQueue cannot admit workloads.

@@ -87,7 +87,7 @@ type Options struct {
 // setup puts the controllers together.
 type setup struct {
 	client client.Client
-	wakes  map[string]chan event.GenericEvent // by controller: what has all of its objects looked at
+	wakes  map[string]chan event.GenericEvent // by controller: what queues all of its objects
 }
 
 // Add puts the controllers into the manager, and returns what the controller of Jobs of batch.volcano.sh asks. In a
@@ -201,7 +201,7 @@ func (s *setup) controller(mgr manager.Manager, of string, workers int) *builder
 // follows from their spec is looked at for all of their Workloads.
 var specChanges = builder.WithPredicates(predicate.GenerationChangedPredicate{})
 
-// wake is a source that has all objects of a list looked at when wakeAll is called.
+// wake is a source that queues all objects of a list when wakeAll is called.
 func (s *setup) wake(name string, list client.ObjectList) source.Source {
 	return source.Channel(s.wakeOf(name), handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, _ client.Object) []reconcile.Request {
 		all := list.DeepCopyObject().(client.ObjectList)
@@ -216,7 +216,7 @@ func (s *setup) wakeOf(name string) <-chan event.GenericEvent {
 	return events
 }
 
-// wakeAll has every object looked at again: the controllers were switched on or off.
+// wakeAll queues every object again: the controllers were switched on or off.
 func (s *setup) wakeAll() {
 	for _, events := range s.wakes {
 		select {
@@ -269,7 +269,7 @@ func (s *setup) workloadsOfCluster(ctx context.Context, object client.Object) []
 	return requests
 }
 
-// thatName has the jobs of a kind looked at that wait for a Workload which is made for them by another client.
+// thatName queues the jobs of a kind that wait for a Workload which is made for them by another client.
 func (s *setup) thatName(kind *queueing.Kind) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		if metav1.GetControllerOfNoCopy(object) != nil || len(object.GetName()) > validation.LabelValueMaxLength {
@@ -300,7 +300,7 @@ func (s *setup) workloadsOfClass(ctx context.Context, object client.Object) []re
 	return s.list(ctx, &v1beta2.WorkloadList{}, client.MatchingFields{workloadsByClass: object.GetName()})
 }
 
-// ofClass has the jobs or pods looked at that name a WorkloadPriorityClass: their Workload is made when it exists.
+// ofClass queues the jobs or pods that name a WorkloadPriorityClass: their Workload is made when it exists.
 func (s *setup) ofClass(list client.ObjectList) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		if len(object.GetName()) > validation.LabelValueMaxLength {

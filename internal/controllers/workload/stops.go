@@ -13,7 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// suspend has a job end its pods, if it is not to end them already.
+// suspend makes a job end its pods, if it is not to end them already.
 func (r *jobs) suspend(ctx context.Context, job queueing.Job, why string) error {
 	object := job.Object()
 	before := object.DeepCopyObject().(client.Object)

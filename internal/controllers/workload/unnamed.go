@@ -58,7 +58,7 @@ func (r *jobs) holdUnnamed(ctx context.Context, job queueing.Job) error {
 	if is, err := r.manages(ctx, job.Object().GetNamespace()); err != nil || !is {
 		return err
 	}
-	return r.suspend(ctx, job, "it names no LocalQueue, and manageJobsWithoutQueueName has it wait until it does")
+	return r.suspend(ctx, job, "it names no LocalQueue, and manageJobsWithoutQueueName makes it wait until it does")
 }
 
 // manages reports whether Jobs of a namespace that name no LocalQueue are managed.
@@ -71,7 +71,7 @@ func (r *writer) manages(ctx context.Context, name string) (bool, error) {
 	return policy.Manages(namespace.Labels), nil
 }
 
-// leaveToOwner has the Workload go that was made of a Job which is not queued by itself. The Job stays as it is: what
+// leaveToOwner deletes the Workload that was made of a Job which is not queued by itself. The Job stays as it is: what
 // has made it starts and stops it.
 func (r *jobs) leaveToOwner(ctx context.Context, job queueing.Job) error {
 	object, w := job.Object(), &v1beta2.Workload{}

@@ -34,7 +34,7 @@ func (h *Holder) AreServed() bool {
 // controller that asks, before the manager starts.
 func (h *Holder) Changes(name string) <-chan event.GenericEvent { return h.setup.wakeOf(name) }
 
-// Wake has all objects looked at again: what failed, because the API server had not the kinds, succeeds now.
+// Wake queues all objects again: what failed, because the API server had not the kinds, succeeds now.
 func (h *Holder) Wake() { h.setup.wakeAll() }
 
 // Standing is how a Job stands with its Workload.

@@ -47,7 +47,7 @@ type Options struct {
 	HoldersByCluster string
 	HeldIn           func(*v1beta2.Workload) string
 
-	// Wake is a source that has all objects of a list looked at when the answer of Serving has changed. It is asked
+	// Wake is a source that queues all objects of a list when the answer of Serving has changed. It is asked
 	// once for each list.
 	Wake func(name string, list client.ObjectList) source.Source
 }

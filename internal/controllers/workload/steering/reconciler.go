@@ -65,7 +65,7 @@ func Add(mgr manager.Manager, name string, workers int, isOn func() bool) error 
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// wake has the Workload of a pod looked at if the pod waits for a node, or has given one back.
+// wake queues the Workload of a pod if the pod waits for a node, or has given one back.
 func wake(object client.Object, queue queue) {
 	pod, is := object.(*corev1.Pod)
 	name := object.GetAnnotations()[v1beta2.WorkloadAnnotation]

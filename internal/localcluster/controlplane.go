@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"k8s.io/client-go/rest"
+
+	"hekla.sh/hekla/internal/audit"
 )
 
 // loopback is the only address anything of a local cluster listens on.
@@ -38,14 +40,6 @@ var controllers = [...]string{
 
 //go:embed stages/*.yaml
 var stages embed.FS
-
-// auditPolicy names every request once, without bodies.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- level: Metadata
-`
 
 // kwokOptions are written here and not as flags: kwok has no flag for some of them, and fills in no defaults when it is
 // given a configuration. The debugging handlers run commands for any client.
@@ -186,7 +180,7 @@ func (c controlPlane) apiServer(options Options) (Program, error) {
 	}
 	if options.AuditLog != "" {
 		policy := filepath.Join(c.dir, "audit-policy.yaml")
-		if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		if err := os.WriteFile(policy, []byte(audit.Policy), 0o600); err != nil {
 			return Program{}, fmt.Errorf("write the audit policy: %w", err)
 		}
 		arguments = append(arguments, "--audit-policy-file="+policy, "--audit-log-path="+options.AuditLog)

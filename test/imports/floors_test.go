@@ -12,7 +12,7 @@ import (
 var floors = [][]string{
 	{"pkg/resources", "internal/version", "internal/process", "internal/timetable", "internal/keypair", "internal/turns", "."},
 	{"pkg/verdict", "pkg/apis", "pkg/conf"},
-	{"internal/topology", "internal/jobplugins", "pkg/quota"},
+	{"internal/topology", "internal/jobplugins", "internal/audit", "pkg/quota"},
 	{"pkg/cluster", "pkg/client", "pkg/apis/batch/validation", "test/fixture"},
 	{"pkg/cluster/model"},
 	{"pkg/cluster/standins"},

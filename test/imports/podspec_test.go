@@ -15,6 +15,7 @@ var addUpPods = map[string]string{
 	"pkg/plugins/resourcequota":  "limits of pods, as quotas count them",
 	"pkg/plugins/usage":          "limits of pods that run",
 	"internal/placement/kube":    "extended resources of a pod that devices stand for",
+	"internal/audit":             "pods that the log shows; it shares no code with what decides",
 	"internal/demo":              "pods on the screen",
 	"internal/benchmark/testbed": "pods of a measurement",
 }

@@ -20,6 +20,7 @@ import (
 
 	"hekla.sh/hekla"
 	"hekla.sh/hekla/internal/answers/publish"
+	"hekla.sh/hekla/internal/audit"
 	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
 	"hekla.sh/hekla/test/apitest"
@@ -53,12 +54,13 @@ type Program struct {
 }
 
 // Start starts a cluster, and installs what the installer's files say, which stand in the module's root. No program
-// runs yet.
+// runs yet. The API server keeps an audit log, by which Stop judges the scheduler.
 func Start(ctx context.Context, root string, options localcluster.Options) (*System, error) {
 	folder, err := os.MkdirTemp("", "hekla-installed-")
 	if err != nil {
 		return nil, err
 	}
+	options.AuditLog = filepath.Join(folder, auditLog)
 	cluster, err := localcluster.Start(ctx, options)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
@@ -70,9 +72,35 @@ func Start(ctx context.Context, root string, options localcluster.Options) (*Sys
 	return s, nil
 }
 
-// Stop stops the cluster, and what runs with it.
+// Stop stops the cluster, and what runs with it. It is an error if the audit log proves that the scheduler broke a rule
+// at any time.
 func (s *System) Stop() error {
-	return errors.Join(s.Cluster.Stop(), os.RemoveAll(s.Folder))
+	return errors.Join(s.Cluster.Stop(), s.audit(), os.RemoveAll(s.Folder))
+}
+
+// auditLog is the file of the requests that the API server has served.
+const auditLog = "audit.log"
+
+// audit reads the audit log. Only the scheduler is judged: tests bind and delete pods themselves.
+func (s *System) audit() (err error) {
+	file, err := os.Open(filepath.Join(s.Folder, auditLog))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	auditor := audit.New(audit.Options{Schedulers: []string{"system:serviceaccount:" + Namespace + ":" + Scheduler}})
+	if err := auditor.Read(file); err != nil {
+		return err
+	}
+	report := auditor.End()
+	fmt.Fprintf(os.Stderr, "audit: %d lines, %d bindings, %d evictions, %d violations\n", report.Lines, report.Bindings, report.Evictions, len(report.Violations))
+	for i := range report.Violations {
+		err = errors.Join(err, fmt.Errorf("%s", &report.Violations[i]))
+	}
+	if report.Requests == 0 || report.Unreadable > 0 {
+		err = errors.Join(err, fmt.Errorf("the audit log shows %d changes, and %d lines of it are unreadable", report.Requests, report.Unreadable))
+	}
+	return err
 }
 
 func (s *System) install(ctx context.Context, root string) (err error) {

@@ -1,0 +1,365 @@
+package audit_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hekla.sh/hekla/internal/audit"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+)
+
+// TestRules tells stories. Each rule has some that break it, and some that only look as if they did.
+func TestRules(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		story func(s *story)
+		want  []string
+	}{
+		{"a pod is bound once", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "1")
+			s.bind("a", "n1")
+			s.end("a")
+		}, nil},
+		{"a pod is bound twice", func(s *story) {
+			s.node("n1", "4")
+			s.node("n2", "4")
+			s.pod("a", "1")
+			s.bind("a", "n1")
+			s.bind("a", "n2")
+		}, []string{audit.RuleDoubleBind + " Pod work/a"}},
+		{"a pod of the same name is bound after it", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "1")
+			s.bind("a", "n1")
+			s.remove("a", person)
+			s.pod("a", "1")
+			s.bind("a", "n1")
+		}, nil},
+		{"a node is filled", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3")
+			s.bind("a", "n1")
+			s.pod("b", "1")
+			s.bind("b", "n1")
+		}, nil},
+		{"a node is filled beyond", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3")
+			s.bind("a", "n1")
+			s.pod("b", "2")
+			s.bind("b", "n1")
+		}, []string{audit.RuleOverCommit + " Node n1"}},
+		{"a pod has ended before the next comes", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3")
+			s.bind("a", "n1")
+			s.end("a")
+			s.pod("b", "2")
+			s.bind("b", "n1")
+		}, nil},
+		{"a pod is leaving when the next comes", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3")
+			s.bind("a", "n1")
+			s.pod("b", "2")
+			s.nominate("b", "n1")
+			s.evict("a")
+			s.bind("b", "n1")
+		}, []string{audit.RuleOverCommit + " Node n1"}},
+		{"a node has offered less for a moment", func(s *story) {
+			s.node("n1", "4")
+			s.node("n1", "2")
+			s.pod("a", "3")
+			s.bind("a", "n1")
+		}, nil},
+		{"a node has offered less for long", func(s *story) {
+			s.node("n1", "4")
+			s.node("n1", "2")
+			s.pass(time.Minute)
+			s.pod("a", "3")
+			s.bind("a", "n1")
+		}, []string{audit.RuleOverCommit + " Node n1"}},
+		{"two pods want one port", func(s *story) {
+			port := func(p *corev1.Pod) {
+				p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, Protocol: "TCP"}}
+			}
+			s.node("n1", "4")
+			s.pod("a", "1", port)
+			s.pod("b", "1", port)
+			s.bind("a", "n1")
+			s.bind("b", "n1")
+		}, []string{audit.RuleOverCommit + " Node n1"}},
+		{"a gang starts whole", func(s *story) {
+			s.node("n1", "4")
+			s.group("g", "q", 2)
+			s.pod("a", "1", inGroup("g"))
+			s.pod("b", "1", inGroup("g"))
+			s.bind("a", "n1")
+			s.pass(time.Minute)
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, nil},
+		{"a part of a gang starts", func(s *story) {
+			s.node("n1", "4")
+			s.group("g", "q", 2)
+			s.pod("a", "1", inGroup("g"))
+			s.pod("b", "8", inGroup("g"))
+			s.bind("a", "n1")
+			s.pass(6 * time.Minute)
+		}, []string{audit.RulePartialGang + " PodGroup work/g"}},
+		{"a part of a gang starts and is taken back", func(s *story) {
+			s.node("n1", "4")
+			s.group("g", "q", 2)
+			s.pod("a", "1", inGroup("g"))
+			s.pod("b", "8", inGroup("g"))
+			s.bind("a", "n1")
+			s.pass(4 * time.Minute)
+			s.remove("a", theScheduler)
+			s.pass(6 * time.Minute)
+		}, nil},
+		{"a gang starts without one of its tasks", func(s *story) {
+			s.node("n1", "4")
+			s.group("g", "q", 2, func(o *scheduling.PodGroup) { o.Spec.MinTaskMember = map[string]int32{"master": 1, "worker": 1} })
+			s.pod("a", "1", inGroup("g"), annotated("volcano.sh/task-spec", "worker"))
+			s.pod("b", "1", inGroup("g"), annotated("volcano.sh/task-spec", "worker"))
+			s.bind("a", "n1")
+			s.bind("b", "n1")
+			s.pass(6 * time.Minute)
+		}, []string{audit.RulePartialGang + " PodGroup work/g"}},
+		{"a pod of a gang fails", func(s *story) {
+			s.node("n1", "4")
+			s.group("g", "q", 2)
+			s.pod("a", "1", inGroup("g"))
+			s.pod("b", "1", inGroup("g"))
+			s.bind("a", "n1")
+			s.bind("b", "n1")
+			s.remove("b", person)
+			s.pass(6 * time.Minute)
+		}, nil},
+		{"a scheduler evicts a part of a gang", func(s *story) {
+			s.node("n1", "4")
+			s.group("g", "q", 2)
+			s.pod("a", "2", inGroup("g"))
+			s.pod("b", "2", inGroup("g"))
+			s.bind("a", "n1")
+			s.bind("b", "n1")
+			s.pod("c", "2", ofPriority(5))
+			s.nominate("c", "n1")
+			s.leave("b")
+			s.bind("c", "n1")
+			s.pass(6 * time.Minute)
+		}, []string{audit.RulePartialGang + " PodGroup work/g"}},
+		{"a pod leaves for one of higher priority", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3")
+			s.bind("a", "n1")
+			s.pod("b", "2", ofPriority(5))
+			s.nominate("b", "n1")
+			s.leave("a")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, nil},
+		{"a pod leaves for one of lower priority", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3", ofPriority(5))
+			s.bind("a", "n1")
+			s.pod("b", "2")
+			s.nominate("b", "n1")
+			s.leave("a")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, []string{audit.RuleForbiddenEviction + " Pod work/a"}},
+		{"a pod leaves that is spared", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3", annotated("volcano.sh/preemptable", "false"))
+			s.bind("a", "n1")
+			s.pod("b", "2", ofPriority(5))
+			s.nominate("b", "n1")
+			s.leave("a")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, []string{audit.RuleForbiddenEviction + " Pod work/a"}},
+		{"a pod leaves a queue that is not reclaimable", func(s *story) {
+			no := false
+			s.node("n1", "4")
+			s.queue("own", "", func(o *scheduling.Queue) { o.Spec.Reclaimable = &no })
+			s.queue("others", "")
+			s.group("g", "own", 1)
+			s.group("h", "others", 1)
+			s.pod("a", "3", inGroup("g"))
+			s.bind("a", "n1")
+			s.pod("b", "2", inGroup("h"))
+			s.nominate("b", "n1")
+			s.leave("a")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, []string{audit.RuleForbiddenEviction + " Pod work/a"}},
+		{"a person deletes a pod", func(s *story) {
+			s.node("n1", "4")
+			s.pod("x", "1")
+			s.bind("x", "n1")
+			s.pod("a", "3", annotated("volcano.sh/preemptable", "false"))
+			s.bind("a", "n1")
+			s.remove("a", person)
+			s.pass(time.Hour)
+		}, nil},
+		{"a pod is evicted and comes back", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3", controlled)
+			s.bind("a", "n1")
+			s.pod("b", "2", ofPriority(5))
+			s.nominate("b", "n1")
+			s.leave("a")
+			s.pod("a2", "3", controlled, ofPriority(5))
+			s.change("b", func(p *corev1.Pod) { p.Status.NominatedNodeName = "" })
+			s.bind("a2", "n1")
+			s.pass(time.Hour)
+		}, []string{audit.RuleEvictionInVain + " Pod work/a"}},
+		{"a pod is evicted and nobody comes", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3", controlled)
+			s.bind("a", "n1")
+			s.pod("b", "2", ofPriority(5))
+			s.nominate("b", "n1")
+			s.leave("a")
+			s.pass(time.Hour)
+		}, []string{audit.RuleEvictionInVain + " Pod work/a"}},
+		{"the pod for which another left is deleted", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3", controlled)
+			s.bind("a", "n1")
+			s.pod("b", "2", ofPriority(5))
+			s.nominate("b", "n1")
+			s.leave("a")
+			s.remove("b", person)
+			s.pass(time.Hour)
+		}, nil},
+		{"promised room goes to another pod", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3")
+			s.bind("a", "n1")
+			s.pod("b", "3", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.leave("a")
+			s.pod("c", "2")
+			s.bind("c", "n1")
+			s.end("c")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, []string{audit.RulePromisedRoom + " Pod work/c"}},
+		{"room next to a promise goes to another pod", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3")
+			s.bind("a", "n1")
+			s.pod("b", "3", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.leave("a")
+			s.pod("c", "1")
+			s.bind("c", "n1")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, nil},
+		{"promised room goes to a pod of higher priority", func(s *story) {
+			s.node("n1", "4")
+			s.pod("b", "3", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.pod("c", "2", ofPriority(9))
+			s.bind("c", "n1")
+		}, nil},
+		{"a pod is deleted that a budget protects", func(s *story) {
+			s.node("n1", "4")
+			ready := func(p *corev1.Pod) {
+				p.Labels = map[string]string{"app": "a"}
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			}
+			s.pod("a", "3", ready)
+			s.request("update", "policy", "poddisruptionbudgets", "status", &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "a"},
+				Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}, nil, person)
+			s.bind("a", "n1")
+			s.pass(time.Minute)
+			s.pod("b", "2", ofPriority(5))
+			s.nominate("b", "n1")
+			s.remove("a", theScheduler)
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, []string{audit.RuleBudget + " Pod work/a"}},
+		{"a queue holds what it may", func(s *story) {
+			s.node("n1", "8")
+			s.queue("q", "4")
+			s.group("g", "q", 1)
+			s.pod("a", "4", inGroup("g"))
+			s.bind("a", "n1")
+		}, nil},
+		{"a queue holds more than it may", func(s *story) {
+			s.node("n1", "8")
+			s.queue("q", "4")
+			s.group("g", "q", 1)
+			s.pod("a", "3", inGroup("g"))
+			s.pod("b", "2", inGroup("g"))
+			s.bind("a", "n1")
+			s.bind("b", "n1")
+		}, []string{audit.RuleQueueLimit + " Queue q"}},
+		{"a queue holds more than one above it may", func(s *story) {
+			s.node("n1", "8")
+			s.queue("root", "4")
+			s.queue("q", "6", func(o *scheduling.Queue) { o.Spec.Parent = "root" })
+			s.group("g", "q", 1)
+			s.pod("a", "3", inGroup("g"))
+			s.pod("b", "2", inGroup("g"))
+			s.bind("a", "n1")
+			s.bind("b", "n1")
+		}, []string{audit.RuleQueueLimit + " Queue root"}},
+		{"queues of a cohort share their quota", func(s *story) {
+			s.clusterQueue("q1", "c", "4", nil)
+			s.clusterQueue("q2", "c", "4", nil)
+			s.admit("w1", "q1", "6")
+			s.admit("w2", "q2", "2")
+		}, nil},
+		{"queues of a cohort hold more than they have", func(s *story) {
+			s.clusterQueue("q1", "c", "4", nil)
+			s.clusterQueue("q2", "c", "4", nil)
+			s.admit("w1", "q1", "6")
+			s.admit("w2", "q2", "3")
+		}, []string{audit.RuleQuota + " Workload work/w2"}},
+		{"a queue borrows more than it may", func(s *story) {
+			one := "1"
+			s.clusterQueue("q1", "c", "4", &one)
+			s.clusterQueue("q2", "c", "4", nil)
+			s.admit("w1", "q1", "6")
+		}, []string{audit.RuleQuota + " Workload work/w1"}},
+		{"a job is overtaken for long", func(s *story) {
+			s.node("n1", "100")
+			s.pod("a", "1")
+			s.pass(2 * time.Minute)
+			for i := range 11 {
+				name := string(rune('b' + i))
+				s.pod(name, "1")
+				s.bind(name, "n1")
+			}
+		}, []string{audit.RuleOvertaken + " Pod work/a"}},
+		{"a job of another shape is passed by", func(s *story) {
+			s.node("n1", "100")
+			s.pod("a", "90")
+			s.pass(2 * time.Minute)
+			for i := range 11 {
+				name := string(rune('b' + i))
+				s.pod(name, "1")
+				s.bind(name, "n1")
+			}
+		}, nil},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s := newStory(t)
+			c.story(s)
+			s.expect(c.want...)
+		})
+	}
+}

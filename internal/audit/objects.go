@@ -220,7 +220,6 @@ type gang struct {
 	min      int
 	tasks    map[string]int // the least of each task
 	queue    string
-	priority string
 	isSpared bool
 	members  map[types.UID]*pod
 	created  time.Time

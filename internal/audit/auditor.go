@@ -73,6 +73,9 @@ type cluster struct {
 	// elsewhere counts what may let a pod that waits run on another node than was planned, or not at all: nodes that
 	// come or offer more, pods that leave without having been evicted, pods that end while they wait.
 	elsewhere int
+	// otherQuota counts what may let a Workload that waits be admitted otherwise than was planned, or not at all: quotas
+	// that change, Workloads that end, and Workloads that are gone.
+	otherQuota int
 }
 
 // rule looks at what happens. Each method is called once the cluster is as the change has made it.
@@ -81,6 +84,7 @@ type rule interface {
 	bound(a *Auditor, p *pod, n *node, c *change) // it holds room from now on
 	evicted(a *Auditor, p *pod, c *change)        // a scheduler asked it to leave
 	freed(a *Auditor, p *pod, n *node, c *change) // it holds no room any more
+	preempted(a *Auditor, w *workload, c *change) // it is to give its quota to another one
 	admitted(a *Auditor, w *workload, c *change)  // it holds quota from now on, or more than before
 	released(a *Auditor, w *workload, c *change)  // it holds no quota any more
 	tick(a *Auditor)                              // time has passed
@@ -89,13 +93,14 @@ type rule interface {
 // silent is a rule that says nothing; rules embed it.
 type silent struct{}
 
-func (silent) binding(*Auditor, *pod, *change)       {}
-func (silent) bound(*Auditor, *pod, *node, *change)  {}
-func (silent) evicted(*Auditor, *pod, *change)       {}
-func (silent) freed(*Auditor, *pod, *node, *change)  {}
-func (silent) admitted(*Auditor, *workload, *change) {}
-func (silent) released(*Auditor, *workload, *change) {}
-func (silent) tick(*Auditor)                         {}
+func (silent) binding(*Auditor, *pod, *change)        {}
+func (silent) bound(*Auditor, *pod, *node, *change)   {}
+func (silent) evicted(*Auditor, *pod, *change)        {}
+func (silent) freed(*Auditor, *pod, *node, *change)   {}
+func (silent) preempted(*Auditor, *workload, *change) {}
+func (silent) admitted(*Auditor, *workload, *change)  {}
+func (silent) released(*Auditor, *workload, *change)  {}
+func (silent) tick(*Auditor)                          {}
 
 // New returns an auditor who knows of nothing yet.
 func New(o Options) *Auditor {
@@ -110,7 +115,7 @@ func New(o Options) *Auditor {
 	for _, name := range o.Schedulers {
 		a.schedulers[name] = true
 	}
-	a.rules = []rule{&doubleBind{}, &overCommit{}, &partialGang{}, &forbidden{}, &inVain{}, &promised{}, &budgets{}, &queueLimit{}, &quota{}, &overtaken{}}
+	a.rules = []rule{&doubleBind{}, &overCommit{}, &partialGang{}, &forbidden{}, &inVain{}, &promised{}, &budgets{}, &queueLimit{}, &quota{}, &preemptedInVain{}, &overtaken{}}
 	return a
 }
 

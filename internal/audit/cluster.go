@@ -252,6 +252,7 @@ func (a *Auditor) observe(c *change) {
 		}
 		if before := all[o.name]; before == nil || isNewer(o.version, before.version) {
 			o.keep(before, c.at)
+			a.otherQuota++
 			all[o.name] = o
 		}
 	case *workload:
@@ -325,6 +326,14 @@ func (a *Auditor) observeWorkload(o *workload, c *change) {
 		return
 	}
 	a.workloads[o.key] = o
+	if o.hasEnded && (before == nil || !before.hasEnded) {
+		a.otherQuota++
+	}
+	if o.preemptor != "" && before != nil && before.uid == o.uid && before.preemptor != o.preemptor {
+		for _, r := range a.rules {
+			r.preempted(a, o, c)
+		}
+	}
 	if before != nil && before.queue != "" && o.queue == "" {
 		for _, r := range a.rules {
 			r.released(a, o, c)
@@ -377,6 +386,7 @@ func (a *Auditor) remove(c *change) {
 	case aWorkload:
 		if w := a.workloads[c.key]; w != nil && (c.uid == "" || c.uid == w.uid) {
 			delete(a.workloads, c.key)
+			a.otherQuota++
 			w.queue = ""
 			for _, r := range a.rules {
 				r.released(a, w, c)

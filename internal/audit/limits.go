@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // queueLimit: no pod is bound beyond the capability of its queue, or of one above it.
@@ -130,4 +132,65 @@ func (a *Auditor) rootOf(cohort string) string {
 		cohort = c.parent
 	}
 	return cohort
+}
+
+// preemptedInVain: the Workload for which another one is preempted is admitted. Something else may have happened since
+// that lets it be admitted otherwise or not at all, and then nothing is proven.
+type preemptedInVain struct {
+	silent
+	deadlines []deadline[*preemption]
+	open      map[types.UID][]*preemption // by the Workload that is to be admitted
+	victims   map[types.UID]*preemption
+}
+
+// preemption is a Workload that is to give its quota to another one.
+type preemption struct {
+	victim     *workload
+	preemptor  types.UID
+	at         time.Time
+	user       string
+	nodes      int // how much had happened by then elsewhere
+	otherQuota int
+	isOver     bool
+}
+
+func (r *preemptedInVain) preempted(a *Auditor, w *workload, c *change) {
+	p := &preemption{victim: w, preemptor: w.preemptor, at: c.at, user: c.user, nodes: a.elsewhere, otherQuota: a.otherQuota}
+	if r.open == nil {
+		r.open, r.victims = map[types.UID][]*preemption{}, map[types.UID]*preemption{}
+	}
+	r.open[p.preemptor] = append(r.open[p.preemptor], p)
+	r.victims[w.uid] = p
+	r.deadlines = append(r.deadlines, deadline[*preemption]{c.at.Add(a.options.PlanTimeout), p})
+}
+
+func (r *preemptedInVain) admitted(a *Auditor, w *workload, c *change) {
+	for _, p := range r.open[w.uid] {
+		p.isOver = true
+	}
+	delete(r.open, w.uid)
+	if p := r.victims[w.uid]; p != nil && !p.isOver {
+		p.isOver = true
+		if p.nodes == a.elsewhere && p.otherQuota == a.otherQuota {
+			a.violate(RuleEvictionInVain, p.at, p.user, "it is admitted again, and the Workload for which it was preempted is not", w)
+		}
+	}
+}
+
+func (r *preemptedInVain) tick(a *Auditor) {
+	for _, p := range due(&r.deadlines, a.now) {
+		if r.victims[p.victim.uid] == p {
+			delete(r.victims, p.victim.uid)
+		}
+		if p.isOver {
+			continue
+		}
+		if p.nodes == a.elsewhere && p.otherQuota == a.otherQuota {
+			said := fmt.Sprintf("the Workload for which it was preempted is not admitted for %v", a.options.PlanTimeout)
+			a.violate(RuleEvictionInVain, p.at, p.user, said, p.victim)
+		}
+		if p.isOver = true; !slices.ContainsFunc(r.open[p.preemptor], func(p *preemption) bool { return !p.isOver }) {
+			delete(r.open, p.preemptor)
+		}
+	}
 }

@@ -18,6 +18,7 @@ import (
 	helper "k8s.io/component-helpers/resource"
 
 	"hekla.sh/hekla/pkg/apis/bounds"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	kueue "hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -288,11 +289,12 @@ type flavored struct{ flavor, resource string }
 // workload is what rules need of a Workload.
 type workload struct {
 	key
-	uid      types.UID
-	version  string
-	queue    string             // the ClusterQueue whose quota it holds, "" if it holds none
-	usage    map[flavored]int64 // what it holds
-	hasEnded bool
+	uid       types.UID
+	version   string
+	queue     string             // the ClusterQueue whose quota it holds, "" if it holds none
+	preemptor types.UID          // the Workload for which it is evicted, "" if it is not, or for another reason
+	usage     map[flavored]int64 // what it holds
+	hasEnded  bool
 }
 
 func (w *workload) String() string { return "Workload " + w.key.String() }
@@ -311,6 +313,10 @@ func workloadOf(document []byte) (*workload, error) {
 			isReserved = isTrue
 		case kueue.Finished:
 			w.hasEnded = isTrue
+		case kueue.Evicted:
+			if isTrue && c.Reason == kueue.ReasonPreempted {
+				w.preemptor = types.UID(conditions.PreemptionOf(c.Message).UID)
+			}
 		}
 	}
 	if !isReserved || w.hasEnded || o.Status.Admission == nil {

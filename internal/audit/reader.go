@@ -185,8 +185,8 @@ func (c change) ofObject(document []byte, isDeletion bool) ([]change, error) {
 		c.what = deleted
 		return append(all, c), nil
 	}
-	if m.Metadata.ResourceVersion == "" {
-		return nil, nil // a dry run
+	if m.Metadata.ResourceVersion == "" || m.Kind != "" && kindNames[m.Kind] != c.kind {
+		return all, nil // a dry run, or an answer that shows less than the object: PartialObjectMetadata
 	}
 	object, err := decode(c.kind, document)
 	if err != nil {

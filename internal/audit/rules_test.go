@@ -84,6 +84,15 @@ func TestRules(t *testing.T) {
 			s.pod("a", "3")
 			s.bind("a", "n1")
 		}, []string{audit.RuleOverCommit + " Node n1"}},
+		{"an answer shows a part of an object", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3")
+			s.bind("a", "n1")
+			s.request("patch", "", "pods", "", &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadata"},
+				ObjectMeta: s.pods["a"].ObjectMeta}, nil, person)
+			s.pod("b", "2")
+			s.bind("b", "n1")
+		}, []string{audit.RuleOverCommit + " Node n1"}},
 		{"two pods want one port", func(s *story) {
 			port := func(p *corev1.Pod) {
 				p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, Protocol: "TCP"}}
@@ -335,6 +344,37 @@ func TestRules(t *testing.T) {
 			s.clusterQueue("q2", "c", "4", nil)
 			s.admit("w1", "q1", "6")
 		}, []string{audit.RuleQuota + " Workload work/w1"}},
+		{"a Workload is preempted for another one", func(s *story) {
+			s.clusterQueue("q1", "", "4", nil)
+			s.admit("w1", "q1", "4")
+			s.wait("w2")
+			s.preempt("w1", "w2")
+			s.admit("w2", "q1", "4")
+			s.pass(time.Hour)
+		}, nil},
+		{"a Workload is preempted and admitted again", func(s *story) {
+			s.clusterQueue("q1", "", "4", nil)
+			s.admit("w1", "q1", "4")
+			s.wait("w2")
+			s.preempt("w1", "w2")
+			s.admit("w1", "q1", "4")
+			s.pass(time.Hour)
+		}, []string{audit.RuleEvictionInVain + " Workload work/w1"}},
+		{"a Workload is preempted and none is admitted", func(s *story) {
+			s.clusterQueue("q1", "", "4", nil)
+			s.admit("w1", "q1", "4")
+			s.wait("w2")
+			s.preempt("w1", "w2")
+			s.pass(time.Hour)
+		}, []string{audit.RuleEvictionInVain + " Workload work/w1"}},
+		{"a Workload is preempted and its quota is lowered", func(s *story) {
+			s.clusterQueue("q1", "", "4", nil)
+			s.admit("w1", "q1", "4")
+			s.wait("w2")
+			s.preempt("w1", "w2")
+			s.clusterQueue("q1", "", "2", nil)
+			s.pass(time.Hour)
+		}, nil},
 		{"a job is overtaken for long", func(s *story) {
 			s.node("n1", "100")
 			s.pod("a", "1")

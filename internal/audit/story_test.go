@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/audit"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	kueue "hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -28,6 +29,8 @@ type story struct {
 	version int
 	pods    map[string]*corev1.Pod
 	nodes   map[string]*corev1.Node
+
+	workloads map[string]*kueue.Workload
 }
 
 const (
@@ -37,7 +40,7 @@ const (
 )
 
 func newStory(t *testing.T) *story {
-	return &story{t: t, now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}}
+	return &story{t: t, now: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC), pods: map[string]*corev1.Pod{}, nodes: map[string]*corev1.Node{}, workloads: map[string]*kueue.Workload{}}
 }
 
 // pass lets time pass, in which nothing happens but a heartbeat of a node that nobody uses.
@@ -204,13 +207,33 @@ func (s *story) clusterQueue(name, cohort, cpu string, borrowing *string) {
 	s.request("create", "kueue.x-k8s.io", "clusterqueues", "", o, nil, person)
 }
 
-func (s *story) admit(name, queue, cpu string) {
-	count := int32(1)
+// wait makes a Workload that waits.
+func (s *story) wait(name string) {
 	o := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: name}}
+	s.workloads[name] = o
+	s.request("create", "kueue.x-k8s.io", "workloads", "", o, nil, person)
+}
+
+func (s *story) admit(name, queue, cpu string) {
+	if s.workloads[name] == nil {
+		s.wait(name)
+	}
+	count := int32(1)
+	o := s.workloads[name]
 	o.Status.Conditions = []metav1.Condition{{Type: kueue.QuotaReserved, Status: metav1.ConditionTrue}}
 	o.Status.Admission = &kueue.Admission{ClusterQueue: queue, PodSetAssignments: []kueue.PodSetAssignment{
 		{Name: "main", Count: &count, Flavors: map[corev1.ResourceName]string{corev1.ResourceCPU: "f"}, ResourceUsage: list(cpu)}}}
 	s.request("patch", "kueue.x-k8s.io", "workloads", "status", o, nil, theScheduler)
+}
+
+// preempt evicts a Workload for another one, and has it give its quota back.
+func (s *story) preempt(name, preemptor string) {
+	o := s.workloads[name]
+	o.Status.Conditions = append(o.Status.Conditions, metav1.Condition{Type: kueue.Evicted, Status: metav1.ConditionTrue, Reason: kueue.ReasonPreempted,
+		Message: conditions.Preemption{UID: string(s.workloads[preemptor].UID), Reason: "prioritization in the ClusterQueue", Preemptor: "/q1", Preemptee: "/q1"}.String()})
+	s.request("patch", "kueue.x-k8s.io", "workloads", "status", o, nil, theScheduler)
+	o.Status.Conditions[0].Status, o.Status.Admission = metav1.ConditionFalse, nil
+	s.request("patch", "kueue.x-k8s.io", "workloads", "status", o, nil, person)
 }
 
 // report is what the log proves.

@@ -70,12 +70,11 @@ type cluster struct {
 	workloads  map[key]*workload
 	schedulers map[string]bool
 	begin, now time.Time
-	// elsewhere counts what may let a pod that waits run on another node than was planned, or not at all: nodes that
-	// come or offer more, pods that leave without having been evicted, pods that end while they wait.
-	elsewhere int
-	// otherQuota counts what may let a Workload that waits be admitted otherwise than was planned, or not at all: quotas
-	// that change, Workloads that end, and Workloads that are gone.
-	otherQuota int
+	// elsewhere is when something last happened that may let a pod that waits run on another node than was planned, or not
+	// at all: a node comes or offers more, a pod leaves without having been evicted, a pod that waits is deleted.
+	elsewhere time.Time
+	// otherQuota is the same for Workloads: quotas change, Workloads end or are gone.
+	otherQuota time.Time
 }
 
 // rule looks at what happens. Each method is called once the cluster is as the change has made it.
@@ -184,6 +183,10 @@ func (a *Auditor) pass(until time.Time) {
 		r.tick(a)
 	}
 }
+
+// isCalm reports whether nothing has happened since shortly before a time, when the last such thing happened at another.
+// A scheduler may not have seen at the time what had happened shortly before.
+func isCalm(since, last time.Time) bool { return last.Before(since.Add(-unseen)) }
 
 // violate reports a violation.
 func (a *Auditor) violate(rule string, at time.Time, user, message string, objects ...fmt.Stringer) {

@@ -31,7 +31,14 @@ func (*overCommit) bound(a *Auditor, p *pod, n *node, c *change) {
 		a.unknown("a pod was bound to a node of which pods may be unknown, since it is older than the log")
 		return
 	}
-	if what, is := n.used.beyond(n.offers(c.at), p.request); is {
+	seen := amounts{}
+	seen.add(n.used, 1)
+	for _, other := range n.pods { // that another scheduler has bound a moment ago
+		if other != p && other.boundBy != c.user && c.at.Sub(other.boundAt) < unseen {
+			seen.add(other.request, -1)
+		}
+	}
+	if what, is := seen.beyond(n.offers(c.at), p.request); is {
 		a.violate(RuleOverCommit, c.at, c.user, fmt.Sprintf("with it pods hold %s", what), n, p)
 	}
 	for _, other := range n.pods {

@@ -37,7 +37,7 @@ func (a *Auditor) takePod(c *change) {
 	case deleted:
 		if p != nil {
 			if !p.counts {
-				a.elsewhere++ // it waited
+				a.elsewhere = c.at // it waited
 			}
 			a.free(p, c)
 			a.forget(p)
@@ -52,7 +52,7 @@ func (a *Auditor) evict(p *pod, c *change) {
 	}
 	if a.schedulers[c.user] && p.eviction == nil && !p.isLeaving && !p.hasEnded && p.counts {
 		a.report.Evictions++
-		p.eviction = &eviction{at: c.at, user: c.user, node: p.node, job: p.job(), calm: a.elsewhere}
+		p.eviction = &eviction{at: c.at, user: c.user, node: p.node, job: p.job()}
 		for _, r := range a.rules {
 			r.evicted(a, p, c)
 		}
@@ -84,7 +84,7 @@ func (a *Auditor) observePod(before *pod, c *change) {
 		a.leave(before)
 		was := *before
 		*before = *p
-		before.bindings, before.boundAt, before.counts, before.charged, before.eviction = was.bindings, was.boundAt, was.counts, was.charged, was.eviction
+		before.bindings, before.boundAt, before.boundBy, before.counts, before.charged, before.eviction = was.bindings, was.boundAt, was.boundBy, was.counts, was.charged, was.eviction
 		before.wait, before.shape, before.created = was.wait, was.shape, was.created // it stays where it is in its line
 		if before.node == "" {
 			before.node = was.node
@@ -119,7 +119,7 @@ func (a *Auditor) count(p *pod, c *change) {
 	if p.counts || p.hasEnded {
 		return
 	}
-	p.counts, p.boundAt = true, c.at
+	p.counts, p.boundAt, p.boundBy = true, c.at, c.user
 	a.waitsNoMore(p)
 	n := a.nodes[p.node]
 	if n == nil {
@@ -151,7 +151,7 @@ func (a *Auditor) free(p *pod, c *change) {
 		p.charged = ""
 	}
 	if p.eviction == nil {
-		a.elsewhere++
+		a.elsewhere = c.at
 	}
 	for _, r := range a.rules {
 		r.freed(a, p, n, c)
@@ -252,7 +252,7 @@ func (a *Auditor) observe(c *change) {
 		}
 		if before := all[o.name]; before == nil || isNewer(o.version, before.version) {
 			o.keep(before, c.at)
-			a.otherQuota++
+			a.otherQuota = c.at
 			all[o.name] = o
 		}
 	case *workload:
@@ -276,7 +276,7 @@ func (a *Auditor) observeNode(o *node, c *change) {
 	}
 	n.isKnown, n.version, n.created, n.allocatable = true, o.version, o.created, o.allocatable
 	if !sameAmounts(n.before, n.allocatable) {
-		a.elsewhere++
+		a.elsewhere = c.at
 	}
 }
 
@@ -327,7 +327,7 @@ func (a *Auditor) observeWorkload(o *workload, c *change) {
 	}
 	a.workloads[o.key] = o
 	if o.hasEnded && (before == nil || !before.hasEnded) {
-		a.otherQuota++
+		a.otherQuota = c.at
 	}
 	if o.preemptor != "" && before != nil && before.uid == o.uid && before.preemptor != o.preemptor {
 		for _, r := range a.rules {
@@ -364,7 +364,7 @@ func (a *Auditor) remove(c *change) {
 			if len(n.pods) == 0 {
 				delete(a.nodes, n.name)
 			}
-			a.elsewhere++
+			a.elsewhere = c.at
 		}
 	case aPodGroup:
 		if g := a.gangs[c.key]; g != nil {
@@ -386,7 +386,7 @@ func (a *Auditor) remove(c *change) {
 	case aWorkload:
 		if w := a.workloads[c.key]; w != nil && (c.uid == "" || c.uid == w.uid) {
 			delete(a.workloads, c.key)
-			a.otherQuota++
+			a.otherQuota = c.at
 			w.queue = ""
 			for _, r := range a.rules {
 				r.released(a, w, c)

@@ -77,7 +77,7 @@ func (r *inVain) bound(a *Auditor, p *pod, n *node, c *change) {
 		case v.isUsed:
 		case p.job() != v.eviction.job, p.created.Before(v.eviction.at):
 			v.isUsed = true // another job, or a pod of the same that waited then
-		case a.elsewhere == v.eviction.calm:
+		case isCalm(v.eviction.at, a.elsewhere):
 			v.isUsed = true
 			a.violate(RuleEvictionInVain, v.eviction.at, v.eviction.user, "its own job has its room again, and no other pod has come", v.pod, n, p)
 		}
@@ -86,7 +86,7 @@ func (r *inVain) bound(a *Auditor, p *pod, n *node, c *change) {
 
 func (r *inVain) tick(a *Auditor) {
 	for _, v := range due(&r.deadlines, a.now) {
-		if !v.isUsed && a.elsewhere == v.eviction.calm {
+		if !v.isUsed && isCalm(v.eviction.at, a.elsewhere) {
 			a.violate(RuleEvictionInVain, v.eviction.at, v.eviction.user, fmt.Sprintf("no pod has come in its place for %v", a.options.PlanTimeout), v.pod)
 		}
 		voids := r.voids[v.eviction.node][:0]

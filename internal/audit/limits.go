@@ -145,17 +145,15 @@ type preemptedInVain struct {
 
 // preemption is a Workload that is to give its quota to another one.
 type preemption struct {
-	victim     *workload
-	preemptor  types.UID
-	at         time.Time
-	user       string
-	nodes      int // how much had happened by then elsewhere
-	otherQuota int
-	isOver     bool
+	victim    *workload
+	preemptor types.UID
+	at        time.Time
+	user      string
+	isOver    bool
 }
 
 func (r *preemptedInVain) preempted(a *Auditor, w *workload, c *change) {
-	p := &preemption{victim: w, preemptor: w.preemptor, at: c.at, user: c.user, nodes: a.elsewhere, otherQuota: a.otherQuota}
+	p := &preemption{victim: w, preemptor: w.preemptor, at: c.at, user: c.user}
 	if r.open == nil {
 		r.open, r.victims = map[types.UID][]*preemption{}, map[types.UID]*preemption{}
 	}
@@ -171,7 +169,7 @@ func (r *preemptedInVain) admitted(a *Auditor, w *workload, c *change) {
 	delete(r.open, w.uid)
 	if p := r.victims[w.uid]; p != nil && !p.isOver {
 		p.isOver = true
-		if p.nodes == a.elsewhere && p.otherQuota == a.otherQuota {
+		if isCalm(p.at, a.elsewhere) && isCalm(p.at, a.otherQuota) {
 			a.violate(RuleEvictionInVain, p.at, p.user, "it is admitted again, and the Workload for which it was preempted is not", w)
 		}
 	}
@@ -185,7 +183,7 @@ func (r *preemptedInVain) tick(a *Auditor) {
 		if p.isOver {
 			continue
 		}
-		if p.nodes == a.elsewhere && p.otherQuota == a.otherQuota {
+		if isCalm(p.at, a.elsewhere) && isCalm(p.at, a.otherQuota) {
 			said := fmt.Sprintf("the Workload for which it was preempted is not admitted for %v", a.options.PlanTimeout)
 			a.violate(RuleEvictionInVain, p.at, p.user, said, p.victim)
 		}

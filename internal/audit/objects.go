@@ -102,6 +102,7 @@ type pod struct {
 	wait     wait
 	bindings int // by requests
 	boundAt  time.Time
+	boundBy  string
 	counts   bool   // it holds room on its node
 	charged  string // the queue that it counts in
 	eviction *eviction
@@ -126,7 +127,6 @@ type eviction struct {
 	user string
 	node string
 	job  string
-	calm int // how much had happened by then that lets others run elsewhere, see [cluster.elsewhere]
 }
 
 var seed = maphash.MakeSeed()

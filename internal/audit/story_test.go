@@ -36,7 +36,9 @@ type story struct {
 const (
 	theScheduler = "system:serviceaccount:volcano-system:volcano-scheduler"
 	kubelet      = "system:node"
-	person       = "kubernetes-admin"
+
+	otherScheduler = "system:kube-scheduler"
+	person         = "kubernetes-admin"
 )
 
 func newStory(t *testing.T) *story {
@@ -130,10 +132,12 @@ func controlled(p *corev1.Pod) {
 	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: "job-j", Controller: &is}}
 }
 
-func (s *story) bind(pod, node string) {
+// bind binds a pod, by the scheduler unless another user is named.
+func (s *story) bind(pod, node string, by ...string) {
 	p := s.pods[pod]
+	by = append(by, theScheduler)
 	s.request("create", "", "pods", "binding", nil, &metav1Binding{Binding: corev1.Binding{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: pod, UID: p.UID},
-		Target: corev1.ObjectReference{Kind: "Node", Name: node}}}, theScheduler)
+		Target: corev1.ObjectReference{Kind: "Node", Name: node}}}, by[0])
 	p.Spec.NodeName = node
 }
 

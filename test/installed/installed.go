@@ -97,6 +97,10 @@ func (s *System) audit() (err error) {
 	for i := range report.Violations {
 		err = errors.Join(err, fmt.Errorf("%s", &report.Violations[i]))
 	}
+	if len(report.Violations) > 0 { // the folder goes
+		kept := filepath.Join(os.TempDir(), "hekla-"+auditLog)
+		err = errors.Join(err, os.Rename(file.Name(), kept), fmt.Errorf("the audit log is kept as %s", kept))
+	}
 	if report.Requests == 0 || report.Unreadable > 0 {
 		err = errors.Join(err, fmt.Errorf("the audit log shows %d changes, and %d lines of it are unreadable", report.Requests, report.Unreadable))
 	}

@@ -70,8 +70,8 @@ type cluster struct {
 	workloads  map[key]*workload
 	schedulers map[string]bool
 	begin, now time.Time
-	// elsewhere is when something last happened that may let a pod that waits run on another node than was planned, or not
-	// at all: a node comes or offers more, a pod leaves without having been evicted, a pod that waits is deleted.
+	// elsewhere is when something last happened that may let a pod that waits run on another node than was planned, or
+	// not at all: a node comes or offers more, a pod leaves without having been evicted, a pod that waits is deleted.
 	elsewhere time.Time
 	// otherQuota is the same for Workloads: quotas change, Workloads end or are gone.
 	otherQuota time.Time

@@ -1,0 +1,6 @@
+// Say prints the version of its build.
+package main
+
+import "hekla.sh/hekla/internal/version"
+
+func main() { println(version.Version) }

@@ -14,7 +14,7 @@ func ResourceFlavor(f *v1beta2.ResourceFlavor) field.ErrorList {
 	if problem := unreadable(f); problem != nil {
 		return problem
 	}
-	problems := metav1validation.ValidateLabels(f.Spec.NodeLabels, spec.Child("nodeLabels"))
+	problems := inOrder(metav1validation.ValidateLabels(f.Spec.NodeLabels, spec.Child("nodeLabels")))
 	for i := range f.Spec.NodeTaints {
 		problems = append(problems, taint(&f.Spec.NodeTaints[i], spec.Child("nodeTaints").Index(i))...)
 	}

@@ -1,7 +1,9 @@
 package validation
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -34,8 +36,8 @@ func ClusterQueue(q *v1beta2.ClusterQueue) field.ErrorList {
 		problems = append(problems, field.Invalid(spec.Child("admissionChecks"), s.AdmissionChecks, "must not differ from admissionChecksStrategy"))
 	}
 	problems = append(problems, groups(s.ResourceGroups, limits{hasParent: s.CohortName != "" || s.Cohort != "", parent: "cohort", lendsOwnOnly: true})...)
-	problems = append(problems, metav1validation.ValidateLabelSelector(s.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{},
-		spec.Child("namespaceSelector"))...)
+	problems = append(problems, inOrder(metav1validation.ValidateLabelSelector(s.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{},
+		spec.Child("namespaceSelector")))...)
 	problems = append(problems, policies(s)...)
 	return append(problems, weight(s.FairSharing)...)
 }
@@ -191,6 +193,12 @@ func sameChecks(flat []string, rules []v1beta2.AdmissionCheckStrategyRule) bool 
 		}
 	}
 	return true
+}
+
+// inOrder sorts problems that the library has found in a map, in the order in which Go gives it.
+func inOrder(problems field.ErrorList) field.ErrorList {
+	slices.SortFunc(problems, func(a, b *field.Error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return problems
 }
 
 // differ appends that two spellings of one field have different values.

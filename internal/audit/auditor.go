@@ -184,8 +184,8 @@ func (a *Auditor) pass(until time.Time) {
 	}
 }
 
-// isCalm reports whether nothing has happened since shortly before a time, when the last such thing happened at another.
-// A scheduler may not have seen at the time what had happened shortly before.
+// isCalm reports whether nothing has happened since shortly before a time; last is when something happened last. A
+// scheduler may not have seen at the time what had happened shortly before.
 func isCalm(since, last time.Time) bool { return last.Before(since.Add(-unseen)) }
 
 // violate reports a violation.

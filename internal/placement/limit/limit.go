@@ -24,8 +24,15 @@ func DropOldest[K comparable, V any](entries map[K]V, asked func(V) uint64) {
 		times = append(times, asked(entry))
 	}
 	slices.Sort(times)
+	middle := times[len(times)/2]
+	older, _ := slices.BinarySearch(times, middle)
+	alike := len(times)/2 - older // so many of those that were used as long ago as the one in the middle
 	for key, entry := range entries {
-		if asked(entry) < times[len(times)/2] {
+		at := asked(entry)
+		if at == middle {
+			alike--
+		}
+		if at < middle || at == middle && alike >= 0 {
 			delete(entries, key)
 		}
 	}

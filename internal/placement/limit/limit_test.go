@@ -27,3 +27,16 @@ func TestEntriesTakeNoMoreThanTheirLimit(t *testing.T) {
 		}
 	}
 }
+
+// What was made and never used is all equally old. It must not stay for ever.
+func TestHalfIsDroppedWhenAllIsEquallyOld(t *testing.T) {
+	entries := map[int]uint64{}
+	for i := range 10 {
+		entries[i] = 0
+	}
+	entries[10] = 1
+	limit.DropOldest(entries, func(at uint64) uint64 { return at })
+	if len(entries) != 6 || entries[10] != 1 {
+		t.Errorf("left are %v", entries)
+	}
+}

@@ -90,8 +90,8 @@ func (q *Question) refuse(n *cluster.Node) string {
 }
 
 // Groups counts the pods elsewhere. Nodes fall into groups of which Survey says the same, see [Question.Group]. The
-// result changes when all nodes may be in other groups. A node may also change its group when its object or its pods
-// have changed.
+// result changes when all nodes may be in other groups. A node may also change its group when its pods or the object of
+// any node have changed.
 func (q *Question) Groups() (version uint64) {
 	q.lookAround()
 	if a := &q.around; a.counts != nil {

@@ -14,7 +14,7 @@
 //  1. The answers are those of the plugins, with the same words and numbers, for the same nodes and pods. The property
 //     tests of package kube hold them against a real framework of kube-scheduler.
 //  2. Nodes of one group get the same answers as long as neither they nor the [Counts.Version] change. A node changes
-//     its group only with its object or its own pods.
+//     its group only with its own pods, and with the object of a node that joins or leaves its domain.
 //  3. Counts hold for the namespaces that they were made for. When one of these changes, they are made again.
 //
 // It must not know the model, nor which pods are on which nodes.

@@ -42,7 +42,7 @@ func Example() {
 
 func TestTextSaysWhereWorkloadsStand(t *testing.T) {
 	r := report.New()
-	r.Cycles = 1
+	r.Cycles = 2
 	r.Evictions = append(r.Evictions, report.Eviction{Cycle: 1, Workload: "team/b", For: "team/a", Reason: "InCohortReclamation", Message: "preempted"})
 	r.Workloads = []report.Workload{
 		{Workload: "team/a", ClusterQueue: "q", Admitted: true, Nodes: map[string]map[string]int{"main": {"n2": 1, "n1": 2}, "other": {"n1": 1}}},
@@ -53,7 +53,7 @@ func TestTextSaysWhereWorkloadsStand(t *testing.T) {
 	}
 	want := `Cycle 1
   evict  team/b  for team/a (InCohortReclamation): preempted
-After 1 cycles, not at rest
+After 2 cycles, not at rest
   JOB       QUEUE         PHASE     READY  MIN
   WORKLOAD  CLUSTERQUEUE  ADMITTED  NODES
   team/a    q             true      n1 (3), n2 (1)

@@ -322,7 +322,10 @@ func TestTheSameInputGivesTheSameObjectsInAnyOrder(t *testing.T) {
 	}
 	first := done(false)
 	if len(first) < 30 {
-		t.Errorf("only this is done: %v", first)
+		t.Fatalf("only this is done: %v", first)
+	}
+	if ofJobs, ofPods := first[:3], first[3:7]; !slices.IsSorted(ofJobs) || !slices.IsSorted(ofPods) {
+		t.Errorf("not in the order of names are made %v and then %v", ofJobs, ofPods)
 	}
 	for i := range 10 {
 		if diff := cmp.Diff(first, done(i%2 == 0)); diff != "" {

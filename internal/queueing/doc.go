@@ -48,9 +48,10 @@
 //
 // # Owners
 //
-// An [OwnerFinder] follows the owners of an object to the top. [IsServed] and [IsServable] say which kinds a queue
-// takes. What an object has made that a queue takes, or could take, is never queued by itself: the controller of that
-// object starts and stops it, and two that do so do not come to rest.
+// An [OwnerFinder] follows the owners of an object to the top. [ReadOwner] reads one of them, also for code that goes
+// by more than who owns what. [IsServed] and [IsServable] say which kinds a queue takes. What an object has made that a
+// queue takes, or could take, is never queued by itself: the controller of that object starts and stops it, and two
+// that do so do not come to rest.
 //
 // Invariants:
 //

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,7 +25,7 @@ func (f *OwnerFinder) Ended(ctx context.Context, namespace string, owner *metav1
 	object.SetGroupVersionKind(KindOf(owner))
 	err = f.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, object)
 	switch {
-	case apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+	case IsUnreadable(err):
 		return OwnerEnd{}, false, nil
 	case apierrors.IsNotFound(err), err == nil && object.GetUID() != owner.UID:
 		return OwnerEnd{IsGone: true}, true, nil

@@ -77,8 +77,25 @@ func NotServable(external []schema.GroupVersionKind) string {
 		"(o.apiVersion.contains('/') ? o.apiVersion.split('/')[0] : '') + '/' + o.kind in [%s])", strings.Join(kinds, ", "))
 }
 
-// mostAbove bounds how many owners are followed.
-const mostAbove = 10
+// MostOwners bounds how many owners of an object are followed.
+const MostOwners = 10
+
+// ReadOwner reads the metadata of an owner, nil if there is none of its UID.
+func ReadOwner(ctx context.Context, reader client.Reader, namespace string, owner *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
+	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: owner.APIVersion, Kind: owner.Kind}}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, object)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && object.UID != owner.UID:
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading the owner %s %s/%s: %w", owner.Kind, namespace, owner.Name, err)
+	}
+	return object, nil
+}
+
+// IsUnreadable reports whether an error says that owners of a kind cannot be read: this process may not read them, or
+// the API server does not know the kind. Trying again does not help.
+func IsUnreadable(err error) bool { return apierrors.IsForbidden(err) || meta.IsNoMatchError(err) }
 
 const (
 	// keptOwners is how many owners are remembered, and keptFor how long: who owns an object hardly ever changes.
@@ -100,7 +117,7 @@ func NewOwnerFinder(reader client.Reader) *OwnerFinder {
 // Top is the highest owner of an object that a queue takes or could take, nil if there is none.
 func (f *OwnerFinder) Top(ctx context.Context, object metav1.Object, external []schema.GroupVersionKind) (top *metav1.OwnerReference, err error) {
 	owner := metav1.GetControllerOfNoCopy(object)
-	for range mostAbove {
+	for range MostOwners {
 		if owner == nil {
 			break
 		}
@@ -125,17 +142,11 @@ func (f *OwnerFinder) Labels(ctx context.Context, namespace string, owner *metav
 
 // read reads an owner, nil if it does not exist or may not be read.
 func (f *OwnerFinder) read(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
-	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: owner.APIVersion, Kind: owner.Kind}}
-	err := f.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, object)
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading the owner %s %s/%s: %w", owner.Kind, namespace, owner.Name, err)
-	case object.UID != owner.UID:
+	object, err := ReadOwner(ctx, f.reader, namespace, owner)
+	if IsUnreadable(err) {
 		return nil, nil
 	}
-	return object, nil
+	return object, err
 }
 
 // ownerOf is the controller of an owner, nil if it has none or may not be read.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,6 +67,40 @@ func TestOwnersAreFollowedToTheTop(t *testing.T) {
 			if err != nil || got != c.want {
 				t.Errorf("%s: the top is %q, %v; want %q", name, got, err, c.want)
 			}
+		}
+	}
+}
+
+// answering gives one answer to each question.
+type answering struct {
+	client.Reader
+	err error
+}
+
+func (a answering) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	object.SetUID(types.UID(key.Name))
+	return a.err
+}
+
+func TestAnOwnerIsReadIfItIsStillThatOwner(t *testing.T) {
+	resource := schema.GroupResource{Resource: "jobsets"}
+	another := owner("jobset.x-k8s.io/v1alpha2", "JobSet", "a")
+	another.UID = "earlier"
+	for name, test := range map[string]struct {
+		owner                     *metav1.OwnerReference
+		answer                    error
+		isThere, isUnreadable, ok bool
+	}{
+		"it is there":            {owner("jobset.x-k8s.io/v1alpha2", "JobSet", "a"), nil, true, false, true},
+		"it is gone":             {owner("jobset.x-k8s.io/v1alpha2", "JobSet", "a"), apierrors.NewNotFound(resource, "a"), false, false, true},
+		"another has its name":   {another, nil, false, false, true},
+		"it may not be read":     {owner("jobset.x-k8s.io/v1alpha2", "JobSet", "a"), apierrors.NewForbidden(resource, "a", nil), false, true, false},
+		"its kind is not known":  {owner("jobset.x-k8s.io/v1alpha2", "JobSet", "a"), &meta.NoKindMatchError{}, false, true, false},
+		"the server is too busy": {owner("jobset.x-k8s.io/v1alpha2", "JobSet", "a"), apierrors.NewTooManyRequests("", 1), false, false, false},
+	} {
+		object, err := ReadOwner(t.Context(), answering{err: test.answer}, "team", test.owner)
+		if (object != nil) != test.isThere || (err == nil) != test.ok || IsUnreadable(err) != test.isUnreadable {
+			t.Errorf("%s: it is there: %t, it cannot be read: %t, error %v", name, object != nil, IsUnreadable(err), err)
 		}
 	}
 }

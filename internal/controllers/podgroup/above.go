@@ -10,18 +10,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"hekla.sh/hekla/internal/queueing"
 	groupbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
-
-// mostOwners bounds how many owners are followed.
-const mostOwners = 10
 
 // replacing are the kinds that make what they own again, one after the other. Each of these is a gang of its own, so
 // the owners are followed no further.
@@ -45,15 +41,15 @@ type ancestor struct {
 // follow reads the owners above the controller of a pod.
 func (r *Reconciler) follow(ctx context.Context, pod *corev1.Pod, controller *metav1.PartialObjectMetadata) (lineage, error) {
 	line := lineage{owners: []ancestor{{*metav1.GetControllerOfNoCopy(pod), controller.Annotations}}}
-	for object := controller; len(line.owners) < mostOwners; {
+	for object := controller; len(line.owners) < queueing.MostOwners; {
 		reference := metav1.GetControllerOfNoCopy(object)
 		if reference == nil || slices.Contains(replacing, metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: reference.Kind}) {
 			return line, nil
 		}
 		var err error
-		object, err = r.read(ctx, pod.Namespace, reference)
+		object, err = queueing.ReadOwner(ctx, r.live, pod.Namespace, reference)
 		switch {
-		case apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+		case queueing.IsUnreadable(err):
 			line.problem = fmt.Sprintf("the annotations of %s %s do not count: %s", reference.Kind, reference.Name, err)
 			return line, nil
 		case err != nil:

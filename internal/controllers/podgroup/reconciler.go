@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -21,6 +20,7 @@ import (
 
 	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/controllers/workload"
+	"hekla.sh/hekla/internal/queueing"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	groupbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -276,9 +276,9 @@ func (r *Reconciler) owner(ctx context.Context, pod *corev1.Pod) (found owner, e
 	if reference.APIVersion == batchv1.SchemeGroupVersion.String() && reference.Kind == "Job" {
 		found, err = r.readJob(ctx, pod.Namespace, reference)
 	} else {
-		found.object, err = r.read(ctx, pod.Namespace, reference)
+		found.object, err = queueing.ReadOwner(ctx, r.live, pod.Namespace, reference)
 	}
-	if apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
+	if queueing.IsUnreadable(err) {
 		// The right to read all that may own pods is not granted in advance, and most of it has no annotations of ours.
 		return owner{problem: fmt.Sprintf("the annotations of its owner do not count: %s", err)}, nil
 	}
@@ -297,24 +297,6 @@ func (r *Reconciler) readJob(ctx context.Context, namespace string, reference *m
 	}
 	return owner{deadline: job.Spec.ActiveDeadlineSeconds, object: &metav1.PartialObjectMetadata{ObjectMeta: job.ObjectMeta,
 		TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: reference.Kind}}}, nil
-}
-
-// read reads the metadata of an owner. It is nil if there is none of its UID.
-func (r *Reconciler) read(ctx context.Context, namespace string, reference *metav1.OwnerReference) (*metav1.PartialObjectMetadata, error) {
-	owner := &metav1.PartialObjectMetadata{
-		TypeMeta: metav1.TypeMeta{APIVersion: reference.APIVersion, Kind: reference.Kind},
-	}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: reference.Name}, owner)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s %s/%s: %w", reference.Kind, namespace, reference.Name, err)
-	}
-	if owner.UID != reference.UID {
-		return nil, nil
-	}
-	return owner, nil
 }
 
 // surroundings are the annotations of the pod's owner, if they are to be inherited, and of its namespace, and the Queue

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/queueing"
 	groupbuilder "hekla.sh/hekla/pkg/apis/scheduling/builder"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
@@ -103,7 +104,7 @@ func (r *Reconciler) countSiblings(ctx context.Context, replicaSet *metav1.Parti
 		reference := metav1.GetControllerOfNoCopy(pod)
 		is, known := isSibling[reference.UID]
 		if !known {
-			owner, err := r.read(ctx, pod.Namespace, reference)
+			owner, err := queueing.ReadOwner(ctx, r.live, pod.Namespace, reference)
 			if err != nil {
 				return err
 			}

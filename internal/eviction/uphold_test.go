@@ -281,7 +281,7 @@ func TestAPlanThatEndsWakesOnlyThoseWhomItMayHelp(t *testing.T) {
 		{"a disruption budget", "other", "high", verdict.HelpOwnVictims, true, true},
 		{"shares", "other", "low", verdict.HelpShares, false, false},
 		{"more of a stock", "other", "low", verdict.HelpStock, false, false},
-		{"enough room", "other", "low", verdict.HelpRoom, false, false},
+		{"enough room", "other", "low", verdict.HelpRoom, false, true},
 		{"other nodes", "other", "low", verdict.HelpEmptyNodes | verdict.HelpPlaces, false, false},
 		{"volumes", "other", "low", verdict.HelpSupply, false, false},
 		{"changes of the job", "other", "low", verdict.HelpJob, false, false},

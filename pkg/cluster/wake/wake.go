@@ -72,7 +72,7 @@ var Helps = [NumCauses]verdict.Help{
 	SupplyShown:    verdict.HelpSupply,
 	SupplyFreed:    verdict.HelpSupply,
 	PlanAdopted:    verdict.HelpNode | verdict.HelpPod,                     // and HelpRoom, if it is enough; what its pods are to queues and victims is noted by itself
-	PlanEnded:      verdict.HelpNode | verdict.HelpQueue | verdict.HelpPod, // and HelpRoom and HelpStock, if it is enough; what its pods were to queues and victims is noted by itself
+	PlanEnded:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpQueue | verdict.HelpPod, // its victims may leave room for others; what its pods were to queues and victims is noted by itself
 }
 
 // Changes that are not of one queue only.

@@ -71,7 +71,7 @@ var Helps = [NumCauses]verdict.Help{
 	NamespaceShown: verdict.HelpPod | anyVictims,
 	SupplyShown:    verdict.HelpSupply,
 	SupplyFreed:    verdict.HelpSupply,
-	PlanAdopted:    verdict.HelpNode | verdict.HelpPod,                     // and HelpRoom, if it is enough; what its pods are to queues and victims is noted by itself
+	PlanAdopted:    verdict.HelpNode | verdict.HelpPod,                                        // and HelpRoom, if it is enough; what its pods are to queues and victims is noted by itself
 	PlanEnded:      verdict.HelpNode | verdict.HelpRoom | verdict.HelpQueue | verdict.HelpPod, // its victims may leave room for others; what its pods were to queues and victims is noted by itself
 }
 

@@ -198,7 +198,11 @@ func TestNoNodeIsCheaperThanTheOneThatIsOpened(t *testing.T) {
 		}
 		for i := range rapid.IntRange(0, 5).Draw(r, "gangs") {
 			on := rapid.SliceOfN(rapid.SampledFrom(names), 1, 3).Draw(r, "on")
-			objects = append(objects, gang(fmt.Sprint("g", i), rapid.SampledFrom([]string{"low", "mid", "high"}).Draw(r, "class"), rapid.IntRange(0, len(on)).Draw(r, "minimum"), on...))
+			made := gang(fmt.Sprint("g", i), rapid.SampledFrom([]string{"low", "mid", "high"}).Draw(r, "class"), rapid.IntRange(0, len(on)).Draw(r, "minimum"), on...)
+			for _, pod := range made[1:] { // of unequal sizes, so that bounds are less than costs
+				fixture.Asks(rapid.SampledFrom([]string{"cpu=1", "cpu=1", "cpu=2", "cpu=3"}).Draw(r, "asks"))(pod.(*corev1.Pod))
+			}
+			objects = append(objects, made...)
 		}
 		p := preempting(r, fmt.Sprintf("cpu=%d", rapid.IntRange(1, 4).Draw(r, "request")), objects...)
 		before := p.dump()
@@ -214,7 +218,7 @@ func TestNoNodeIsCheaperThanTheOneThatIsOpened(t *testing.T) {
 			return n.OpenCheapest(x, p.waits, nil)
 		}
 		var best string
-		var cost victims.Cost
+		var first candidates.Opened
 		open(cheapest, true, func(o candidates.Opened, x framework.Transaction) {
 			if best = describe(o); o.Node == nil {
 				if p.dump() != before {
@@ -222,7 +226,7 @@ func TestNoNodeIsCheaperThanTheOneThatIsOpened(t *testing.T) {
 				}
 				return
 			}
-			cost = p.victims.Cost(o.Units, o.Node.Rank)
+			first = o
 			for _, j := range p.Jobs() {
 				for _, t := range j.Tasks() {
 					if t.Status == cluster.Evicting && !slices.Contains(victims.TasksOf(o.Units), t) {
@@ -248,14 +252,19 @@ func TestNoNodeIsCheaperThanTheOneThatIsOpened(t *testing.T) {
 		})
 		for _, n := range p.Nodes() {
 			one := func(c *candidates.Nodes, x framework.Transaction) candidates.Opened { return c.Open(x, p.waits, n) }
-			open(one, false, func(o candidates.Opened, _ framework.Transaction) {
-				if o.Node == nil {
-					return
-				}
-				if other := p.victims.Cost(o.Units, n.Rank); best == "none" || other.Compare(&cost, &p.rules.EvictionRules) < 0 {
-					r.Fatalf("opened is %s, and cheaper is %s", best, describe(o))
-				}
-			})
+			var other candidates.Opened
+			open(one, false, func(o candidates.Opened, _ framework.Transaction) { other = o })
+			if other.Node == nil {
+				continue
+			}
+			if best == "none" {
+				r.Fatalf("no node is opened, and this one can be: %s", describe(other))
+			}
+			// Costs are those of pods that are there.
+			less, than := p.victims.Cost(other.Units, n.Rank), p.victims.Cost(first.Units, first.Node.Rank)
+			if less.Compare(&than, &p.rules.EvictionRules) < 0 {
+				r.Fatalf("opened is %s, and cheaper is %s", best, describe(other))
+			}
 		}
 	})
 }

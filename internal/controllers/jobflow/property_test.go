@@ -219,6 +219,9 @@ func TestWhateverHappensAFlowKeepsItsInvariantsAndComesToAnEnd(t *testing.T) {
 		}
 		ended[m.flow.Status.State.Phase]++
 	})
+	if testing.Short() {
+		return // it takes few flows then, which may all end alike
+	}
 	if ended[flowapi.Succeed] == 0 || ended[flowapi.Failed] == 0 || byProbe == 0 {
 		t.Errorf("the flows ended %v, of which %d times some began by probes", ended, byProbe)
 	}

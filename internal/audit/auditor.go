@@ -85,7 +85,6 @@ type rule interface {
 	freed(a *Auditor, p *pod, n *node, c *change) // it holds no room any more
 	preempted(a *Auditor, w *workload, c *change) // it is to give its quota to another one
 	admitted(a *Auditor, w *workload, c *change)  // it holds quota from now on, or more than before
-	released(a *Auditor, w *workload, c *change)  // it holds no quota any more
 	tick(a *Auditor)                              // time has passed
 }
 
@@ -98,7 +97,6 @@ func (silent) evicted(*Auditor, *pod, *change)        {}
 func (silent) freed(*Auditor, *pod, *node, *change)   {}
 func (silent) preempted(*Auditor, *workload, *change) {}
 func (silent) admitted(*Auditor, *workload, *change)  {}
-func (silent) released(*Auditor, *workload, *change)  {}
 func (silent) tick(*Auditor)                          {}
 
 // New returns an auditor who knows of nothing yet.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -78,7 +79,7 @@ func (a *Auditor) observePod(before *pod, c *change) {
 	} else if !isNewer(p.version, before.version) {
 		return
 	} else {
-		if before.counts && !sameAmounts(before.request, p.request) { // it was resized
+		if before.counts && !maps.Equal(before.request, p.request) { // it was resized
 			a.recount(before, p.request)
 		}
 		a.leave(before)
@@ -100,18 +101,6 @@ func (a *Auditor) observePod(before *pod, c *change) {
 	} else if p.hasEnded {
 		a.free(p, c)
 	}
-}
-
-func sameAmounts(a, b amounts) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for name, amount := range a {
-		if b[name] != amount {
-			return false
-		}
-	}
-	return true
 }
 
 // count has a pod hold room on its node, in its gang and in its queue.
@@ -275,7 +264,7 @@ func (a *Auditor) observeNode(o *node, c *change) {
 		n.isWhole = n.isWhole || !o.created.Before(a.begin.Truncate(time.Second))
 	}
 	n.isKnown, n.version, n.created, n.allocatable = true, o.version, o.created, o.allocatable
-	if !sameAmounts(n.before, n.allocatable) {
+	if !maps.Equal(n.before, n.allocatable) {
 		a.elsewhere = c.at
 	}
 }
@@ -334,11 +323,6 @@ func (a *Auditor) observeWorkload(o *workload, c *change) {
 			r.preempted(a, o, c)
 		}
 	}
-	if before != nil && before.queue != "" && o.queue == "" {
-		for _, r := range a.rules {
-			r.released(a, o, c)
-		}
-	}
 	if o.queue != "" && (before == nil || before.queue != o.queue || isMore(o.usage, before.usage)) {
 		for _, r := range a.rules {
 			r.admitted(a, o, c)
@@ -387,10 +371,6 @@ func (a *Auditor) remove(c *change) {
 		if w := a.workloads[c.key]; w != nil && (c.uid == "" || c.uid == w.uid) {
 			delete(a.workloads, c.key)
 			a.otherQuota = c.at
-			w.queue = ""
-			for _, r := range a.rules {
-				r.released(a, w, c)
-			}
 		}
 	}
 }

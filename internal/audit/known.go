@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ func (a *Auditor) Know(from io.Reader) error {
 		}
 		items := m.Items
 		if items == nil {
-			items = []rawItem{document.JSON}
+			items = []json.RawMessage{document.JSON}
 		}
 		for _, item := range items {
 			n, err := a.know(item)

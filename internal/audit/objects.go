@@ -133,12 +133,10 @@ var seed = maphash.MakeSeed()
 
 // annotations and labels by which a pod names its gang, and what it may not suffer.
 const (
-	groupAnnotation      = "scheduling.k8s.io/group-name"
-	podGroupLabel        = "scheduling.x-k8s.io/pod-group"
-	kueueGroupLabel      = "kueue.x-k8s.io/pod-group-name"
-	kueueTotalAnnotation = "kueue.x-k8s.io/pod-group-total-count"
-	taskAnnotation       = "volcano.sh/task-spec"
-	preemptable          = "volcano.sh/preemptable"
+	podGroupLabel   = "scheduling.x-k8s.io/pod-group"
+	kueueGroupLabel = "kueue.x-k8s.io/pod-group-name"
+	taskAnnotation  = "volcano.sh/task-spec"
+	preemptable     = "volcano.sh/preemptable"
 )
 
 // podOf reads a pod. It keeps no memory of the document.
@@ -163,7 +161,7 @@ func podOf(document []byte) (*pod, error) {
 	if owner := metav1.GetControllerOf(o); owner != nil {
 		p.owner = owner.UID
 	}
-	for _, name := range [...]string{o.Annotations[groupAnnotation], o.Annotations[scheduling.KubeGroupNameAnnotationKey], o.Labels[podGroupLabel], o.Labels[kueueGroupLabel]} {
+	for _, name := range [...]string{o.Annotations[scheduling.KubeGroupNameAnnotationKey], o.Labels[podGroupLabel], o.Labels[kueueGroupLabel]} {
 		if name != "" {
 			p.gang = key{o.Namespace, name}
 			break

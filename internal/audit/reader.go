@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,19 +54,12 @@ type meta struct {
 		GracePeriod       *int64     `json:"deletionGracePeriodSeconds"`
 		Finalizers        []string   `json:"finalizers"`
 	} `json:"metadata"`
-	Items []rawItem `json:"items"`
+	Items []json.RawMessage `json:"items"`
 }
 
 // isGone reports whether the object of an answer is not stored any more.
 func (m *meta) isGone() bool {
 	return m.Metadata.DeletionTimestamp != nil && len(m.Metadata.Finalizers) == 0 && (m.Metadata.GracePeriod == nil || *m.Metadata.GracePeriod == 0)
-}
-
-type rawItem []byte
-
-func (r *rawItem) UnmarshalJSON(text []byte) error {
-	*r = append((*r)[:0], text...)
-	return nil
 }
 
 // lineOf reads a line of a log. It returns no changes for one that changes nothing that rules look at, and no time for

@@ -42,6 +42,7 @@ var taken = map[string]struct{ below, reason string }{
 	"internal/placement/kube/domains": {"k8s.io/kubernetes", "the terms and words of kube-scheduler's plugins"},
 	"internal/admission/corerules":    {"k8s.io/kubernetes", "the validation of pods"},
 	"internal/simulator/manifests":    {"k8s.io/kubernetes/pkg/apis", "the defaults that the API server sets"},
+	"test/simulation/apiserver":       {"k8s.io/kubernetes", "the API server in memory is the API server's own code"},
 	"internal/controllers/jobflow":    {"k8s.io/kubernetes/pkg/probe", "pods are asked as a kubelet asks them"},
 }
 

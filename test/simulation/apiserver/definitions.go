@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -36,6 +37,7 @@ type definitions struct {
 	missing  http.Handler
 
 	changed map[string]bool // the names of definitions to look at
+	touched time.Time       // when one changed last
 }
 
 var _ apiextensionsinformers.CustomResourceDefinitionInformer = (*definitions)(nil)
@@ -70,9 +72,13 @@ func (d *definitions) take(by *objects, made *change) error {
 	}
 	d.changed[external.Name] = true
 	if !isThere {
+		d.touched = now()
 		err := d.informer.remove(external)
 		d.publish(external.Spec.Group)
 		return err
+	}
+	if made.previous != nil {
+		d.touched = now()
 	}
 	// The handler waits two seconds for other API servers after a definition was established; there are none.
 	for i := range external.Status.Conditions {
@@ -83,6 +89,16 @@ func (d *definitions) take(by *objects, made *change) error {
 	}
 	d.publish(external.Spec.Group)
 	return nil
+}
+
+// teardown is how long the handler of custom resources keeps what served an older definition.
+const teardown = time.Second
+
+// close waits for the goroutines that remove what served older definitions.
+func (d *definitions) close() {
+	if left := d.touched.Add(teardown + time.Millisecond).Sub(now()); left > 0 {
+		time.Sleep(left)
+	}
 }
 
 // settle does what the controllers of definitions would do.

@@ -49,7 +49,7 @@ import (
 // address is where the server would be; nothing listens there.
 const address = "apiserver.invalid:443"
 
-// New returns a server with the namespaces and priority classes that every cluster has. In a bubble of
+// New returns a server with the namespaces and priority classes that every cluster has, or with what a snapshot has. In a bubble of
 // testing/synctest it belongs to the bubble in which it is made.
 func New(options Options) (*Server, error) {
 	if options.Authorize == nil {
@@ -67,6 +67,10 @@ func New(options Options) (*Server, error) {
 	}
 	s.begin()
 	defer s.finish()
+	if options.From != nil {
+		s.restore(options.From)
+		return s, nil
+	}
 	return s, s.bootstrap()
 }
 

@@ -22,6 +22,8 @@ import (
 type Options struct {
 	// Seed decides UIDs and generated names.
 	Seed int64
+	// From is the state to start with: definitions take seconds to create and no time to restore.
+	From *Snapshot
 	// User returns who makes a request; without it all are members of system:masters.
 	User func(*http.Request) user.Info
 	// Authorize decides what a user may do; without it everything.
@@ -97,11 +99,12 @@ func (s *Server) Revision() int64 { return s.database.revision }
 // Compact forgets what was before a revision: older lists and watches get 410.
 func (s *Server) Compact(revision int64) error { return s.database.compact(revision) }
 
-// Close ends all watches.
+// Close ends all watches, and waits for goroutines of the server: a second of virtual time.
 func (s *Server) Close() {
 	for c := range s.cursors {
 		c.Stop()
 	}
+	s.definitions.close()
 	s.generic.Destroy()
 }
 

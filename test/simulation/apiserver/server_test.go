@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"os"
@@ -10,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/klog/v2"
 )
 

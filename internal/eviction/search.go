@@ -209,8 +209,8 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	why.never = len(lower) == 0
 	// If the job would not fit on empty nodes, it does not matter which pods may be evicted.
 	if f.capacity.couldHold(pods, max(j.LacksPromises(), 1)) {
-		finds := f.mayFindVictims(scope, j)
-		if right := f.rightOf(a); finds && !right.MayTake {
+		finds, right := f.mayFindVictims(scope, j), f.rightOf(a)
+		if finds && !right.MayTake {
 			finds, why.never = false, false // which pods might leave does not matter then
 			if len(lower) == 0 {
 				why.right = right.Help
@@ -228,7 +228,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 			f.noteLooks(a, pods, &why)
 		}
 		a.rules.SetPod(preempting[0])
-		why.spared, why.vetoed = f.sparedFor(a, finds), a.candidates.VetoReasons()
+		why.spared, why.vetoed = f.sparedFor(a, right.MayTake, finds), a.candidates.VetoReasons()
 	} else {
 		why.tooLarge = true
 	}

@@ -15,22 +15,23 @@ import (
 type protectionKey struct {
 	preemptorShape // of any class
 	wanted         uint64
+	hasRight       bool
 }
 
 // sparedFor is [attempt.spared]. If rules protect all pods, the counts are the same for every preemptor of the same
-// queue and priority. finds is false if it may take no pod, whichever it wants. It is nil if the verdict says another
-// reason.
-func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
+// queue and priority. hasRight is false if its queue may take nothing for all that it needs: nothing is tried then.
+// finds is false if it may take no pod, whichever it wants. It is nil if the verdict says another reason.
+func (f *Search) sparedFor(a *attempt, hasRight, finds bool) []verdict.Spared {
 	if a.rules.Scope == decision.BetweenQueues && !a.rules.Guarantees.CountsPods(f.queuesWithVictims()) {
 		return nil
 	}
 	j := a.rules.Preemptor
-	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority, application: rules.ApplicationOf(f.session, a.rules.Scope, j)}, a.rules.Wanted().Dimensions()}
+	key := protectionKey{preemptorShape{scope: a.rules.Scope, queue: j.Queue, priority: j.Priority, application: rules.ApplicationOf(f.session, a.rules.Scope, j)}, a.rules.Wanted().Dimensions(), hasRight}
 	isShared := a.sharesCounts(a.rules.Pod())
 	if known, ok := f.protected[key]; ok && isShared {
 		return known
 	}
-	found, areProtected, noneLeaves := f.count(a, isShared)
+	found, areProtected, noneLeaves := f.count(a, isShared, hasRight)
 	if isShared && (areProtected || noneLeaves && !finds && !rules.IsAnyGuaranteed(found)) {
 		f.protected[key] = found
 	}
@@ -39,10 +40,10 @@ func (f *Search) sparedFor(a *attempt, finds bool) []verdict.Spared {
 
 // count is [attempt.mayLeave] of all pods that the preemptor may want. If preemptors share counts, it first tries to
 // count without evicting the pods in a trial.
-func (f *Search) count(a *attempt, isShared bool) (found []verdict.Spared, areProtected, noneLeaves bool) {
+func (f *Search) count(a *attempt, isShared, hasRight bool) (found []verdict.Spared, areProtected, noneLeaves bool) {
 	if isShared && a.rules.Guarantees == nil {
-		if found, areProtected, ok := f.counted.Of(a.rules, a.victims); ok {
-			if f.comparesCounts != nil {
+		if found, areProtected, ok := f.counted.Of(a.rules, a.victims, hasRight); ok {
+			if f.comparesCounts != nil && hasRight {
 				_, tried, _ := a.mayLeave(a.pods())
 				f.comparesCounts(found, tried)
 			}

@@ -233,6 +233,16 @@ func IsPartOfCluster(v *verdict.Verdict) bool {
 	return v.Code == verdict.OverShare || v.Code == verdict.OverCluster || v.Code == verdict.TooLargeForQueue && v.Help&verdict.HelpNode != 0
 }
 
+// WouldRepeat reports whether a task for which nodes have no room would get the same refusal as before: nothing but
+// nodes refuses it, and their room is promised to others as it was then.
+func WouldRepeat(s *framework.Session, t *cluster.Task, refused *verdict.Verdict) bool {
+	v := s.MayAllocate(t)
+	if v != nil && !IsPartOfCluster(v) || v == nil && s.MayBind(t) != nil {
+		return false
+	}
+	return s.IsPromisedToOthers(t) == refused.Promised
+}
+
 // place places one task on the best node of the current domain.
 func place(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
 	v := s.MayAllocate(t)

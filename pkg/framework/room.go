@@ -160,11 +160,15 @@ func (s *Session) NoteRefused(j *cluster.Job, v *verdict.Verdict) {
 }
 
 // StillRefused returns why nodes refused a job when they were asked last, if they must refuse it again for the same
-// reason: nothing has happened that the verdict lists, and they have no more room. Such a job is in the session because
-// there is enough of something else, such as what its queue may reclaim. Nil says that nodes have to be asked.
+// reason: nothing has happened that this refusal lists, and they have no more room. Such a job is in the session
+// because something else may help, such as what its queue may reclaim, or pods that may be evicted. Nil says that nodes
+// have to be asked.
 func (s *Session) StillRefused(j *cluster.Job) *verdict.Verdict {
 	v := s.Cluster.Refused(j)
-	if _, isRoomed := s.rooms.roomed[j]; v == nil || !isRoomed || s.judged[j] || j.Verdict == nil {
+	if v == nil || s.judged[j] || j.Verdict == nil {
+		return nil
+	}
+	if _, isRoomed := s.rooms.roomed[j]; !isRoomed && !s.Cluster.HelpsOnlyRest(j, v) {
 		return nil
 	}
 	if lack := v.Lacks[0]; lack.IsMet() || !slices.Contains(j.Verdict.Lacks[:], lack) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -54,6 +55,41 @@ func TestNodesWithoutRoomAreNotAskedAgain(t *testing.T) {
 			}
 			if v != nil && v != refused {
 				t.Errorf("the refusal is %+v", v)
+			}
+		})
+	}
+}
+
+// A job waits for room and for pods that it may evict. Nodes are asked again only if there may be room.
+func TestNodesAreAskedAgainOnlyForWhatTheyLack(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		cause   wake.Cause
+		nodes   int64
+		isAsked bool
+	}{
+		{"other pods may be evicted", wake.VictimsChanged, 1, false},
+		{"a queue has another share", wake.ShareChanged, 1, false},
+		{"other pods may be evicted, and nodes have more", wake.VictimsChanged, 2, true},
+		{"a queue has changed, on which stocks depend", wake.QueueShown, 1, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			policy := policyOf(t, nil)
+			s, c := openCache(policy, gangs(1)...)
+			nodes := &shelf{verdict.HelpNode, 1}
+			j := s.Jobs(s.Queues()[0])[0]
+			refused := (&verdict.Verdict{Code: verdict.NotEnoughResources}).Await(verdict.Lack{Stock: nodes, Needed: 2}, 0)
+			s.NoteRefused(j, refused)
+			s.AddVerdict(j, refused)
+			s.AddVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpVictims | verdict.HelpShares})
+			nodes.left = test.nodes
+			c.Note(test.cause)
+			s = framework.Open(c, policy, nil, now.Add(time.Second))
+			if len(s.Queues()) == 0 {
+				t.Fatal("the job is not looked at")
+			}
+			if isAsked := s.StillRefused(j) == nil; isAsked != test.isAsked {
+				t.Errorf("nodes are asked: %t", isAsked)
 			}
 		})
 	}

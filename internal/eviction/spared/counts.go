@@ -61,10 +61,14 @@ func (c *Counts) Planned(p *cluster.Plan) {
 
 // Of counts the pods that may not be evicted for a preemptor by rule, if no pod may be the first to leave. Otherwise ok
 // is false. areProtected reports whether rules protect all pods as long as objects do not change. It tells the selector
-// if a gang waits for another plan. No plugin is asked. It is not for the rules of guaranteed shares, nor for pods that
-// request nothing.
-func (c *Counts) Of(r *rules.Rules, selector *victims.Selector) (spared []verdict.Spared, areProtected, ok bool) {
+// if a gang waits for another plan. No plugin is asked. hasRight is false if the preemptor's queue has no right to all
+// that the job needs: then it has none to any pod, though it may hold one more. It is not for the rules of guaranteed
+// shares, nor for pods that request nothing.
+func (c *Counts) Of(r *rules.Rules, selector *victims.Selector, hasRight bool) (spared []verdict.Spared, areProtected, ok bool) {
 	isEntitled := entitledOnce(r)
+	if !hasRight {
+		isEntitled = func() bool { return false }
+	}
 	all := map[verdict.Protection]int{}
 	areProtected = true
 	for q := range c.queuesWithJobs(r) {

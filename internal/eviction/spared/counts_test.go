@@ -86,7 +86,7 @@ func ExampleCounts() {
 		inClass("own", "ours", "low", 0), fixture.Pod("o", fixture.In("own"), fixture.On("n")))
 	r, selector := preemption(m, m.Open(), decision.BetweenJobs, false)
 	var counts spared.Counts
-	list, _, ok := counts.Of(r, selector)
+	list, _, ok := counts.Of(r, selector, true)
 	fmt.Println(ok)
 	for _, s := range list {
 		fmt.Println(s.Pods, s.Why)
@@ -114,7 +114,7 @@ func TestNothingIsCountedWhereAPodMayBeTheFirstToLeave(t *testing.T) {
 			m := modelOf(t, gang(test.minimum)...)
 			r, selector := preemption(m, m.Open(), decision.BetweenJobs, test.wholeGangs)
 			var counts spared.Counts
-			list, areProtected, ok := counts.Of(r, selector)
+			list, areProtected, ok := counts.Of(r, selector, true)
 			if ok == test.leave || areProtected || ok && !slices.Equal(list, []verdict.Spared{{Why: verdict.RuleAtItsMinimum.Protection(), Pods: 2}}) {
 				t.Errorf("counted are %v: %t, and all are protected: %t", list, ok, areProtected)
 			}
@@ -122,6 +122,24 @@ func TestNothingIsCountedWhereAPodMayBeTheFirstToLeave(t *testing.T) {
 				t.Errorf("that none may be the first is %t", is)
 			}
 		})
+	}
+}
+
+// The surplus of queue theirs might leave for one pod, and not for all that the job needs.
+func TestAQueueWithoutARightKeepsNoPodFromBeingCounted(t *testing.T) {
+	objects := []any{inClass("surplus", "theirs", "low", 0)}
+	for i := range 3 { // theirs deserves two
+		objects = append(objects, fixture.Pod(fmt.Sprint("s", i), fixture.In("surplus"), fixture.On("n"), fixture.Asks("cpu=1"), marked))
+	}
+	m := modelOf(t, objects...)
+	r, selector := preemption(m, m.Open(), decision.BetweenQueues, false)
+	var counts spared.Counts
+	if list, _, ok := counts.Of(r, selector, true); ok {
+		t.Errorf("with a right, counted are %v", list)
+	}
+	list, areProtected, ok := counts.Of(r, selector, false)
+	if want := []verdict.Spared{{Why: verdict.RuleHasItsShare.Protection(), Pods: 3}}; !ok || areProtected || !slices.Equal(list, want) {
+		t.Errorf("without a right, counted are %v: %t, and all are protected: %t", list, ok, areProtected)
 	}
 }
 
@@ -149,7 +167,7 @@ func TestCountsAreThoseOfATrial(t *testing.T) {
 		wholeGangs := rapid.Bool().Draw(r, "whole gangs")
 		for _, scope := range []decision.Scope{decision.BetweenJobs, decision.BetweenQueues, decision.Anywhere} {
 			rules, selector := preemption(m, s, scope, wholeGangs)
-			got, _, ok := counts.Of(rules, selector)
+			got, _, ok := counts.Of(rules, selector, true)
 			want, leaving := tried(s, rules, victims.New(rules))
 			// A pod that only a plugin keeps is none of those that are counted: plugins are not asked.
 			if ok && (leaving > 0 || !slices.Equal(got, want)) {

@@ -188,7 +188,7 @@ func (r *run) place(j *cluster.Job) bool {
 	}
 	x := s.Begin()
 	if !s.IsReady(j) {
-		if v := s.StillRefused(j); v != nil {
+		if v := s.StillRefused(j); v != nil && gang.WouldRepeat(s, tasks[0], v) {
 			s.AddVerdict(j, v)
 			return false
 		}

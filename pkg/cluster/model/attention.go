@@ -196,6 +196,13 @@ func (a *attention) IsHelped(j *cluster.Job) bool {
 	return wake.IsHelped(&j.Internal.Judged, &now, j.Verdict)
 }
 
+// HelpsOnlyRest reports whether something has happened that the job's verdict lists as help, but nothing that a part of
+// the verdict lists.
+func (a *attention) HelpsOnlyRest(j *cluster.Job, part *verdict.Verdict) bool {
+	now := a.Present(j)
+	return wake.IsHelped(&j.Internal.Judged, &now, j.Verdict) && !wake.IsHelped(&j.Internal.Judged, &now, part)
+}
+
 // Retry returns the waiting jobs that something may have helped, see [backlog.Backlog.Retry]. room may be nil.
 func (a *attention) Retry(now time.Time, room cluster.RoomCounter) (helped []*cluster.Job, roomed backlog.Roomed) {
 	if a.world.Overlook != nil && a.world.Overlook(wake.RoomCounted) {

@@ -7,7 +7,9 @@ import (
 	"net/http"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -78,7 +80,31 @@ func run(ctx context.Context, o *options, others []Setup) error {
 		return err
 	}
 	process.LeaveCores()
-	mgr, err := newManager(restConfig, o, logger)
+	return manage(ctx, restConfig, o, logger, true, metrics.Registry, others)
+}
+
+// Run runs the controllers as the command with these flags does, on a connection that the caller has made and with the
+// caller's log. It leaves the process as it is and shows no metrics of its own, so that there may be several in one.
+// Its caches fill when it leads, not before: the library holds locks while it waits for those of a replica, and in a
+// bubble of testing/synctest that would be for ever.
+func Run(ctx context.Context, connection *rest.Config, logger logr.Logger, flags []string, others ...Setup) error {
+	o := newOptions()
+	set := pflag.NewFlagSet("hekla-controllers", pflag.ContinueOnError)
+	o.addFlags(set)
+	if err := set.Parse(flags); err != nil {
+		return err
+	}
+	o.election.Complete(o.election.ResourceName)
+	if err := o.validate(); err != nil {
+		return err
+	}
+	return manage(ctx, connection, o, logger, false, nil, others)
+}
+
+// manage runs the manager with all controllers. Their own numbers are shown by the registerer, if there is one.
+func manage(ctx context.Context, connection *rest.Config, o *options, logger logr.Logger, warmsUp bool, registerer prometheus.Registerer,
+	others []Setup) error {
+	mgr, err := newManager(connection, o, warmsUp, logger)
 	if err != nil {
 		return err
 	}
@@ -91,7 +117,7 @@ func run(ctx context.Context, o *options, others []Setup) error {
 	if err != nil {
 		return err
 	}
-	controllerOptions.Registerer = metrics.Registry
+	controllerOptions.Registerer = registerer
 	if err := controllers.Add(mgr, controllerOptions); err != nil {
 		return err
 	}
@@ -108,12 +134,12 @@ func clientConfig(o *options) (*rest.Config, error) {
 	return restConfig, nil
 }
 
-func newManager(restConfig *rest.Config, o *options, logger logr.Logger) (manager.Manager, error) {
+func newManager(restConfig *rest.Config, o *options, warmsUp bool, logger logr.Logger) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apis.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("registering API types: %w", err)
 	}
-	warmUp := true
+	skip := true
 	election := o.election
 	mgr, err := manager.New(restConfig, manager.Options{
 		Scheme:                 scheme,
@@ -122,7 +148,8 @@ func newManager(restConfig *rest.Config, o *options, logger logr.Logger) (manage
 		HealthProbeBindAddress: addressIf(o.enableHealthz, o.healthzAddress),
 		Metrics:                metricsOptions(addressIf(o.enableMetrics, o.listenAddress), o.authenticateMetrics),
 		// A replica that waits keeps its caches full, so that it takes over at once.
-		Controller:                    controllerconfig.Controller{EnableWarmup: &warmUp},
+		// The library would refuse a second manager in the process, since its names are those of metrics.
+		Controller:                    controllerconfig.Controller{EnableWarmup: &warmsUp, SkipNameValidation: &skip},
 		LeaderElection:                election.LeaderElect,
 		LeaderElectionResourceLock:    election.ResourceLock,
 		LeaderElectionID:              election.ResourceName,

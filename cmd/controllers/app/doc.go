@@ -1,7 +1,8 @@
 // Package app is the controllers and the webhook server as processes: flags, leader election, servers, and the manager
 // that runs them.
 //
-// Main function: [NewCommand] is the whole command. A program with controllers of its own passes a [Setup] for each.
+// Main functions: [NewCommand] is the whole command, [Run] the same on a given connection. A program with controllers
+// of its own passes a [Setup] for each.
 //
 // Invariants:
 //

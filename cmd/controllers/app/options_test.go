@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"hekla.sh/hekla/internal/admission"
 	"hekla.sh/hekla/internal/admission/certificates"
@@ -173,6 +175,15 @@ func TestAFlagOfTheWebhookServerThatCannotBeMeantIsNamed(t *testing.T) {
 		command.SetOut(io.Discard)
 		if err := command.Execute(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v", argument, err)
+		}
+	}
+}
+
+func TestRunSaysWhatIsWrongWithItsFlags(t *testing.T) {
+	connection := &rest.Config{Host: "https://127.0.0.1:1"}
+	for flag, want := range map[string]string{"--no-such-flag": "no-such-flag", "--worker-threads=0": "must be at least 1"} {
+		if err := Run(t.Context(), connection, logr.Discard(), []string{flag}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", flag, err)
 		}
 	}
 }

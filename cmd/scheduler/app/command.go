@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -68,17 +69,42 @@ func (o *options) run(command *cobra.Command, registry *framework.Registry) erro
 	if err != nil {
 		return err
 	}
-	src := o.fileSource()
-	// A file wins: it is what Volcano's users have.
-	if namespace, name, _ := o.configMap(); name != "" && o.schedulerConf == "" {
-		src = configMap{client: clients.Core, namespace: namespace, name: name}
-	}
+	src := o.sourceOn(clients)
 	if o.printConfig {
 		return o.printTo(command, src, registry)
 	}
 	process.LeaveCores()
 	collectLater()
 	return o.schedule(ctx, restConfig, clients, src, registry, logger)
+}
+
+// Run runs the scheduler as the command with these flags does, on a connection that the caller has made and with the
+// caller's log. It leaves the process as it is, so that there may be several in one.
+func Run(ctx context.Context, connection *rest.Config, logger logr.Logger, flags []string, extensions ...scheduler.Extension) error {
+	o := newOptions()
+	set := pflag.NewFlagSet("hekla-scheduler", pflag.ContinueOnError)
+	o.addFlags(set)
+	if err := set.Parse(flags); err != nil {
+		return err
+	}
+	o.complete()
+	if err := o.validate(); err != nil {
+		return err
+	}
+	clients, err := apiserver.Connect(connection, o.qps, o.burst)
+	if err != nil {
+		return err
+	}
+	return o.schedule(ctx, connection, clients, o.sourceOn(clients), scheduler.NewRegistry(extensions...), logger)
+}
+
+// sourceOn is where the configuration comes from when there is an API server.
+func (o *options) sourceOn(clients *apiserver.Clients) source {
+	// A file wins: it is what Volcano's users have.
+	if namespace, name, _ := o.configMap(); name != "" && o.schedulerConf == "" {
+		return configMap{client: clients.Core, namespace: namespace, name: name}
+	}
+	return o.fileSource()
 }
 
 func (o *options) fileSource() source {

@@ -1,8 +1,9 @@
 // Package app is the scheduler as a process: flags, configuration, leader election, servers, and the loop between inbox
 // and outbox.
 //
-// Main types: [NewCommand] is the whole command. Behind it, policies turns the text of a configuration into a policy,
-// from a source that watches a file or a ConfigMap. runner is what a leader does.
+// Main functions: [NewCommand] is the whole command, [Run] the same on a given connection. Behind them, policies turns
+// the text of a configuration into a policy, from a source that watches a file or a ConfigMap. runner is what a leader
+// does.
 //
 // Invariants:
 //

@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 )
 
 // parse reads flags as the command does.
@@ -128,5 +130,14 @@ func TestAFlagThatCannotBeMeantIsNamedWithItsValue(t *testing.T) {
 	}
 	if parse(t, "--schedule-period=3s").schedulePeriod != 3*time.Second {
 		t.Error("a valid period was not taken over")
+	}
+}
+
+func TestRunSaysWhatIsWrongWithItsFlags(t *testing.T) {
+	connection := &rest.Config{Host: "https://127.0.0.1:1"}
+	for flag, want := range map[string]string{"--no-such-flag": "no-such-flag", "--schedule-period=0s": "must be above 0"} {
+		if err := Run(t.Context(), connection, logr.Discard(), []string{flag}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v", flag, err)
+		}
 	}
 }

@@ -238,8 +238,13 @@ func gangOf(document []byte) (*gang, error) {
 	}
 	g := &gang{key: key{o.Namespace, o.Name}, uid: o.UID, version: o.ResourceVersion, isKnown: true, min: int(o.Spec.MinMember), queue: o.Spec.Queue,
 		isSpared: o.Annotations[preemptable] == "false" || o.Labels[preemptable] == "false", tasks: map[string]int{}, created: o.CreationTimestamp.Time}
+	sum := 0
 	for task, least := range o.Spec.MinTaskMember {
 		g.tasks[task] = int(least)
+		sum += int(least)
+	}
+	if sum > g.min {
+		clear(g.tasks) // as Volcano has it: the least of each task counts if the gang needs all of them
 	}
 	return g, nil
 }

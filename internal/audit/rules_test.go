@@ -166,6 +166,13 @@ func TestRules(t *testing.T) {
 			s.bind("b", "n1")
 			s.pass(6 * time.Minute)
 		}, []string{audit.RulePartialGang + " PodGroup work/g"}},
+		{"a gang that needs fewer pods than its tasks together", func(s *story) {
+			s.node("n1", "4")
+			s.group("g", "q", 1, func(o *scheduling.PodGroup) { o.Spec.MinTaskMember = map[string]int32{"master": 1, "worker": 1} })
+			s.pod("a", "1", inGroup("g"), annotated("volcano.sh/task-spec", "worker"))
+			s.bind("a", "n1")
+			s.pass(6 * time.Minute)
+		}, nil},
 		{"a pod of a gang fails", func(s *story) {
 			s.node("n1", "4")
 			s.group("g", "q", 2)

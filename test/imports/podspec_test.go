@@ -18,6 +18,7 @@ var addUpPods = map[string]string{
 	"internal/audit":             "pods that the log shows; it shares no code with what decides",
 	"internal/demo":              "pods on the screen",
 	"internal/benchmark/testbed": "pods of a measurement",
+	"test/simulation":            "pods that run; it shares no code with what decides",
 }
 
 func TestRequestsOfTemplatesAreWorkedOutInOnePlace(t *testing.T) {

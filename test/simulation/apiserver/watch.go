@@ -18,6 +18,9 @@ import (
 // errWatchOutside is the answer to a watch that has no cursor: a request with watch=true that came to [Server.Handle].
 var errWatchOutside = apierrors.NewBadRequest("watches are served by Server.Watch")
 
+// neverEnds is thirty years in seconds. Without a timeout the API server takes one of no time for some kinds.
+const neverEnds = "1000000000"
+
 type cursorKey struct{}
 
 // Cursor is an open watch: the events of the server in their order. Whoever holds it decides when the next one is
@@ -62,12 +65,12 @@ func IsWatch(request *http.Request) bool {
 }
 
 // Watch opens a watch. If the server refuses it, there is no cursor and the response says why. The stream has no end of
-// its own: the timeoutSeconds of the request is for whoever holds the cursor.
+// its own: the timeoutSeconds of the request is for the holder of the cursor.
 func (s *Server) Watch(request *http.Request) (*Cursor, *Response) {
 	s.begin()
 	defer s.finish()
 	query := request.URL.Query()
-	query.Del("timeoutSeconds")
+	query.Set("timeoutSeconds", neverEnds)
 	ctx, cancel := context.WithCancel(request.Context())
 	c := &Cursor{server: s, source: &source{events: make(chan watch.Event)}, cancel: cancel, done: make(chan struct{})}
 	c.writer = &stream{header: http.Header{}, flushed: make(chan struct{}), gone: ctx.Done()}

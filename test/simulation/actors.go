@@ -1,0 +1,258 @@
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+)
+
+// moveKind is something that users and operators do.
+type moveKind struct {
+	rate int
+	do   func(*driver, *rand.Rand) bool
+}
+
+func (m moveKind) weight() int { return m.rate }
+
+// moveKinds are all moves.
+var moveKinds = map[string]moveKind{
+	"submit a Volcano Job": {10, submitVolcanoJob},
+	"submit a Job":         {10, submitJob},
+	"submit a pod":         {3, submitPod},
+	"submit twice":         {2, submitTwice},
+	"delete a Job":         {3, deleteJob},
+	"resume a Job":         {3, toggle(false)},
+	"suspend a Job":        {2, toggle(true)},
+	"edit and revert":      {2, editAndRevert},
+	"label late":           {2, labelLate},
+	"change parallelism":   {2, changeParallelism},
+	"delete a pod":         {3, deletePod},
+	"cordon":               {2, cordon(true)},
+	"uncordon":             {3, cordon(false)},
+	"add a node":           {2, addNode},
+	"change a quota":       {3, changeQuota},
+	"change a weight":      {2, changeWeight},
+	"delete a PodGroup":    {1, deletePodGroup},
+	"delete a Workload":    {1, deleteWorkload},
+}
+
+const (
+	jobs          = "/apis/batch/v1/jobs"
+	volcanoJobs   = "/apis/batch.volcano.sh/v1alpha1/jobs"
+	pods          = "/api/v1/pods"
+	nodes         = "/api/v1/nodes"
+	podGroups     = "/apis/scheduling.volcano.sh/v1beta1/podgroups"
+	queues        = "/apis/scheduling.volcano.sh/v1beta1/queues"
+	workloads     = "/apis/kueue.x-k8s.io/v1beta2/workloads"
+	clusterQueues = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+	localQueues   = "/apis/kueue.x-k8s.io/v1beta2/localqueues"
+)
+
+// tenants are the namespaces of users.
+var tenants = []string{"a", "b"}
+
+func some[T any](random *rand.Rand, of ...T) T { return of[random.IntN(len(of))] }
+
+// fate decides how pods of a template fare, in annotations.
+func fate(random *rand.Rand) map[string]any {
+	a := map[string]any{runFor: fmt.Sprintf("%ds", 1+random.IntN(90))}
+	if random.IntN(6) == 0 {
+		a[exitCode] = "1"
+	}
+	return a
+}
+
+func podSpec(random *rand.Rand, scheduler string) map[string]any {
+	spec := map[string]any{
+		"restartPolicy": "Never", "terminationGracePeriodSeconds": some(random, 0, 1, 5, 30),
+		"containers": []any{map[string]any{"name": "main", "image": "busybox", "resources": map[string]any{
+			"requests": map[string]any{"cpu": some(random, "500m", "1", "1", "2")},
+		}}},
+	}
+	if scheduler != "" {
+		spec["schedulerName"] = scheduler
+	}
+	if class := some(random, "", "", "high", "low"); class != "" {
+		spec["priorityClassName"] = class
+	}
+	return spec
+}
+
+func (d *driver) name(kind string) string {
+	d.names++
+	return fmt.Sprintf("%s-%d", kind, d.names)
+}
+
+func submitVolcanoJob(d *driver, random *rand.Rand) bool {
+	namespace := some(random, tenants...)
+	var tasks []any
+	replicas := 0
+	for i := range 1 + random.IntN(2) {
+		n := 1 + random.IntN(3)
+		replicas += n
+		task := map[string]any{"name": fmt.Sprintf("t%d", i), "replicas": n, "template": map[string]any{
+			"metadata": map[string]any{"annotations": fate(random)}, "spec": podSpec(random, ""),
+		}}
+		if random.IntN(4) == 0 {
+			task["policies"] = []any{map[string]any{"event": "TaskCompleted", "action": "CompleteJob"}}
+		}
+		tasks = append(tasks, task)
+	}
+	spec := map[string]any{
+		"schedulerName": "volcano", "queue": some(random, "default", "q1", "q2"), "minAvailable": 1 + random.IntN(replicas), "tasks": tasks,
+		"maxRetry": 2,
+	}
+	if random.IntN(3) == 0 {
+		spec["policies"] = []any{map[string]any{"event": some(random, "PodEvicted", "PodFailed"), "action": some(random, "RestartJob", "RestartTask", "TerminateJob")}}
+	}
+	if random.IntN(6) == 0 {
+		spec["ttlSecondsAfterFinished"] = random.IntN(60)
+	}
+	d.lastSubmitted = submission{pathOf(volcanoJobs, namespace, ""), map[string]any{
+		"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": map[string]any{"name": d.name("vj"), "namespace": namespace}, "spec": spec,
+	}}
+	return d.create("user", d.lastSubmitted.path, d.lastSubmitted.object)
+}
+
+func submitJob(d *driver, random *rand.Rand) bool {
+	namespace := some(random, tenants...)
+	parallelism := 1 + random.IntN(3)
+	spec := map[string]any{
+		"parallelism": parallelism, "completions": parallelism + random.IntN(4), "backoffLimit": random.IntN(4),
+		"template": map[string]any{"metadata": map[string]any{"annotations": fate(random)}, "spec": podSpec(random, "volcano")},
+	}
+	if random.IntN(3) == 0 {
+		spec["completionMode"] = "Indexed"
+		if random.IntN(2) == 0 {
+			delete(spec, "backoffLimit")
+			spec["backoffLimitPerIndex"] = 1
+			spec["maxFailedIndexes"] = 3
+		}
+	}
+	if random.IntN(4) == 0 {
+		spec["podReplacementPolicy"] = "Failed"
+	}
+	metadata := map[string]any{"name": d.name("job"), "namespace": namespace}
+	if random.IntN(4) > 0 {
+		metadata["labels"] = map[string]any{"kueue.x-k8s.io/queue-name": "lq"}
+		spec["suspend"] = random.IntN(3) > 0
+	}
+	d.lastSubmitted = submission{pathOf(jobs, namespace, ""), map[string]any{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}}
+	return d.create("user", d.lastSubmitted.path, d.lastSubmitted.object)
+}
+
+func submitPod(d *driver, random *rand.Rand) bool {
+	namespace := some(random, tenants...)
+	metadata := map[string]any{"name": d.name("pod"), "namespace": namespace, "annotations": fate(random)}
+	if random.IntN(2) == 0 {
+		metadata["labels"] = map[string]any{"kueue.x-k8s.io/queue-name": "lq"}
+	}
+	d.lastSubmitted = submission{pathOf(pods, namespace, ""), map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": podSpec(random, "volcano")}}
+	return d.create("user", d.lastSubmitted.path, d.lastSubmitted.object)
+}
+
+// submitTwice sends what was submitted last once more: it is there, or it was deleted and comes back under its name.
+func submitTwice(d *driver, _ *rand.Rand) bool {
+	return d.lastSubmitted.object != nil && d.create("user", d.lastSubmitted.path, d.lastSubmitted.object)
+}
+
+func (d *driver) someObject(random *rand.Rand, collections ...string) (*object, bool) {
+	var all []*object
+	for _, c := range collections {
+		all = append(all, d.observer.all(c)...)
+	}
+	return pick(random, all)
+}
+
+func deleteJob(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, jobs, volcanoJobs)
+	return ok && d.delete("user", o.path(), map[string]any{"propagationPolicy": some(random, "Background", "Foreground", "Orphan")})
+}
+
+func deletePod(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, pods)
+	return ok && d.delete("user", o.path(), nil)
+}
+
+func deletePodGroup(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, podGroups)
+	return ok && d.delete("user", o.path(), nil)
+}
+
+func deleteWorkload(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, workloads)
+	return ok && d.delete("user", o.path(), nil)
+}
+
+func toggle(suspend bool) func(*driver, *rand.Rand) bool {
+	return func(d *driver, random *rand.Rand) bool {
+		o, ok := d.someObject(random, jobs)
+		return ok && d.merge("user", o.path(), map[string]any{"spec": map[string]any{"suspend": suspend}})
+	}
+}
+
+func editAndRevert(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, jobs, volcanoJobs, podGroups)
+	if !ok {
+		return false
+	}
+	const key = "simulation.hekla.sh/edit"
+	if o.GetAnnotations()[key] != "" {
+		return d.merge("user", o.path(), map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: nil}}})
+	}
+	return d.merge("user", o.path(), map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: "1"}}})
+}
+
+func labelLate(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, jobs)
+	return ok && o.GetLabels()["kueue.x-k8s.io/queue-name"] == "" &&
+		d.merge("user", o.path(), map[string]any{"metadata": map[string]any{"labels": map[string]any{"kueue.x-k8s.io/queue-name": "lq"}}})
+}
+
+func changeParallelism(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, jobs)
+	return ok && d.merge("user", o.path(), map[string]any{"spec": map[string]any{"parallelism": 1 + random.IntN(4)}})
+}
+
+func cordon(unschedulable bool) func(*driver, *rand.Rand) bool {
+	return func(d *driver, random *rand.Rand) bool {
+		o, ok := d.someNode(random)
+		return ok && d.merge("admin", o.path(), map[string]any{"spec": map[string]any{"unschedulable": unschedulable}})
+	}
+}
+
+func addNode(d *driver, random *rand.Rand) bool {
+	return len(d.observer.all(nodes)) < 6 && d.addNode(d.name("node"), some(random, 2, 4, 8))
+}
+
+// addNode makes a node that is ready.
+func (d *driver) addNode(name string, cpus int) bool {
+	amounts := map[string]any{"cpu": fmt.Sprint(cpus), "memory": "16Gi", "pods": "20"}
+	return d.create("cloud", nodes, map[string]any{
+		"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": name, "labels": map[string]any{"kubernetes.io/hostname": name}},
+		"spec":   map[string]any{},
+		"status": map[string]any{"capacity": amounts, "allocatable": amounts, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
+	}) && d.ask("kubelet", http.MethodPatch, nodes+"/"+name+"/status", mergeType, map[string]any{"status": map[string]any{
+		"capacity": amounts, "allocatable": amounts, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}}).Code < 400 &&
+		d.merge("cloud", nodes+"/"+name, map[string]any{"spec": map[string]any{"taints": nil}})
+}
+
+func changeQuota(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, clusterQueues)
+	return ok && d.setQuota(o.GetName(), 1+random.IntN(6))
+}
+
+func (d *driver) setQuota(name string, cpus int) bool {
+	return d.merge("admin", clusterQueues+"/"+name, map[string]any{"spec": map[string]any{"resourceGroups": quota(cpus)}})
+}
+
+func quota(cpus int) []any {
+	return []any{map[string]any{"coveredResources": []any{"cpu"}, "flavors": []any{map[string]any{
+		"name": "default", "resources": []any{map[string]any{"name": "cpu", "nominalQuota": fmt.Sprint(cpus)}}}}}}
+}
+
+func changeWeight(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, queues)
+	return ok && strings.HasPrefix(o.GetName(), "q") && d.merge("admin", o.path(), map[string]any{"spec": map[string]any{"weight": 1 + random.IntN(5)}})
+}

@@ -1,0 +1,40 @@
+// Package simulation runs the real scheduler and the real controllers against an API server in memory, in one process
+// with a virtual clock, and breaks what is around them in an order that one number decides: the seed.
+//
+// Main types: a [Plan] says what happens in a run, apart from what the programs do. [Run] carries it out with some
+// [Program] and returns a [Result]. [Shrink] makes a plan that fails smaller.
+//
+// How it works:
+//
+//   - A run is a bubble of testing/synctest. Time passes only when everything in it waits. Nothing listens or dials:
+//     the programs get a transport that keeps each request until the driver serves it.
+//   - The driver waits until all goroutines wait. Then it puts what could happen next into an order that does not
+//     depend on goroutines: requests by program, verb, path and body; events by program and watch; what kubelets and
+//     the garbage collector do; time. It takes one by the seed, carries it out, and waits again. That is a step.
+//   - The programs are started by the functions that their commands use (cmd/scheduler/app.Run,
+//     cmd/controllers/app.Run), with leader election by the API. A program that is killed gets no answers from that
+//     moment on. The request that it has sent last is carried out or not.
+//   - Faults and the moves of actors (users, operators) are a list that is made of the seed before the run, each with
+//     the step at which it happens. So one of them can be left out and the rest stays: that is how a failing plan
+//     shrinks.
+//   - The rules look at the state of the API server alone: after each step that changed it at what may never be, and
+//     at what must come when faults and moves have ended and everything had time to rest. The log of all requests goes
+//     to package audit, which proves what it can from it.
+//
+// Invariants:
+//
+//  1. Only the driver's goroutine talks to the API server in memory, apart from discovery, which programs ask for while
+//     they hold locks.
+//  2. The driver decides by the seed and by sorted lists only: the same programs make the same steps. What is left to
+//     chance is within a program: the order in which Go runs its goroutines, its select statements and iterations over
+//     maps, and timers of the same instant. So a seed that fails may have to run several times until it fails again.
+//  3. What programs do is not stubbed. What is simulated is said here: kubelets (a bound pod starts, ends as its
+//     annotations say, and goes when it is deleted), the garbage collector, and nodes.
+//
+// The environment of the tests: HEKLA_SIMULATION_SEED is the first seed, HEKLA_SIMULATION_RUNS how many there are, and
+// HEKLA_SIMULATION_STEPS how many steps each has before it comes to rest. HEKLA_SIMULATION_TRACE names a file for the
+// steps of the last run, HEKLA_SIMULATION_SHRINK is how many runs may be used to make a failing plan smaller, and with
+// HEKLA_SIMULATION_LOG the programs log to standard error.
+//
+// It must not know how anything is decided.
+package simulation

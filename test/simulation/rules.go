@@ -1,0 +1,285 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/component-helpers/resource"
+)
+
+// rules are what may never be. They look at the state of the API server alone.
+type rules struct {
+	driver *driver
+	// changed is when a node changed what it offers: a scheduler may not have seen that yet.
+	changed   map[string]time.Time
+	overQuota time.Time // since when more runs under quota than there is; zero if that is not so
+	writes    []string  // the last ones that are not part of elections
+	lastWrite time.Time
+	evictions map[string]int // by the owner of the pod
+}
+
+// Tolerances.
+const (
+	// unseen is how long a scheduler may not have seen a change of a node.
+	unseen = 2 * time.Minute
+	// overQuotaFor is how long more may run than quotas allow: a user resumes a job, or an operator cuts a quota.
+	overQuotaFor = 5 * time.Minute
+	// restTime is how long nothing is written at rest.
+	restTime = 10 * time.Minute
+	// mostEvictions is how often pods of one owner may be evicted in a run.
+	mostEvictions = 100
+)
+
+func (r *rules) violate(format string, arguments ...any) {
+	d := r.driver
+	v := fmt.Sprintf("step %d: ", d.step) + fmt.Sprintf(format, arguments...)
+	d.note("VIOLATION %s", v)
+	d.result.Violations = append(d.result.Violations, v)
+}
+
+// wrote takes in a write of a program.
+func (r *rules) wrote(c *call) {
+	r.lastWrite = time.Now()
+	r.writes = append(r.writes, c.key+" "+clip(string(c.body)))
+	if len(r.writes) > 12 {
+		r.writes = r.writes[1:]
+	}
+	if p := placeOf(c.request.URL.Path); p.Subresource == "eviction" {
+		if o := r.driver.observer.get(pods, p.Namespace, p.Name); o != nil {
+			of := o.id()
+			if ref := owner(o); ref != nil {
+				of = ref.Kind + " " + p.Namespace + "/" + ref.Name
+			}
+			r.evictions[of]++
+			if r.evictions[of] == mostEvictions {
+				r.violate("evictions repeat: %d of pods of %s", mostEvictions, of)
+			}
+		}
+	}
+}
+
+func clip(text string) string { return text[:min(len(text), 500)] }
+
+// place is what a path of the API names.
+type place struct{ Group, Resource, Subresource, Namespace, Name string }
+
+func placeOf(path string) (p place) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		p.Group, parts = parts[1], parts[3:]
+	default:
+		return p
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" && parts[2] != "status" && parts[2] != "finalize" {
+		p.Namespace, parts = parts[1], parts[2:]
+	}
+	for i, to := range []*string{&p.Resource, &p.Name, &p.Subresource} {
+		if i < len(parts) {
+			*to = parts[i]
+		}
+	}
+	return p
+}
+
+// seen looks at a change.
+func (r *rules) seen(before, now *object) {
+	switch {
+	case now == nil && before.node != nil:
+		r.changed[before.GetName()] = time.Now()
+	case now != nil && now.node != nil:
+		if before == nil || !sameOffer(before.node, now.node) {
+			r.changed[now.GetName()] = time.Now()
+		}
+	case now != nil && now.pod != nil:
+		r.pod(before, now)
+	}
+	if (now != nil && now.pod != nil) || (now == nil && before.pod != nil) {
+		r.quota()
+	}
+}
+
+func sameOffer(a, b *corev1.Node) bool {
+	if a.Spec.Unschedulable != b.Spec.Unschedulable || len(a.Status.Allocatable) != len(b.Status.Allocatable) {
+		return false
+	}
+	for name, amount := range a.Status.Allocatable {
+		other := b.Status.Allocatable[name]
+		if amount.Cmp(other) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// pod looks at a pod that has got a node.
+func (r *rules) pod(before, now *object) {
+	was := ""
+	if before != nil && before.GetUID() == now.GetUID() {
+		was = before.pod.Spec.NodeName
+	}
+	node := now.pod.Spec.NodeName
+	if was == node {
+		return
+	}
+	if was != "" {
+		r.violate("double bind: pod %s was on %s and is on %s", now.id(), was, node)
+		return
+	}
+	r.driver.result.Binds++
+	if len(now.pod.Spec.SchedulingGates) > 0 {
+		r.violate("pod %s is bound with gates", now.id())
+	}
+	if r.driver.isLate || time.Since(r.changed[node]) < unseen {
+		return // no scheduler could have known
+	}
+	o := r.driver.observer.get(nodes, "", node)
+	if o == nil {
+		r.violate("pod %s is bound to node %s, which is not there", now.id(), node)
+		return
+	}
+	if o.node.Spec.Unschedulable {
+		r.violate("pod %s is bound to node %s, which is cordoned", now.id(), node)
+	}
+	r.node(o.node)
+}
+
+// node looks whether more is bound to a node than it offers.
+func (r *rules) node(node *corev1.Node) {
+	total, count := corev1.ResourceList{}, int64(0)
+	for _, o := range r.driver.observer.all(pods) {
+		if o.pod.Spec.NodeName == node.Name && isRunning(o.pod) {
+			add(total, resource.PodRequests(o.pod, resource.PodResourcesOptions{}))
+			count++
+		}
+	}
+	for name, amount := range total {
+		if offer := node.Status.Allocatable[name]; amount.Cmp(offer) > 0 {
+			r.violate("over-commit: node %s offers %s %s, and its pods request %s", node.Name, offer.String(), name, amount.String())
+		}
+	}
+	if offer := node.Status.Allocatable[corev1.ResourcePods]; count > offer.Value() {
+		r.violate("over-commit: node %s offers %s pods, and has %d", node.Name, offer.String(), count)
+	}
+}
+
+func add(to, amounts corev1.ResourceList) {
+	for name, amount := range amounts {
+		sum := to[name]
+		sum.Add(amount)
+		to[name] = sum
+	}
+}
+
+const queueLabel = "kueue.x-k8s.io/queue-name"
+
+// quota counts what runs under quota from the pods.
+func (r *rules) quota() {
+	d := r.driver
+	used, allowed := corev1.ResourceList{}, int64(0)
+	for _, o := range d.observer.all(pods) {
+		if !isRunning(o.pod) || len(o.pod.Spec.SchedulingGates) > 0 || !d.isQueued(o) {
+			continue
+		}
+		add(used, resource.PodRequests(o.pod, resource.PodResourcesOptions{}))
+	}
+	for _, o := range d.observer.all(clusterQueues) {
+		allowed += nominal(o)
+	}
+	cpu := used[corev1.ResourceCPU]
+	switch {
+	case cpu.MilliValue() <= allowed:
+		r.overQuota = time.Time{}
+	case r.overQuota.IsZero():
+		r.overQuota = time.Now()
+	case time.Since(r.overQuota) > overQuotaFor && d.isServed():
+		r.violate("quota: pods that request %s CPUs run, and the quotas are %dm together, since %s", cpu.String(), allowed, time.Since(r.overQuota))
+	}
+}
+
+// isServed reports whether nothing keeps the programs from working.
+func (d *driver) isServed() bool {
+	for _, p := range d.programs {
+		if p.now == nil || p.now.isHeld() {
+			return false
+		}
+	}
+	return !time.Now().Before(d.outageTo)
+}
+
+// isQueued reports whether a pod runs under quota: it, or the Job that made it, has a LocalQueue.
+func (d *driver) isQueued(o *object) bool {
+	if o.GetLabels()[queueLabel] != "" {
+		return true
+	}
+	if ref := owner(o); ref != nil && ref.Kind == "Job" && ref.APIVersion == "batch/v1" {
+		if job := d.observer.get(jobs, o.GetNamespace(), ref.Name); job != nil && job.GetUID() == ref.UID {
+			return job.GetLabels()[queueLabel] != ""
+		}
+	}
+	return false
+}
+
+// nominal is the quota of CPUs of a ClusterQueue, in thousandths.
+func nominal(o *object) int64 {
+	var sum int64
+	groups, _, _ := unstructured.NestedSlice(o.Object, "spec", "resourceGroups")
+	for _, g := range groups {
+		flavors, _, _ := unstructured.NestedSlice(g.(map[string]any), "flavors")
+		for _, f := range flavors {
+			resources, _, _ := unstructured.NestedSlice(f.(map[string]any), "resources")
+			for _, entry := range resources {
+				sum += milli(entry.(map[string]any)["nominalQuota"])
+			}
+		}
+	}
+	return sum
+}
+
+// atRest looks at what must have come once faults are over and time has passed.
+func (r *rules) atRest() {
+	d := r.driver
+	for _, o := range d.observer.all(jobs) {
+		if !hasCondition(o, "Complete") && !hasCondition(o, "Failed") {
+			r.violate("Job %s/%s does not end: %s", o.GetNamespace(), o.GetName(), text(o, "status"))
+		}
+	}
+	for _, o := range d.observer.all(volcanoJobs) {
+		phase, _, _ := unstructured.NestedString(o.Object, "status", "state", "phase")
+		if !slices.Contains([]string{"Completed", "Failed", "Terminated", "Aborted"}, phase) {
+			r.violate("Volcano Job %s/%s does not end: %s", o.GetNamespace(), o.GetName(), text(o, "status"))
+		}
+	}
+	for _, o := range d.observer.all(pods) {
+		if isRunning(o.pod) {
+			r.violate("pod %s/%s does not end: phase %s, node %q, gates %v, conditions %s", o.GetNamespace(), o.GetName(), o.pod.Status.Phase, o.pod.Spec.NodeName,
+				o.pod.Spec.SchedulingGates, text(o, "status", "conditions"))
+		}
+	}
+	for _, collection := range observed {
+		for _, o := range d.observer.all(collection) {
+			if o.GetDeletionTimestamp() != nil {
+				r.violate("%s was deleted at %s and is there, with finalizers %v", o.id(), o.GetDeletionTimestamp().Format(time.TimeOnly), o.GetFinalizers())
+			}
+		}
+	}
+	for _, o := range d.observer.all(clusterQueues) {
+		for _, field := range []string{"flavorsUsage", "flavorsReservation"} {
+			usage, _, _ := unstructured.NestedSlice(o.Object, "status", field)
+			for _, f := range usage {
+				resources, _, _ := unstructured.NestedSlice(f.(map[string]any), "resources")
+				for _, entry := range resources {
+					if milli(entry.(map[string]any)["total"]) != 0 {
+						r.violate("ClusterQueue %s holds quota, and nothing runs: %s", o.GetName(), text(o, "status"))
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package simulation
+
+import (
+	"fmt"
+	mathrand "math/rand"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"hekla.sh/hekla/test/simulation/apiserver"
+)
+
+// Result is what came of a plan.
+type Result struct {
+	Violations []string
+	Steps      int
+	Requests   int // that the API server answered
+	Writes     int // of programs
+	Events     int // that watches delivered
+	Binds      int
+	Evictions  int
+	Happened   map[string]int // faults and moves by kind
+	StepsHash  string         // of all steps
+	EndHash    string         // of what the API server holds in the end
+	Virtual    time.Duration
+	Trace      []string
+}
+
+// String is the result without its trace.
+func (r *Result) String() string {
+	return fmt.Sprintf("%d steps, %s, %d requests, %d writes, %d events, %d bindings, %d evictions, steps %s, end %s",
+		r.Steps, r.Virtual.Round(time.Second), r.Requests, r.Writes, r.Events, r.Binds, r.Evictions, r.StepsHash, r.EndHash)
+}
+
+// Run carries out a plan. It changes settings of the process, so that tests that call it cannot be parallel.
+func Run(t *testing.T, plan *Plan, programs []Program) *Result {
+	t.Helper()
+	logf.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard())
+	// The library's handlers log, and delay a client that has many errors by a time that the process keeps.
+	defer func(before []utilruntime.ErrorHandler) { utilruntime.ErrorHandlers = before }(utilruntime.ErrorHandlers)
+	utilruntime.ErrorHandlers = nil
+	// What programs take from chance is the seed's; //go:debug randseednop=0 stands in the tests.
+	mathrand.Seed(int64(plan.Seed)) //nolint:staticcheck // There is no other way for libraries that use the global source.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var result *Result
+	t.Run(fmt.Sprintf("seed %d", plan.Seed), func(t *testing.T) {
+		cryptotest.SetGlobalRandom(t, plan.Seed)
+		// Programs that were killed leave goroutines behind, as a process may that ends. The bubble complains of them
+		// when the run is over.
+		defer func() {
+			if problem := recover(); problem != nil && result == nil {
+				panic(problem)
+			}
+		}()
+		synctest.Test(t, func(*testing.T) { result = runInBubble(plan, programs) })
+	})
+	return result
+}
+
+func runInBubble(plan *Plan, programs []Program) *Result {
+	plan.begin = time.Now()
+	d := &driver{plan: plan, random: rand.New(rand.NewPCG(plan.Seed, 2)), arrived: make(chan struct{}, 1), steps: newHash(), log: &auditLog{}}
+	d.result.Happened = map[string]int{}
+	server, err := apiserver.New(apiserver.Options{Seed: int64(plan.Seed), User: userOf, Audit: d.log.add})
+	if err != nil {
+		panic(err)
+	}
+	d.server = server
+	defer server.Close()
+	d.install()
+	if d.observer, err = newObserver(server); err != nil {
+		panic(err)
+	}
+	d.kubelets = kubelets{driver: d, due: map[string]time.Time{}, slow: map[string]time.Time{}}
+	d.garbage = newCollector(d)
+	d.rules = &rules{driver: d, changed: map[string]time.Time{}, evictions: map[string]int{}}
+	d.observer.seen = append(d.observer.seen, d.kubelets.seen, d.garbage.seen, d.rules.seen)
+	d.build()
+	for _, p := range programs {
+		copies := 1
+		if p.HasCopies {
+			copies = plan.Copies
+		}
+		for i := range copies {
+			d.programs = append(d.programs, &program{Program: p, driver: d, copy: i})
+		}
+	}
+	d.run()
+	if !d.isBroken() && !plan.isCut {
+		d.rest()
+	}
+	return d.end()
+}
+
+const (
+	// longestRest is how long it may take until everything is at rest after the last fault.
+	longestRest = 3 * time.Hour
+	// mostSteps is how many steps that may take.
+	mostSteps = 100_000
+)
+
+// rest lets everything run without faults and moves until nothing is written any more, and looks at what has become.
+func (d *driver) rest() {
+	d.isCalm, d.faults = true, nil
+	d.heal()
+	begin := time.Now()
+	d.rules.lastWrite = begin
+	for end := d.step + mostSteps; time.Since(d.rules.lastWrite) < restTime && !d.isBroken(); d.step++ {
+		if time.Since(begin) > longestRest || d.step == end {
+			d.rules.violate("no rest %s after the last fault; the last writes:\n  %s", time.Since(begin).Round(time.Second), strings.Join(d.rules.writes, "\n  "))
+			return
+		}
+		d.settle()
+		d.take(d.options())
+		d.look()
+		d.drift()
+	}
+	if !d.isBroken() {
+		d.rules.atRest()
+	}
+}
+
+// end kills all programs, waits for their goroutines, and sums up.
+func (d *driver) end() *Result {
+	for _, p := range d.programs {
+		p.kill()
+	}
+	for _, p := range d.programs {
+		for _, i := range p.dying {
+			<-i.ended
+		}
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	report, err := d.log.report()
+	if err != nil {
+		panic(err)
+	}
+	for i := range report.Violations {
+		d.rules.violate("audit: %s", report.Violations[i].String())
+	}
+	d.result.Evictions = report.Evictions
+	d.result.Steps, d.result.Virtual, d.result.Trace = d.step, time.Since(d.plan.begin), d.trace
+	d.result.StepsHash, d.result.EndHash = sum(d.steps), d.stateHash()
+	return &d.result
+}
+
+func (d *driver) stateHash() string {
+	h := newHash()
+	var ids []string
+	for id := range d.observer.objects {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		document, err := d.observer.objects[id].MarshalJSON()
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintln(h, id, string(document))
+	}
+	return sum(h)
+}
+
+// logger is where a process logs: nowhere, unless HEKLA_SIMULATION_LOG is set.
+func (d *driver) logger(i *incarnation) logr.Logger {
+	if os.Getenv("HEKLA_SIMULATION_LOG") == "" {
+		return logr.Discard()
+	}
+	return funcr.New(func(prefix, args string) {
+		fmt.Fprintf(os.Stderr, "%d %s %s: %s %s\n", d.step, time.Since(d.plan.begin), i, prefix, args)
+	}, funcr.Options{})
+}

@@ -15,7 +15,7 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkRestore measures a start from a snapshot with our definitions, and the first request for one of their objects.
+// BenchmarkRestore measures a start from a snapshot with our definitions, and the first request for an object of one.
 func BenchmarkRestore(b *testing.B) {
 	first, err := New(Options{})
 	if err != nil {

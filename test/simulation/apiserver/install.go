@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/controlplane"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	generatedopenapi "k8s.io/kubernetes/pkg/generated/openapi"
@@ -49,8 +50,8 @@ import (
 // address is where the server would be; nothing listens there.
 const address = "apiserver.invalid:443"
 
-// New returns a server with the namespaces and priority classes that every cluster has, or with what a snapshot has. In a bubble of
-// testing/synctest it belongs to the bubble in which it is made.
+// New returns a server with the namespaces and priority classes that every cluster has, or with what a snapshot has. In
+// a bubble of testing/synctest it belongs to the bubble in which it is made.
 func New(options Options) (*Server, error) {
 	if options.Authorize == nil {
 		options.Authorize = authorizerfactory.NewAlwaysAllowAuthorizer()
@@ -61,6 +62,7 @@ func New(options Options) (*Server, error) {
 	}
 	s.client = s.database.client()
 	s.database.committed = s.commit
+	capabilities.Setup(true, 0) // as clusters have it: containers may be privileged
 	s.definitions = newDefinitions(s)
 	if err := s.build(); err != nil {
 		return nil, err
@@ -221,7 +223,7 @@ func (s *Server) restOptions(config *storagebackend.ConfigForResource, prefix st
 // loopback is how the server is its own client.
 func (s *Server) loopback() *restclient.Config {
 	return &restclient.Config{
-		Host: "http://" + address, QPS: -1, Transport: loopback{s},
+		Host: "http://" + address, QPS: -1, Transport: loopback{s}, UserAgent: "kube-apiserver",
 		ContentConfig: restclient.ContentConfig{ContentType: runtime.ContentTypeProtobuf},
 	}
 }

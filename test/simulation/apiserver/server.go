@@ -78,7 +78,9 @@ func (s *Server) serve(request *http.Request) *Response {
 	if writer.code == 0 {
 		writer.code = http.StatusOK
 	}
-	return &Response{Code: writer.code, Header: writer.header, Body: writer.body.Bytes()}
+	response := &Response{Code: writer.code, Header: writer.header, Body: writer.body.Bytes()}
+	sortCauses(response)
+	return response
 }
 
 // begin prepares chance for a request: the API server takes it from the process.

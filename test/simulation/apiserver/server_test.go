@@ -1,23 +1,14 @@
 package apiserver
 
 import (
-	"io"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/klog/v2"
 )
-
-func TestMain(m *testing.M) {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	os.Exit(m.Run())
-}
 
 // serve runs a test with a server, in a bubble.
 func serve(t *testing.T, options Options, test func(*testing.T, *Server)) {

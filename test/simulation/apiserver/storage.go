@@ -29,6 +29,7 @@ type objects struct {
 	server   *Server
 	resource schema.GroupResource
 	prefix   string // of the keys
+	isCached bool   // as all are in the API server but Events
 	decoder  etcd3.Decoder
 	newFunc  func() runtime.Object
 }
@@ -48,7 +49,7 @@ func (s *Server) decorate(config *storagebackend.ConfigForResource, prefix strin
 	}
 	o := &objects{
 		Interface: store, server: s, resource: config.GroupResource, prefix: path.Join(registry, prefix) + "/",
-		decoder: decoder, newFunc: newFunc,
+		decoder: decoder, newFunc: newFunc, isCached: config.GroupResource.Resource != "events",
 	}
 	s.stored[o.prefix] = o
 	return o, func() {}, nil
@@ -73,7 +74,7 @@ func (o *objects) cached(resourceVersion string) (revision int64, err error) {
 
 // Get reads one object. A request with a resource version may be answered from the past.
 func (o *objects) Get(ctx context.Context, key string, options storage.GetOptions, into runtime.Object) error {
-	if options.ResourceVersion != "" {
+	if options.ResourceVersion != "" && o.isCached {
 		revision, err := o.cached(options.ResourceVersion)
 		if err != nil {
 			return err
@@ -85,7 +86,12 @@ func (o *objects) Get(ctx context.Context, key string, options storage.GetOption
 
 // GetList lists objects. Which requests a cache may answer, and then without a limit, is as in the API server.
 func (o *objects) GetList(ctx context.Context, key string, options storage.ListOptions, into runtime.Object) error {
-	if options.ResourceVersion != "" {
+	if o.isCached {
+		if _, _, err := storage.ValidateListOptions(o.prefix, o.Versioner(), options); err != nil {
+			return err
+		}
+	}
+	if options.ResourceVersion != "" && o.isCached {
 		result, err := delegator.ShouldDelegateList(options, delegator.CacheWithoutSnapshots{})
 		if err != nil {
 			return err

@@ -1,0 +1,126 @@
+package apiserver
+
+import (
+	"strings"
+	"testing"
+)
+
+// stories are sequences that chance would hardly find. Each line is a method, a path and a body; merge patches are of
+// the method PATCH, and what is applied of the method APPLY.
+var stories = map[string]string{
+	"an eviction within a budget, and one beyond it": `
+POST core/pods {"metadata":{"name":"a","labels":{"app":"x"}},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}
+POST core/pods {"metadata":{"name":"b","labels":{"app":"x"}},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}
+POST policy/v1/poddisruptionbudgets {"metadata":{"name":"p"},"spec":{"minAvailable":1,"selector":{"matchLabels":{"app":"x"}}}}
+POST core/pods/a/eviction {"metadata":{"name":"a"}}
+PATCH core/pods/a/status {"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}
+PATCH core/pods/b/status {"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}
+PATCH policy/v1/poddisruptionbudgets/p/status {"status":{"observedGeneration":1,"disruptionsAllowed":1,"currentHealthy":2,"desiredHealthy":1,"expectedPods":2}}
+POST core/pods/a/eviction {"metadata":{"name":"a"},"deleteOptions":{"dryRun":["All"]}}
+POST core/pods/a/eviction {"metadata":{"name":"a"}}
+GET core/pods/a
+GET policy/v1/poddisruptionbudgets/p
+POST core/pods/b/eviction {"metadata":{"name":"b"}}
+POST core/pods/a/eviction {"metadata":{"name":"a"}}
+POST policy/v1/poddisruptionbudgets {"metadata":{"name":"q"},"spec":{"minAvailable":1,"selector":{}}}
+POST core/pods/b/eviction {"metadata":{"name":"b"}}
+DELETE core/pods/a {"gracePeriodSeconds":0}
+GET core/pods`,
+	"a quota is charged and refuses": `
+POST core/resourcequotas {"metadata":{"name":"q"},"spec":{"hard":{"pods":"1","requests.cpu":"1","count/podgroups.scheduling.volcano.sh":"1"}}}
+POST core/pods {"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"1"}}}]}}
+PATCH core/resourcequotas/q/status {"status":{"hard":{"pods":"1","requests.cpu":"1","count/podgroups.scheduling.volcano.sh":"1"},"used":{"pods":"0","requests.cpu":"0","count/podgroups.scheduling.volcano.sh":"0"}}}
+POST core/pods {"metadata":{"name":"none"},"spec":{"containers":[{"name":"c","image":"i"}]}}
+POST core/pods {"metadata":{"name":"large"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"2"}}}]}}
+POST core/pods {"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"500m"}}}]}}
+POST core/pods {"metadata":{"name":"b"},"spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"500m"}}}]}}
+POST scheduling.volcano.sh/v1beta1/podgroups {"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"PodGroup","metadata":{"name":"a"}}
+POST scheduling.volcano.sh/v1beta1/podgroups {"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"PodGroup","metadata":{"name":"b"}}
+GET core/resourcequotas/q`,
+	"limits are filled in and held": `
+POST core/limitranges {"metadata":{"name":"l"},"spec":{"limits":[{"type":"Container","default":{"cpu":"500m"},"defaultRequest":{"cpu":"200m"},"max":{"cpu":"1"},"maxLimitRequestRatio":{"cpu":"4"}},{"type":"Pod","max":{"memory":"1Gi"}}]}}
+POST core/pods {"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}
+POST core/pods {"metadata":{"name":"b"},"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"cpu":"2","memory":"512Mi"}}}]}}
+POST core/pods {"metadata":{"name":"b"},"spec":{"containers":[{"name":"c","image":"i","resources":{"limits":{"cpu":"1","memory":"512Mi"},"requests":{"cpu":"100m"}}}]}}`,
+	"a namespace that ends takes nothing": `
+POST core/configmaps {"metadata":{"name":"a","finalizers":["example.com/held"]}}
+DELETE . {}
+GET .
+POST core/configmaps {"metadata":{"name":"b"}}
+POST scheduling.volcano.sh/v1beta1/podgroups {"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"PodGroup","metadata":{"name":"b"}}
+PATCH core/configmaps/a {"data":{"a":"1"}}
+DELETE core/configmaps/a {}
+GET core/configmaps/a
+PATCH core/configmaps/a {"metadata":{"finalizers":["example.com/held","example.com/late"]}}
+PATCH core/configmaps/a {"metadata":{"finalizers":null}}
+GET core/configmaps/a`,
+	"two managers apply": `
+APPLY scheduling.volcano.sh/v1beta1/podgroups/a?fieldManager=one {"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"PodGroup","metadata":{"name":"a","labels":{"l":"1"}},"spec":{"minMember":2,"queue":"q"}}
+APPLY scheduling.volcano.sh/v1beta1/podgroups/a?fieldManager=two {"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"PodGroup","metadata":{"name":"a"},"spec":{"minMember":3}}
+APPLY scheduling.volcano.sh/v1beta1/podgroups/a?fieldManager=two&force=true {"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"PodGroup","metadata":{"name":"a"},"spec":{"minMember":3}}
+APPLY scheduling.volcano.sh/v1beta1/podgroups/a?fieldManager=one {"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"PodGroup","metadata":{"name":"a"},"spec":{"queue":"q"}}
+APPLY scheduling.volcano.sh/v1beta1/podgroups/a/status?fieldManager=one {"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"PodGroup","metadata":{"name":"a"},"status":{"phase":"Running"}}
+APPLY core/pods/a?fieldManager=one {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"A","value":"1"}]}]}}
+APPLY core/pods/a?fieldManager=two {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"j"}]}}
+APPLY core/pods/a?fieldManager=two&force=true {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"j"}]}}
+APPLY core/pods/a?fieldManager=one {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c"}]}}
+GET scheduling.volcano.sh/v1beta1/podgroups/a`,
+	"pods end in their grace": `
+POST core/pods {"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}
+POST core/pods/a/binding {"metadata":{"name":"a"},"target":{"kind":"Node","name":"n"}}
+POST core/pods/a/binding {"metadata":{"name":"a"},"target":{"kind":"Node","name":"n"}}
+DELETE core/pods/a {}
+DELETE core/pods/a {"gracePeriodSeconds":50}
+DELETE core/pods/a {"gracePeriodSeconds":3}
+POST core/pods/a/binding {"metadata":{"name":"a"},"target":{"kind":"Node","name":"m"}}
+PATCH core/pods/a/status {"status":{"phase":"Succeeded"}}
+DELETE core/pods/a {"gracePeriodSeconds":0}
+POST core/pods {"metadata":{"name":"b","finalizers":["batch.kubernetes.io/job-tracking"]},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}
+DELETE core/pods/b {"gracePeriodSeconds":0}
+GET core/pods/b
+PATCH core/pods/b {"metadata":{"finalizers":null}}
+GET core/pods/b
+POST core/pods {"metadata":{"name":"c"},"spec":{"schedulingGates":[{"name":"example.com/g"}],"containers":[{"name":"c","image":"i"}]}}
+POST core/pods/c/binding {"metadata":{"name":"c"},"target":{"kind":"Node","name":"m"}}
+DELETE core/pods/c {}
+GET core/pods/c`,
+}
+
+func TestTheSameStoriesGetTheSameAnswers(t *testing.T) {
+	servers := [2]*answerer{realServer(t), simulatedServer(t)}
+	warm(t, servers[0])
+	for name, story := range stories {
+		t.Run(name, func(t *testing.T) {
+			r := begin(t, servers)
+			for line := range strings.Lines(story) {
+				if line = strings.TrimSpace(line); line != "" {
+					r.both(r.call(line))
+				}
+			}
+		})
+	}
+}
+
+// call reads a line of a story.
+func (r *run) call(line string) call {
+	method, rest, _ := strings.Cut(line, " ")
+	path, body, _ := strings.Cut(rest, " ")
+	c := call{method: method, body: body, kind: "application/json"}
+	path, c.query, _ = strings.Cut(path, "?")
+	switch method {
+	case "PATCH":
+		c.kind = "application/merge-patch+json"
+	case "APPLY":
+		c.method, c.kind = "PATCH", "application/apply-patch+yaml"
+	}
+	parts := strings.Split(path, "/")
+	switch {
+	case path == ".":
+		c.path = "/api/v1/namespaces/" + r.space
+	case parts[0] == "core":
+		c.path = "/api/v1/namespaces/" + r.space + "/" + strings.Join(parts[1:], "/")
+	default:
+		c.path = "/apis/" + parts[0] + "/" + parts[1] + "/namespaces/" + r.space + "/" + strings.Join(parts[2:], "/")
+	}
+	return c
+}

@@ -92,25 +92,23 @@ func (k sink) EvaluatePolicyRule(authorizer.Attributes) audit.RequestAuditConfig
 var replaced = map[string]string{
 	"ServiceAccount":                "accounts and their tokens are made by controllers",
 	"ResourceQuota":                 "its evaluator works in goroutines; quotas do the same at once",
-	"MutatingAdmissionWebhook":      "Options.Admission stands for webhooks",
-	"ValidatingAdmissionWebhook":    "Options.Admission stands for webhooks",
 	"MutatingAdmissionPolicy":       "it reads policies in goroutines",
-	"ValidatingAdmissionPolicy":     "it reads policies in goroutines",
+	"ValidatingAdmissionPolicy":     "it reads policies in goroutines; policies make it read them at once",
 	"CertificateApproval":           "certificates are not served",
 	"CertificateSigning":            "certificates are not served",
 	"CertificateSubjectRestriction": "certificates are not served",
 	"ClusterTrustBundleAttest":      "certificates are not served",
 }
 
+// lastWebhook is the plugin that comes after policies.
+const lastWebhook = "ValidatingAdmissionWebhook"
+
 // admission makes the plugins that are on in a kube-apiserver by default, in their order.
 func (s *Server) admission(config *genericapiserver.Config, client kubernetes.Interface) (admission.Interface, error) {
-	plugins := admission.NewPlugins()
-	genericapiserver.RegisterAllAdmissionPlugins(plugins)
-	kubeoptions.RegisterAllAdmissionPlugins(plugins)
 	off := kubeoptions.DefaultOffAdmissionPlugins()
 	var names []string
 	for _, name := range kubeoptions.AllOrderedPlugins {
-		if _, isReplaced := replaced[name]; !isReplaced && !off.Has(name) && !slices.Contains(s.options.WithoutPlugins, name) {
+		if _, isReplaced := replaced[name]; !isReplaced && !off.Has(name) && name != lastWebhook && s.wants(name) {
 			names = append(names, name)
 		}
 	}
@@ -119,16 +117,28 @@ func (s *Server) admission(config *genericapiserver.Config, client kubernetes.In
 			return nil, fmt.Errorf("the API server has no admission plugin %q", name)
 		}
 	}
-	common := initializer.New(client, nil, s.informers, s.options.Authorize, feature.DefaultFeatureGate, config.EffectiveVersion, nil, nil)
-	made, err := plugins.NewFromPlugins(names, noConfiguration{}, admission.PluginInitializers{common, kubeadmission.NewPluginInitializer()}, nil)
+	first, err := s.plugins(config, client, names...)
 	if err != nil {
 		return nil, err
 	}
-	chain := []admission.Interface{made}
+	chain := []admission.Interface{first}
 	if s.options.Admission != nil {
 		chain = append(chain, s.options.Admission)
 	}
-	if !slices.Contains(s.options.WithoutPlugins, "ResourceQuota") {
+	if s.wants("ValidatingAdmissionPolicy") {
+		if s.policies, err = newPolicies(s, config, client); err != nil {
+			return nil, err
+		}
+		chain = append(chain, s.policies)
+	}
+	if s.wants(lastWebhook) {
+		last, err := s.plugins(config, client, lastWebhook)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, last)
+	}
+	if s.wants("ResourceQuota") {
 		charged, err := newQuotas(s, client, config.MergedResourceConfig)
 		if err != nil {
 			return nil, err
@@ -136,6 +146,17 @@ func (s *Server) admission(config *genericapiserver.Config, client kubernetes.In
 		chain = append(chain, charged)
 	}
 	return admission.NewChainHandler(chain...), nil
+}
+
+func (s *Server) wants(plugin string) bool { return !slices.Contains(s.options.WithoutPlugins, plugin) }
+
+// plugins makes plugins by their names.
+func (s *Server) plugins(config *genericapiserver.Config, client kubernetes.Interface, names ...string) (admission.Interface, error) {
+	known := admission.NewPlugins()
+	genericapiserver.RegisterAllAdmissionPlugins(known)
+	kubeoptions.RegisterAllAdmissionPlugins(known)
+	common := initializer.New(client, nil, s.informers, s.options.Authorize, feature.DefaultFeatureGate, config.EffectiveVersion, nil, nil)
+	return known.NewFromPlugins(names, noConfiguration{}, admission.PluginInitializers{common, kubeadmission.NewPluginInitializer(), s.webhooks()}, nil)
 }
 
 // noConfiguration lets all plugins have their defaults.

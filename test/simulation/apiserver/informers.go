@@ -99,6 +99,53 @@ func (f *informers) Admissionregistration() admissionregistration.Interface {
 	return admissionregistration.New(f, "", nil)
 }
 
+// ForResource returns the informer of a resource, of custom ones, too.
+func (f *informers) ForResource(resource schema.GroupVersionResource) (kubeinformers.GenericInformer, error) {
+	of := resource.GroupResource()
+	known, ok := f.byResource[of]
+	if !ok {
+		known = newInformer()
+		if kind, err := f.server.kindOf(resource); err == nil && clientgoscheme.Scheme.Recognizes(kind) {
+			known.empty = func() runtime.Object { return mustNew(kind) }
+		}
+		f.byResource[of] = known
+		if err := f.fill(of); err != nil {
+			return nil, err
+		}
+	}
+	return &genericInformer{known, of}, nil
+}
+
+// fill puts the objects that are there into a new informer.
+func (f *informers) fill(of schema.GroupResource) error {
+	for prefix, by := range f.server.stored {
+		if by.resource != of {
+			continue
+		}
+		for _, key := range f.server.database.keysBelow(prefix) {
+			pair := f.server.database.current(key)
+			if err := f.changed(by, &change{revision: pair.ModRevision, key: key, value: pair.Value}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// genericInformer is an informer with a lister.
+type genericInformer struct {
+	informer *informer
+	resource schema.GroupResource
+}
+
+// Informer returns the informer.
+func (g *genericInformer) Informer() cache.SharedIndexInformer { return g.informer }
+
+// Lister returns the lister.
+func (g *genericInformer) Lister() cache.GenericLister {
+	return cache.NewGenericLister(g.informer.indexer, g.resource)
+}
+
 // changed takes a change in.
 func (f *informers) changed(by *objects, made *change) error {
 	of, ok := f.byResource[by.resource]
@@ -129,7 +176,7 @@ type informer struct {
 
 	indexer  cache.Indexer
 	handlers []cache.ResourceEventHandler
-	empty    func() runtime.Object
+	empty    func() runtime.Object // nil: of custom resources
 }
 
 func newInformer() *informer {
@@ -140,6 +187,9 @@ func newInformer() *informer {
 
 // external converts an object of the API server.
 func (i *informer) external(object runtime.Object) (runtime.Object, error) {
+	if i.empty == nil {
+		return object.DeepCopyObject(), nil // a custom resource
+	}
 	converted := i.empty()
 	return converted, legacyscheme.Scheme.Convert(object, converted, nil)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand"
 	"net/http"
+	"sync"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -50,9 +52,18 @@ import (
 // address is where the server would be; nothing listens there.
 const address = "apiserver.invalid:443"
 
+// prepare sets up what the process has once.
+var prepare = sync.OnceFunc(func() {
+	capabilities.Setup(true, 0) // as clusters have it: containers may be privileged
+	// One of the handlers of errors slows down who has many. It keeps the time of the last one from bubble to bubble,
+	// and would wait for years.
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+})
+
 // New returns a server with the namespaces and priority classes that every cluster has, or with what a snapshot has. In
 // a bubble of testing/synctest it belongs to the bubble in which it is made.
 func New(options Options) (*Server, error) {
+	prepare()
 	if options.Authorize == nil {
 		options.Authorize = authorizerfactory.NewAlwaysAllowAuthorizer()
 	}
@@ -62,7 +73,6 @@ func New(options Options) (*Server, error) {
 	}
 	s.client = s.database.client()
 	s.database.committed = s.commit
-	capabilities.Setup(true, 0) // as clusters have it: containers may be privileged
 	s.definitions = newDefinitions(s)
 	if err := s.build(); err != nil {
 		return nil, err
@@ -82,13 +92,20 @@ func (s *Server) commit(made *change) {
 	if by == nil {
 		return
 	}
+	switch by.resource.Resource {
+	case "customresourcedefinitions", "validatingadmissionpolicies", "validatingadmissionpolicybindings":
+		if s.policies != nil {
+			s.policies.isStale = true
+		}
+	}
 	var err error
 	switch {
 	case by.resource == apiextensions.Resource("customresourcedefinitions"):
 		err = s.definitions.take(by, made)
-	case made.value == nil && len(s.definitions.all(by.resource.Group)) > 0:
-		s.definitions.changed[by.resource.String()] = true // it may have been the last one that held its definition
 	default:
+		if made.value == nil && len(s.definitions.all(by.resource.Group)) > 0 {
+			s.definitions.changed[by.resource.String()] = true // it may have been the last one that held its definition
+		}
 		err = s.informers.changed(by, made)
 	}
 	if err != nil {

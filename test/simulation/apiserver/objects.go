@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Create makes objects, definitions and namespaces before all others. Objects of kinds that are not served are an
@@ -64,4 +65,22 @@ func (s *Server) Path(object *unstructured.Unstructured) (string, error) {
 		return base + "/" + resource.Name, nil
 	}
 	return "", fmt.Errorf("kind %s is not served", kind)
+}
+
+// kindOf returns the kind of a resource.
+func (s *Server) kindOf(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	base := "/apis/" + resource.Group + "/" + resource.Version
+	if resource.Group == "" {
+		base = "/api/" + resource.Version
+	}
+	var served metav1.APIResourceList
+	if err := json.Unmarshal(s.own(http.MethodGet, base, nil).Body, &served); err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	for _, one := range served.APIResources {
+		if one.Name == resource.Resource {
+			return resource.GroupVersion().WithKind(one.Kind), nil
+		}
+	}
+	return schema.GroupVersionKind{}, fmt.Errorf("resource %s is not served", resource)
 }

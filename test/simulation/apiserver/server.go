@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	restclient "k8s.io/client-go/rest"
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
 )
@@ -28,7 +29,10 @@ type Options struct {
 	User func(*http.Request) user.Info
 	// Authorize decides what a user may do; without it everything.
 	Authorize authorizer.Authorizer
-	// Admission is asked after the API server's own plugins, where webhooks would be.
+	// Webhooks is asked in place of the addresses of webhooks, in the goroutine that serves the request or in one that
+	// it waits for. What a webhook reads it reads by [Server.Loopback]. Without it no webhook answers.
+	Webhooks http.RoundTripper
+	// Admission is asked after the API server's own plugins, before policies.
 	Admission admission.Interface
 	// WithoutPlugins names plugins of the API server that are left out.
 	WithoutPlugins []string
@@ -55,6 +59,7 @@ type Server struct {
 
 	informers   *informers
 	definitions *definitions
+	policies    *policies
 }
 
 // Response is the answer to a request.
@@ -106,6 +111,9 @@ func (s *Server) Close() {
 	for c := range s.cursors {
 		c.Stop()
 	}
+	if s.policies != nil {
+		s.policies.close()
+	}
 	s.definitions.close()
 	s.generic.Destroy()
 }
@@ -114,6 +122,10 @@ func (s *Server) Close() {
 func (s *Server) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.Handle(request).HTTP(request), nil
 }
+
+// Loopback is a connection by which what the server calls, such as a webhook, makes requests while the server waits for
+// it. It serves no watches.
+func (s *Server) Loopback() *restclient.Config { return s.loopback() }
 
 // HTTP turns the response into one that a transport returns.
 func (r *Response) HTTP(request *http.Request) *http.Response {

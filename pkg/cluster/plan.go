@@ -51,8 +51,9 @@ type PlanInternals struct {
 	Nominated []*Task // tasks with nominated nodes when the plan began
 	HasTerms  bool    // some of them have affinity or spread
 	IsInForce bool
-	Staying   []*Task    // of a plan within a job: the other tasks of the job with nodes, as long as they have not left
-	Seen      wake.Stamp // the state of the model at the last search for other nodes
+	// Staying are the other tasks of the job that have nodes, or are promised some, of a plan within a job.
+	Staying []*Task
+	Seen    wake.Stamp // the state of the model at the last search for other nodes
 }
 
 // IsInForce reports whether the plan has come into force and has not ended.

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla/internal/simulator"
@@ -144,24 +145,51 @@ func (m *maker) close() change {
 // When a job restarts whole, its pods of low rank come back first, and pods of high rank evict them. That ends once it
 // is known, also for a scheduler that starts now.
 func TestAJobThatRestartsEvictsNoMoreOfItsOwn(t *testing.T) {
-	w := &scenario{configuration: configuration{actions: "allocate, preempt, backfill"}, policies: map[string]restartPolicy{"g": restartsWhole},
-		replaced: simulator.Successor{Name: "-r", After: 2 * time.Second}}
-	w.objects = append(w.objects, ourNamespace(), fixture.Queue("q"), fixture.Node("n1", "cpu=2"),
-		fixture.Group("g", "q", 1, func(g *schedulingv1beta1.PodGroup) {
-			g.Annotations[schedulingv1beta1.PreemptableKey] = "true"
-			g.Status.Phase = schedulingv1beta1.PodGroupRunning
-		}))
-	for i, pod := range []struct {
-		rank  string
-		grace int64
-		runs  bool
-	}{{"0", 1, true}, {"0", 1, false}, {"5", 20, true}, {"5", 20, false}} {
+	low, high := rankedPod{rank: "0", grace: 1}, rankedPod{rank: "5", grace: 20}
+	t.Run("pods on nodes leave", func(t *testing.T) {
+		runsLow, runsHigh := low, high
+		runsLow.node, runsHigh.node = "n1", "n1"
+		evictsNoMoreOfItsOwn(t, []runtime.Object{fixture.Queue("q"), fixture.Node("n1", "cpu=2")}, nil, runsLow, low, runsHigh, high)
+	})
+	// The queue has room for one of the two. No pod but the one that is evicted has a node.
+	t.Run("only the pod that room is made for leaves", func(t *testing.T) {
+		other := fixture.Pod("other", fixture.Asks("cpu=1"), fixture.On("n2"))
+		other.Spec.TerminationGracePeriodSeconds, other.Spec.SchedulerName = new(int64(600)), "other"
+		ends := change{"other ends", func(l *run) { l.led.Terminate(other) }}
+		low.node, high.zone = "n1", "b"
+		evictsNoMoreOfItsOwn(t, []runtime.Object{fixture.Queue("q", fixture.Capped("cpu=1")), fixture.Node("n1", "cpu=1"),
+			fixture.Node("n2", "cpu=1", fixture.InZone("b")), other}, []timed{{change: ends}}, low, high)
+	})
+}
+
+// rankedPod is a pod of a job with ranks.
+type rankedPod struct {
+	rank  string
+	grace int64
+	node  string // the node that it runs on, "" if it waits
+	zone  string // that it asks for
+}
+
+// evictsNoMoreOfItsOwn shows that a job that restarts whole evicts pods of its own twice, and says then that it
+// restarts.
+func evictsNoMoreOfItsOwn(t *testing.T, objects []runtime.Object, changes []timed, pods ...rankedPod) {
+	t.Helper()
+	w := &scenario{configuration: configuration{actions: "allocate, preempt, backfill", sharer: "capacity"},
+		policies: map[string]restartPolicy{"g": restartsWhole}, replaced: simulator.Successor{Name: "-r", After: 2 * time.Second}, changes: changes}
+	w.objects = append([]runtime.Object{ourNamespace(), fixture.Group("g", "q", 0, func(g *schedulingv1beta1.PodGroup) {
+		g.Annotations[schedulingv1beta1.PreemptableKey] = "true"
+		g.Status.Phase = schedulingv1beta1.PodGroupRunning
+	})}, objects...)
+	for i, pod := range pods {
 		p := fixture.Pod(fmt.Sprintf("g-%d", i), fixture.In("g"), fixture.As("worker", i), fixture.Asks("cpu=1"),
 			fixture.Annotated(schedulingv1beta1.TaskPriorityAnnotationKey, pod.rank))
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "g", UID: "job", Controller: new(true)}}
 		p.Spec.TerminationGracePeriodSeconds = &pod.grace
-		if pod.runs {
-			fixture.On("n1")(p)
+		if pod.node != "" {
+			fixture.On(pod.node)(p)
+		}
+		if pod.zone != "" {
+			fixture.Selecting("zone", pod.zone)(p)
 		}
 		w.objects = append(w.objects, p)
 	}

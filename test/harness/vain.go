@@ -78,6 +78,7 @@ func (v *Vain) Observe(cycle int, d *decision.Decisions) string {
 		isOther := func(e evictedFor) bool { return e.job != p.Job.Name && e.cycle > end.cycle && e.cycle < cycle }
 		if hadPlan && (end.lostPods && slices.ContainsFunc(p.Nominations, isNewPod) || slices.ContainsFunc(v.evicted, isOther)) {
 			hadPlan = false
+			v.ForgetJob(p.Job.Name) // a scheduler that starts now may make the same plan once more
 		}
 		var nodes []string
 		var placed []types.UID

@@ -13,8 +13,8 @@ import (
 // restartTime is how long after the deadline of a plan within a job it may still show that the job restarts.
 const restartTime = time.Minute
 
-// watch watches from now on the tasks that stay on their nodes while a plan within a job is in force. Those that are
-// evicted leave for that reason.
+// watch watches from now on the tasks of a job that a plan within it does not evict: those that stay on their nodes,
+// and those that it makes room for. Those that are evicted leave for that reason.
 func (s *Plans) watch(p *cluster.Plan) {
 	for _, other := range s.within {
 		other.Internal.Staying = slices.DeleteFunc(other.Internal.Staying, func(t *cluster.Task) bool { return slices.Contains(p.Victims, t) })
@@ -22,6 +22,7 @@ func (s *Plans) watch(p *cluster.Plan) {
 	if p.Scope != decision.WithinJob {
 		return
 	}
+	p.Internal.Staying = slices.Clone(p.Internal.Nominated)
 	for _, t := range p.Job.Internal.Tasks {
 		if t.Node != nil && t.Status.Counts() && t.Status != cluster.Pipelined && !slices.Contains(p.Victims, t) {
 			p.Internal.Staying = append(p.Internal.Staying, t)

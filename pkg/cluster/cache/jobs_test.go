@@ -455,3 +455,25 @@ func TestPodsThatOutliveThePodGroupOfTheirControllerAreNamed(t *testing.T) {
 		})
 	}
 }
+
+// All pods of an admitted job have gone, so it claims nothing. Another comes and goes before the next cycle.
+func TestAJobWithoutPodsClaimsNothingAgain(t *testing.T) {
+	for name, gone := range map[string]Event{
+		"the pod is deleted":        Delete{pod("a", in("g"), asks("cpu=1"))},
+		"it moves to another group": Set{pod("a", in("h"), asks("cpu=1"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(Set{queue("q", "")}, Set{group("g", "q", needs("cpu=4"), at(schedulingv1beta1.PodGroupInqueue))},
+				Set{group("h", "q")}, Set{pod("a", in("g"), asks("cpu=1"))})
+			c.FollowPods()
+			c.Apply(Delete{pod("a", in("g"), asks("cpu=1"))})
+			c.FollowPods()
+			amounts(t, c, "without pods g", c.Queue("q").Own.Inqueue, "")
+			c.Apply(Set{pod("a", in("g"), asks("cpu=1"))})
+			amounts(t, c, "with a pod g", c.Queue("q").Own.Inqueue, "cpu=4")
+			c.Apply(gone)
+			amounts(t, c, "without pods again g", c.Queue("q").Own.Inqueue, "")
+			sound(t, c)
+		})
+	}
+}

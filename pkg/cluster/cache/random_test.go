@@ -625,6 +625,7 @@ func (w *randomModel) again() *Cache {
 	}
 	c.Expire(w.now)
 	for _, j := range w.model.Jobs() {
+		c.Job(j.ID).Admission.Emptied = j.Admission.Emptied // no object says that all pods of a job have gone
 		c.SetPhase(c.Job(j.ID), j.Phase)
 	}
 	c.Settle()

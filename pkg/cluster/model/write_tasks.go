@@ -152,7 +152,7 @@ func (w *TaskWriter) Leave(t *cluster.Task) {
 	t.LeaveJob()
 	t.Job = nil
 	w.c.renew(j)
-	w.c.list(j)
+	w.c.settleJob(j) // a job without tasks may claim less
 }
 
 // Len is the number of tasks.

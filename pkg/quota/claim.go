@@ -150,19 +150,42 @@ const (
 	othersHold     = ", and less what pods hold that are in no queue"
 )
 
-// Refusal returns the verdict for a claim that does not fit under the ceiling of a node.
-func (v *View) Refusal(index *resources.Index, n *Node, c Claim) *verdict.Verdict {
-	n = v.Seen(n)
-	ceiling := v.Of(n).Ceiling.Value
-	refusal := &verdict.Verdict{Code: verdict.OverCapability, Subject: n.Name, Help: n.help()}
-	alone, most := ToPlace(c.whole), func(d resources.Dim) int64 {
+// Refuse returns the verdict for a claim that does not fit under the ceilings of a node and of all nodes above it, nil
+// if it does. The verdict is about the highest of them for which the claim is too large even when nothing is held: no
+// job that ends helps there. If there is none, it is about the highest that is full.
+func (v *View) Refuse(index *resources.Index, n *Node, c Claim) *verdict.Verdict {
+	highest, _ := v.Full(n, c)
+	if highest == nil {
+		return nil
+	}
+	about, isTooLarge := highest, false
+	for m := v.Seen(n); m != nil; m = v.above(m) {
+		if v.Shortages(index, m, c) != nil && v.isTooLarge(index, m, c) {
+			about, isTooLarge = m, true
+		}
+	}
+	return v.refusal(index, about, c, isTooLarge)
+}
+
+// isTooLarge reports whether a claim exceeds the ceiling of a node alone. What only pods in no queue keep from fitting
+// is not too large.
+func (v *View) isTooLarge(index *resources.Index, n *Node, c Claim) bool {
+	alone, ceiling := ToPlace(c.whole), v.Of(n).Ceiling.Value
+	return alone.shortages(index, n, &Usage{}, func(d resources.Dim) int64 {
 		limit := ceiling(d)
 		if capability := n.Capability.Value(d); limit < capability {
 			limit = min(limit+v.Others.At(d), capability)
 		}
 		return limit
-	}
-	if alone.shortages(index, n, &Usage{}, most) != nil {
+	}) != nil
+}
+
+// refusal is the verdict about a node whose ceiling leaves no room for a claim.
+func (v *View) refusal(index *resources.Index, n *Node, c Claim, isTooLarge bool) *verdict.Verdict {
+	ceiling := v.Of(n).Ceiling.Value
+	refusal := &verdict.Verdict{Code: verdict.OverCapability, Subject: n.Name, Help: n.help()}
+	if isTooLarge {
+		alone := ToPlace(c.whole)
 		refusal.Shortages = alone.shortages(index, n, &Usage{}, ceiling)
 		refusal.Code = verdict.TooLargeForQueue
 		refusal.Help |= verdict.HelpJob

@@ -11,6 +11,7 @@ import (
 
 	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // maxDepth is how deep random trees are.
@@ -251,6 +252,31 @@ func TestAClaimFitsWhereThereIsRoomAtEveryLevel(t *testing.T) {
 		}
 		if fits && !view.Fits(n, quota.ToPlace(part)) {
 			r.Fatalf("%v fits into %s, and %v does not", request, n.Name, part)
+		}
+	})
+}
+
+// A claim that is too large for a queue is so whatever the queues hold, also when a queue above is full.
+func TestAClaimThatIsTooLargeStaysSoWhateverIsHeld(t *testing.T) {
+	x := index()
+	refuse := func(view *quota.View, n *quota.Node, request resources.Vector) (code verdict.Code, about string) {
+		if v := view.Refuse(x, n, quota.ToPlace(request)); v != nil {
+			return v.Code, v.Subject
+		}
+		return "", ""
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		f := drawForest(r, false)
+		tree, nodes := f.tree(inOrder(len(f.terms)))
+		view := quota.NewBounded(tree, quota.Policy{Flat: rapid.Bool().Draw(r, "flat")}, x, drawAmounts(r, "cluster").vector())
+		n, request := rapid.SampledFrom(nodes).Draw(r, "asked"), drawAmounts(r, "request").vector()
+		idle, about := refuse(view, n, request)
+		for range rapid.IntRange(1, 6).Draw(r, "bookings") {
+			tree.Book(rapid.SampledFrom(nodes).Draw(r, "node"), quota.Allocated, drawAmounts(r, "held").vector(), +1)
+		}
+		busy, then := refuse(view, n, request)
+		if (idle == verdict.TooLargeForQueue) != (busy == verdict.TooLargeForQueue) || idle == verdict.TooLargeForQueue && about != then {
+			r.Fatalf("%v in %s: %s of %q while nothing is held, %s of %q later", request, n.Name, idle, about, busy, then)
 		}
 	})
 }

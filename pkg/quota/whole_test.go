@@ -64,6 +64,9 @@ func (m *merged) whole(n *quota.Node) *quota.Node {
 }
 
 func isSameRefusal(v, w *verdict.Verdict) bool {
+	if v == nil || w == nil {
+		return v == w
+	}
 	return v.Code == w.Code && v.Help == w.Help && slices.Equal(v.Shortages, w.Shortages)
 }
 
@@ -92,7 +95,7 @@ func TestASubtreeSeenAsOneQueueIsLikeAQueueThatHoldsAllOfIt(t *testing.T) {
 			for _, c := range []quota.Claim{quota.ToPlace(claim), quota.ToBind(claim)} {
 				highest, _ := got.Full(n, c)
 				if wanted, _ := want.Full(leaf, c); (highest == nil) != (wanted == nil) || got.Fits(n, c) != want.Fits(leaf, c) ||
-					highest != nil && !isSameRefusal(got.Refusal(x, highest, c), want.Refusal(x, wanted, c)) {
+					!isSameRefusal(got.Refuse(x, n, c), want.Refuse(x, leaf, c)) {
 					r.Fatalf("%s: full is %v, want %v; fits %t", n.Name, highest, wanted, got.Fits(n, c))
 				}
 			}

@@ -131,13 +131,9 @@ func (p *plugin) LackToReclaim(q *cluster.Queue, more resources.Vector) verdict.
 	return quota.LackToDeserve(p, &q.Node, more)
 }
 
-// refusal says why a claim does not fit. It names the highest queue that is full.
+// refusal says why a claim does not fit, nil if it does.
 func (p *plugin) refusal(view *quota.View, q *cluster.Queue, claim quota.Claim) *verdict.Verdict {
-	full, _ := view.Full(&q.Node, claim)
-	if full == nil {
-		return nil
-	}
-	return view.Refusal(p.cluster.Resources, full, claim)
+	return view.Refuse(p.cluster.Resources, &q.Node, claim)
 }
 
 // Shares returns the bounds of all queues.

@@ -174,14 +174,10 @@ func (p *plugin) LackToPlace(q *cluster.Queue, more resources.Vector) verdict.La
 	return quota.LackToHold(p, q.QuotaNode(), more)
 }
 
-// refusal says why a claim does not fit. It names the highest queue that is full.
+// refusal says why a claim does not fit, nil if it does.
 func (p *plugin) refusal(n *quota.Node, claim quota.Claim) *verdict.Verdict {
 	if !p.subtrees.Contains(n) {
 		return nil
 	}
-	full, _ := p.written.Full(n, claim)
-	if full == nil {
-		return nil
-	}
-	return p.written.Refusal(p.cluster.Resources, full, claim)
+	return p.written.Refuse(p.cluster.Resources, n, claim)
 }

@@ -167,19 +167,15 @@ func (p *plugin) Overused(q *cluster.Queue) *verdict.Verdict {
 // search for nodes.
 func (p *plugin) MayAllocate(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
 	claim := quota.ToPlace(t.Request())
-	if !p.written.Fits(&q.Node, claim) {
-		return p.written.Refusal(p.cluster.Resources, &q.Node, claim)
+	if refusal := p.written.Refuse(p.cluster.Resources, &q.Node, claim); refusal != nil {
+		return refusal
 	}
 	return p.overShare(q, claim)
 }
 
 // MayBind keeps a queue within its capability while planned evictions may still be refused.
 func (p *plugin) MayBind(q *cluster.Queue, t *cluster.Task) *verdict.Verdict {
-	claim := quota.ToBind(t.Request())
-	if p.written.Fits(&q.Node, claim) {
-		return nil
-	}
-	return p.written.Refusal(p.cluster.Resources, &q.Node, claim)
+	return p.written.Refuse(p.cluster.Resources, &q.Node, quota.ToBind(t.Request()))
 }
 
 // MayReclaim allows a queue to reclaim up to what it deserves, if it is open (rules Q4, Q5). The number of pods alone
@@ -240,11 +236,11 @@ func (p *plugin) deserves(q *cluster.Queue, shortages []verdict.Shortage) string
 
 // MayEnqueue admits a job that fits under the ceiling of its queue, in addition to the jobs admitted before.
 func (p *plugin) MayEnqueue(j *cluster.Job) (framework.Vote, *verdict.Verdict) {
-	view, claim := p.StockView(quota.AdmissionOf(j.AwaitsPods())), quota.ToAdmit(j.MinResources, j)
-	switch {
-	case !view.Fits(&j.Queue.Node, claim):
-		return framework.Reject, view.Refusal(p.cluster.Resources, &j.Queue.Node, claim)
-	case view.IsPart(&j.Queue.Node):
+	view := p.StockView(quota.AdmissionOf(j.AwaitsPods()))
+	if refusal := view.Refuse(p.cluster.Resources, &j.Queue.Node, quota.ToAdmit(j.MinResources, j)); refusal != nil {
+		return framework.Reject, refusal
+	}
+	if view.IsPart(&j.Queue.Node) {
 		return framework.Abstain, nil
 	}
 	return framework.Permit, nil

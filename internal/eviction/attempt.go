@@ -30,6 +30,7 @@ type attempt struct {
 	displaces      bool            // plans of other jobs are withdrawn
 	evictsNone     bool            // only room that is free or on its way counts
 	finds          bool            // there may be victims
+	resumes        bool            // the room that earlier victims left counts as if they had it, see [Search.resumes]
 	unplaced       []*cluster.Task // one of each class for which the last draft found no node, if it failed for that
 }
 
@@ -74,7 +75,7 @@ func (a *attempt) plan(lower []*cluster.Plan, pods []*cluster.Task) bool {
 	evictsNone := a.evictsNone
 	defer func() { a.evictsNone = evictsNone }()
 	// Where nothing may be taken, only room that is free or on its way counts.
-	a.rules.TakesNothing, a.evictsNone = !a.finds, evictsNone || !a.finds
+	a.rules.TakesNothing, a.evictsNone = !a.finds && !a.resumes, evictsNone || !a.finds
 	d := a.runByTiers(x, pods)
 	if d == nil && len(lower) > 0 {
 		a.displaces, a.rules.TakesNothing, a.evictsNone = true, false, evictsNone

@@ -188,7 +188,8 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	}
 	f.follow()
 	shape, isComparable := f.shapeOf(scope, j, pods)
-	isComparable = isComparable && len(preempting) == len(pods)
+	resumes := f.resumes(scope, j)
+	isComparable = isComparable && len(preempting) == len(pods) && !resumes
 	if isComparable {
 		if known, ok := f.knownFailure(shape, j.Lacks()); ok {
 			f.refuse(scope, j, known)
@@ -200,6 +201,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		return
 	}
 	a, all := f.attempt(scope, j), pods
+	a.resumes = resumes
 	if g := a.rules.Guarantees; g != nil {
 		isComparable = isComparable && g.Ask.Next.IsZero() && a.rules.Variant() == 0
 		pods = g.Ask.Of(pods)
@@ -220,7 +222,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 			why.never = why.never && !finds
 		}
 		a.finds = finds
-		if (len(lower) > 0 || finds || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
+		if (len(lower) > 0 || finds || resumes || f.hasRoomOnItsWay(scope, j)) && a.planIn(domains, lower, pods) {
 			f.looks += a.candidates.Tried()
 			return
 		}
@@ -243,6 +245,14 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 		f.noteFailure(shape, a, why)
 	}
 	f.refuse(scope, j, why)
+}
+
+// resumes reports whether a job is served because its plan has ended, for which pods of other queues have left. What
+// gave its queue a right to more than its share is then gone, and the room that they left counts as if they had it:
+// otherwise their successors would get it, and be evicted for the job again (rule S6).
+func (f *Search) resumes(scope decision.Scope, j *cluster.Job) bool {
+	p := f.session.Resumed
+	return p != nil && p.Job == j && scope == decision.BetweenQueues && p.Scope == scope && p.Evictions > len(p.Spared)
 }
 
 // takeRoomOnItsWay plans for a job on nodes that are becoming free, and evicts no pods (rule P4).

@@ -90,6 +90,9 @@ type Session struct {
 	// Subject is the job that is being scheduled, nil if there is none. A panic is put down to it; see LookAt.
 	Subject *cluster.Job
 
+	// Resumed is the plan that has ended and whose job is served again now, before others; nil if there is none.
+	Resumed *cluster.Plan
+
 	// Observe is called when a plugin begins to open, and the function that it returns when that ends. It may be nil.
 	Observe func(part, name string) (end func())
 

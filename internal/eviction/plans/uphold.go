@@ -224,6 +224,8 @@ func resume(s *framework.Session) {
 func Resume(s *framework.Session, ended *cluster.Plan) {
 	j := ended.Job
 	s.LookAt(j, func() {
+		s.Resumed = ended
+		defer func() { s.Resumed = nil }()
 		for _, a := range s.Policy.Actions {
 			switch action := a.(type) {
 			case framework.AllocatingAction:

@@ -53,14 +53,13 @@ func TestAPolicyReadsItsParameters(t *testing.T) {
 			"matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"],"operations":["CREATE"]}]},
 			"validations":[{"expression":"object.metadata.name != params.metadata.name"}]}}`)
 		ask(t, s, 201, "POST", bindings, `{"metadata":{"name":"p"},"spec":{"policyName":"p","paramRef":{"selector":{},"parameterNotFoundAction":"Allow"},"validationActions":["Deny"]}}`)
-		const maps = "/api/v1/namespaces/default/configmaps"
-		ask(t, s, 201, "POST", maps, `{"metadata":{"name":"q"}}`)
-		ask(t, s, 200, "DELETE", maps+"/q", "")
+		ask(t, s, 201, "POST", configMaps, `{"metadata":{"name":"q"}}`)
+		ask(t, s, 200, "DELETE", configMaps+"/q", "")
 		const queues = "/apis/scheduling.volcano.sh/v1beta1/queues"
 		ask(t, s, 201, "POST", queues, `{"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"Queue","metadata":{"name":"q"}}`)
-		ask(t, s, 422, "POST", maps, `{"metadata":{"name":"q"}}`)
+		ask(t, s, 422, "POST", configMaps, `{"metadata":{"name":"q"}}`)
 		ask(t, s, 200, "DELETE", queues+"/q", "")
-		ask(t, s, 201, "POST", maps, `{"metadata":{"name":"q"}}`)
+		ask(t, s, 201, "POST", configMaps, `{"metadata":{"name":"q"}}`)
 	})
 }
 
@@ -118,14 +117,13 @@ func TestWebhooksAreAskedInProcess(t *testing.T) {
 				"clientConfig":{"service":{"name":"w","namespace":"default","path":"/`+strings.TrimSuffix(path, "ing")+`e"}},"admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"`+policy+`",
 				"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"],"operations":["CREATE"]}]}]}`)
 		}
-		const maps = "/api/v1/namespaces/default/configmaps"
-		first := ask(t, s, 201, "POST", maps, `{"metadata":{"name":"first"}}`)
+		first := ask(t, s, 201, "POST", configMaps, `{"metadata":{"name":"first"}}`)
 		if data, _ := first.Object["data"].(map[string]any); data["by"] != "webhook" {
 			t.Errorf("the webhook has not changed it: %v", first)
 		}
-		ask(t, s, 400, "POST", maps, `{"metadata":{"name":"second"}}`)
+		ask(t, s, 400, "POST", configMaps, `{"metadata":{"name":"second"}}`)
 		isDown = true
-		down := ask(t, s, 500, "POST", maps, `{"metadata":{"name":"third"}}`)
+		down := ask(t, s, 500, "POST", configMaps, `{"metadata":{"name":"third"}}`)
 		if message, _ := down.Object["message"].(string); !strings.Contains(message, "failed calling webhook") || !strings.Contains(message, "nothing listens") {
 			t.Errorf("the answer is %q", message)
 		}

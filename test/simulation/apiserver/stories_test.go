@@ -86,6 +86,17 @@ DELETE core/pods/c {}
 GET core/pods/c`,
 }
 
+// watches are made after a story, from its start: with what comes first, with selectors, and refused ones.
+var watches = []string{
+	"core/pods?resourceVersion=START", "core/pods?resourceVersion=START&allowWatchBookmarks=true&labelSelector=app%3Dx", "core/pods?resourceVersion=START&fieldSelector=spec.nodeName%3Dn",
+	"core/pods?resourceVersion=START&fieldSelector=status.phase%3DRunning", "core/pods?resourceVersion=0", "core/pods",
+	"core/configmaps?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+	"core/pods?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&labelSelector=app%3Dx", "core/pods?sendInitialEvents=true&allowWatchBookmarks=true",
+	"scheduling.volcano.sh/v1beta1/podgroups?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "core/pods?resourceVersion=x",
+	"core/pods?resourceVersion=START&fieldSelector=nonsense%3Dn", "core/nonsense?resourceVersion=START", "core/pods?resourceVersionMatch=Exact&resourceVersion=START",
+	"scheduling.volcano.sh/v1beta1/podgroups?resourceVersion=START&labelSelector=l%3D1", "policy/v1/poddisruptionbudgets?resourceVersion=START",
+}
+
 func TestTheSameStoriesGetTheSameAnswers(t *testing.T) {
 	servers := [2]*answerer{realServer(t), simulatedServer(t)}
 	warm(t, servers[0])
@@ -97,6 +108,16 @@ func TestTheSameStoriesGetTheSameAnswers(t *testing.T) {
 					r.both(r.call(line))
 				}
 			}
+			var all []call
+			for i, watch := range watches {
+				c := r.call("GET " + watch)
+				c.query += "&watch=true&timeoutSeconds=1"
+				if i%4 == 0 {
+					c.accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+				}
+				all = append(all, c)
+			}
+			r.watch(true, all...)
 		})
 	}
 }

@@ -50,6 +50,8 @@ type testCluster struct {
 	willing, calm bool
 	hasTerms      bool   // pods have terms about each other; see bindTerms
 	wide          *wider // nil in most clusters
+	// isFrozen says that no time passes from cycle to cycle.
+	isFrozen bool
 	// immortal are pods that do not die though they are told to.
 	immortal map[types.UID]bool
 
@@ -140,7 +142,9 @@ func (w *testCluster) change(key types.NamespacedName, uid types.UID, how func(*
 // cycle runs one cycle on all that the scheduler does not know yet, checks it by the judge, and begins to carry out
 // what was decided.
 func (w *testCluster) cycle() *decision.Decisions {
-	w.now = w.now.Add(time.Second)
+	if !w.isFrozen {
+		w.now = w.now.Add(time.Second)
+	}
 	t := turn{now: w.now, events: w.events}
 	w.events = nil
 	at := take(w.setting, &w.objects, w.judge.memory, w.now)
@@ -232,9 +236,7 @@ func (w *testCluster) goOn() {
 			return false // takes longer
 		}
 		if !w.willing && w.choose.once(12) {
-			w.events = append(w.events, cache.BindFailed{Pod: b.Pod, UID: b.UID, At: w.now, Reason: "somebody said no"})
-			w.forget()
-			delete(w.judge.memory.bound, b.UID)
+			w.refuseBind(b)
 			return true
 		}
 		w.land(b)
@@ -250,6 +252,13 @@ func (w *testCluster) goOn() {
 	w.die()
 	w.recount()
 	w.judge.memory.remember(&w.objects)
+}
+
+// refuseBind lets a binding fail.
+func (w *testCluster) refuseBind(b decision.Bind) {
+	w.events = append(w.events, cache.BindFailed{Pod: b.Pod, UID: b.UID, At: w.now, Reason: "somebody said no"})
+	w.forget()
+	delete(w.judge.memory.bound, b.UID)
 }
 
 // land lets a binding succeed.
@@ -291,13 +300,18 @@ func (w *testCluster) carryOn(l *letter) {
 		e := l.unsent[0]
 		l.unsent = l.unsent[1:]
 		if !w.evict(e) {
-			l.finished = true
-			w.forget()
-			w.events = append(w.events, cache.PlanFailed{Job: l.plan.Job, Plan: l.plan.ID, At: w.now, Reason: "an eviction was refused"})
+			w.refuseEviction(l)
 		}
 		return
 	}
 	l.step++
+}
+
+// refuseEviction lets an eviction of a plan fail, and with it the plan.
+func (w *testCluster) refuseEviction(l *letter) {
+	l.finished = true
+	w.forget()
+	w.events = append(w.events, cache.PlanFailed{Job: l.plan.Job, Plan: l.plan.ID, At: w.now, Reason: "an eviction was refused"})
 }
 
 // evict terminates a pod, unless a budget forbids it or the API server refuses.
@@ -342,10 +356,15 @@ func (w *testCluster) die() {
 		if p.DeletionTimestamp == nil || w.immortal[p.UID] || w.now.Before(w.deaths[p.UID]) {
 			continue
 		}
-		w.drop(p)
-		if w.groups[groupOf(p)] != nil && p.Spec.SchedulerName == "volcano" {
-			w.set(w.again(p))
-		}
+		w.remove(p)
+	}
+}
+
+// remove removes a pod. One of a job comes back.
+func (w *testCluster) remove(p *corev1.Pod) {
+	w.drop(p)
+	if w.groups[groupOf(p)] != nil && p.Spec.SchedulerName == "volcano" {
+		w.set(w.again(p))
 	}
 }
 

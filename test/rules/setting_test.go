@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/conf"
@@ -88,14 +89,24 @@ func settings() []setting {
 	}
 }
 
+// registry has the plugins and actions of Hekla, and read the configurations that were read before.
+var (
+	registry = sync.OnceValue(func() *framework.Registry { return scheduler.NewRegistry() })
+	read     = map[string]*conf.Configuration{}
+)
+
 // policies are the settings as policies in force need them; each is made once for each scheduler.
 func (s setting) policy() *framework.Policy {
-	registry := scheduler.NewRegistry()
-	parsed, err := conf.Parse([]byte(s.yaml()), registry.Catalogue())
-	if err != nil {
-		panic(err)
+	text := s.yaml()
+	parsed := read[text]
+	if parsed == nil {
+		var err error
+		if parsed, err = conf.Parse([]byte(text), registry().Catalogue()); err != nil {
+			panic(err)
+		}
+		read[text] = parsed
 	}
-	policy, err := registry.Build(parsed)
+	policy, err := registry().Build(parsed)
 	if err != nil {
 		panic(err)
 	}

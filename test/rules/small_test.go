@@ -323,9 +323,9 @@ func (m smallWorld) search(depth int) (states int, bad outcome) {
 	return len(seen), ""
 }
 
-// In every small cluster, whatever happens in whatever order up to a depth, each state is lawful, and comes to rest if
+// In every small cluster, whatever happens in whatever order up to a depth, each state is allowed, and comes to rest if
 // it is left alone from there. The whole of it: HEKLA_SMALL_DEPTH=10 HEKLA_SMALL_ONE_IN=1.
-func TestEveryStateOfSmallClustersIsLawfulAndComesToRest(t *testing.T) {
+func TestEveryStateOfSmallClustersIsAllowedAndComesToRest(t *testing.T) {
 	number := func(name string, plain int) int {
 		if text := os.Getenv(name); text != "" {
 			n, err := strconv.Atoi(text)

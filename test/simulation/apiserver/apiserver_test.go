@@ -56,7 +56,7 @@ func realServer(t *testing.T) *answerer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &answerer{url: config.Host, do: func(request *http.Request) (int, []byte, error) {
+	return &answerer{url: config.Host, seen: map[string][]string{}, listed: map[string][]string{}, do: func(request *http.Request) (int, []byte, error) {
 		response, err := client.Do(request)
 		if err != nil {
 			return 0, nil, err
@@ -96,7 +96,7 @@ func simulatedServer(t *testing.T) *answerer {
 	if err := s.Create(installed(t)...); err != nil {
 		t.Fatal(err)
 	}
-	return &answerer{url: "http://server", do: func(request *http.Request) (int, []byte, error) {
+	return &answerer{url: "http://server", seen: map[string][]string{}, listed: map[string][]string{}, do: func(request *http.Request) (int, []byte, error) {
 		response := s.Handle(request)
 		return response.Code, response.Body, nil
 	}, watch: func(request *http.Request, _ int) (events []string, err error) {

@@ -1,5 +1,5 @@
 // Package apiserver is a Kubernetes API server in memory, for simulations: one process, no listener, no etcd, and
-// whoever uses it decides what happens when.
+// the simulation decides what happens when.
 //
 // Almost all of it is the code of kube-apiserver itself: the handlers of k8s.io/apiserver (all verbs, patches of four
 // kinds with server-side apply, dry runs, tables and metadata, JSON and protobuf), the registries of k8s.io/kubernetes
@@ -9,8 +9,8 @@
 // of etcd stands a map with revisions.
 //
 // Main types: [Server] serves requests one at a time ([Server.Handle]) and opens watches ([Server.Watch]). A [Cursor]
-// is a watch: it offers the events in their order, and whoever holds it delivers each one, a bookmark or the error 410,
-// or cuts it. [Options.CacheRevision] lets lists with resourceVersion=0 answer from the past; [Server.Compact] lets
+// is a watch: it offers the events in their order, and its holder delivers each one, a bookmark or the error 410, or
+// cuts it. [Options.CacheRevision] lets lists with resourceVersion=0 answer from the past; [Server.Compact] lets
 // older revisions expire. A [Snapshot] saves the start: creating our definitions takes a second of work, restoring them
 // a tenth.
 //

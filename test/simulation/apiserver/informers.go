@@ -170,7 +170,7 @@ func (f *informers) changed(by *objects, made *change) error {
 	return of.put(external)
 }
 
-// informer is an informer that whoever writes fills.
+// informer is an informer that each write fills.
 type informer struct {
 	cache.SharedIndexInformer // what is not here is not asked for
 

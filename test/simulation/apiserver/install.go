@@ -8,6 +8,7 @@ import (
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	apiextensionsapiserver "k8s.io/apiextensions-apiserver/pkg/apiserver"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -221,7 +222,9 @@ func (s *kubernetesOptions) GetRESTOptions(resource schema.GroupResource, exampl
 
 // GetRESTOptions returns how definitions are stored.
 func (s *definitionOptions) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
-	config := storagebackend.NewDefaultConfig(registry, apiextensionsapiserver.Codecs.LegacyCodec(apiextensionsv1.SchemeGroupVersion)).ForResource(resource)
+	// In kube-apiserver, too, the older version is preferred.
+	config := storagebackend.NewDefaultConfig(registry, apiextensionsapiserver.Codecs.LegacyCodec(apiextensionsv1beta1.SchemeGroupVersion, apiextensionsv1.SchemeGroupVersion)).ForResource(resource)
+	config.EncodeVersioner = runtime.NewMultiGroupVersioner(apiextensionsv1beta1.SchemeGroupVersion, schema.GroupKind{Group: apiextensions.GroupName})
 	return (*Server)(s).restOptions(config, resource.Group+"/"+resource.Resource), nil
 }
 

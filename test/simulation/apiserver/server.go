@@ -19,7 +19,7 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 )
 
-// Options say what a server is made of. The zero value serves the kinds of Kubernetes to everyone.
+// Options say what a server is made of. The zero value serves the kinds of Kubernetes to all users.
 type Options struct {
 	// Seed decides UIDs and generated names.
 	Seed int64

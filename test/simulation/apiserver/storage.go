@@ -116,7 +116,7 @@ func (o *objects) GetCurrentResourceVersion(context.Context) (uint64, error) {
 	return uint64(o.server.database.revision), nil
 }
 
-// RequestWatchProgress does nothing: whoever delivers the events decides when a bookmark comes.
+// RequestWatchProgress does nothing: the simulation decides when a bookmark comes.
 func (o *objects) RequestWatchProgress(context.Context) error { return nil }
 
 // EnableResourceSizeEstimation does nothing: sizes are for flow control, which is not served.

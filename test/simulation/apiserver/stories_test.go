@@ -1,8 +1,18 @@
 package apiserver
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hekla.sh/hekla/test/apitest"
 )
 
 // stories are sequences that chance would hardly find. Each line is a method, a path and a body; merge patches are of
@@ -144,4 +154,110 @@ func (r *run) call(line string) call {
 		c.path = "/apis/" + parts[0] + "/" + parts[1] + "/namespaces/" + r.space + "/" + strings.Join(parts[2:], "/")
 	}
 	return c
+}
+
+// unserved are the resources of the groups that are served which the server in memory leaves out.
+var unserved = []string{
+	"componentstatuses", "nodes/proxy", "pods/attach", "pods/exec", "pods/log", "pods/portforward", "pods/proxy", "serviceaccounts/token", "services/proxy",
+}
+
+func TestDiscoverySaysTheSame(t *testing.T) {
+	servers := [2]*answerer{realServer(t), simulatedServer(t)}
+	read := func(a *answerer, path, accept string) map[string]any {
+		t.Helper()
+		code, body := a.ask(t, call{method: "GET", path: path, accept: accept})
+		var read map[string]any
+		if err := json.Unmarshal([]byte(body), &read); err != nil || code != http.StatusOK {
+			t.Fatalf("%s: %d %s %v", path, code, body, err)
+		}
+		delete(read, "serverAddressByClientCIDRs")
+		return read
+	}
+	groups := []string{
+		"apps", "batch", "coordination.k8s.io", "policy", "scheduling.k8s.io", "storage.k8s.io", "resource.k8s.io", "events.k8s.io", "apiextensions.k8s.io", "admissionregistration.k8s.io",
+		"batch.volcano.sh", "scheduling.volcano.sh", "kueue.x-k8s.io", "bus.volcano.sh", "flow.volcano.sh", "topology.volcano.sh",
+	}
+	paths := []string{"/api", "/api/v1"}
+	for _, group := range groups {
+		group := "/apis/" + group
+		paths = append(paths, group)
+		for _, version := range read(servers[0], group, "")["versions"].([]any) {
+			paths = append(paths, "/apis/"+version.(map[string]any)["groupVersion"].(string))
+		}
+	}
+	for _, path := range paths {
+		want, got := read(servers[0], path, ""), read(servers[1], path, "")
+		if resources, is := want["resources"].([]any); is {
+			want["resources"] = slices.DeleteFunc(resources, func(r any) bool { return slices.Contains(unserved, r.(map[string]any)["name"].(string)) })
+		}
+		for _, list := range []map[string]any{want, got} {
+			if resources, is := list["resources"].([]any); is { // that of a definition comes when its controller comes to it
+				slices.SortFunc(resources, func(a, b any) int {
+					return strings.Compare(a.(map[string]any)["name"].(string), b.(map[string]any)["name"].(string))
+				})
+			}
+		}
+		if difference := cmp.Diff(want, got); difference != "" {
+			t.Errorf("%s:\n%s", path, difference)
+		}
+	}
+	const all = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	byName := func(a *answerer) map[string]any {
+		found := map[string]any{}
+		for _, item := range read(a, "/apis", all)["items"].([]any) {
+			found[item.(map[string]any)["metadata"].(map[string]any)["name"].(string)] = item.(map[string]any)["versions"]
+		}
+		return found
+	}
+	want, got := byName(servers[0]), byName(servers[1])
+	for _, group := range groups {
+		if difference := cmp.Diff(want[group], got[group]); difference != "" || want[group] == nil {
+			t.Errorf("aggregated discovery of %s:\n%s", group, difference)
+		}
+	}
+}
+
+func TestDefinitionsComeAndGoInTheSameWay(t *testing.T) {
+	servers := [2]*answerer{realServer(t), simulatedServer(t)}
+	r := begin(t, servers)
+	const definitions, objects = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/example.com/v1/namespaces/SPACE/things"
+	spoken := func(kind, schema string) string {
+		return `{"metadata":{"name":"things.example.com"},"spec":{"group":"example.com","scope":"Namespaced","names":{"plural":"things","kind":"` + kind + `"},
+			"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":` + schema + `}}]}}`
+	}
+	post := func(path, body string) {
+		t.Helper()
+		r.both(call{method: "POST", path: strings.ReplaceAll(path, "SPACE", r.space), body: body, kind: "application/json"})
+	}
+	// until waits for the real server.
+	until := func(path string, code int, part string) {
+		t.Helper()
+		apitest.Eventually(t, func(context.Context) error {
+			if got, body := servers[0].ask(t, call{method: "GET", path: strings.ReplaceAll(path, "SPACE", r.space)}); got != code || !strings.Contains(body, part) {
+				return fmt.Errorf("%s: %d %s", path, got, body)
+			}
+			return nil
+		})
+		r.both(call{method: "GET", path: strings.ReplaceAll(path, "SPACE", r.space)})
+	}
+	const schema = `{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"integer","default":3,"maximum":5}},"x-kubernetes-validations":[{"rule":"self.a != 4","message":"not four"}]}}}`
+	post(definitions, spoken("Thing", `{"type":"nothing"}`))
+	post(definitions, spoken("Thing", schema))
+	until(definitions+"/things.example.com", 200, `"InitialNamesAccepted"`)
+	until("/apis/example.com/v1", 200, `"things"`)
+	until(objects, 200, "")
+	thing := func(name, spec, more string) string {
+		return `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"` + name + `"` + more + `},"spec":` + spec + `}`
+	}
+	time.Sleep(2 * time.Second) // the real server waits so long before it takes objects of a new definition
+	post(objects, thing("a", `{}`, `,"finalizers":["example.com/held"]`))
+	post(objects, thing("b", `{"a":4}`, ""))
+	post(objects, thing("b", `{"a":9,"b":1}`, ""))
+	post(objects, thing("b", `{"a":2,"b":1}`, ""))
+	r.both(call{method: "DELETE", path: definitions + "/things.example.com"})
+	until(strings.ReplaceAll(objects, "SPACE", r.space)+"/b", 404, "")
+	until(strings.ReplaceAll(objects, "SPACE", r.space)+"/a", 200, "deletionTimestamp")
+	post(objects, thing("c", `{}`, ""))
+	r.both(call{method: "PATCH", path: strings.ReplaceAll(objects, "SPACE", r.space) + "/a", body: `{"metadata":{"finalizers":null}}`, kind: "application/merge-patch+json"})
+	until(definitions+"/things.example.com", 404, "")
 }

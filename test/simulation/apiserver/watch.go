@@ -23,7 +23,7 @@ const neverEnds = "1000000000"
 
 type cursorKey struct{}
 
-// Cursor is an open watch: the events of the server in their order. Whoever holds it decides when the next one is
+// Cursor is an open watch: the events of the server in their order. Its holder decides when the next one is
 // delivered. What happens on the server meanwhile waits, as in a slow connection.
 type Cursor struct {
 	Header http.Header // of the response

@@ -19,10 +19,10 @@
 //  1. A request is done when Handle returns. Goroutines that serve it have ended by then, but those that wait for the
 //     next event of a watch, and those that take a second of virtual time to end after a definition has changed; Close
 //     waits for both. No request waits for time to pass.
-//  2. The same requests at the same times with the same seed get the same bytes: UIDs, generated names and audit IDs
-//     come from the seed, times from the clock of the process, which is the bubble's in testing/synctest. For that,
-//     what k8s.io/apimachinery and github.com/google/uuid take chance from is set, so that a process has one server at
-//     work at a time.
+//  2. The same requests at the same times with the same seed get the same bytes: UIDs and generated names come from the
+//     seed and the revision, so that readers in any order change nothing for others; times come from the clock of the
+//     process, which is the bubble's in testing/synctest. For that, what k8s.io/apimachinery and
+//     github.com/google/uuid take chance from is set, so that a process has one server at work at a time.
 //  3. What controllers of definitions do later in a cluster (accept names, establish, clean up, publish) and what
 //     informers of the API server learn later (policies, quotas, limits, classes, webhooks) is done when Handle
 //     returns.

@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"fmt"
-	"math/rand"
 	"net/http"
 	"sync"
 
@@ -58,7 +57,7 @@ var prepare = sync.OnceFunc(func() {
 	capabilities.Setup(true, 0) // as clusters have it: containers may be privileged
 	// One of the handlers of errors slows down who has many. It keeps the time of the last one from bubble to bubble,
 	// and would wait for years.
-	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:min(1, len(utilruntime.ErrorHandlers))]
 })
 
 // New returns a server with the namespaces and priority classes that every cluster has, or with what a snapshot has. In
@@ -70,7 +69,6 @@ func New(options Options) (*Server, error) {
 	}
 	s := &Server{
 		options: options, database: newDatabase(), stored: map[string]*objects{}, cursors: map[*Cursor]bool{},
-		random: rand.New(rand.NewSource(options.Seed)),
 	}
 	s.client = s.database.client()
 	s.database.committed = s.commit

@@ -2,8 +2,12 @@ package apiserver
 
 import (
 	"bytes"
-	"math/rand"
+	"encoding/binary"
+	"math/rand/v2"
 	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,7 +49,7 @@ type Options struct {
 	Level auditinternal.Level
 }
 
-// Server is an API server in memory. It serves one request at a time.
+// Server is an API server in memory. It serves one request at a time; others wait for it.
 type Server struct {
 	options  Options
 	database *database
@@ -55,7 +59,8 @@ type Server struct {
 	handler  http.Handler
 	stored   map[string]*objects // by the prefix of their keys
 	cursors  map[*Cursor]bool
-	random   *rand.Rand
+	requests atomic.Int64 // how many there were
+	busy     sync.Mutex
 
 	informers   *informers
 	definitions *definitions
@@ -79,7 +84,7 @@ func (s *Server) Handle(request *http.Request) *Response {
 // serve is Handle within a request.
 func (s *Server) serve(request *http.Request) *Response {
 	writer := &recorder{header: http.Header{}}
-	s.handler.ServeHTTP(writer, request)
+	s.handler.ServeHTTP(writer, s.name(request))
 	if writer.code == 0 {
 		writer.code = http.StatusOK
 	}
@@ -88,16 +93,33 @@ func (s *Server) serve(request *http.Request) *Response {
 	return response
 }
 
-// begin prepares chance for a request: the API server takes it from the process.
+// begin prepares chance for a request: the API server takes it from the process. It follows from the seed and the
+// revision, so that requests that only read, in whichever order, change nothing in what others get.
 func (s *Server) begin() {
-	utilrand.Seed(s.random.Int63())
-	uuid.SetRand(s.random)
+	s.busy.Lock()
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], uint64(s.options.Seed))
+	binary.LittleEndian.PutUint64(seed[8:], uint64(s.database.revision))
+	chance := rand.NewChaCha8(seed)
+	utilrand.Seed(int64(chance.Uint64()))
+	uuid.SetRand(chance)
 	s.database.expire(now())
 }
 
 func (s *Server) finish() {
 	s.settle()
 	uuid.SetRand(nil)
+	s.busy.Unlock()
+}
+
+// name gives a request an ID for the audit log.
+func (s *Server) name(request *http.Request) *http.Request {
+	id := s.requests.Add(1)
+	if request.Header.Get(auditinternal.HeaderAuditID) == "" {
+		request = request.Clone(request.Context())
+		request.Header.Set(auditinternal.HeaderAuditID, strconv.FormatInt(id, 10))
+	}
+	return request
 }
 
 // Revision returns the revision of the last change.

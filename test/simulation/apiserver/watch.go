@@ -74,7 +74,7 @@ func (s *Server) Watch(request *http.Request) (*Cursor, *Response) {
 	ctx, cancel := context.WithCancel(request.Context())
 	c := &Cursor{server: s, source: &source{events: make(chan watch.Event)}, cancel: cancel, done: make(chan struct{})}
 	c.writer = &stream{header: http.Header{}, flushed: make(chan struct{}), gone: ctx.Done()}
-	opened := request.Clone(context.WithValue(ctx, cursorKey{}, c))
+	opened := s.name(request).Clone(context.WithValue(ctx, cursorKey{}, c))
 	opened.URL.RawQuery = query.Encode()
 	go func() {
 		defer close(c.done)

@@ -49,6 +49,7 @@ type busyCluster struct {
 	capped         bool     // no queue may hold more than it does
 	others         []string // queues of which no pod runs
 	othersRun      bool     // one job in fifty is of one of them
+	racked         bool     // a hundred nodes are a rack, and each gang that waits has to be in one
 }
 
 // queue is the queue of the i-th job.
@@ -110,10 +111,14 @@ func (c *busyCluster) fill(tb testing.TB) *loop.Loop {
 
 // configuration is the configuration of all five actions with the plugin that gives the shares.
 func (c *busyCluster) configuration() string {
-	if c.shares == "" {
-		return evicting
+	text := evicting
+	if c.shares != "" {
+		text = strings.Replace(text, "- name: proportion", "- name: "+c.shares, 1)
 	}
-	return strings.Replace(evicting, "- name: proportion", "- name: "+c.shares, 1)
+	if c.racked {
+		text += "  - name: network-topology-aware\n"
+	}
+	return text
 }
 
 // deserving gives each queue the same part of the cluster, for a plugin that reads it from the queue.

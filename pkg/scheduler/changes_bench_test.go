@@ -30,6 +30,7 @@ func BenchmarkChanges(b *testing.B) {
 		{"10000 kinds", 10_000, "p0", nil},
 		{"100 kinds", 100, "p0", nil},
 		{"10000 kinds above protected pods", 10_000, "high", func(c *busyCluster) { c.preemptable = false }},
+		{"100 kinds in racks", 100, "p0", func(c *busyCluster) { c.racked = true }},
 	} {
 		c := base
 		if backlog.change != nil {
@@ -41,7 +42,11 @@ func BenchmarkChanges(b *testing.B) {
 				b.StopTimer()
 				if w == nil {
 					w = c.fill(b)
-					runCycle(b, w, c.waitingGangs(10_000, backlog.kinds, backlog.class, false))
+					gangs := c.waitingGangs(10_000, backlog.kinds, backlog.class, false)
+					if c.racked {
+						rack(w, c.nodes, gangs)
+					}
+					runCycle(b, w, gangs)
 				}
 				for range 6 { // what the last case has changed is settled
 					runCycle(b, w, nil)
@@ -58,6 +63,23 @@ func BenchmarkChanges(b *testing.B) {
 				b.ReportMetric(float64(decided)/float64(b.N), "decisions/op")
 				b.ReportMetric(float64(spent.Microseconds())/float64(b.N)/1000, "cpu-ms/op")
 			})
+		}
+	}
+}
+
+// rack puts the nodes into racks of a hundred, and lets each gang start only within one.
+func rack(w *loop.Loop, nodes int, gangs []cache.Event) {
+	for first := 0; first < nodes; first += 100 {
+		var members []string
+		for i := range 100 {
+			members = append(members, fmt.Sprintf("node-%04d", first+i))
+		}
+		w.Set(fixture.HyperNode(fmt.Sprintf("rack-%02d", first/100), 1, members...))
+	}
+	tier := 1
+	for _, e := range gangs {
+		if group, ok := e.(cache.Set).Object.(*schedulingv1beta1.PodGroup); ok {
+			group.Spec.NetworkTopology = &schedulingv1beta1.NetworkTopologySpec{Mode: schedulingv1beta1.HardNetworkTopologyMode, HighestTierAllowed: &tier}
 		}
 	}
 }
@@ -109,6 +131,16 @@ func updates() []update {
 			memory := n.Status.Allocatable[corev1.ResourceMemory]
 			memory.Add(resource.MustParse("1Gi"))
 			n.Status.Allocatable[corev1.ResourceMemory] = memory
+		})},
+		{"a node has one GiB less", node(func(n *corev1.Node, _ int) {
+			memory := n.Status.Allocatable[corev1.ResourceMemory]
+			memory.Sub(resource.MustParse("1Gi"))
+			n.Status.Allocatable[corev1.ResourceMemory] = memory
+		})},
+		{"a node is cordoned", node(func(n *corev1.Node, _ int) { n.Spec.Unschedulable = true })},
+		{"a cordoned node has another taint", node(func(n *corev1.Node, i int) {
+			n.Spec.Unschedulable = true // it is already, by the case before
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "example.com/broken", Value: fmt.Sprint(i), Effect: corev1.TaintEffectNoSchedule})
 		})},
 		{"a new small node", func(*loop.Loop, int) runtime.Object {
 			added++

@@ -33,7 +33,7 @@ func TestARefusedJobIsTriedAgainOnceWhatHelpsItHasHappened(t *testing.T) {
 		"nothing":                       {set(), timePasses},
 		"a node joins":                  {set(Set{node("m", "cpu=1")}), node_ | queue_ | timePasses},
 		"a node grows":                  {set(Set{node("n", "cpu=8")}), node_ | queue_ | timePasses},
-		"a node goes":                   {set(Delete{node("n", "")}), node_ | queue_ | timePasses},
+		"a node goes":                   {set(Delete{node("n", "")}), queue_ | timePasses},
 		"a heartbeat":                   {set(Set{node("n", "cpu=4")}), timePasses},
 		"a pod there finishes":          {set(Set{pod("b", in("busy"), on("n"), asks("cpu=4"), phase(corev1.PodFailed))}), node_ | queue_ | timePasses},
 		"a pod there is deleted":        {set(Delete{pod("b")}), node_ | queue_ | timePasses},

@@ -66,14 +66,23 @@ func (k *nodes) isSame(n *cluster.Node, object *corev1.Node) bool {
 
 // difference is what a new state of a node may change.
 func (k *nodes) difference(n *cluster.Node, now *model.NodeState) model.NodeDifference {
-	keys := k.writer.Classes().Keys()
+	keys, isLess, isMore := k.writer.Classes().Keys(), !n.Allocatable.LessEqual(now.Allocatable), !now.Allocatable.LessEqual(n.Allocatable)
 	switch {
 	case n.Object == nil && now.Object != nil:
 		return model.NodeMore
-	case n.Object == nil, now.Object == nil, n.Object.UID != now.Object.UID, !same.NodeState(n.Object, now.Object), !same.NodeAnnotations(keys, n.Object, now.Object),
-		!same.NodeLabels(k.isLabelRead, n.Object, now.Object), !n.Allocatable.LessEqual(now.Allocatable):
+	case n.Object != nil && now.Object == nil:
+		return model.NodeClosed
+	case n.Object == nil, n.Object.UID != now.Object.UID, !same.NodeAnnotations(keys, n.Object, now.Object), !same.NodeLabels(k.isLabelRead, n.Object, now.Object),
+		!same.IsNodeNoMoreOpen(n.Object, now.Object), isLess && isMore:
 		return model.NodeAny
-	case !n.Allocatable.Equal(now.Allocatable):
+	case !same.NodeState(n.Object, now.Object):
+		if isMore {
+			return model.NodeAny
+		}
+		return model.NodeClosed
+	case isLess:
+		return model.NodeLess
+	case isMore:
 		return model.NodeMore
 	}
 	return model.NodeScores // kubelets tell of each image that they pull or remove

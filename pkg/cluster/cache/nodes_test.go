@@ -213,3 +213,51 @@ func TestNodesAreListedByName(t *testing.T) {
 		}
 	}
 }
+
+// A node that takes fewer pods helps those who count pods by topology domain, and tells others that they have less.
+func TestANodeThatTakesFewerPodsWakesOnlyWhomThatMayHelp(t *testing.T) {
+	const no, noExecute = corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute
+	labelled := func(n *corev1.Node) { n.Labels = map[string]string{"pool": "b"} }
+	tainted := withTaint("a", no)
+	for name, test := range map[string]struct {
+		before  []func(*corev1.Node)
+		event   Event
+		isRoom  bool // for jobs that wait for nodes
+		isPods  bool // for those that wait for pods elsewhere
+		isFewer bool // for those of which some pods had a place
+	}{
+		"it is removed":                  {nil, Delete{node("n", "")}, false, true, true},
+		"it is cordoned":                 {nil, Set{node("n", "cpu=4", cordoned)}, false, true, true},
+		"it is not ready":                {nil, Set{node("n", "cpu=4", notReady)}, false, true, true},
+		"it has a taint":                 {nil, Set{node("n", "cpu=4", tainted)}, false, true, true},
+		"it has less":                    {nil, Set{node("n", "cpu=3")}, false, false, true},
+		"it is cordoned and has less":    {nil, Set{node("n", "cpu=3", cordoned)}, false, true, true},
+		"it is cordoned and has more":    {nil, Set{node("n", "cpu=5", cordoned)}, true, false, true},
+		"it is cordoned and relabelled":  {nil, Set{node("n", "cpu=4", cordoned, labelled)}, true, true, true},
+		"it is not cordoned any more":    {[]func(*corev1.Node){cordoned}, Set{node("n", "cpu=4")}, true, false, true},
+		"it is ready again":              {[]func(*corev1.Node){notReady}, Set{node("n", "cpu=4")}, true, false, true},
+		"its taint is removed":           {[]func(*corev1.Node){tainted}, Set{node("n", "cpu=4")}, true, false, true},
+		"it has another taint instead":   {[]func(*corev1.Node){tainted}, Set{node("n", "cpu=4", withTaint("b", no))}, true, false, true},
+		"its taint has another effect":   {[]func(*corev1.Node){tainted}, Set{node("n", "cpu=4", withTaint("a", noExecute))}, true, false, true},
+		"it has a taint more":            {[]func(*corev1.Node){tainted}, Set{node("n", "cpu=4", tainted, withTaint("b", no))}, false, true, true},
+		"it is cordoned without a taint": {[]func(*corev1.Node){tainted}, Set{node("n", "cpu=4", cordoned)}, true, false, true},
+		"it has more of one, less of other": {[]func(*corev1.Node){func(n *corev1.Node) { n.Status.Allocatable = list("cpu=3 memory=2Gi") }},
+			Set{node("n", "cpu=4 memory=1Gi")}, true, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			selects := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"pool": "a"} }
+			c := newCluster(Set{node("n", "cpu=4", test.before...)}, Set{group("g", "")}, Set{pod("p", in("g"), selects)})
+			c.Settle()
+			j := c.Job(jobID("g"))
+			before := c.Present(j)
+			c.Apply(test.event)
+			c.Settle()
+			now := c.Present(j)
+			for help, want := range map[verdict.Help]bool{verdict.HelpNode: test.isRoom, verdict.HelpEmptyNodes: test.isRoom, verdict.HelpPod: test.isPods, verdict.HelpPlaces: test.isFewer} {
+				if is := before.Counts.Differ(&now.Counts, help); is != want {
+					t.Errorf("a job that hopes for %b is looked at: %t", help, is)
+				}
+			}
+		})
+	}
+}

@@ -45,13 +45,15 @@ type NodeState struct {
 	IsRelabelled bool
 }
 
-// NodeDifference is what two states of a node differ in, as far as it may matter. Each includes those before it.
+// NodeDifference is what two states of a node differ in, as far as it may matter.
 type NodeDifference uint8
 
 // The differences.
 const (
 	NodeScores NodeDifference = iota // only scores, or labels that no pod selects and no plugin reads
 	NodeMore                         // the node has more than before
+	NodeLess                         // it has less
+	NodeClosed                       // it takes fewer pods than before, or is removed; it may also have less
 	NodeAny                          // anything
 )
 
@@ -67,9 +69,14 @@ func (w *NodeWriter) Show(n *cluster.Node, s NodeState) {
 	switch s.Difference {
 	case NodeAny:
 		c.world.Note(wake.NodeLost)
-		fallthrough
+		c.world.Note(wake.NodeShown)
 	case NodeMore:
 		c.world.Note(wake.NodeShown)
+	case NodeClosed:
+		c.world.Note(wake.NodeLost)
+		c.world.Note(wake.NodeClosed)
+	case NodeLess:
+		c.world.Note(wake.NodeLost)
 	}
 	if s.IsRelabelled {
 		c.world.Note(wake.NodeRelabelled)

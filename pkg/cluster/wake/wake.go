@@ -14,8 +14,9 @@ type Cause uint8
 
 // The causes.
 const (
-	NodeShown      Cause = iota // a node is added, changed or removed
+	NodeShown      Cause = iota // a node is added, has more than before, or is changed in another way than the next two
 	NodeLost                    // a node is removed, or has come to offer less, or something else
+	NodeClosed                  // a node is removed, or is cordoned, not ready or has another taint than before, and nothing else
 	NodeRelabelled              // a label of a node has changed, if only one that no pod selects and no plugin reads
 	ClusterResized              // the nodes that count have other amounts
 	NodeTouched                 // the answer of a plugin about a node has changed with time, or is new
@@ -48,6 +49,7 @@ const (
 var Helps = [NumCauses]verdict.Help{
 	NodeShown:      verdict.HelpNode | verdict.HelpEmptyNodes, // and HelpRoom and HelpStock, if it is enough
 	NodeLost:       verdict.HelpPlaces,
+	NodeClosed:     verdict.HelpPod,                      // spread may count without its topology domain; it has room for no more pods than before
 	NodeRelabelled: verdict.HelpPod | verdict.HelpSupply, // affinity counts pods by topology domain, and volumes and devices name nodes by labels
 	ClusterResized: anyQueue,
 	NodeTouched:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpEmptyNodes | anyVictims,

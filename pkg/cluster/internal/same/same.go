@@ -95,10 +95,20 @@ func NodeLabels(reads func(label string) bool, a, b *corev1.Node) bool {
 // NodeState reports whether two states of a node are the same for pods apart from labels, annotations, images and what
 // is allocatable.
 func NodeState(a, b *corev1.Node) bool {
-	return a.Spec.Unschedulable == b.Spec.Unschedulable && IsReady(a) == IsReady(b) &&
-		slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, func(s, t corev1.Taint) bool {
-			return s.Key == t.Key && s.Value == t.Value && s.Effect == t.Effect
+	return a.Spec.Unschedulable == b.Spec.Unschedulable && IsReady(a) == IsReady(b) && slices.EqualFunc(a.Spec.Taints, b.Spec.Taints, isSameTaint)
+}
+
+// IsNodeNoMoreOpen reports whether a node takes no pod in its second state that it does not take in the first, apart
+// from labels, annotations and what is allocatable.
+func IsNodeNoMoreOpen(before, now *corev1.Node) bool {
+	return (now.Spec.Unschedulable || !before.Spec.Unschedulable) && (IsReady(before) || !IsReady(now)) &&
+		!slices.ContainsFunc(before.Spec.Taints, func(s corev1.Taint) bool {
+			return !slices.ContainsFunc(now.Spec.Taints, func(t corev1.Taint) bool { return isSameTaint(s, t) })
 		})
+}
+
+func isSameTaint(s, t corev1.Taint) bool {
+	return s.Key == t.Key && s.Value == t.Value && s.Effect == t.Effect
 }
 
 // GroupAsVictim reports whether two states of a PodGroup are the same for the eviction of its pods.

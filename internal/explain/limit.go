@@ -85,8 +85,8 @@ func (m *Model) works(steps int) {
 // supposes counts a pod that is supposed.
 func (m *Model) supposes() { m.step(false) }
 
-// MaxTerms is how many affinity terms, spread constraints and expressions of their selectors a pod of a submission may
-// have: what one pod takes is one step.
+// MaxTerms is how many labels of its node selector, affinity terms, spread constraints and expressions of their
+// selectors a pod of a submission may have: what one pod takes is one step.
 const MaxTerms = 1000
 
 // mostTerms is how many of these the pod has that has the most.
@@ -95,7 +95,7 @@ func mostTerms(pods []*corev1.Pod) (most int) {
 		if pod == nil {
 			continue
 		}
-		n := len(pod.Spec.TopologySpreadConstraints)
+		n := len(pod.Spec.NodeSelector) + len(pod.Spec.TopologySpreadConstraints)
 		for i := range pod.Spec.TopologySpreadConstraints {
 			n += selectorTerms(pod.Spec.TopologySpreadConstraints[i].LabelSelector)
 		}

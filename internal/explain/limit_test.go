@@ -83,7 +83,15 @@ func TestAPodOfTooManyTermsIsNotTried(t *testing.T) {
 	if _, err := a.model().Submit(a.Now, group, pods); !errors.Is(err, explain.ErrTooLarge) {
 		t.Errorf("said is %v", err)
 	}
-	pods[0].Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution = terms[:2]
+	pods[0].Spec.Affinity, pods[0].Spec.NodeSelector = nil, map[string]string{}
+	for i := range explain.MaxTerms + 1 {
+		pods[0].Spec.NodeSelector[fmt.Sprint("label-", i)] = "a"
+	}
+	if _, err := a.model().Submit(a.Now, group, pods); !errors.Is(err, explain.ErrTooLarge) {
+		t.Errorf("of many labels is said %v", err)
+	}
+	pods[0].Spec.NodeSelector = nil
+	pods[0].Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms[:2]}}
 	if _, err := a.model().Submit(a.Now, group, pods); err != nil {
 		t.Errorf("said is %v", err)
 	}

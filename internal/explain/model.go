@@ -65,6 +65,7 @@ func New(c *cache.Cache, policy *framework.Policy) (*Model, error) {
 	}
 	now.Meter(m.works)
 	later.Meter(m.works)
+	m.backlog.Meter(m.works)
 	m.placer, m.outlook = &metered{now, m}, &metered{later, m}
 	return m, nil
 }

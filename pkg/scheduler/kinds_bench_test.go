@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
@@ -313,4 +314,30 @@ func BenchmarkPlaceInQueues(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkManyLabels measures what a pod costs whose node selector names 5,000 labels that no other does, in front of
+// 1,000 nodes: the events that show it, and the cycle that finds no node for it.
+func BenchmarkManyLabels(b *testing.B) {
+	c := busyCluster{nodes: 1000, perNode: 4, minimum: 10, preemptable: true}
+	w := c.fill(b)
+	runCycle(b, w, nil)
+	spent := time.Duration(0)
+	for i := range b.N {
+		b.StopTimer()
+		name := fmt.Sprintf("labels-%06d", added)
+		added++
+		pod := fixture.Pod(name, fixture.In(name), fixture.Asks("cpu=1"))
+		pod.Spec.NodeSelector = map[string]string{}
+		for k := range 5000 {
+			pod.Spec.NodeSelector[fmt.Sprintf("example.com/label-%d-%d", i, k)] = "some-value"
+		}
+		events := []cache.Event{cache.Set{Object: fixture.Group(name, "q0", 1)}, cache.Set{Object: pod}}
+		from := cpuTime(b)
+		b.StartTimer()
+		runCycle(b, w, events)
+		b.StopTimer()
+		spent += cpuTime(b) - from
+	}
+	b.ReportMetric(float64(spent.Microseconds())/float64(b.N)/1000, "cpu-ms/op")
 }

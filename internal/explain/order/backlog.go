@@ -27,6 +27,7 @@ type Backlog struct {
 	at      time.Time
 	lines   map[line]*ordered
 	queues  []*cluster.Queue // those with waiting jobs
+	works   func(steps int)  // see Meter; nil counts nothing
 }
 
 // ordered are the jobs of a line.
@@ -39,6 +40,19 @@ const (
 	// Short is how many jobs are not yet a long backlog, PerSecond how many are put in order each second.
 	Short, PerSecond = 500, 2000
 )
+
+// inStep is how many jobs are grouped, or compared with another, in a step.
+const inStep = 8
+
+// Meter makes a function count the steps of all further work. It may end the work by a panic. Then what was known of
+// the order is still right.
+func (b *Backlog) Meter(works func(steps int)) { b.works = works }
+
+func (b *Backlog) count(steps int) {
+	if b.works != nil {
+		b.works(steps)
+	}
+}
 
 // Life is how old the order of so many jobs may be, if they are a long backlog.
 func Life(jobs int) time.Duration {
@@ -54,7 +68,7 @@ func (b *Backlog) Around(j *cluster.Job, s *framework.Session, version uint64) (
 		b.group(waiting)
 		b.version, b.at = version, now
 	}
-	return b.of(j).sorted(s), b.queues
+	return b.sorted(b.of(j), s), b.queues
 }
 
 // Lines returns the jobs that wait, each line in order: by queue, those that wait for admission first. The caller must
@@ -73,15 +87,21 @@ func (b *Backlog) Lines(s *framework.Session, version uint64) [][]*cluster.Job {
 	})
 	lines := make([][]*cluster.Job, len(keys))
 	for i, key := range keys {
-		lines[i] = b.lines[key].sorted(s)
+		lines[i] = b.sorted(b.lines[key], s)
 	}
 	return lines
 }
 
 // sorted returns the jobs of a line in order.
-func (o *ordered) sorted(s *framework.Session) []*cluster.Job {
+func (b *Backlog) sorted(o *ordered, s *framework.Session) []*cluster.Job {
 	if !o.isSorted {
-		slices.SortFunc(o.jobs, s.CompareJobs)
+		compared := 0
+		slices.SortFunc(o.jobs, func(i, j *cluster.Job) int {
+			if compared++; compared%inStep == 0 {
+				b.count(1)
+			}
+			return s.CompareJobs(i, j)
+		})
 		o.isSorted = true
 	}
 	return o.jobs
@@ -97,6 +117,7 @@ func (b *Backlog) of(j *cluster.Job) *ordered {
 
 // group groups the jobs that wait. Lines that were sorted before are nearly sorted then.
 func (b *Backlog) group(jobs []*cluster.Job) {
+	b.count(1 + len(jobs)/inStep)
 	old := b.lines
 	b.lines, b.queues = map[line]*ordered{}, nil
 	has := map[*cluster.Queue]bool{}

@@ -2,6 +2,8 @@ package order_test
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,4 +50,47 @@ func TestTheOrderOfALongBacklogMayBeSomeSecondsOld(t *testing.T) {
 			t.Errorf("a new job among %d is %+v, %v", jobs, found.Order, err)
 		}
 	}
+}
+
+// The first question about a long line puts it in order. That is work of the answer.
+func TestTheOrderOfALineIsCountedAsWork(t *testing.T) {
+	l := loop.New(t, "").Set(fixture.Node("n", "cpu=1"))
+	for i := range 400 {
+		name := fmt.Sprintf("job-%04d", i*7919%10_000)
+		l.Set(fixture.Group(name, "default", 1), fixture.Pod(name+"-0", fixture.In(name), fixture.Asks("cpu=2")))
+	}
+	l.Cycle()
+	var b order.Backlog
+	steps, most := 0, math.MaxInt
+	b.Meter(func(more int) {
+		if steps += more; steps > most {
+			panic("enough")
+		}
+	})
+	j, s := l.Job(cluster.GroupID(fixture.Key("job-0000"))), l.Open()
+	line, _ := b.Around(j, s, 1)
+	if steps < 400/8 || len(line) != 400 {
+		t.Errorf("to put %d jobs in order took %d steps", len(line), steps)
+	}
+	whole := steps
+	if b.Around(j, s, 1); steps != whole {
+		t.Errorf("to ask again took %d steps", steps-whole)
+	}
+	var ended order.Backlog
+	ended.Meter(func(more int) {
+		if steps += more; steps > most {
+			panic("enough")
+		}
+	})
+	steps, most = 0, whole/2
+	defer func() {
+		if recover() == nil {
+			t.Error("the work is not ended")
+		}
+		most = math.MaxInt
+		if again, _ := ended.Around(j, s, 1); !slices.Equal(again, line) {
+			t.Error("after work that was ended the order is another")
+		}
+	}()
+	ended.Around(j, s, 1)
 }

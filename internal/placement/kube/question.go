@@ -124,14 +124,15 @@ func (q *Question) refusalByLabels(r *reflection) verdict.NodeRefusal {
 	return q.plugins.filter(q.labels, q.state, q.pod, r.info)
 }
 
-// termsInStep is how many terms of node affinity, with their values, are read in a step.
+// termsInStep is how many terms of node affinity, with their values, and labels of node selectors are read in a step.
 const termsInStep = 16
 
 // termsOf is how many these are.
 func termsOf(pod *corev1.Pod) (n int) {
+	n = len(pod.Spec.NodeSelector)
 	a := pod.Spec.Affinity
 	if a == nil || a.NodeAffinity == nil {
-		return 0
+		return n
 	}
 	add := func(t *corev1.NodeSelectorTerm) {
 		for _, of := range [][]corev1.NodeSelectorRequirement{t.MatchExpressions, t.MatchFields} {

@@ -2,6 +2,8 @@ package podclass
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -138,7 +140,7 @@ func requestsAll(containers []corev1.Container) bool {
 type shape struct {
 	Namespace    string                            `json:",omitempty"`
 	Labels       map[string]string                 `json:",omitempty"`
-	Selector     map[string]string                 `json:",omitempty"`
+	Selector     string                            `json:",omitempty"` // a key of the node selector
 	Affinity     *corev1.Affinity                  `json:",omitempty"`
 	Tolerations  []corev1.Toleration               `json:",omitempty"`
 	Spread       []corev1.TopologySpreadConstraint `json:",omitempty"`
@@ -153,7 +155,7 @@ type shape struct {
 func (t *Table) Of(pod *pods.Pod, belonging Belonging) *Class {
 	has := t.amountsOf(pod)
 	request, balance := has.request, has.nonZero
-	s := shape{Selector: pod.Spec.NodeSelector, Affinity: pod.Spec.Affinity, Tolerations: pod.Spec.Tolerations,
+	s := shape{Selector: selectorKey(pod.Spec.NodeSelector), Affinity: pod.Spec.Affinity, Tolerations: pod.Spec.Tolerations,
 		Spread: pod.Spec.TopologySpreadConstraints, Annotations: Pick(pod.Annotations, t.keys.PodAnnotations),
 		Labels: Pick(pod.Labels, t.keys.PodLabels)}
 	if t.keys.Namespace {
@@ -176,7 +178,7 @@ func (t *Table) Of(pod *pods.Pod, belonging Belonging) *Class {
 		return specimen(pod, &s, nil)
 	})
 	if isNew {
-		plain.selects = s.selectedLabels()
+		plain.selects = selectedLabels(pod.Spec.NodeSelector, pod.Spec.Affinity)
 		t.selected.add(plain.selects, +1)
 	}
 	plain.HasPorts, plain.HasTerms, plain.Belonging = len(s.Ports) > 0, hasTerms, belonging
@@ -267,8 +269,23 @@ func (t *Table) intern(request resources.Vector, balance [2]int64, rest string, 
 
 // selection is which nodes pods ask for.
 type selection struct {
-	Selector map[string]string    `json:",omitempty"`
+	Selector string               `json:",omitempty"`
 	Affinity *corev1.NodeAffinity `json:",omitempty"`
+}
+
+// selectorKey returns a key of a node selector, "" if it is empty. Its labels, which may be thousands, are read once.
+func selectorKey(selector map[string]string) string {
+	if len(selector) == 0 {
+		return ""
+	}
+	var text []byte
+	for _, label := range slices.Sorted(maps.Keys(selector)) {
+		for _, part := range []string{label, selector[label]} {
+			text = append(binary.AppendUvarint(text, uint64(len(part))), part...)
+		}
+	}
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:])
 }
 
 func selectionOf(s *shape) string {

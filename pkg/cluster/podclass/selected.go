@@ -39,11 +39,11 @@ func (t *Table) SelectsBy(label string) bool { return t.selected[label] > 0 }
 
 // selectedLabels returns the labels of nodes that the node selector and the node affinity of a pod read. One that is
 // read twice may be there twice.
-func (s *shape) selectedLabels() (labels []string) {
-	for label := range s.Selector {
+func selectedLabels(selector map[string]string, a *corev1.Affinity) (labels []string) {
+	for label := range selector {
 		labels = append(labels, label)
 	}
-	if s.Affinity == nil || s.Affinity.NodeAffinity == nil {
+	if a == nil || a.NodeAffinity == nil {
 		return labels
 	}
 	read := func(term *corev1.NodeSelectorTerm) {
@@ -51,7 +51,7 @@ func (s *shape) selectedLabels() (labels []string) {
 			labels = append(labels, term.MatchExpressions[i].Key)
 		}
 	}
-	affinity := s.Affinity.NodeAffinity
+	affinity := a.NodeAffinity
 	if required := affinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
 		for i := range required.NodeSelectorTerms {
 			read(&required.NodeSelectorTerms[i])

@@ -121,7 +121,9 @@ func (x *Index) Few(spec *corev1.PodSpec, most int) (slots []int32, areFew bool)
 func (x *Index) demands(spec *corev1.PodSpec) (demands []demand, ok bool) {
 	var selector demand
 	for label, value := range spec.NodeSelector {
-		selector.offer(x, label, value)
+		if selector.offer(x, label, value); selector.nodes == 0 {
+			return []demand{selector}, true // no node matches, whatever else it demands, which may be thousands of labels
+		}
 	}
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms

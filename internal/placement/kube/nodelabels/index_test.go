@@ -49,6 +49,24 @@ func TestEveryNodeThatMatchesIsFound(t *testing.T) {
 	})
 }
 
+// A user may name any labels. Each label takes a look at every node when it is indexed.
+func TestALabelThatNoNodeHasEndsTheSearch(t *testing.T) {
+	var x Index
+	for slot := range 20 {
+		x.Show(slot, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", slot), Labels: map[string]string{"pool": "a"}}})
+	}
+	spec := corev1.PodSpec{NodeSelector: map[string]string{"pool": "a"}}
+	if found, areFew := x.Few(&spec, 20); len(found) != 20 || !areFew {
+		t.Errorf("found are %v", found)
+	}
+	for i := range 100 {
+		spec.NodeSelector[fmt.Sprint("label-", i)] = "a"
+	}
+	if found, areFew := x.Few(&spec, 20); len(found) > 0 || !areFew || len(x.labels) > 2 {
+		t.Errorf("found are %v, and %d labels are indexed", found, len(x.labels))
+	}
+}
+
 func drawSelector(r *rapid.T, labels, values *rapid.Generator[string]) *corev1.NodeSelector {
 	operators := rapid.SampledFrom([]corev1.NodeSelectorOperator{corev1.NodeSelectorOpIn, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn, corev1.NodeSelectorOpExists})
 	selector := &corev1.NodeSelector{}

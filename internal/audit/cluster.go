@@ -303,8 +303,11 @@ func (a *Auditor) observeQueue(o *queue, c *change) {
 		a.charge(o.parent, used, 1)
 	}
 	o.used = q.used
-	if o.before, o.until = q.capability, c.at.Add(unseen); !q.isKnown || len(q.capability) == 0 {
-		o.until = time.Time{}
+	if q.isKnown {
+		o.before, o.until = q.capability, c.at.Add(unseen)
+		if c.at.Before(q.until) {
+			o.before = q.capability.laxer(q.before)
+		}
 	}
 	*q = *o
 }

@@ -25,7 +25,7 @@ func (*queueLimit) bound(a *Auditor, p *pod, _ *node, c *change) {
 		}
 		limits := q.capability
 		if c.at.Before(q.until) {
-			limits = limits.most(q.before)
+			limits = limits.laxer(q.before)
 		}
 		if what, is := q.used.beyond(limits, p.request); is {
 			a.violate(RuleQueueLimit, c.at, c.user, fmt.Sprintf("with it the queue holds %s", what), q, p)

@@ -56,6 +56,17 @@ func (a amounts) most(other amounts) amounts {
 	return larger
 }
 
+// laxer is what two limits allow of which either may be in force: what only one of them names is not bounded.
+func (a amounts) laxer(other amounts) amounts {
+	lax := amounts{}
+	for name, amount := range a {
+		if second, isLimited := other[name]; isLimited {
+			lax[name] = max(amount, second)
+		}
+	}
+	return lax
+}
+
 // beyond names the first resource, by name, of those that asked names, of which a is more than the limits, and says how
 // much. What limits do not name is not bounded.
 func (a amounts) beyond(limits, asked amounts) (string, bool) {

@@ -358,6 +358,21 @@ func TestRules(t *testing.T) {
 			s.bind("a", "n1")
 			s.bind("b", "n1")
 		}, []string{audit.RuleQueueLimit + " Queue q"}},
+		{"the limit of a queue is lifted, and is set anew", func(s *story) {
+			s.node("n1", "8")
+			s.queue("q", "1")
+			s.group("g", "q", 1)
+			for _, name := range []string{"a", "b", "c"} {
+				s.pod(name, "1", inGroup("g"))
+			}
+			s.bind("a", "n1")
+			s.pass(time.Minute)
+			s.queue("q", "")
+			s.bind("b", "n1")
+			s.pass(time.Minute)
+			s.queue("q", "1")
+			s.bind("c", "n1") // by a scheduler that has not seen it
+		}, nil},
 		{"a queue holds more than one above it may", func(s *story) {
 			s.node("n1", "8")
 			s.queue("root", "4")

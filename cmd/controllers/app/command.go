@@ -121,7 +121,34 @@ func manage(ctx context.Context, connection *rest.Config, o *options, logger log
 	if err := controllers.Add(mgr, controllerOptions); err != nil {
 		return err
 	}
-	return mgr.Start(ctx)
+	return keep(ctx, mgr)
+}
+
+// keep runs the manager until the context ends. The library does not stop while it waits for the first lists: it would
+// keep a core busy until they have come. Nothing is begun by then, so the manager is left as it is.
+func keep(ctx context.Context, mgr manager.Manager) error {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(running) }()
+	isFull := make(chan struct{})
+	go func() {
+		if mgr.GetCache().WaitForCacheSync(running) {
+			close(isFull)
+			<-ctx.Done()
+		}
+		stop()
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case <-isFull:
+		return <-ended
+	default:
+		return nil
+	}
 }
 
 func clientConfig(o *options) (*rest.Config, error) {

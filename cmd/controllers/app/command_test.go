@@ -1,21 +1,28 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 )
 
-// discovery serves as much of an API server as a manager asks before it starts: that there are pods.
-func discovery(t *testing.T) (address string) {
+// discovery serves as much of an API server as a manager asks before it starts: that there are pods. The rest is for
+// others.
+func discovery(t *testing.T, others http.HandlerFunc) (address string) {
 	answers := map[string]any{
 		"/api":  metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}},
 		"/apis": metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}},
@@ -25,8 +32,7 @@ func discovery(t *testing.T) (address string) {
 	server := httptest.NewServer(http.HandlerFunc(func(reply http.ResponseWriter, request *http.Request) {
 		answer, is := answers[request.URL.Path]
 		if !is {
-			t.Errorf("asked for %s before the start", request.URL.Path)
-			http.NotFound(reply, request)
+			others(reply, request)
 			return
 		}
 		reply.Header().Set("Content-Type", "application/json")
@@ -34,6 +40,7 @@ func discovery(t *testing.T) (address string) {
 		_, _ = reply.Write(text)
 	}))
 	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
 	return server.URL
 }
 
@@ -51,11 +58,45 @@ func TestControllersOfOthersAreSetUpInOrder(t *testing.T) {
 			return nil
 		},
 	)
-	command.SetArgs([]string{"--master=" + discovery(t), "--leader-elect=false"})
+	address := discovery(t, func(reply http.ResponseWriter, request *http.Request) {
+		t.Errorf("asked for %s before the start", request.URL.Path)
+		http.NotFound(reply, request)
+	})
+	command.SetArgs([]string{"--master=" + address, "--leader-elect=false"})
 	if err := command.ExecuteContext(t.Context()); !errors.Is(err, refused) {
 		t.Errorf("the command ends with %v, want %v", err, refused)
 	}
 	if len(known) != 1 || known[0] != batch.GroupVersion.WithKind("Job") {
 		t.Errorf("the scheme of the manager knows a Job as %v", known)
+	}
+}
+
+func TestAStopIsFollowedBeforeTheCachesAreFull(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	address := discovery(t, func(_ http.ResponseWriter, request *http.Request) {
+		asked <- struct{}{}
+		<-request.Context().Done() // the list does not come
+	})
+	o := newOptions()
+	o.election.LeaderElect = false
+	mgr, err := newManager(&rest.Config{Host: address}, o, false, logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false)); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- keep(ctx, mgr) }()
+	<-asked
+	stop()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it still runs")
 	}
 }

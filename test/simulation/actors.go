@@ -22,7 +22,7 @@ var moveKinds = map[string]moveKind{
 	"submit a pod":         {3, submitPod},
 	"submit twice":         {2, submitTwice},
 	"delete a Job":         {3, deleteJob},
-	"resume a Job":         {3, toggle(false)},
+	"resume a Job":         {3, resumeOften},
 	"suspend a Job":        {2, toggle(true)},
 	"edit and revert":      {2, editAndRevert},
 	"label late":           {2, labelLate},
@@ -35,6 +35,14 @@ var moveKinds = map[string]moveKind{
 	"change a weight":      {2, changeWeight},
 	"delete a PodGroup":    {1, deletePodGroup},
 	"delete a Workload":    {1, deleteWorkload},
+	"submit a lot":         {1, submitMany},
+	"submit a group":       {2, submitGroup},
+	"command":              {2, command},
+	"default LocalQueue":   {1, defaultLocalQueue},
+	"apply definitions":    {1, applyDefinitions},
+	"hold a queue":         {1, holdQueue},
+	"change capability":    {1, changeCapability},
+	"touch a node":         {1, touchNode},
 }
 
 const (
@@ -57,6 +65,9 @@ func some[T any](random *rand.Rand, of ...T) T { return of[random.IntN(len(of))]
 // fate decides how pods of a template fare, in annotations.
 func fate(random *rand.Rand) map[string]any {
 	a := map[string]any{runFor: fmt.Sprintf("%ds", 1+random.IntN(90))}
+	if random.IntN(4) > 0 {
+		a["volcano.sh/preemptable"] = "true"
+	}
 	if random.IntN(6) == 0 {
 		a[exitCode] = "1"
 	}
@@ -88,11 +99,17 @@ func submitVolcanoJob(d *driver, random *rand.Rand) bool {
 	namespace := some(random, tenants...)
 	var tasks []any
 	replicas := 0
+	// Of a gang without such a policy the pods that wait are left to wait when others have failed, as in Volcano.
+	followsFailures := random.IntN(2) == 0
 	for i := range 1 + random.IntN(2) {
 		n := 1 + random.IntN(3)
 		replicas += n
+		annotations := fate(random)
+		if !followsFailures {
+			delete(annotations, exitCode)
+		}
 		task := map[string]any{"name": fmt.Sprintf("t%d", i), "replicas": n, "template": map[string]any{
-			"metadata": map[string]any{"annotations": fate(random)}, "spec": podSpec(random, ""),
+			"metadata": map[string]any{"annotations": annotations}, "spec": podSpec(random, ""),
 		}}
 		if random.IntN(4) == 0 {
 			task["policies"] = []any{map[string]any{"event": "TaskCompleted", "action": "CompleteJob"}}
@@ -103,11 +120,15 @@ func submitVolcanoJob(d *driver, random *rand.Rand) bool {
 		"schedulerName": "volcano", "queue": some(random, "default", "q1", "q2"), "minAvailable": 1 + random.IntN(replicas), "tasks": tasks,
 		"maxRetry": 2,
 	}
-	if random.IntN(3) == 0 {
-		spec["policies"] = []any{map[string]any{"event": some(random, "PodEvicted", "PodFailed"), "action": some(random, "RestartJob", "RestartTask", "TerminateJob")}}
+	if followsFailures {
+		spec["policies"] = []any{map[string]any{"event": "PodFailed", "action": some(random, "RestartJob", "TerminateJob")},
+			map[string]any{"event": "PodEvicted", "action": some(random, "RestartJob", "RestartTask", "RestartPod", "TerminateJob")}}
 	}
 	if random.IntN(6) == 0 {
 		spec["ttlSecondsAfterFinished"] = random.IntN(60)
+	}
+	if class := some(random, "", "high", "low"); class != "" {
+		spec["priorityClassName"] = class
 	}
 	d.lastSubmitted = submission{pathOf(volcanoJobs, namespace, ""), map[string]any{
 		"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": map[string]any{"name": d.name("vj"), "namespace": namespace}, "spec": spec,
@@ -255,4 +276,85 @@ func quota(cpus int) []any {
 func changeWeight(d *driver, random *rand.Rand) bool {
 	o, ok := d.someObject(random, queues)
 	return ok && strings.HasPrefix(o.GetName(), "q") && d.merge("admin", o.path(), map[string]any{"spec": map[string]any{"weight": 1 + random.IntN(5)}})
+}
+
+// submitMany submits more than there is room for.
+func submitMany(d *driver, random *rand.Rand) bool {
+	for range 4 + random.IntN(6) {
+		some(random, submitJob, submitVolcanoJob)(d, random)
+	}
+	return true
+}
+
+// submitGroup submits pods that are one Workload, not all of them at once.
+func submitGroup(d *driver, random *rand.Rand) bool {
+	namespace, name := some(random, tenants...), d.name("group")
+	total := 1 + random.IntN(3)
+	for i := range total {
+		annotations := fate(random)
+		delete(annotations, exitCode) // a failed pod is to be replaced by its user
+		annotations["kueue.x-k8s.io/pod-group-total-count"] = fmt.Sprint(total)
+		metadata := map[string]any{"name": fmt.Sprintf("%s-%d", name, i), "namespace": namespace, "annotations": annotations,
+			"labels": map[string]any{queueLabel: "lq", "kueue.x-k8s.io/pod-group-name": name}}
+		if !d.create("user", pathOf(pods, namespace, ""), map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata,
+			"spec": podSpec(random, "volcano")}) {
+			return false
+		}
+	}
+	return true
+}
+
+// command asks for something to be done with a Volcano Job or a Queue.
+func command(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, volcanoJobs)
+	return ok && d.create("user", pathOf("/apis/bus.volcano.sh/v1alpha1/commands", o.GetNamespace(), ""), map[string]any{
+		"apiVersion": "bus.volcano.sh/v1alpha1", "kind": "Command", "metadata": map[string]any{"name": d.name("command"), "namespace": o.GetNamespace()},
+		"action": some(random, "AbortJob", "ResumeJob", "ResumeJob", "RestartJob"),
+		"target": map[string]any{"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": o.GetName(), "uid": string(o.GetUID()), "controller": true},
+	})
+}
+
+// resumeOften sets suspend to false again and again, as a client that fights does.
+func resumeOften(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, jobs)
+	if !ok {
+		return false
+	}
+	isDone := false
+	for range 1 + random.IntN(3) {
+		isDone = d.merge("user", o.path(), map[string]any{"spec": map[string]any{"suspend": false}})
+	}
+	return isDone
+}
+
+// defaultLocalQueue makes a LocalQueue that serves Jobs without a label from now on, or deletes it.
+func defaultLocalQueue(d *driver, random *rand.Rand) bool {
+	namespace := some(random, tenants...)
+	if d.observer.get(localQueues, namespace, "default") != nil {
+		return d.delete("admin", pathOf(localQueues, namespace, "default"), nil)
+	}
+	return d.create("admin", pathOf(localQueues, namespace, ""), map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
+		"metadata": map[string]any{"name": "default", "namespace": namespace}, "spec": map[string]any{"clusterQueue": "cq-" + namespace}})
+}
+
+// applyDefinitions applies a definition of the installer again.
+func applyDefinitions(d *driver, random *rand.Rand) bool {
+	definition, ok := pick(random, d.definitions)
+	return ok && d.apply("admin", definitions+"/"+definition["metadata"].(map[string]any)["name"].(string), definition)
+}
+
+// holdQueue stops a ClusterQueue, or lets it go on.
+func holdQueue(d *driver, random *rand.Rand) bool {
+	o, ok := d.someObject(random, clusterQueues)
+	return ok && d.merge("admin", o.path(), map[string]any{"spec": map[string]any{"stopPolicy": some(random, "None", "None", "Hold", "HoldAndDrain")}})
+}
+
+func changeCapability(d *driver, random *rand.Rand) bool {
+	return d.merge("admin", queues+"/q1", map[string]any{"spec": map[string]any{"capability": map[string]any{"cpu": fmt.Sprint(2 + random.IntN(6))}}})
+}
+
+// touchNode writes what a kubelet writes now and then.
+func touchNode(d *driver, random *rand.Rand) bool {
+	o, ok := d.someNode(random)
+	return ok && d.merge("kubelet", o.path(), map[string]any{"metadata": map[string]any{"labels": map[string]any{"touched": fmt.Sprint(d.step)}}})
 }

@@ -21,6 +21,7 @@ import (
 // driver decides what happens next, and carries it out.
 type driver struct {
 	plan   *Plan
+	world  world
 	server *apiserver.Server
 	random *rand.Rand // which of what could happen does
 	api    sync.Mutex // held around each use of the server
@@ -47,6 +48,7 @@ type driver struct {
 	names    int
 
 	lastSubmitted submission
+	definitions   []map[string]any // of the installer
 	steps         hash.Hash
 	trace         []string
 	result        Result
@@ -176,11 +178,10 @@ const longestPass = 20 * time.Second
 // pass lets time pass until a program sends a request, a kubelet has something to do, or for a while.
 func (d *driver) pass() {
 	limit := longestPass
-	if due, ok := d.kubelets.nextDue(); ok {
-		limit = min(limit, max(time.Until(due), time.Millisecond))
-	}
 	if until := time.Until(d.outageTo); until > 0 {
 		limit = min(limit, until)
+	} else if due, ok := d.kubelets.nextDue(); ok {
+		limit = min(limit, max(time.Until(due), time.Millisecond))
 	}
 	for _, p := range d.programs {
 		limit = min(limit, p.patience())

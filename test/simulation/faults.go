@@ -219,16 +219,10 @@ func (d *driver) removeNode(name string) bool {
 	if !d.delete("cloud", "/api/v1/nodes/"+name, nil) {
 		return false
 	}
-	for _, o := range d.observer.all("/api/v1/pods") {
-		if o.pod.Spec.NodeName != name {
-			continue
+	for _, o := range d.observer.all(pods) {
+		if o.pod.Spec.NodeName == name {
+			d.kubelets.due[o.id()] = time.Now().Add(lostAfter)
 		}
-		pod := o.pod.DeepCopy()
-		if isRunning(pod) {
-			d.kubelets.finish(pod, 137)
-			d.ask("pod-garbage-collector", http.MethodPut, o.path()+"/status", jsonType, pod)
-		}
-		d.delete("pod-garbage-collector", o.path(), map[string]any{"gracePeriodSeconds": 0})
 	}
 	return true
 }

@@ -38,7 +38,9 @@ func (k *kubelets) seen(before, now *object) {
 	id, pod := now.id(), now.pod
 	delete(k.due, id)
 	switch {
-	case pod.Spec.NodeName == "":
+	case pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil:
+	case k.isLost(pod):
+		k.due[id] = time.Now().Add(lostAfter)
 	case pod.DeletionTimestamp != nil:
 		// Containers stop when they are asked to, within the time that they are given.
 		grace := time.Duration(0)
@@ -57,6 +59,14 @@ func (k *kubelets) seen(before, now *object) {
 			k.due[id] = started.Add(length)
 		}
 	}
+}
+
+// lostAfter is how long the controller of Kubernetes that collects pods waits.
+const lostAfter = 40 * time.Second
+
+// isLost reports whether a pod has no kubelet: it is to go before it got a node, or its node is not there.
+func (k *kubelets) isLost(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" || k.driver.observer.get(nodes, "", pod.Spec.NodeName) == nil
 }
 
 // spread is a duration that depends on the pod, so that kubelets do not work in step.
@@ -114,8 +124,8 @@ func (k *kubelets) act(id string) {
 	pod := o.pod.DeepCopy()
 	path := o.path()
 	switch {
-	case pod.DeletionTimestamp != nil:
-		if isRunning(pod) && len(pod.Finalizers) > 0 {
+	case pod.DeletionTimestamp != nil || k.isLost(pod):
+		if isRunning(pod) && (len(pod.Finalizers) > 0 || k.isLost(pod)) {
 			k.finish(pod, 143)
 			d.ask("kubelet", "PUT", path+"/status", jsonType, pod)
 		}

@@ -36,7 +36,7 @@ type Rates struct {
 }
 
 // DefaultRates are those of the tests.
-var DefaultRates = Rates{Fault: 40, Move: 25}
+var DefaultRates = Rates{Fault: 40, Move: 15}
 
 // NewPlan makes a plan of a seed.
 func NewPlan(seed uint64, steps int, rates Rates) *Plan {

@@ -74,6 +74,7 @@ func runInBubble(plan *Plan, programs []Program) *Result {
 	plan.begin = time.Now()
 	d := &driver{plan: plan, random: rand.New(rand.NewPCG(plan.Seed, 2)), arrived: make(chan struct{}, 1), steps: newHash(), log: &auditLog{}}
 	d.result.Happened = map[string]int{}
+	d.world = newWorld(rand.New(rand.NewPCG(plan.Seed, 3)))
 	server, err := apiserver.New(apiserver.Options{Seed: int64(plan.Seed), User: userOf, Audit: d.log.add})
 	if err != nil {
 		panic(err)
@@ -107,7 +108,7 @@ func runInBubble(plan *Plan, programs []Program) *Result {
 
 const (
 	// longestRest is how long it may take until everything is at rest after the last fault.
-	longestRest = 3 * time.Hour
+	longestRest = time.Hour
 	// mostSteps is how many steps that may take.
 	mostSteps = 100_000
 )
@@ -116,7 +117,7 @@ const (
 func (d *driver) rest() {
 	d.isCalm, d.faults = true, nil
 	d.heal()
-	begin := time.Now()
+	begin, isTidy := time.Now(), false
 	d.rules.lastWrite = begin
 	for end := d.step + mostSteps; time.Since(d.rules.lastWrite) < restTime && !d.isBroken(); d.step++ {
 		if time.Since(begin) > longestRest || d.step == end {
@@ -124,6 +125,10 @@ func (d *driver) rest() {
 			return
 		}
 		d.settle()
+		if !isTidy && time.Since(begin) > time.Minute {
+			isTidy = true
+			d.tidy() // once more: a Job may have been deleted a moment ago
+		}
 		d.take(d.options())
 		d.look()
 		d.drift()

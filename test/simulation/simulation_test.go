@@ -28,7 +28,7 @@ func number(t *testing.T, name string, otherwise int) int {
 func TestRandomRunsBreakNoRuleAndComeToRest(t *testing.T) {
 	first := number(t, "HEKLA_SIMULATION_SEED", 1)
 	runs := number(t, "HEKLA_SIMULATION_RUNS", 2)
-	steps := number(t, "HEKLA_SIMULATION_STEPS", 2000)
+	steps := number(t, "HEKLA_SIMULATION_STEPS", 1500)
 	total, begin := 0, time.Now()
 	happened := map[string]int{}
 	for seed := first; seed < first+runs; seed++ {

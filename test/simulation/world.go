@@ -3,6 +3,8 @@ package simulation
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,8 +19,19 @@ type submission struct {
 	object map[string]any
 }
 
-// configuration has all actions that evict, and quotas.
-const configuration = `
+// world is the cluster of a run as it is in the beginning.
+type world struct {
+	nodes, cpus   int // how many nodes there are, and what each has
+	quota         int // of each ClusterQueue
+	configuration string
+}
+
+// configurations have all actions that evict, and quotas.
+func configurations() []string {
+	var all []string
+	for _, queues := range []string{"proportion", "capacity"} {
+		for _, arguments := range []string{"", "fairSharing: true", "waitForPodsReady: {enable: true}"} {
+			all = append(all, `
 actions: "enqueue, admit, allocate, preempt, reclaim, backfill"
 tiers:
 - plugins:
@@ -29,17 +42,23 @@ tiers:
   - name: overcommit
   - name: drf
   - name: predicates
-  - name: proportion
+  - name: `+queues+`
   - name: nodeorder
   - name: binpack
   - name: cohorts
-`
+    arguments: {`+arguments+`}
+`)
+		}
+	}
+	return all
+}
 
-// baseNodes and baseQuota are there in the beginning, and in the end: enough for every job that users submit.
-const (
-	baseNodes, baseCPUs = 3, 8
-	baseQuota           = 8
-)
+func newWorld(random *rand.Rand) world {
+	return world{nodes: 1 + random.IntN(3), cpus: some(random, 4, 6, 8), quota: some(random, 3, 4, 8), configuration: some(random, configurations()...)}
+}
+
+// enoughQuota and enoughCPUs are enough for every job that users submit.
+const enoughQuota, enoughCPUs = 16, 48
 
 // install creates the definitions of the installer.
 func (d *driver) install() {
@@ -48,6 +67,7 @@ func (d *driver) install() {
 	for _, m := range manifests {
 		if m.GetKind() == "CustomResourceDefinition" {
 			must(d.create("admin", definitions, m.Object), m.GetName())
+			d.definitions = append(d.definitions, m.Object)
 		}
 	}
 }
@@ -68,7 +88,7 @@ func (d *driver) build() {
 	}
 	must(d.create("admin", "/api/v1/namespaces/volcano-system/configmaps", map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "volcano-scheduler-configmap", "namespace": "volcano-system"},
-		"data":     map[string]any{"volcano-scheduler.conf": configuration}}), "configuration")
+		"data":     map[string]any{"volcano-scheduler.conf": d.world.configuration}}), "configuration")
 	for _, name := range []string{"q1", "q2"} {
 		must(d.create("admin", queues, map[string]any{"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": map[string]any{"name": name},
 			"spec": map[string]any{"weight": 1}}), "queues")
@@ -78,25 +98,21 @@ func (d *driver) build() {
 	for _, tenant := range tenants {
 		must(d.create("admin", clusterQueues, map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
 			"metadata": map[string]any{"name": "cq-" + tenant}, "spec": map[string]any{
-				"cohortName": "all", "namespaceSelector": map[string]any{}, "resourceGroups": quota(baseQuota),
+				"cohortName": "all", "namespaceSelector": map[string]any{}, "resourceGroups": quota(d.world.quota),
 				"preemption": map[string]any{"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
 			}}), "cluster queues")
 		must(d.create("admin", pathOf(localQueues, tenant, ""), map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
 			"metadata": map[string]any{"name": "lq", "namespace": tenant}, "spec": map[string]any{"clusterQueue": "cq-" + tenant}}), "local queues")
 	}
-	for i := range baseNodes {
-		must(d.addNode(fmt.Sprintf("base-%d", i), baseCPUs), "nodes")
+	for i := range d.world.nodes {
+		must(d.addNode(fmt.Sprintf("base-%d", i), d.world.cpus), "nodes")
 	}
 	d.look()
 }
 
 // heal takes back what operators and faults have done, so that every job can end.
 func (d *driver) heal() {
-	for i := range baseNodes {
-		if name := fmt.Sprintf("base-%d", i); d.observer.get(nodes, "", name) == nil {
-			must(d.addNode(name, baseCPUs), "nodes")
-		}
-	}
+	must(d.addNode("last", enoughCPUs), "nodes")
 	d.look()
 	for _, o := range d.observer.all(nodes) {
 		if o.node.Spec.Unschedulable {
@@ -104,17 +120,33 @@ func (d *driver) heal() {
 		}
 	}
 	for _, tenant := range tenants {
-		must(d.setQuota("cq-"+tenant, baseQuota), "quota")
+		must(d.setQuota("cq-"+tenant, enoughQuota), "quota")
+	}
+	for _, tenant := range tenants {
+		must(d.merge("admin", clusterQueues+"/cq-"+tenant, map[string]any{"spec": map[string]any{"stopPolicy": "None"}}), "stop policy")
+	}
+	must(d.merge("admin", queues+"/q1", map[string]any{"spec": map[string]any{"capability": nil}}), "capability")
+	for _, o := range d.observer.all(volcanoJobs) {
+		if phase, _, _ := unstructured.NestedString(o.Object, "status", "state", "phase"); phase == "Aborted" || phase == "Aborting" {
+			d.delete("user", o.path(), nil)
+		}
 	}
 	for _, o := range d.observer.all(jobs) {
 		if suspended, _, _ := unstructured.NestedBool(o.Object, "spec", "suspend"); suspended && o.GetLabels()[queueLabel] == "" {
 			d.merge("user", o.path(), map[string]any{"spec": map[string]any{"suspend": false}})
 		}
 	}
-	// Who deletes a Job and leaves what it made is left with a PodGroup that asks for pods.
-	for _, o := range d.observer.all(podGroups) {
-		if len(o.GetOwnerReferences()) == 0 {
-			d.delete("user", o.path(), nil)
+	d.tidy()
+}
+
+// tidy deletes what is left of Jobs that users have deleted without it: a PodGroup that asks for pods, and pods of a
+// gang.
+func (d *driver) tidy() {
+	for _, collection := range []string{podGroups, pods} {
+		for _, o := range d.observer.all(collection) {
+			if len(o.GetOwnerReferences()) == 0 && !strings.HasPrefix(o.GetName(), "pod-") && !strings.HasPrefix(o.GetName(), "group-") {
+				d.delete("user", o.path(), nil)
+			}
 		}
 	}
 	d.look()

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,12 +190,40 @@ var differing = []struct {
 	{regexp.MustCompile(`"[0-9]+(s|m)"`), `"AGE"`},
 }
 
-// normal replaces what may differ.
+// normal replaces what may differ, line by line.
 func normal(body string) string {
-	for _, d := range differing {
-		body = d.pattern.ReplaceAllString(body, d.by)
+	var lines []string
+	for line := range strings.Lines(body) {
+		for _, d := range differing {
+			line = d.pattern.ReplaceAllString(line, d.by)
+		}
+		var read any
+		if json.Unmarshal([]byte(line), &read) == nil {
+			sortManagers(read)
+			if sorted, err := json.Marshal(read); err == nil {
+				line = string(sorted) + "\n"
+			}
+		}
+		lines = append(lines, line)
 	}
-	return body
+	return strings.Join(lines, "")
+}
+
+// sortManagers puts the managers of fields into an order without times: their own order changes with the second.
+func sortManagers(of any) {
+	switch of := of.(type) {
+	case map[string]any:
+		for _, part := range of {
+			sortManagers(part)
+		}
+		if managers, is := of["managedFields"].([]any); is {
+			slices.SortFunc(managers, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		}
+	case []any:
+		for _, part := range of {
+			sortManagers(part)
+		}
+	}
 }
 
 // compared counts runs, and answers by method and code.

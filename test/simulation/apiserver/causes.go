@@ -10,33 +10,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// sortCauses puts what is wrong with an object into the order of the fields. The API server validates custom resources
-// by walking maps, so that the order would be another one each time.
+// sortCauses puts what is wrong with an object, or who else manages its fields, into the order of the fields. The API
+// server validates custom resources and compares managers by walking maps, so that the order would be another one each
+// time.
 func sortCauses(response *Response) {
-	if response.Code != http.StatusUnprocessableEntity {
+	if response.Code != http.StatusUnprocessableEntity && response.Code != http.StatusConflict {
 		return
 	}
 	var status metav1.Status
 	if json.Unmarshal(response.Body, &status) != nil || status.Details == nil || len(status.Details.Causes) < 2 {
 		return
 	}
-	before, _, isList := strings.Cut(status.Message, " is invalid: [")
-	if !isList {
-		return
-	}
 	slices.SortStableFunc(status.Details.Causes, func(a, b metav1.StatusCause) int {
 		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Message, b.Message))
 	})
-	var parts []string
-	for _, cause := range status.Details.Causes {
-		if part := cause.Field + ": " + cause.Message; !slices.Contains(parts, part) {
-			parts = append(parts, part)
+	if before, _, isList := strings.Cut(status.Message, " is invalid: ["); isList {
+		var parts []string
+		for _, cause := range status.Details.Causes {
+			if part := cause.Field + ": " + cause.Message; !slices.Contains(parts, part) {
+				parts = append(parts, part)
+			}
 		}
+		status.Message = before + " is invalid: [" + strings.Join(parts, ", ") + "]"
 	}
-	status.Message = before + " is invalid: [" + strings.Join(parts, ", ") + "]"
-	body, err := json.Marshal(status)
-	if err != nil {
-		return
+	if body, err := json.Marshal(status); err == nil {
+		response.Body = append(body, '\n')
 	}
-	response.Body = append(body, '\n')
 }

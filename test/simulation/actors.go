@@ -101,6 +101,7 @@ func submitVolcanoJob(d *driver, random *rand.Rand) bool {
 	replicas := 0
 	// Of a gang without such a policy the pods that wait are left to wait when others have failed, as in Volcano.
 	followsFailures := random.IntN(2) == 0
+	class := some(random, "", "high", "low")
 	for i := range 1 + random.IntN(2) {
 		n := 1 + random.IntN(3)
 		replicas += n
@@ -108,8 +109,13 @@ func submitVolcanoJob(d *driver, random *rand.Rand) bool {
 		if !followsFailures {
 			delete(annotations, exitCode)
 		}
+		pod := podSpec(random, "")
+		// The scheduler goes by the class of the job and the audit by that of its pods.
+		if delete(pod, "priorityClassName"); class != "" {
+			pod["priorityClassName"] = class
+		}
 		task := map[string]any{"name": fmt.Sprintf("t%d", i), "replicas": n, "template": map[string]any{
-			"metadata": map[string]any{"annotations": annotations}, "spec": podSpec(random, ""),
+			"metadata": map[string]any{"annotations": annotations}, "spec": pod,
 		}}
 		if random.IntN(4) == 0 {
 			task["policies"] = []any{map[string]any{"event": "TaskCompleted", "action": "CompleteJob"}}
@@ -127,7 +133,7 @@ func submitVolcanoJob(d *driver, random *rand.Rand) bool {
 	if random.IntN(6) == 0 {
 		spec["ttlSecondsAfterFinished"] = random.IntN(60)
 	}
-	if class := some(random, "", "high", "low"); class != "" {
+	if class != "" {
 		spec["priorityClassName"] = class
 	}
 	d.lastSubmitted = submission{pathOf(volcanoJobs, namespace, ""), map[string]any{

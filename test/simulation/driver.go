@@ -43,6 +43,8 @@ type driver struct {
 	next     int // of the plan's events
 	faults   []fault
 	outageTo time.Time
+	lag      int64 // how many revisions caches of the server are behind, until step lagTo
+	lagTo    int
 	isCalm   bool // faults and moves have ended
 	isLate   bool // what is being written was sent by a program that has given up
 	names    int

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"hekla.sh/hekla/test/simulation/apiserver"
 )
@@ -37,6 +38,7 @@ var faultKinds = map[string]faultKind{
 	"watch expired":  {4, watchExpired},
 	"watch held":     {8, watchHeld},
 	"compaction":     {2, compaction},
+	"stale cache":    {4, staleCache},
 	"crash":          {8, crash},
 	"partition":      {3, partition},
 	"outage":         {2, outage},
@@ -153,6 +155,22 @@ func compaction(d *driver, _ *rand.Rand) bool {
 	d.observer.drain()
 	d.note("compaction at %d", d.server.Revision())
 	return d.server.Compact(d.server.Revision()) == nil
+}
+
+// staleCache makes the server answer from the past, for a while, where a client leaves it the choice: another API server
+// is behind.
+func staleCache(d *driver, random *rand.Rand) bool {
+	d.lag, d.lagTo = int64(1+random.IntN(100)), d.step+50+random.IntN(400)
+	d.note("caches are %d revisions behind until step %d", d.lag, d.lagTo)
+	return true
+}
+
+// cacheRevision is how far the server's cache of a resource has come.
+func (d *driver) cacheRevision(_ schema.GroupResource, oldest, current int64) int64 {
+	if d.step >= d.lagTo {
+		return current
+	}
+	return max(oldest, current-d.lag)
 }
 
 func (d *driver) someProgram(random *rand.Rand) (*program, bool) {

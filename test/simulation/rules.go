@@ -25,7 +25,7 @@ type rules struct {
 // Tolerances.
 const (
 	// unseen is how long a scheduler may not have seen a change of a node.
-	unseen = 2 * time.Minute
+	unseen = time.Minute
 	// overQuotaFor is how long more may run than quotas allow: a user resumes a job, or an operator cuts a quota.
 	overQuotaFor = 5 * time.Minute
 	// restTime is how long nothing is written at rest.
@@ -94,7 +94,7 @@ func (r *rules) seen(before, now *object) {
 	case now == nil && before.node != nil:
 		r.changed[before.GetName()] = time.Now()
 	case now != nil && now.node != nil:
-		if before == nil || !sameOffer(before.node, now.node) {
+		if before != nil && !sameOffer(before.node, now.node) {
 			r.changed[now.GetName()] = time.Now()
 		}
 	case now != nil && now.pod != nil:

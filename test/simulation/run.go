@@ -75,7 +75,7 @@ func runInBubble(plan *Plan, programs []Program) *Result {
 	d := &driver{plan: plan, random: rand.New(rand.NewPCG(plan.Seed, 2)), arrived: make(chan struct{}, 1), steps: newHash(), log: &auditLog{}}
 	d.result.Happened = map[string]int{}
 	d.world = newWorld(rand.New(rand.NewPCG(plan.Seed, 3)))
-	server, err := apiserver.New(apiserver.Options{Seed: int64(plan.Seed), User: userOf, Audit: d.log.add})
+	server, err := apiserver.New(apiserver.Options{Seed: int64(plan.Seed), User: userOf, Audit: d.log.add, CacheRevision: d.cacheRevision})
 	if err != nil {
 		panic(err)
 	}

@@ -12,8 +12,8 @@
 // that never come. Nodes of plans are cordoned while victims leave.
 //
 // Of clusters that are small enough all orders are tried of what may happen next, up to a number of moves: cycles, jobs
-// that come, each write that succeeds or is refused, pods that end, and one of a crash, a change from outside or a minute
-// that passes. HEKLA_SMALL_DEPTH says how many moves, HEKLA_SMALL_ONE_IN which part of these clusters.
+// that come, each write that succeeds or is refused, pods that end, and one of a crash, a change from outside or a
+// minute that passes. HEKLA_SMALL_DEPTH says how many moves, HEKLA_SMALL_ONE_IN which part of these clusters.
 //
 // Invariants:
 //

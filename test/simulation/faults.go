@@ -157,8 +157,8 @@ func compaction(d *driver, _ *rand.Rand) bool {
 	return d.server.Compact(d.server.Revision()) == nil
 }
 
-// staleCache makes the server answer from the past, for a while, where a client leaves it the choice: another API server
-// is behind.
+// staleCache makes the server answer from the past, for a while, where a client leaves it the choice: another API
+// server is behind.
 func staleCache(d *driver, random *rand.Rand) bool {
 	d.lag, d.lagTo = int64(1+random.IntN(100)), d.step+50+random.IntN(400)
 	d.note("caches are %d revisions behind until step %d", d.lag, d.lagTo)

@@ -45,7 +45,6 @@ type driver struct {
 	outageTo time.Time
 	lag      int64 // how many revisions caches of the server are behind, until step lagTo
 	lagTo    int
-	isCalm   bool // faults and moves have ended
 	isLate   bool // what is being written was sent by a program that has given up
 	names    int
 

@@ -115,7 +115,15 @@ const (
 
 // rest lets everything run without faults and moves until nothing is written any more, and looks at what has become.
 func (d *driver) rest() {
-	d.isCalm, d.faults = true, nil
+	d.faults, d.lagTo = nil, 0
+	for _, s := range d.streams {
+		s.heldTo = 0
+	}
+	d.mutex.Lock()
+	for _, c := range d.calls {
+		c.heldTo = 0
+	}
+	d.mutex.Unlock()
 	d.heal()
 	begin, isTidy := time.Now(), false
 	d.rules.lastWrite = begin

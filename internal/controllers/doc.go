@@ -35,8 +35,7 @@
 // ClusterRole (verbs per resource):
 //
 //	""                      pods                                get list watch create patch delete
-//	""                      namespaces                          get list watch
-//	""                      nodes                               list watch
+//	""                      namespaces nodes                    list watch
 //	""                      persistentvolumeclaims              get create
 //	""                      configmaps services                 get create patch delete
 //	""                      secrets                             get create patch delete
@@ -50,17 +49,18 @@
 //	batch.volcano.sh        cronjobs/finalizers                 update
 //	bus.volcano.sh          commands                            get list watch delete
 //	admissionregistration.k8s.io validatingadmissionpolicies validatingadmissionpolicybindings named volcano-queue-commands get
-//	flow.volcano.sh         jobflows jobtemplates               get list watch
+//	flow.volcano.sh         jobflows                            get list watch
+//	flow.volcano.sh         jobtemplates                        list watch
 //	flow.volcano.sh         jobflows/status jobtemplates/status patch
 //	flow.volcano.sh         jobflows/finalizers                 update
 //	scheduling.volcano.sh   podgroups                           get list watch create patch delete
 //	scheduling.volcano.sh   queues                              get list watch create patch
 //	scheduling.volcano.sh   queues/status                       patch
-//	topology.volcano.sh     hypernodes                          get list watch create patch delete
+//	topology.volcano.sh     hypernodes                          list watch create patch delete
 //	topology.volcano.sh     hypernodes/status                   patch
-//	""                      limitranges                         get list watch
-//	node.k8s.io             runtimeclasses                      get list watch
-//	scheduling.k8s.io       priorityclasses                     get list watch
+//	""                      limitranges                         list watch
+//	node.k8s.io             runtimeclasses                      list watch
+//	scheduling.k8s.io       priorityclasses                     list watch
 //	apps                    daemonsets replicasets statefulsets get
 //	batch                   jobs                                get list watch patch
 //	batch                   jobs/status                         patch
@@ -71,9 +71,9 @@
 //	sparkoperator.k8s.io    sparkapplications                   get
 //	trainer.kubeflow.org    trainjobs                           get
 //	workload.codeflare.dev  appwrappers                         get
-//	kueue.x-k8s.io          workloads                           get list watch create patch delete
-//	kueue.x-k8s.io          localqueues cohorts workloadpriorityclasses get list watch
-//	kueue.x-k8s.io          clusterqueues resourceflavors admissionchecks get list watch patch
+//	kueue.x-k8s.io          workloads                           list watch create patch delete
+//	kueue.x-k8s.io          localqueues cohorts workloadpriorityclasses list watch
+//	kueue.x-k8s.io          clusterqueues resourceflavors admissionchecks list watch patch
 //	kueue.x-k8s.io          workloads/status clusterqueues/status localqueues/status cohorts/status admissionchecks/status patch
 //	coordination.k8s.io     leases named c1f6bfd2.kueue.x-k8s.io list
 //

@@ -42,6 +42,7 @@ func (a action) sendBack(s *framework.Session) {
 	for _, j := range missing {
 		if j.ClaimsBeyondPods() {
 			s.Cluster.Clip(j)
+			s.Cluster.Revisit(j, s.Now.Add(time.Millisecond)) // others have had their turn, and no event follows
 			continue
 		}
 		now := s.Now.Truncate(time.Second) // rounded as in the status

@@ -152,6 +152,21 @@ func TestAJobThatHasItsPodsIsKeptMoreThanTheyAskForOnlyForAWhile(t *testing.T) {
 	claims(1_000)
 }
 
+// No event follows when a job gives up quota that it claims beyond its pods, so a cycle is due.
+func TestQuotaThatIsGivenUpIsOfferedAtOnce(t *testing.T) {
+	l := newTimeline(t, "", wanting("hog", "cpu=10", 1), fixture.Pod("h-0", fixture.In("hog"), fixture.Asks("cpu=1 example.com/gpu=1"))).until(0)
+	l.set(wanting("waits", "cpu=7", 1)).until(20 * time.Second)
+	l.Now = fixture.Birth.Add(31 * time.Second)
+	wake := l.cycle()
+	l.expect("waits", pending, verdict.OverCommitted)
+	if wake.IsZero() || wake.Sub(l.Now) > time.Second {
+		t.Fatalf("the next cycle is due at %s, and it is %s", wake, l.Now)
+	}
+	l.Now = wake
+	l.cycle()
+	l.expect("waits", inqueue, verdict.NotEnoughTasks)
+}
+
 func TestAJobThatNeedsNoPodsToStartIsSentBackToo(t *testing.T) {
 	l := newTimeline(t, "", wanting("hog", "cpu=10", 0)).until(0).set(wanting("waits", "cpu=10", 1))
 	l.until(29*time.Second).expect("hog", inqueue, "").expect("waits", pending, verdict.OverCommitted)

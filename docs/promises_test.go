@@ -70,6 +70,7 @@ func TestEveryPromiseIsHeldByATest(t *testing.T) {
 // Each defect of the page names how it was found, and its commit.
 func TestEveryDefectNamesItsCommit(t *testing.T) {
 	_, found, _ := strings.Cut(page(t, "promises.md"), "## What they found")
+	found, _, _ = strings.Cut(found, "## What is open")
 	rows := slices.DeleteFunc(strings.Split(found, "\n"), func(line string) bool {
 		return !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| Defect |")
 	})

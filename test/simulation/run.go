@@ -53,7 +53,8 @@ func Run(t *testing.T, plan *Plan, programs []Program) *Result {
 	defer func(before []utilruntime.ErrorHandler) { utilruntime.ErrorHandlers = before }(utilruntime.ErrorHandlers)
 	utilruntime.ErrorHandlers = nil
 	// What programs take from chance is the seed's; //go:debug randseednop=0 stands in the tests.
-	mathrand.Seed(int64(plan.Seed)) //nolint:staticcheck // There is no other way for libraries that use the global source.
+	//lint:ignore SA1019 there is no other way for libraries that use the global source
+	mathrand.Seed(int64(plan.Seed))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var result *Result
 	t.Run(fmt.Sprintf("seed %d", plan.Seed), func(t *testing.T) {

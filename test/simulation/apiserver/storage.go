@@ -3,7 +3,6 @@ package apiserver
 import (
 	"context"
 	"path"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -152,5 +151,3 @@ func (o *objects) decode(value []byte, revision int64) (runtime.Object, error) {
 	object := o.newFunc()
 	return object, o.decoder.Decode(value, object, revision)
 }
-
-func formatRevision(revision int64) string { return strconv.FormatInt(revision, 10) }

@@ -97,11 +97,12 @@ func (q *quotas) inNamespace(namespace string) ([]corev1.ResourceQuota, error) {
 	return found, nil
 }
 
+// charge writes what a quota has in use. As in the real server it does not end with the request.
 func (q *quotas) charge(to *corev1.ResourceQuota) error {
 	usage := to.DeepCopy()
 	usage.ObjectMeta = metav1.ObjectMeta{
 		Name: to.Name, Namespace: to.Namespace, ResourceVersion: to.ResourceVersion, Labels: to.Labels, Annotations: to.Annotations,
 	}
-	_, err := q.client.CoreV1().ResourceQuotas(to.Namespace).UpdateStatus(context.TODO(), usage, metav1.UpdateOptions{})
+	_, err := q.client.CoreV1().ResourceQuotas(to.Namespace).UpdateStatus(context.Background(), usage, metav1.UpdateOptions{})
 	return err
 }

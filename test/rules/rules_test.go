@@ -94,18 +94,25 @@ const shortPart = 5
 
 // clustersOf is how many clusters are to be led.
 func clustersOf(t *testing.T, plain int) int {
-	text := os.Getenv(clustersEnv)
+	t.Helper()
+	if testing.Short() {
+		plain /= shortPart
+	}
+	return number(t, clustersEnv, plain)
+}
+
+// number reads a number from the environment, plain if it is not set.
+func number(t *testing.T, name string, plain int) int {
+	t.Helper()
+	text := os.Getenv(name)
 	if text == "" {
-		if testing.Short() {
-			return plain / shortPart
-		}
 		return plain
 	}
-	clusters, err := strconv.Atoi(text)
+	n, err := strconv.Atoi(text)
 	if err != nil {
-		t.Fatalf("%s: %s", clustersEnv, err)
+		t.Fatalf("%s: %s", name, err)
 	}
-	return clusters
+	return n
 }
 
 // check leads random clusters and fails with the smallest of which the outcome is bad.

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -326,17 +324,7 @@ func (m smallWorld) search(depth int) (states int, bad outcome) {
 // In every small cluster, whatever happens in whatever order up to a depth, each state is allowed, and comes to rest if
 // it is left alone from there. The whole of it: HEKLA_SMALL_DEPTH=10 HEKLA_SMALL_ONE_IN=1.
 func TestEveryStateOfSmallClustersIsAllowedAndComesToRest(t *testing.T) {
-	number := func(name string, plain int) int {
-		if text := os.Getenv(name); text != "" {
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				t.Fatalf("%s: %s", name, err)
-			}
-			return n
-		}
-		return plain
-	}
-	depth, oneIn := number(depthEnv, plainDepth), number(worldsEnv, plainOneIn)
+	depth, oneIn := number(t, depthEnv, plainDepth), number(t, worldsEnv, plainOneIn)
 	states, worlds := 0, 0
 	for i, m := range smallWorlds() {
 		if i%oneIn != 0 {

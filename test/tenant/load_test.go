@@ -138,9 +138,17 @@ func TestNoLoadTakesTheWebhookServerMoreMemoryThanItMayHave(t *testing.T) {
 			t.Error(said)
 		}
 	}
-	if refused := codes["of more: 413"]; refused == 0 {
+	if codes["of more: 200"] != 0 {
 		t.Errorf("too many objects are not refused: %v", codes)
 	}
+	// Under load, the server may have been too busy to read any of them. Without load, it says what is wrong.
+	apitest.Eventually(t, func(ctx context.Context) error {
+		code, answer, err := ask(ctx, client, "/jobs/validate", bodies["of more"])
+		if err == nil && code != http.StatusRequestEntityTooLarge {
+			err = fmt.Errorf("too many objects: %d %s", code, answer)
+		}
+		return err
+	})
 	apitest.Eventually(t, func(ctx context.Context) error {
 		code, answer, err := ask(ctx, client, "/jobs/validate", bodies["of nothing much"])
 		if err == nil && (code != http.StatusOK || !strings.Contains(answer, `"allowed":true`)) {

@@ -28,6 +28,14 @@ func nominated(node string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.NominatedNodeName = node }
 }
 
+// spreadOver spreads a pod evenly over the nodes, with those that have a label.
+func spreadOver(app string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
+			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}
+	}
+}
+
 // told marks a pod as a victim of a plan.
 func told(plan string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
@@ -118,6 +126,21 @@ func TestPlansOfAnEarlierProcessAreRecovered(t *testing.T) {
 			w.Expect("m-0 is nominated to n1; " + first + "-0 is nominated to n1").RemovePods("g0-0").Expect(first + "-0 is bound to n1").RemovePods("g1-0").Expect("m-0 is bound to n1")
 		}
 	})
+	// With a, which needs the pod of m, s is spread evenly over the nodes. With l on its node it would not be.
+	t.Run("a plan that rests on one that rests on a later one", func(t *testing.T) {
+		app := func(name string) option { return each(fixture.Labelled("app", name)) }
+		plan := func(id, node string) option {
+			return func(g *schedulingv1beta1.PodGroup, p *corev1.Pod) {
+				recorded(id, "preempt")(g, p)
+				each(nominated(node))(g, p)
+			}
+		}
+		w := start(t, everything).Set(nodes("cpu=2", "n1"), nodes("cpu=3", "n2"), job("leaving", "default", "low", 0, "n1 n2 n2", each(leaving)),
+			job("attracts", "default", "low", 0, "n1", app("x"), each(told("p2")), each(leaving)), job("stays", "default", "high", 0, "n2", app("y")),
+			job("a", "default", "high", 1, "-", app("y"), each(fixture.Near("app", "x")), plan("p1", "n1")), job("m", "default", "high", 1, "-", app("x"), plan("p2", "n1")),
+			job("s", "default", "high", 1, "-", app("y"), each(spreadOver("y")), plan("p3", "n2")), job("l", "default", "high", 1, "-", app("y"), plan("p4", "n2")))
+		w.Expect("m-0 is nominated to n1; a-0 is nominated to n1; s-0 is nominated to n2; l-0 is nominated to n2")
+	})
 	// The last of many different pods fits on its nominated node only before all others. Trying all orders would take
 	// too long.
 	t.Run("the pod that must be placed first is found", func(t *testing.T) {
@@ -126,10 +149,7 @@ func TestPlansOfAnEarlierProcessAreRecovered(t *testing.T) {
 		for i := range pods {
 			options = append(options, one(i, fixture.Asks(fmt.Sprintf("cpu=1 memory=%dMi", i+1))))
 		}
-		options = append(options, one(pods-1, func(p *corev1.Pod) {
-			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
-				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
-		}))
+		options = append(options, one(pods-1, spreadOver("x")))
 		w := start(t, everything).Set(fixture.Node("n1", "cpu=7 memory=8Gi"), fixture.Node("n2", "cpu=1 memory=8Gi"), job("other", "default", "high", 0, "n2"),
 			job("victim", "default", "low", 0, "n1", each(told("p1")), each(leaving)),
 			job("preemptor", "default", "high", pods, strings.Repeat("- ", pods), options...))

@@ -51,17 +51,17 @@ func Recover(s *framework.Session) {
 	takeUpAll(s, recovered)
 }
 
-// takeUpAll puts plans in force again. A plan may have come to depend on a later one: if the later plan evicts the pod
-// that attracts its tasks, and brings another such pod. So a plan that does not fit is tried again after others are in
-// force. Only what does not fit then is taken up in part, or taken back.
+// takeUpAll puts plans in force again, the earliest first. A plan may have come to depend on a later one: if the later
+// plan evicts the pod that attracts its tasks, and brings another such pod. So a plan that does not fit is tried again
+// after others are in force. Only what does not fit then is taken up in part, or taken back.
 func takeUpAll(s *framework.Session, recovered []recoveredPlan) {
 	for again := true; again; {
 		var left []recoveredPlan
-		for i := range recovered {
-			h := &recovered[i]
-			isWhole := false
-			if s.LookAt(h.plan.Job, func() { isWhole = h.takeUp(s, true) }); !isWhole {
-				left = append(left, *h)
+		for _, h := range recovered {
+			if !h.takeUpWhole(s) {
+				left = append(left, h)
+			} else {
+				left = takeUpDependent(s, left)
 			}
 		}
 		again = len(left) > 0 && len(left) < len(recovered)
@@ -71,6 +71,19 @@ func takeUpAll(s *framework.Session, recovered []recoveredPlan) {
 		h := &recovered[i]
 		s.LookAt(h.plan.Job, func() { h.takeUp(s, false) })
 	}
+}
+
+// takeUpDependent puts in force those plans that depend on other pods and fit now, always the earliest, and returns
+// the others. It is called after each plan that comes into force, since the next plans may bring pods that these were
+// made without: with them their tasks would not be spread evenly.
+func takeUpDependent(s *framework.Session, left []recoveredPlan) []recoveredPlan {
+	for i := 0; i < len(left); i++ {
+		if DependOnOthers(s.Cluster, left[i].promised) && left[i].takeUpWhole(s) {
+			left = slices.Delete(left, i, i+1)
+			i = -1
+		}
+	}
+	return left
 }
 
 // recoveredPlan is a plan as it is recorded on the pods.
@@ -112,6 +125,12 @@ func readPlan(s *framework.Session, j *cluster.Job) (recoveredPlan, bool) {
 // compareAge is negative if p is older than q. Within one second the counter at the end of the ID decides.
 func compareAge(p, q *cluster.Plan) int {
 	return cmp.Or(p.Since.Compare(q.Since), cmp.Compare(len(p.ID), len(q.ID)), cmp.Compare(p.ID, q.ID))
+}
+
+// takeUpWhole puts the plan in force again if it fits as a whole, and reports whether it does.
+func (h *recoveredPlan) takeUpWhole(s *framework.Session) (isWhole bool) {
+	s.LookAt(h.plan.Job, func() { isWhole = h.takeUp(s, true) })
+	return isWhole
 }
 
 // takeUp puts the plan in force again, or takes it back, and returns true. If it must be whole and does not fit, takeUp

@@ -31,7 +31,7 @@ type attempt struct {
 	evictsNone     bool            // only room that is free or on its way counts
 	finds          bool            // there may be victims
 	resumes        bool            // the room that earlier victims left counts as if they had it, see [Search.resumes]
-	unplaced       []*cluster.Task // one of each class for which the last draft found no node, if it failed for that
+	unplaced       []*cluster.Task // one of each class for which the last draft had no node, if it failed for that
 }
 
 // evictsFor reports whether pods may be evicted for a pod.
@@ -197,7 +197,9 @@ func (a *attempt) further(w way, pods []*cluster.Task) gang.Orders {
 		a.rules.SetPod(t)
 		return a.search.session.Outlook.Best(t) != nil || a.candidates.MayOpen(t)
 	}}
-	if w == nodeByNode && a.rules.Scope != decision.WithinJob && len(cluster.OnePerClass(pods)) > 1 {
+	// Once all pods that may leave have left, the order seldom matters but to pods that need others near them.
+	isWorthwhile := w == nodeByNode || plans.DependOnOthers(a.search.session.Cluster, pods)
+	if isWorthwhile && a.rules.Scope != decision.WithinJob && len(cluster.OnePerClass(pods)) > 1 {
 		orders.Most = maxFurtherOrders
 	}
 	return orders
@@ -237,7 +239,14 @@ func (a *attempt) isComplete(x framework.Transaction, d *draft) bool {
 		a.brokeGuarantee = true
 		return false
 	}
-	return a.rules.StaysWithinShare(x, a.victims.TakesByRight(d.units), d.placed) && a.fitsInOrder(x, d.placed)
+	if !a.rules.StaysWithinShare(x, a.victims.TakesByRight(d.units), d.placed) {
+		return false
+	}
+	if t := a.misfit(x, d.placed); t != nil {
+		a.unplaced = []*cluster.Task{t} // it had a place only next to a pod that leaves for another
+		return false
+	}
+	return true
 }
 
 func (a *attempt) reset() {
@@ -405,7 +414,7 @@ func (a *attempt) stillFit(x framework.Transaction, placed []*cluster.Task, u *v
 		}
 	}
 	if plans.DependOnOthers(a.search.session.Cluster, placed) {
-		return a.fitsInOrder(x, placed)
+		return a.misfit(x, placed) == nil
 	}
 	first := cluster.OnePerClass(placed)
 	for _, t := range placed {
@@ -424,21 +433,20 @@ func (a *attempt) stillFit(x framework.Transaction, placed []*cluster.Task, u *v
 	return true
 }
 
-// fitsInOrder reports whether the preemptor's pods fit on their nodes one after the other, in the order in which they
-// were placed. With affinity or spread they may not: the pod that attracts one of them may have been evicted for the
-// next.
-func (a *attempt) fitsInOrder(x framework.Transaction, placed []*cluster.Task) bool {
+// misfit returns the first of the preemptor's pods that does not fit on its node after those that were placed before it,
+// nil if all fit. With affinity or spread one may not: the pod that attracts it may have been evicted for the next.
+func (a *attempt) misfit(x framework.Transaction, placed []*cluster.Task) *cluster.Task {
 	s := a.search.session
 	if !plans.DependOnOthers(s.Cluster, placed) {
-		return true
+		return nil
 	}
 	y := s.Begin()
 	for _, p := range plans.Withdraw(x, placed) {
 		if !a.rules.Fits(p.Task, p.Node) {
 			y.Undo()
-			return false
+			return p.Task
 		}
 		x.Pipeline(p.Task, p.Node)
 	}
-	return true
+	return nil
 }

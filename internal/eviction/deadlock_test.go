@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/fixture"
@@ -50,15 +49,18 @@ func TestPlansDoNotWaitForEachOther(t *testing.T) {
 			job("preemptor", "default", "high", 2, "- -", one(0, fixture.Near("app", "y"))))
 		w.Expect("").Expect("")
 	})
+	// In the order of their names, the first pod takes the room next to the pod that stays.
+	t.Run("a pod that must be near one that leaves is placed elsewhere", func(t *testing.T) {
+		y := each(fixture.Labelled("app", "y"))
+		w := start(t, everything).Set(nodes("cpu=2", "n1", "n2"), job("kind", "default", "low", 0, "n1", y), job("gone", "default", "low", 0, "n1", each(leaving)),
+			job("stays", "default", "high", 0, "n2", y), job("preemptor", "default", "high", 3, "- - -", one(1, fixture.Near("app", "y"))))
+		w.Expect("kind-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2; preemptor-2 is nominated to n1")
+	})
 	// By spread, the first pod of the preemptor fits on its nominated node only as long as the other is not placed.
 	t.Run("a plan is fulfilled in an order that is possible now", func(t *testing.T) {
 		x := fixture.Labelled("app", "x")
-		spread := func(p *corev1.Pod) {
-			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
-				WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
-		}
 		w := start(t, everything).Set(nodes("cpu=2", "n1"), nodes("cpu=1", "n2"), job("low", "default", "low", 0, "n1 n1"), job("other", "default", "high", 0, "n2", each(x)),
-			job("preemptor", "default", "high", 2, "- -", each(x), one(1, spread)))
+			job("preemptor", "default", "high", 2, "- -", each(x), one(1, spreadOver("x"))))
 		w.Expect("low-1 leaves n1 for preemptor by J1; low-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n1").Terminate("low-0", "low-1").Expect("")
 		w.Remove(w.PodNamed("other-0")).RemovePods("low-0", "low-1").Expect("preemptor-1 is bound to n1; preemptor-0 is bound to n1")
 	})

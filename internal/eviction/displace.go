@@ -89,7 +89,7 @@ func (a *attempt) restore(x framework.Transaction, d *draft, lost []plans.Promis
 		}
 		x.Pipeline(p.Task, p.Node)
 	}
-	if !a.fitsInOrder(x, d.placed) {
+	if a.misfit(x, d.placed) != nil {
 		y.Undo()
 		return false
 	}

@@ -63,6 +63,9 @@ type cluster struct {
 	queues map[string]*queue
 	// waitingFor are the pods without a node that are nominated for one, by its name.
 	waitingFor map[string]map[types.UID]*pod
+	// waited are pods as they were when they last waited for room on a node, a moment ago: an eviction for one may have
+	// been on its way when it was deleted, bound or nominated for another node.
+	waited     []deadline[pod]
 	lines      map[uint64][]*pod // those that wait, by shape and in the order in which they came; some may wait no more
 	budgets    map[key]*budget
 	cqs        map[string]*quotas
@@ -149,6 +152,7 @@ func (a *Auditor) take(c *change) {
 	}
 	a.report.Requests++
 	a.pass(c.at)
+	due(&a.waited, a.now)
 	for _, uid := range due(&a.goneUntil, a.now) {
 		delete(a.gone, uid)
 	}

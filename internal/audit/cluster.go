@@ -213,6 +213,9 @@ func (a *Auditor) leave(p *pod) {
 }
 
 func (a *Auditor) waitsNoMore(p *pod) {
+	if a.waitingFor[p.nominated][p.uid] != nil {
+		a.waited = append(a.waited, deadline[pod]{a.now.Add(unseen), *p})
+	}
 	if delete(a.waitingFor[p.nominated], p.uid); len(a.waitingFor[p.nominated]) == 0 {
 		delete(a.waitingFor, p.nominated)
 	}

@@ -26,6 +26,11 @@ func (*forbidden) evicted(a *Auditor, p *pod, c *change) {
 			return
 		}
 	}
+	for i := range a.waited { // the request may have been sent for one that waits no more
+		if for_ := &a.waited[i].of; for_.nominated == p.node && a.objection(p, for_) == "" {
+			return
+		}
+	}
 	a.violate(RuleForbiddenEviction, c.at, c.user, because, p, nominees[0])
 }
 

@@ -218,6 +218,34 @@ func TestRules(t *testing.T) {
 			s.bind("b", "n1")
 			s.pass(time.Hour)
 		}, []string{audit.RuleForbiddenEviction + " Pod work/a"}},
+		{"a pod leaves for one that was deleted a moment ago", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3", ofPriority(5), controlled)
+			s.bind("a", "n1")
+			s.pod("b", "2")
+			s.nominate("b", "n1")
+			s.pod("c", "2", ofPriority(9))
+			s.nominate("c", "n1")
+			s.pass(time.Minute)
+			s.remove("c", person)
+			s.leave("a")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, nil},
+		{"a pod leaves for one that was deleted long ago", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "3", ofPriority(5), controlled)
+			s.bind("a", "n1")
+			s.pod("b", "2")
+			s.nominate("b", "n1")
+			s.pod("c", "2", ofPriority(9))
+			s.nominate("c", "n1")
+			s.remove("c", person)
+			s.pass(time.Minute)
+			s.leave("a")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, []string{audit.RuleForbiddenEviction + " Pod work/a"}},
 		{"a pod leaves that is spared", func(s *story) {
 			s.node("n1", "4")
 			s.pod("a", "3", annotated("volcano.sh/preemptable", "false"))

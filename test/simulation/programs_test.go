@@ -2,6 +2,7 @@ package simulation_test
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/informers"
@@ -22,6 +23,11 @@ var programs = []simulation.Program{
 	{Name: "kube-job-controller", Start: startJobController},
 }
 
+// resync is after which time the controllers of Kubernetes look at everything again, which is half a day by default.
+// The Job controller needs that: when its watch was cut, and a pod that it had made was deleted before it saw it, it
+// waits for that pod, for five minutes, and looks at the Job only when something else happens to it.
+const resync = 4 * time.Minute
+
 func startScheduler(ctx context.Context, connection *rest.Config, logger logr.Logger) error {
 	return scheduler.Run(ctx, connection, logger, []string{
 		"--scheduler-configmap=volcano-system/volcano-scheduler-configmap", "--leader-elect-resource-name=hekla-scheduler",
@@ -39,7 +45,7 @@ func startJobController(ctx context.Context, connection *rest.Config, logger log
 	if err != nil {
 		return err
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
+	factory := informers.NewSharedInformerFactory(client, resync)
 	c, err := job.NewController(ctx, client, factory.Core().V1().Pods(), factory.Batch().V1().Jobs(), nil, nil)
 	if err != nil {
 		return err

@@ -92,9 +92,10 @@ type Job struct {
 	// free nodes meanwhile.
 	EvictsFrom time.Time
 	// Admission records when an admitted job got its pods. BarredUntil is the end of the back-off of a job whose pods
-	// were not created, zero if there is none.
+	// were not created, zero if there is none, and BarredFor how long the last one was.
 	Admission   Admission
 	BarredUntil time.Time
+	BarredFor   time.Duration
 
 	// Plan is the plan in force for the job, nil if there is none.
 	Plan *Plan
@@ -198,7 +199,7 @@ type SchedulerPods struct {
 // its minimum needs, these are taken as the surplus.
 func (j *Job) withheldOfMinimum(d resources.Dim) int64 {
 	withheld := j.Gated.At(d)
-	if terminating := j.Terminating.At(d); terminating > 0 && !j.isReplenished() {
+	if terminating := j.Terminating.At(d); terminating > 0 && !j.IsReplenished() {
 		withheld += terminating
 	}
 	if withheld == 0 {
@@ -208,9 +209,9 @@ func (j *Job) withheldOfMinimum(d resources.Dim) int64 {
 	return max(withheld-beyond, 0)
 }
 
-// isReplenished reports whether a controller is known to create pods of the job again: that of Volcano Jobs does, once
+// IsReplenished reports whether a controller is known to create pods of the job again: that of Volcano Jobs does, once
 // the job is admitted.
-func (j *Job) isReplenished() bool {
+func (j *Job) IsReplenished() bool {
 	if j.Group == nil || j.IsEnding {
 		return false
 	}
@@ -226,7 +227,7 @@ func (j *Job) HasAllPods() bool { return j.IsEnding || j.Elsewhere > 0 }
 // those of a cluster that was suspended, nothing is kept until the first is back, unless its controller is known to
 // create others.
 func (j *Job) ExpectsPods() bool {
-	return !j.HasAllPods() && (!j.Admission.Emptied || len(j.Internal.Tasks) > 0 || j.isReplenished())
+	return !j.HasAllPods() && (!j.Admission.Emptied || len(j.Internal.Tasks) > 0 || j.IsReplenished())
 }
 
 // LacksResource is the part of a job's minResources that neither its placed tasks cover nor those that do not ask for
@@ -464,7 +465,7 @@ func (j *Job) RestartsWhenEvicted() bool {
 
 // Forgive ends the back-offs of a job and forgets its failures.
 func (j *Job) Forgive() {
-	j.NotBefore, j.EvictsFrom, j.BarredUntil = time.Time{}, time.Time{}, time.Time{}
+	j.NotBefore, j.EvictsFrom, j.BarredUntil, j.BarredFor = time.Time{}, time.Time{}, time.Time{}, 0
 	j.Internal.Failures, j.Internal.Losses, j.Internal.Restarts = 0, 0, 0
 }
 

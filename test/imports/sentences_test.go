@@ -32,6 +32,7 @@ var sentences = map[string]string{
 	"internal/queueing/lifecycle.go":                            "the reasons of Kueue's condition Requeued are codes that begin alike",
 	"internal/simulator/manifests/read.go":                      "the decoder's error is printed without its name",
 	"internal/statuses/evictions.go":                            "the condition is a list of lines that begin with their times; it has no other field that could hold one",
+	"pkg/actions/enqueue/missing.go":                            "Volcano's condition has no field for a time; this file alone writes and reads it",
 	"pkg/apis/kueue/conditions/preemption.go":                   "Kueue's condition Preempted says whom only in its message; this file alone writes and reads it",
 	"pkg/apis/scheduling/builder/taskgroups.go":                 "an error of several lines is printed in one",
 	"pkg/conf/document.go":                                      "the YAML library's error is printed without its name and line, which is counted here",

@@ -139,14 +139,11 @@ func (d *driver) heal() {
 	d.tidy()
 }
 
-// tidy deletes what is left of Jobs that users have deleted without it: a PodGroup that asks for pods, and pods of a
-// gang.
+// tidy deletes pods of gangs whose Job users have deleted without them. Its PodGroup stays, and must come to rest.
 func (d *driver) tidy() {
-	for _, collection := range []string{podGroups, pods} {
-		for _, o := range d.observer.all(collection) {
-			if len(o.GetOwnerReferences()) == 0 && !strings.HasPrefix(o.GetName(), "pod-") && !strings.HasPrefix(o.GetName(), "group-") {
-				d.delete("user", o.path(), nil)
-			}
+	for _, o := range d.observer.all(pods) {
+		if len(o.GetOwnerReferences()) == 0 && !strings.HasPrefix(o.GetName(), "pod-") && !strings.HasPrefix(o.GetName(), "group-") {
+			d.delete("user", o.path(), nil)
 		}
 	}
 	d.look()

@@ -9,10 +9,11 @@
 // The action decides that ([framework.EvictingAction]), and says what prevents evictions if it cannot.
 //
 // An admitted job that holds quota and creates no pods goes back to Pending after some time (argument podsTimeout),
-// sooner if other jobs wait for the quota. It is not admitted again for as long as it is old, within limits. Since when
-// it lacks pods, and when it was sent back, is read from the status of its PodGroup after a restart. For some time its
-// namespace comes last, after jobs of other namespaces that wait. Quota beyond the requests of a job's pods is given up
-// after the same times.
+// sooner if other jobs wait for the quota. It is not admitted again for as long as it is old, within limits, and each
+// further time for twice as long: nothing is repeated at the same pace for ever. When its pods come, that ends. Since
+// when it lacks pods, when it was sent back and until when it waits is read from the status of its PodGroup after a
+// restart. For some time its namespace comes last, after jobs of other namespaces that wait. Quota beyond the requests
+// of a job's pods is given up after the same times.
 //
 // Invariants: a refused job gets a verdict, books nothing, and does not keep the jobs after it from being looked at.
 //

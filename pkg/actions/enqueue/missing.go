@@ -2,6 +2,7 @@ package enqueue
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -24,6 +25,9 @@ func (a action) sendBack(s *framework.Session) {
 			missing = append(missing, j)
 		} else {
 			j.Admission.EmptySince = time.Time{}
+			if !j.AwaitsPods() {
+				j.BarredFor = 0
+			}
 		}
 	}
 	if len(missing) == 0 {
@@ -46,7 +50,7 @@ func (a action) sendBack(s *framework.Session) {
 			continue
 		}
 		now := s.Now.Truncate(time.Second) // rounded as in the status
-		s.Cluster.SendBack(j, now.Add(a.pause(j, now)))
+		s.Cluster.SendBack(j, now, a.pause(j, now))
 		a.backOff(s, j.ID.Namespace, now)
 		s.AddVerdict(j, a.barred(s, j))
 	}
@@ -91,20 +95,51 @@ func waitsForRoom(j *cluster.Job) bool {
 	return slices.Contains([]verdict.Code{verdict.OverCommitted, verdict.OverCapability, verdict.OverCluster, verdict.TooLargeForCluster, verdict.Refused}, j.Verdict.Code)
 }
 
-// pause is how long a job is not admitted again. It follows from the age of the job, so it grows, and is the same after
-// a restart.
-func (a action) pause(j *cluster.Job, sentBack time.Time) time.Duration {
-	return min(max(sentBack.Sub(j.Created()), patience), a.timeout)
+// longestPause is how long a job is not admitted again at most. Its pods come or not whatever is decided about its
+// PodGroup, and end the pause. Only the controller of Volcano Jobs waits for the admission before it tries to create
+// them again: such a Job waits for pausesOfController times podsTimeout at most.
+const (
+	longestPause       = 24 * time.Hour
+	pausesOfController = 6
+)
+
+// pause returns until when a job is not admitted again that is sent back now. The first time that follows from the age
+// of the job, so it is the same after a restart. Each time after it is twice as long as the last, so that a job whose
+// pods never come is not written for ever.
+func (a action) pause(j *cluster.Job, sentBack time.Time) time.Time {
+	length := min(max(sentBack.Sub(j.Created()), patience), a.timeout)
+	if j.BarredFor > 0 {
+		length = min(max(2*j.BarredFor, length), longestPause)
+	}
+	if j.IsReplenished() {
+		length = min(length, pausesOfController*a.timeout)
+	}
+	return sentBack.Add(length)
 }
 
-// barred returns a refusal if a job was sent back and may not be admitted yet, otherwise nil.
+// barred returns a refusal if a job was sent back and may not be admitted yet, otherwise nil. Once it has the pods that
+// it needs to start it is as any other job.
 func (a action) barred(s *framework.Session, j *cluster.Job) *verdict.Verdict {
-	if !s.Now.Before(j.BarredUntil) {
+	if !s.Now.Before(j.BarredUntil) || !j.AwaitsPods() {
 		return nil
 	}
 	s.Cluster.Revisit(j, j.BarredUntil)
 	return &verdict.Verdict{Code: verdict.PodsMissing, Help: verdict.HelpTime,
-		Detail: "it may be admitted again from " + j.BarredUntil.UTC().Format(time.RFC3339) + " on"}
+		Detail: againFrom + j.BarredUntil.UTC().Format(time.RFC3339) + " on"}
+}
+
+const againFrom = "it may be admitted again from "
+
+// pauseOf returns until when a job is barred that an earlier process sent back. The message of the condition says it.
+func (a action) pauseOf(j *cluster.Job, sentBack time.Time) time.Time {
+	for i := range j.Group.Status.Conditions {
+		_, after, _ := strings.Cut(j.Group.Status.Conditions[i].Message, againFrom)
+		text, _, _ := strings.Cut(after, " ")
+		if until, err := time.Parse(time.RFC3339, text); err == nil && until.After(sentBack) && !until.After(sentBack.Add(longestPause)) {
+			return until
+		}
+	}
+	return a.pause(j, sentBack)
 }
 
 // said returns since when the status of a PodGroup gives one of some reasons for waiting, zero if it does not.

@@ -2,6 +2,7 @@ package enqueue_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,73 @@ func TestAnAdmittedJobKeepsItsRoomForTheTimeoutIfNoOtherWaits(t *testing.T) {
 	// It may try again after as long as it had quota.
 	l.until(599*time.Second).expect("slow", pending, verdict.PodsMissing).until(601*time.Second).expect("slow", inqueue, verdict.NotEnoughTasks)
 	l.set(fixture.Pod("p", fixture.In("slow"), fixture.Asks("cpu=10"))).until(602*time.Second).expect("slow", inqueue, "")
+}
+
+// sentBack runs until a time, and returns when a job was sent back until then.
+func (l *timeline) sentBack(name string, until time.Duration) (times []time.Duration) {
+	was := l.JobNamed(name).Phase
+	for at := l.Now.Sub(fixture.Birth); at < until; at += 10 * time.Second {
+		l.until(at)
+		if is := l.JobNamed(name).Phase; is != was {
+			if was = is; is == pending {
+				times = append(times, at.Round(time.Minute))
+			}
+		}
+	}
+	return times
+}
+
+func TestAJobWhosePodsNeverComeIsTriedLessAndLessOften(t *testing.T) {
+	minutes := func(numbers ...time.Duration) (times []time.Duration) {
+		for _, n := range numbers {
+			times = append(times, n*time.Minute)
+		}
+		return times
+	}
+	l := newTimeline(t, "", wanting("left", "cpu=10", 1)).until(time.Second)
+	// Five minutes each, and then a pause of 5, 10, 20, 40, 80, and so on.
+	if got, want := l.sentBack("left", 4*time.Hour), minutes(5, 15, 30, 55, 100, 185); !slices.Equal(got, want) {
+		t.Errorf("it is sent back after %v, want %v", got, want)
+	}
+	// Another process goes on as this one would.
+	next := newTimeline(t, "", l.shown["left"])
+	next.Now = l.Now
+	if next.cycle(); !next.JobNamed("left").BarredUntil.Equal(l.JobNamed("left").BarredUntil) {
+		t.Errorf("another process lets it wait until %s, and this one until %s", next.JobNamed("left").BarredUntil, l.JobNamed("left").BarredUntil)
+	}
+	if got, want := next.sentBack("left", 24*time.Hour), minutes(350, 675, 1320); !slices.Equal(got, want) {
+		t.Errorf("with another process it is sent back after %v, want %v", got, want)
+	}
+	// Its pods come all the same, and are not kept waiting.
+	at := next.Now.Sub(fixture.Birth)
+	next.expect("left", pending, verdict.PodsMissing).set(fixture.Pod("p", fixture.In("left"), fixture.Asks("cpu=10"))).
+		until(at+time.Second).expect("left", inqueue, "")
+	// When they have come and are gone, it begins again.
+	if next.Remove(fixture.Pod("p")); next.JobNamed("left").BarredFor != 0 {
+		t.Errorf("the next pause follows one of %s", next.JobNamed("left").BarredFor)
+	}
+	// The controller of Volcano Jobs tries to create pods when the Job is admitted, so it is tried twice an hour.
+	job := wanting("job", "cpu=10", 1)
+	isController := true
+	job.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch.volcano.sh/v1alpha1", Kind: "Job", Name: "j", UID: "j", Controller: &isController}}
+	if got, want := newTimeline(t, "", job).until(time.Second).sentBack("job", 3*time.Hour), minutes(5, 15, 30, 55, 90, 125, 160); !slices.Equal(got, want) {
+		t.Errorf("a Volcano Job is sent back after %v, want %v", got, want)
+	}
+}
+
+// What the message says comes from another process, or from a client that may write it.
+func TestAFalseMessageBarsNoJobForLong(t *testing.T) {
+	for _, until := range []string{"2999-01-01T00:00:00Z", "2020-01-01T00:00:00Z", "tomorrow"} {
+		group := wanting("hog", "cpu=10", 1)
+		group.Status.Phase = pending
+		group.Status.Conditions = []schedulingv1beta1.PodGroupCondition{{
+			Type: schedulingv1beta1.PodGroupUnschedulableType, Status: corev1.ConditionTrue, Reason: "PodsMissing",
+			LastTransitionTime: metav1.Time{Time: fixture.Birth.Add(time.Minute)}, Message: "it may be admitted again from " + until + " on",
+		}}
+		l := newTimeline(t, "", group)
+		l.Now = fixture.Birth.Add(time.Minute)
+		l.until(119*time.Second).expect("hog", pending, verdict.PodsMissing).until(121*time.Second).expect("hog", inqueue, verdict.NotEnoughTasks)
+	}
 }
 
 func TestTheTimeoutIsAnArgument(t *testing.T) {

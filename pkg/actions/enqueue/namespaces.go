@@ -42,7 +42,8 @@ func (a action) remember(s *framework.Session) {
 			continue
 		}
 		if sentBack := said(j, verdict.PodsMissing); !sentBack.IsZero() {
-			j.BarredUntil = sentBack.Add(a.pause(j, sentBack))
+			j.BarredUntil = a.pauseOf(j, sentBack)
+			j.BarredFor = j.BarredUntil.Sub(sentBack)
 			if until := sentBack.Add(patience); until.After(s.Cluster.BackOff(j.ID.Namespace).Until) {
 				s.Cluster.SetBackOff(j.ID.Namespace, cluster.BackOff{Until: until, Length: patience})
 			}

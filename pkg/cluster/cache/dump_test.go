@@ -41,7 +41,7 @@ var arrival = []string{
 	"registry.Resources", "Registry.index", "Queues.Index", "base.index", "registry.freeSlots", "registry.bySlot", "Terms.generation",
 	"registry.namespacesGeneration", "attention.world", "Set.generation", "Plans.model", "Plans.cancelled", "Plans.ended", "Plans.interrupted", "refusals.refused", "Task.Refusal", "Plans.adopted", "Plan.Order", "PlanInternals.Nominated", "Plan.Lost", "PlanInternals.HasTerms", "Plans.withTerms",
 	"Queue.members", "JobInternals.InQueue", "Table.classes", "Table.index", "Table.served", "registry.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Table.IsStale", "Table.keys", "Cache.keysAreStale", "Node.Slot", "TaskInternals.InJob",
-	"JobInternals.Version", "PlanInternals.Seen", "JobInternals.Judged", "JobInternals.LookedAt", "Job.Postponed", "JobInternals.Postponed", "Job.NotBefore", "JobInternals.Failures", "JobInternals.Losses", "Job.Admission", "Job.BarredUntil", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
+	"JobInternals.Version", "PlanInternals.Seen", "JobInternals.Judged", "JobInternals.LookedAt", "Job.Postponed", "JobInternals.Postponed", "Job.NotBefore", "JobInternals.Failures", "JobInternals.Losses", "Job.Admission", "Job.BarredUntil", "Job.BarredFor", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
 }
 
 // exactly dumps the model bit for bit.

@@ -47,10 +47,10 @@ func (c *Cluster) Revisit(j *cluster.Job, at time.Time) {
 	c.backlog.Attend(j)
 }
 
-// SendBack makes an admitted job pending admission again, and bars it until a time.
-func (c *Cluster) SendBack(j *cluster.Job, until time.Time) {
+// SendBack makes an admitted job pending admission again, and bars it from one time until another.
+func (c *Cluster) SendBack(j *cluster.Job, at, until time.Time) {
 	c.SetPhase(j, schedulingv1beta1.PodGroupPending)
-	j.BarredUntil = until
+	j.BarredUntil, j.BarredFor = until, until.Sub(at)
 	c.Revisit(j, until)
 }
 

@@ -240,7 +240,7 @@ func nameOf[T client.Object](request admission.Request, asked change[T]) string 
 
 // answering puts a handler behind what controller-runtime's webhooks ask for. An error, or a bug, is not the user's
 // fault: what the failure policy says for a server that is down holds for a server that is broken as well.
-func answering(service *service, s *server) admission.Handler {
+func (service *service) answering(s *server) admission.Handler {
 	return admission.HandlerFunc(func(ctx context.Context, request admission.Request) (response admission.Response) {
 		ctx, cancel := context.WithTimeout(ctx, handlerTimeout)
 		defer cancel()

@@ -107,7 +107,7 @@ func holdJob(ctx context.Context, s *server, asked change[*batchv1.Job]) error {
 	}
 	suspended := true
 	job.Spec.Suspend = &suspended
-	takeOver(s, &job.Spec.Template.Spec)
+	s.takeOver(&job.Spec.Template.Spec)
 	return nil
 }
 
@@ -126,7 +126,7 @@ func holdPod(ctx context.Context, s *server, asked change[*corev1.Pod]) error {
 	}
 	metav1.SetMetaDataLabel(&pod.ObjectMeta, v1beta2.ManagedLabel, v1beta2.ManagedValue)
 	queueing.KeepPod(&pod.ObjectMeta)
-	takeOver(s, &pod.Spec)
+	s.takeOver(&pod.Spec)
 	gate(pod, v1beta2.AdmissionGate)
 	if !slices.Contains(s.settings.Load().schedulerNames, pod.Spec.SchedulerName) {
 		gate(pod, v1beta2.TopologyGate) // its scheduler has to be told which node it gets, and a gate cannot be added later
@@ -141,7 +141,7 @@ func gate(pod *corev1.Pod, name string) {
 }
 
 // takeOver gives pods that do not choose a scheduler to ours.
-func takeOver(s *server, spec *corev1.PodSpec) {
+func (s *server) takeOver(spec *corev1.PodSpec) {
 	if spec.SchedulerName == "" || spec.SchedulerName == corev1.DefaultSchedulerName {
 		spec.SchedulerName = s.settings.Load().schedulerNames[0]
 	}

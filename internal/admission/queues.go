@@ -64,16 +64,16 @@ func judgeQueue(ctx context.Context, s *server, from client.Reader, asked change
 		said.refuse(validatePath(queue, queues)...)
 	}
 	if hasResources {
-		judgeResources(&said, &queue.Spec)
+		said.judgeResources(&queue.Spec)
 	}
 	if queuetree.IsRoot(queue) {
 		return said, nil
 	}
 	said.warnings = append(said.warnings, queues.With(queue).SharesWithoutEffect(queue, before)...)
 	if isMoved {
-		problem := judgePlace(settings, queues, queue)
+		problem := settings.judgePlace(queues, queue)
 		if problem == nil {
-			if problem, err = judgeParent(ctx, s, queues, queue); err != nil {
+			if problem, err = s.judgeParent(ctx, queues, queue); err != nil {
 				return ruling{}, err
 			}
 		}
@@ -141,7 +141,7 @@ func validatePath(queue *scheduling.Queue, queues *queuetree.Tree) field.ErrorLi
 }
 
 // judgeResources compares what the queue says of itself.
-func judgeResources(said *ruling, spec *scheduling.QueueSpec) {
+func (r *ruling) judgeResources(spec *scheduling.QueueSpec) {
 	path := field.NewPath("spec")
 	lists := []struct {
 		path *field.Path
@@ -150,17 +150,17 @@ func judgeResources(said *ruling, spec *scheduling.QueueSpec) {
 	for i, smaller := range lists {
 		for _, name := range sortedKeys(smaller.list) {
 			quantity := smaller.list[name]
-			said.refuse(corerules.Quantity(name, quantity, smaller.path.Key(string(name)))...)
+			r.refuse(corerules.Quantity(name, quantity, smaller.path.Key(string(name)))...)
 			for _, larger := range lists[i+1:] {
 				if bound, is := larger.list[name]; is && quantity.Cmp(bound) > 0 {
-					said.refuse(field.Invalid(smaller.path.Key(string(name)), quantity.String(), exceeds(smaller.path, larger.path, name, quantity, bound)))
+					r.refuse(field.Invalid(smaller.path.Key(string(name)), quantity.String(), exceeds(smaller.path, larger.path, name, quantity, bound)))
 				}
 			}
 		}
 	}
 	for _, name := range sortedKeys(spec.Guarantee.Resource) {
 		if _, is := spec.Deserved[name]; !is && len(spec.Deserved) > 0 {
-			said.warnings = append(said.warnings, fmt.Sprintf("spec.guarantee.resource[%s] is kept free, but spec.deserved does not name %s: "+
+			r.warnings = append(r.warnings, fmt.Sprintf("spec.guarantee.resource[%s] is kept free, but spec.deserved does not name %s: "+
 				"with the plugin capacity the queue deserves none of it", name, name))
 		}
 	}
@@ -181,7 +181,7 @@ func exceeds(smaller, larger *field.Path, name corev1.ResourceName, quantity, bo
 }
 
 // judgePlace says why the queue cannot be where it wants to be.
-func judgePlace(settings *settings, queues *queuetree.Tree, queue *scheduling.Queue) *field.Error {
+func (s *settings) judgePlace(queues *queuetree.Tree, queue *scheduling.Queue) *field.Error {
 	path, name := field.NewPath("spec", "parent"), queuetree.ParentOf(queue)
 	if name == queue.Name {
 		return field.Invalid(path, name, fmt.Sprintf("queue %s cannot use itself as parent", queue.Name))
@@ -200,16 +200,16 @@ func judgePlace(settings *settings, queues *queuetree.Tree, queue *scheduling.Qu
 	switch {
 	case levels == queuetree.NoRoot:
 		return field.Invalid(path, name, fmt.Sprintf("queue %s would be below itself, or below a queue that does not exist", queue.Name))
-	case levels+tree.LevelsBelow(queue.Name) > settings.maxQueueDepth:
+	case levels+tree.LevelsBelow(queue.Name) > s.maxQueueDepth:
 		return field.Invalid(path, name, fmt.Sprintf("queue %s exceeds the maximum allowed depth of %d: there would be queues %d levels below %s",
-			queue.Name, settings.maxQueueDepth, levels+tree.LevelsBelow(queue.Name), scheduling.RootQueue))
+			queue.Name, s.maxQueueDepth, levels+tree.LevelsBelow(queue.Name), scheduling.RootQueue))
 	}
 	return nil
 }
 
 // judgeParent says why the queue, which may be there by its place in the tree, cannot be the first one below its
 // parent.
-func judgeParent(ctx context.Context, s *server, queues *queuetree.Tree, queue *scheduling.Queue) (*field.Error, error) {
+func (s *server) judgeParent(ctx context.Context, queues *queuetree.Tree, queue *scheduling.Queue) (*field.Error, error) {
 	parent := queues.ByName[queuetree.ParentOf(queue)]
 	if parent == nil || queuetree.IsRoot(parent) || len(queues.Below(parent.Name)) > 0 {
 		return nil, nil

@@ -235,7 +235,7 @@ func TestNoTreeHoweverTangledStopsTheServer(t *testing.T) {
 			}
 		}
 		tree, moved := queuetree.New(list), draw(rapid.SampledFrom(names[1:]).Draw(t, "moved"))
-		problem := judgePlace(&settings{maxQueueDepth: 5}, tree, moved)
+		problem := (&settings{maxQueueDepth: 5}).judgePlace(tree, moved)
 		after := tree.With(moved)
 		_ = after.Sums(moved)
 		steps, queue := 0, moved

@@ -243,7 +243,7 @@ func newMux(s *server, enabled []*service) *http.ServeMux {
 	mux := http.NewServeMux()
 	room, turns, objects := semaphore.NewWeighted(maxBodies), semaphore.NewWeighted(maxRequests), semaphore.NewWeighted(maxObjects)
 	for _, service := range enabled {
-		mux.Handle(service.path, bounded(room, turns, sparing(objects, &admission.Webhook{Handler: answering(service, s)})))
+		mux.Handle(service.path, bounded(room, turns, sparing(objects, &admission.Webhook{Handler: service.answering(s)})))
 	}
 	return mux
 }

@@ -161,7 +161,7 @@ func listPods(ctx context.Context, s *session.Session, f podFilter) error {
 		}
 		return nil
 	}
-	return session.Follow(ctx, s, table.ResourceVersion, func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return s.Follow(ctx, table.ResourceVersion, func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		options.Watch = true
 		return request(options).Watch(ctx)
 	}, func(object runtime.Object) error {

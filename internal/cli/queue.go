@@ -83,7 +83,7 @@ func createQueue(ctx context.Context, s *session.Session, f queueFlags, argument
 		if err := api.Create(ctx, queue); err != nil {
 			return err
 		}
-		command, err := session.BusCommand(s, queue, metav1.NamespaceDefault, bus.CloseQueueAction)
+		command, err := s.BusCommand(queue, metav1.NamespaceDefault, bus.CloseQueueAction)
 		if err == nil {
 			err = api.Create(ctx, command)
 		}
@@ -198,7 +198,7 @@ func operateQueue(ctx context.Context, s *session.Session, name, action string, 
 	if err := api.Get(ctx, client.ObjectKeyFromObject(queue), queue); err != nil {
 		return s.Explain(err)
 	}
-	request, err := session.BusCommand(s, queue, metav1.NamespaceDefault, command)
+	request, err := s.BusCommand(queue, metav1.NamespaceDefault, command)
 	if err != nil {
 		return err
 	}

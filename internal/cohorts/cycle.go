@@ -136,7 +136,7 @@ func (c *Cycle) Round() bool {
 			order = append(order, n)
 		}
 	}
-	next := orderOf(c, append(order, c.stand(heads)...))
+	next := c.inOrder(append(order, c.stand(heads)...))
 	for n := next.Next(); n != nil; n = next.Next() {
 		c.decide(n)
 		if c.standing[n] || n.Queue.Head() == n.Workload {
@@ -175,8 +175,8 @@ func (c *Cycle) enter(q *workload.Queue) *workload.Nomination {
 	return nil
 }
 
-// orderOf is the order of nominations, by shares or by how far they borrow.
-func orderOf(c *Cycle, nominations []*workload.Nomination) order.Heads {
+// inOrder puts nominations in their order, by shares or by how far they borrow.
+func (c *Cycle) inOrder(nominations []*workload.Nomination) order.Heads {
 	if c.Rules.FairSharing {
 		return order.Fair(nominations)
 	}

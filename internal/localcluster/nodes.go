@@ -258,12 +258,12 @@ func (c *Cluster) CreateNamespace(ctx context.Context, name string) error {
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("create the namespace %s: %w", name, err)
 	}
-	return awaitServiceAccount(ctx, c, name)
+	return c.awaitServiceAccount(ctx, name)
 }
 
 // awaitServiceAccount waits for the default ServiceAccount of a namespace. Without kube-controller-manager there is
 // none, and pods need none either.
-func awaitServiceAccount(ctx context.Context, c *Cluster, namespace string) error {
+func (c *Cluster) awaitServiceAccount(ctx context.Context, namespace string) error {
 	isRun := slices.ContainsFunc(c.Processes(), func(process *Process) bool { return process.Name == "kube-controller-manager" })
 	if !isRun && !c.state.IsAttached {
 		return nil

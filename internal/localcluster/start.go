@@ -170,7 +170,7 @@ func (c *Cluster) bringUp(ctx context.Context, options Options) error {
 		}
 	}
 	if !c.state.IsAttached && !options.WithoutControllers {
-		if err := awaitServiceAccount(ctx, c, "default"); err != nil {
+		if err := c.awaitServiceAccount(ctx, "default"); err != nil {
 			return err
 		}
 	}

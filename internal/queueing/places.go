@@ -26,7 +26,7 @@ func Reclaim(w *v1beta2.Workload, demands []Demand, keepsCounts bool) {
 		}
 		most := admitted(w, name, set.Count)
 		ended := int32(0)
-		if places := max(needed(&d, keepsCounts, set.Count, most), d.Has); places < most {
+		if places := max(d.needed(keepsCounts, set.Count, most), d.Has); places < most {
 			ended = set.Count - places // of all that are queued, so that so many are queued if the job has to start again
 		}
 		if isHeld {
@@ -55,7 +55,7 @@ func Outgrows(w *v1beta2.Workload, demands []Demand, keepsCounts bool) bool {
 			continue
 		}
 		_, left := settings.PodsLeft(w, &v1beta2.PodSetAssignment{Name: name, Count: new(admitted(w, name, set.Count))})
-		if needed(&d, keepsCounts, set.Count, admitted(w, name, set.Count)) > left {
+		if d.needed(keepsCounts, set.Count, admitted(w, name, set.Count)) > left {
 			return true
 		}
 	}
@@ -63,7 +63,7 @@ func Outgrows(w *v1beta2.Workload, demands []Demand, keepsCounts bool) bool {
 }
 
 // needed is how many places a job needs, if it was admitted with at most so many of those that it was queued with.
-func needed(d *Demand, keepsCounts bool, queued, most int32) int32 {
+func (d *Demand) needed(keepsCounts bool, queued, most int32) int32 {
 	count := d.Count
 	if keepsCounts && count <= queued {
 		count = min(count, most)

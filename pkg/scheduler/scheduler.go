@@ -141,7 +141,7 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	result.Cycle = s.cycles
 	for _, e := range events {
 		// An object that cannot be applied must not prevent all others.
-		contained(&result, func() { s.cache.Apply(e) })
+		result.contain(func() { s.cache.Apply(e) })
 	}
 	if s.policy == nil {
 		return result
@@ -150,35 +150,35 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 		s.cache.Reconsider()
 	}
 	session, problem := s.run(now)
-	contained(&result, func() { s.cache.StandIns.Follow(now) })
+	result.contain(func() { s.cache.StandIns.Follow(now) })
 	s.reporter.Forget(s.cache, &result.Decisions)
 	defer s.observe("close", "")()
 	if problem == "" {
 		result.Decisions.Binds = session.Binds
 		result.Unplaced = session.Tally()
 		if s.opensGates && (len(events) > 0 || session.HasJudged()) {
-			contained(&result, func() { s.reporter.OpenGates(session, &result.Decisions) })
+			result.contain(func() { s.reporter.OpenGates(session, &result.Decisions) })
 		}
 		if s.reporter.Places.AreDue(now) {
-			contained(&result, func() { s.reporter.Places.Note(s.cache, s.backlog.Lines(session, s.cache.Version())) })
+			result.contain(func() { s.reporter.Places.Note(s.cache, s.backlog.Lines(session, s.cache.Version())) })
 		}
 	} else {
 		result.Panic = problem
 	}
 	result.Decisions.Events = append(result.Decisions.Events, s.cache.TakeNotices(now)...)
-	contained(&result, func() { s.reporter.NoteEvictions(s.cache.Cluster, session.Plans) })
-	contained(&result, func() { s.reporter.Statuses(s.cache, now, &result.Decisions) })
-	contained(&result, func() { s.reporter.Plans(s.cache.Cluster, session.Plans, &result.Decisions) })
+	result.contain(func() { s.reporter.NoteEvictions(s.cache.Cluster, session.Plans) })
+	result.contain(func() { s.reporter.Statuses(s.cache, now, &result.Decisions) })
+	result.contain(func() { s.reporter.Plans(s.cache.Cluster, session.Plans, &result.Decisions) })
 	if s.policy.AdmitsWorkloads() {
-		contained(&result, func() { s.cache.Workloads.TakeDecisions(now, &result.Decisions) })
+		result.contain(func() { s.cache.Workloads.TakeDecisions(now, &result.Decisions) })
 		result.Workloads = s.cache.Workloads.Tally.Take()
 	}
-	contained(&result, func() {
+	result.contain(func() {
 		result.Tally = s.journal.Cycle(s.cycles, now, s.cache.Cluster, &result.Decisions, s.reporter.Touched())
 		s.history.Cycle(now, s.cache.Cluster, &result.Decisions, s.reporter.Touched())
 	})
 	result.Wake = s.cache.NextDeadline(now)
-	contained(&result, func() { s.wake = s.policy.WakeAt() })
+	result.contain(func() { s.wake = s.policy.WakeAt() })
 	for _, wake := range [...]time.Time{s.wake, s.reporter.WakeAt(), s.cache.NoticesAt()} {
 		if !wake.IsZero() && (result.Wake.IsZero() || wake.Before(result.Wake)) {
 			result.Wake = wake
@@ -190,11 +190,11 @@ func (s *Scheduler) Cycle(now time.Time, events []cache.Event) (result Result) {
 	return result
 }
 
-// contained runs a part of the cycle that needs no undo. It adds a panic to the result.
-func contained(result *Result, part func()) {
+// contain runs a part of the cycle that needs no undo. It adds a panic to the result.
+func (r *Result) contain(part func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			result.Panic = fmt.Sprintf("%v\n%s", cause, debug.Stack())
+			r.Panic = fmt.Sprintf("%v\n%s", cause, debug.Stack())
 		}
 	}()
 	part()
@@ -230,7 +230,7 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 			s.suspect(session.Subject, cause)
 			// The engines may have been interrupted while they updated their caches. They were made once for this
 			// policy, so they can be made again.
-			contained(&Result{}, func() { _ = s.build(s.policy) })
+			(&Result{}).contain(func() { _ = s.build(s.policy) })
 		}
 	}()
 	session.Outlook, session.Workloads = s.outlook, s.cache.Workloads

@@ -34,7 +34,7 @@ func TestJobsRunToTheirEndWhileNoWorkloadsAreAdmitted(t *testing.T) {
 			}
 		}
 	}
-	world.Switch(w, false)
+	w.Switch(false)
 	w.Rest(20)
 	runs("switched off,")
 	w.RemovePod("a-main-0")
@@ -42,7 +42,7 @@ func TestJobsRunToTheirEndWhileNoWorkloadsAreAdmitted(t *testing.T) {
 	runs("made again,")
 	w.Expect("a", "admitted")
 
-	world.Switch(w, true)
+	w.Switch(true)
 	w.Rest(20)
 	runs("switched on,")
 	if w.Running("a")["n1"] != 2 {

@@ -115,9 +115,9 @@ func (w *walk) happen() {
 		w.Now = w.Now.Add(pause)
 		if pause < time.Minute {
 			w.say("off and on")
-			world.Switch(w.World, false)
+			w.Switch(false)
 			w.Cycle()
-			world.Switch(w.World, true)
+			w.Switch(true)
 		}
 	}
 }

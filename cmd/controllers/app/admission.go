@@ -198,7 +198,7 @@ func (o *admissionOptions) run(ctx context.Context) error {
 	for _, sentence := range o.ineffective() {
 		logger.Info("Warning: " + sentence)
 	}
-	restConfig, err := clientConfig(&options{master: o.master, kubeconfig: o.kubeconfig, qps: o.qps, burst: o.burst})
+	restConfig, err := (&options{master: o.master, kubeconfig: o.kubeconfig, qps: o.qps, burst: o.burst}).clientConfig()
 	if err != nil {
 		return err
 	}

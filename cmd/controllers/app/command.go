@@ -55,7 +55,7 @@ func NewCommand(others ...Setup) *cobra.Command {
 			if err := o.validate(); err != nil {
 				return err
 			}
-			return run(command.Context(), o, others)
+			return o.run(command.Context(), others)
 		},
 	}
 	o.addFlags(command.Flags())
@@ -66,7 +66,7 @@ func NewCommand(others ...Setup) *cobra.Command {
 }
 
 // run runs the controllers until the context ends or leadership is lost; the latter is an error.
-func run(ctx context.Context, o *options, others []Setup) error {
+func (o *options) run(ctx context.Context, others []Setup) error {
 	logger, err := process.Log(o.verbosity)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func run(ctx context.Context, o *options, others []Setup) error {
 	for _, sentence := range o.ineffective() {
 		logger.Info("Warning: " + sentence)
 	}
-	restConfig, err := clientConfig(o)
+	restConfig, err := o.clientConfig()
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func keep(ctx context.Context, mgr manager.Manager) error {
 	}
 }
 
-func clientConfig(o *options) (*rest.Config, error) {
+func (o *options) clientConfig() (*rest.Config, error) {
 	restConfig, err := clientcmd.BuildConfigFromFlags(o.master, o.kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("no way to the API server (--kubeconfig=%q, --master=%q): %w", o.kubeconfig, o.master, err)

@@ -29,7 +29,7 @@ func (t *Testbed) Check(ctx context.Context, l *Load, seen Seen, writes Writes) 
 		return nil, fmt.Errorf("list the nodes: %w", err)
 	}
 	problems := append(seen.Problems, writes.Refused()...)
-	problems = append(problems, judge(l, pods.Items, nodes.Items, writes[BindingRequest], t.PodsRun)...)
+	problems = append(problems, l.judge(pods.Items, nodes.Items, writes[BindingRequest], t.PodsRun)...)
 	for i, problem := range problems {
 		problems[i] = l.Name + ": " + problem
 	}
@@ -38,7 +38,7 @@ func (t *Testbed) Check(ctx context.Context, l *Load, seen Seen, writes Writes) 
 
 // judge says what is wrong with a load after so many bindings, given all pods and nodes of the cluster, and whether
 // bound pods should run.
-func judge(l *Load, pods []corev1.Pod, nodes []corev1.Node, bindings int, mustRun bool) []string {
+func (l *Load) judge(pods []corev1.Pod, nodes []corev1.Node, bindings int, mustRun bool) []string {
 	var problems []string
 	there, bound, running := 0, 0, 0
 	boundOfGang := make(map[string]int)

@@ -84,7 +84,7 @@ func TestJudgeNamesWhatIsWrong(t *testing.T) {
 			if c.change != nil {
 				pods = c.change(pods)
 			}
-			if difference := cmp.Diff(c.want, judge(l, pods, nodes, c.bindings, true)); difference != "" {
+			if difference := cmp.Diff(c.want, l.judge(pods, nodes, c.bindings, true)); difference != "" {
 				t.Errorf("(-want +got):\n%s", difference)
 			}
 		})
@@ -96,7 +96,7 @@ func TestPodsNeedNotRunWithoutKubelets(t *testing.T) {
 	for i := range pods {
 		pods[i].Status.Phase = corev1.PodPending
 	}
-	if problems := judge(l, pods, nodes, 4, false); len(problems) > 0 {
+	if problems := l.judge(pods, nodes, 4, false); len(problems) > 0 {
 		t.Errorf("got %q, want nothing", problems)
 	}
 }

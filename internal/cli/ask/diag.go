@@ -45,7 +45,7 @@ func newDiagCommand(s *session.Session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := diagnose(command.Context(), a, parameters)
+			found, err := a.diagnose(command.Context(), parameters)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func newDiagCommand(s *session.Session) *cobra.Command {
 // diagnosed is the name under which the scheduler that leads is asked about itself.
 const diagnosed = "scheduler"
 
-func diagnose(ctx context.Context, a *asker, parameters url.Values) (answer, error) {
+func (a *asker) diagnose(ctx context.Context, parameters url.Values) (answer, error) {
 	path := api.Diagnoses.Path("", diagnosed)
 	if len(parameters) > 0 {
 		path += "?" + parameters.Encode()

@@ -114,7 +114,7 @@ func (a *asker) tryJobs(ctx context.Context, f *replayFlags, file string, object
 		if err := bounds.FromUnstructured(o.Object, job); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
-		if err := try(ctx, a, job); err != nil {
+		if err := a.try(ctx, job); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (a *asker) tryJobs(ctx context.Context, f *replayFlags, file string, object
 }
 
 // try asks about one job.
-func try(ctx context.Context, a *asker, job *batch.Job) error {
+func (a *asker) try(ctx context.Context, job *batch.Job) error {
 	wanted, err := a.submission(ctx, job)
 	if err != nil {
 		return err

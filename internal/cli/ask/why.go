@@ -29,13 +29,13 @@ func newWhyCommand(s *session.Session) *cobra.Command {
 	}
 	for _, kind := range []struct {
 		use, short string
-		find       func(ctx context.Context, a *asker, namespace, name string) (answer, error)
+		find       func(a *asker, ctx context.Context, namespace, name string) (answer, error)
 	}{
-		{"job", "Say why a job waits, what would make it start, and who evicted it", whyJob},
-		{"pod", "Say why a pod waits or left", whyPod},
-		{"queue", "Say what a queue holds and may hold, and why", whyQueue},
-		{"workload", "Say why a Workload waits", whyWorkload},
-		{"node", "Say what holds a node", whyNode},
+		{"job", "Say why a job waits, what would make it start, and who evicted it", (*asker).whyJob},
+		{"pod", "Say why a pod waits or left", (*asker).whyPod},
+		{"queue", "Say what a queue holds and may hold, and why", (*asker).whyQueue},
+		{"workload", "Say why a Workload waits", (*asker).whyWorkload},
+		{"node", "Say what holds a node", (*asker).whyNode},
 	} {
 		group.AddCommand(newKind(s, kind.use, kind.short, kind.find))
 	}
@@ -45,7 +45,7 @@ func newWhyCommand(s *session.Session) *cobra.Command {
 	return group
 }
 
-func newKind(s *session.Session, use, short string, find func(ctx context.Context, a *asker, namespace, name string) (answer, error)) *cobra.Command {
+func newKind(s *session.Session, use, short string, find func(a *asker, ctx context.Context, namespace, name string) (answer, error)) *cobra.Command {
 	var isWatch bool
 	var format string
 	command := &cobra.Command{
@@ -66,7 +66,7 @@ func newKind(s *session.Session, use, short string, find func(ctx context.Contex
 			if namespace == "" || name == "" || strings.Contains(name, "/") {
 				return fmt.Errorf("%q is no name: give NAME or NAMESPACE/NAME; %q shows how it is used", arguments[0], command.CommandPath()+" --help")
 			}
-			return follow(command.Context(), a, isWatch, func(ctx context.Context) (answer, error) { return find(ctx, a, namespace, name) })
+			return a.follow(command.Context(), isWatch, func(ctx context.Context) (answer, error) { return find(a, ctx, namespace, name) })
 		},
 	}
 	s.AddNamespaceFlag(command, session.VcctlShorthands)
@@ -76,7 +76,7 @@ func newKind(s *session.Session, use, short string, find func(ctx context.Contex
 }
 
 // follow prints an answer and, if it is watched, each further one that says something else, until the context ends.
-func follow(ctx context.Context, a *asker, isWatch bool, find func(ctx context.Context) (answer, error)) error {
+func (a *asker) follow(ctx context.Context, isWatch bool, find func(ctx context.Context) (answer, error)) error {
 	last := ""
 	for {
 		found, err := find(ctx)
@@ -106,15 +106,15 @@ func follow(ctx context.Context, a *asker, isWatch bool, find func(ctx context.C
 	}
 }
 
-func whyJob(ctx context.Context, a *asker, namespace, name string) (answer, error) {
-	return why(ctx, a, api.Jobs, namespace, name)
+func (a *asker) whyJob(ctx context.Context, namespace, name string) (answer, error) {
+	return a.why(ctx, api.Jobs, namespace, name)
 }
 
-func whyWorkload(ctx context.Context, a *asker, namespace, name string) (answer, error) {
-	return why(ctx, a, api.Workloads, namespace, name)
+func (a *asker) whyWorkload(ctx context.Context, namespace, name string) (answer, error) {
+	return a.why(ctx, api.Workloads, namespace, name)
 }
 
-func why(ctx context.Context, a *asker, resource api.Resource, namespace, name string) (answer, error) {
+func (a *asker) why(ctx context.Context, resource api.Resource, namespace, name string) (answer, error) {
 	var reply api.Reply[api.Job]
 	raw, err := a.ask(ctx, resource.Path(namespace, name), nil, &reply)
 	switch {
@@ -137,7 +137,7 @@ func (a *asker) unknownJob(ctx context.Context, namespace, name string, asked er
 	job := &batch.Job{}
 	err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job)
 	if workload := workloadOf(ctx, c, namespace, name, job); workload != "" {
-		return whyWorkload(ctx, a, namespace, workload)
+		return a.whyWorkload(ctx, namespace, workload)
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return answer{}, fmt.Errorf("%w; %q lists the jobs there are", asked, a.session.Program+" job list -n "+namespace)
@@ -195,7 +195,7 @@ func queuedAs(kind *queueing.Kind, job client.Object) string {
 	return kind.WorkloadOf(job)
 }
 
-func whyPod(ctx context.Context, a *asker, namespace, name string) (answer, error) {
+func (a *asker) whyPod(ctx context.Context, namespace, name string) (answer, error) {
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
 	gist := func(pod *api.Pod) string {
 		if c := pod.Cause; c != nil {
@@ -207,7 +207,7 @@ func whyPod(ctx context.Context, a *asker, namespace, name string) (answer, erro
 	return found, hinted(err, "kubectl -n "+namespace+" get pod "+name+" -o jsonpath={.spec.schedulerName}", "says whose it is, if it is there")
 }
 
-func whyQueue(ctx context.Context, a *asker, namespace, name string) (answer, error) {
+func (a *asker) whyQueue(ctx context.Context, namespace, name string) (answer, error) {
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
 	found, err := asked(ctx, a, api.Queues.Path(namespace, name), func(q *api.Queue) string { return whole(&q.Queue) }, p.queue)
 	if isAbsent(err) {
@@ -218,7 +218,7 @@ func whyQueue(ctx context.Context, a *asker, namespace, name string) (answer, er
 	return found, hinted(err, a.session.Program+" queue list", "lists the queues there are")
 }
 
-func whyNode(ctx context.Context, a *asker, namespace, name string) (answer, error) {
+func (a *asker) whyNode(ctx context.Context, namespace, name string) (answer, error) {
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
 	found, err := asked(ctx, a, api.Nodes.Path("", name), whole, p.node)
 	return found, hinted(err, "kubectl get nodes", "lists the nodes there are")

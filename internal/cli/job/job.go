@@ -163,7 +163,7 @@ func (a jobAction) do(ctx context.Context, s *session.Session, namespace, name, 
 	if phase := job.Status.State.Phase; isFinal(phase) {
 		return fmt.Errorf("job %q in namespace %s is %s and stays so: it cannot be %s; delete it, or run it again under another name", name, namespace, phase, a.past)
 	}
-	command, err := session.BusCommand(s, job, namespace, a.action)
+	command, err := s.BusCommand(job, namespace, a.action)
 	if err != nil {
 		return err
 	}

@@ -188,7 +188,7 @@ func Show[T client.Object](ctx context.Context, s *Session, l Listing[T]) error 
 	if err := rows.Flush(); err != nil || !l.IsWatch {
 		return err
 	}
-	return Follow(ctx, s, l.List.GetResourceVersion(), func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return s.Follow(ctx, l.List.GetResourceVersion(), func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		empty := l.List.DeepCopyObject().(client.ObjectList)
 		return api.Watch(ctx, empty, append(l.Options, &client.ListOptions{Raw: &options})...)
 	}, func(object runtime.Object) error {
@@ -342,7 +342,7 @@ func (w *paddedWriter) Flush() error {
 }
 
 // Follow calls changed with each object that a watch brings, until the context ends.
-func Follow(ctx context.Context, s *Session, version string,
+func (s *Session) Follow(ctx context.Context, version string,
 	start func(context.Context, metav1.ListOptions) (watch.Interface, error), changed func(runtime.Object) error) error {
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{WatchFuncWithContext: start})
 	if err != nil {

@@ -40,7 +40,7 @@ func LabelOption(text string) ([]client.ListOption, error) {
 }
 
 // BusCommand asks the controllers for an action on an object. It goes with the object.
-func BusCommand(s *Session, target client.Object, namespace string, action bus.Action) (*bus.Command, error) {
+func (s *Session) BusCommand(target client.Object, namespace string, action bus.Action) (*bus.Command, error) {
 	if err := SetKinds(s.Scheme, target); err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func TestTheKeeper(t *testing.T) {
 	t.Run("stand-ins go with the admission", func(t *testing.T) {
 		w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").Apply(queue)
 		w.Step()
-		world.Switch(w, false)
+		w.Switch(false)
 		if w.Step(); standing(w.Model) != "" {
 			t.Errorf("without the action stand-ins are on %q", standing(w.Model))
 		}

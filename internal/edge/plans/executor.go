@@ -331,7 +331,7 @@ func (e *podStep) refuses(err error) {
 		return
 	}
 	e.victim.isRefused = true
-	e.of.refused = append(e.of.refused, cache.Refused{Pod: e.pod, UID: e.uid, Reason: said(e, err), ByBudget: forbids(err)})
+	e.of.refused = append(e.of.refused, cache.Refused{Pod: e.pod, UID: e.uid, Reason: e.describe(err), ByBudget: forbids(err)})
 }
 
 // Bound removes the nominated node of a pod that is bound.
@@ -424,7 +424,7 @@ func (x *Executor) returned(ctx context.Context, e *podStep, result EvictionResu
 	case e.step == nominate:
 		e.of.isDropped = true
 		x.finish(e)
-		x.refuse(e.of, said(e, err))
+		x.refuse(e.of, e.describe(err))
 	default:
 		result = EvictionRefused
 		e.refuses(err)
@@ -434,7 +434,7 @@ func (x *Executor) returned(ctx context.Context, e *podStep, result EvictionResu
 		e.of.isDropped = e.of.isDropped || fails
 		x.finish(e)
 		if fails {
-			x.refuse(e.of, said(e, err))
+			x.refuse(e.of, e.describe(err))
 		}
 	}
 	if e.step == evict {
@@ -447,8 +447,8 @@ func (x *Executor) returned(ctx context.Context, e *podStep, result EvictionResu
 	}
 }
 
-// said is the API server's answer to a step, as a clause.
-func said(e *podStep, err error) string {
+// describe says the API server's answer to a step, as a clause.
+func (e *podStep) describe(err error) string {
 	return fmt.Sprintf("%s pod %s: %v", doing[e.step], e.pod, err)
 }
 

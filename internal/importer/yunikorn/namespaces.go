@@ -18,7 +18,7 @@ const queueNameKey = scheduling.QueueNameAnnotationKey
 
 // fill sets what a queue that was made may hold: what its Namespace says, else what the nearest template says.
 func (i *importer) fill(q *queue, namespace *corev1.Namespace) {
-	if t := templateOf(q.above); t != nil {
+	if t := q.above.nearestTemplate(); t != nil {
 		i.used[t] = true
 		q.guaranteed, q.max, q.settings = t.guaranteed, t.max, t.settings
 	}

@@ -222,8 +222,8 @@ func (i placer) make(path []string, namespace *corev1.Namespace) *queue {
 	return at
 }
 
-// templateOf returns the template for queues below one: the nearest on the way up.
-func templateOf(q *queue) *template {
+// nearestTemplate returns the template for queues below one: the nearest on the way up.
+func (q *queue) nearestTemplate() *template {
 	for ; q != nil; q = q.above {
 		if q.template != nil {
 			return q.template

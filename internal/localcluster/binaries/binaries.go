@@ -45,13 +45,13 @@ func Ensure(ctx context.Context, progress io.Writer) (*Binaries, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ensureBuild(ctx, made, folder, progress)
+	return made.ensure(ctx, folder, progress)
 }
 
-// ensureBuild is Ensure for any recipe and cache folder.
-func ensureBuild(ctx context.Context, made *recipe, folder string, progress io.Writer) (*Binaries, error) {
-	dir := filepath.Join(folder, made.key)
-	result := &Binaries{Dir: dir, KubernetesVersion: made.kubernetes}
+// ensure is Ensure for any recipe and cache folder.
+func (r *recipe) ensure(ctx context.Context, folder string, progress io.Writer) (*Binaries, error) {
+	dir := filepath.Join(folder, r.key)
+	result := &Binaries{Dir: dir, KubernetesVersion: r.kubernetes}
 	if isBuilt(dir) {
 		return result, nil
 	}
@@ -68,10 +68,10 @@ func ensureBuild(ctx context.Context, made *recipe, folder string, progress io.W
 	if isBuilt(dir) {
 		return result, nil
 	}
-	if err := build(ctx, made, dir, progress); err != nil {
+	if err := r.build(ctx, dir, progress); err != nil {
 		return nil, err
 	}
-	prune(folder, made.key)
+	prune(folder, r.key)
 	return result, nil
 }
 
@@ -83,7 +83,7 @@ func isBuilt(dir string) bool {
 }
 
 // build builds into a folder next to dir and renames it to dir when all is there.
-func build(ctx context.Context, made *recipe, dir string, progress io.Writer) error {
+func (r *recipe) build(ctx context.Context, dir string, progress io.Writer) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("the local cluster is built from source on first use, and the go command was not found in PATH; install Go from https://go.dev/dl and try again")
 	}
@@ -96,13 +96,13 @@ func build(ctx context.Context, made *recipe, dir string, progress io.Writer) er
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the build: %w", err)
 	}
-	for name, content := range map[string][]byte{"go.mod": made.goMod, "go.sum": made.goSum} {
+	for name, content := range map[string][]byte{"go.mod": r.goMod, "go.sum": r.goSum} {
 		if err := os.WriteFile(filepath.Join(work, name), content, 0o644); err != nil {
 			return fmt.Errorf("write %s of the build: %w", name, err)
 		}
 	}
-	meter := startMeter(progress, fmt.Sprintf("Building the programs of the local cluster (Kubernetes %s), once, into %s", made.kubernetes, dir))
-	if err := compile(ctx, made, work, meter); err != nil {
+	meter := startMeter(progress, fmt.Sprintf("Building the programs of the local cluster (Kubernetes %s), once, into %s", r.kubernetes, dir))
+	if err := r.compile(ctx, work, meter); err != nil {
 		meter.finish("Broken off")
 		return err
 	}
@@ -122,14 +122,14 @@ func build(ctx context.Context, made *recipe, dir string, progress io.Writer) er
 }
 
 // compile runs the go command in work, which holds the requirements, and leaves the executables there.
-func compile(ctx context.Context, made *recipe, work string, meter *meter) error {
+func (r *recipe) compile(ctx context.Context, work string, meter *meter) error {
 	arguments := append([]string{"list", "-mod=readonly", "-deps", "-f", "{{.ImportPath}}"}, importPaths()...)
 	packages, err := runGo(ctx, work, meter, arguments...)
 	if err != nil {
 		return fmt.Errorf("find what to build: %w", err)
 	}
 	meter.expect(strings.Count(packages, "\n"))
-	arguments = append([]string{"build", "-mod=readonly", "-buildvcs=false", "-v", "-ldflags", made.ldflags, "-o", work}, importPaths()...)
+	arguments = append([]string{"build", "-mod=readonly", "-buildvcs=false", "-v", "-ldflags", r.ldflags, "-o", work}, importPaths()...)
 	if _, err := runGo(ctx, work, meter, arguments...); err != nil {
 		return fmt.Errorf("build the programs of the local cluster: %w", err)
 	}

@@ -67,7 +67,7 @@ func TestABuildThatIsBrokenOffLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	// What the first line says appears when the build has begun.
 	began := writerFunc(func([]byte) { cancel() })
-	if _, err := ensureBuild(ctx, made, cache, began); err == nil {
+	if _, err := made.ensure(ctx, cache, began); err == nil {
 		t.Fatal("the build was not broken off")
 	}
 	entries, err := os.ReadDir(cache)
@@ -90,7 +90,7 @@ func (w writerFunc) Write(text []byte) (int, error) {
 
 func TestABuildThatFailsSaysWhatGoSaid(t *testing.T) {
 	made := mustRecipe(t, smallGoMod) // Without a go.sum nothing may be used.
-	_, err := ensureBuild(t.Context(), made, t.TempDir(), io.Discard)
+	_, err := made.ensure(t.Context(), t.TempDir(), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "missing go.sum entry") {
 		t.Errorf("got %v, want what the go command said", err)
 	}

@@ -85,10 +85,10 @@ const never = 100 * 365 * 24 * time.Hour
 // ShapePoint is one point of a function from a utilisation, 0 to 100, to a score, 0 to 10.
 type ShapePoint struct{ Utilization, Score int32 }
 
-// supported returns the plugins that can be asked for, in the order in which kube-scheduler asks them; the cheap ones
+// plugins returns the plugins that can be asked for, in the order in which kube-scheduler asks them; the cheap ones
 // come first. Arguments that are not given here are kube-scheduler's defaults, but for the spread added by default (see
 // the package comment).
-func supported(a *Arguments) []plugin {
+func (a *Arguments) plugins() []plugin {
 	var shape []config.UtilizationShapePoint
 	for _, p := range a.VolumeShape {
 		shape = append(shape, config.UtilizationShapePoint{Utilization: p.Utilization, Score: p.Score})
@@ -184,7 +184,7 @@ func NewOutlook(c *model.Cluster, filters []string, scores []Weighted, arguments
 }
 
 func create(m *mirror, filters []string, scores []Weighted, arguments *Arguments) (*Plugins, error) {
-	known := supported(arguments)
+	known := arguments.plugins()
 	weights := make(map[string]int64, len(scores))
 	for _, s := range scores {
 		if s.Weight < 0 || s.Weight > math.MaxInt32 {

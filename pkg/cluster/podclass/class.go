@@ -183,7 +183,7 @@ func (t *Table) Of(pod *pods.Pod, belonging Belonging) *Class {
 	}
 	plain.HasPorts, plain.HasTerms, plain.Belonging = len(s.Ports) > 0, hasTerms, belonging
 	if plain.Selection == "" {
-		plain.Selection, plain.Constraints = selectionOf(&s), constraintsOf(s)
+		plain.Selection, plain.Constraints = s.selection(), s.constraints()
 	}
 	demand := t.demandOf(pod, request)
 	if demand == nil {
@@ -288,7 +288,7 @@ func selectorKey(selector map[string]string) string {
 	return hex.EncodeToString(digest[:])
 }
 
-func selectionOf(s *shape) string {
+func (s *shape) selection() string {
 	selects := selection{Selector: s.Selector}
 	if s.Affinity != nil {
 		selects.Affinity = s.Affinity.NodeAffinity
@@ -297,9 +297,10 @@ func selectionOf(s *shape) string {
 	return shortKey(text)
 }
 
-func constraintsOf(s shape) string {
-	s.Images = nil
-	text, _ := json.Marshal(&s) // always marshals, as above
+func (s *shape) constraints() string {
+	plain := *s
+	plain.Images = nil
+	text, _ := json.Marshal(&plain) // always marshals, as above
 	return shortKey(text)
 }
 

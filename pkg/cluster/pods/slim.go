@@ -258,7 +258,7 @@ func conditionStatus(s corev1.ConditionStatus) corev1.ConditionStatus {
 }
 
 // sameResizes reports whether two states of a pod with one spec have the same amounts in their statuses.
-func sameResizes(t *Template, status *corev1.PodStatus, s *slimmer) bool {
+func (t *Template) sameResizes(status *corev1.PodStatus, s *slimmer) bool {
 	if t.resized != nil || len(status.AllocatedResources) > 0 || status.Resources != nil {
 		return false // rare: they are compared by their texts
 	}

@@ -54,7 +54,7 @@ func (t *Table) Of(pod *corev1.Pod, before *Pod) *Pod {
 		before = nil
 	}
 	// The API server counts changes of the spec in the generation, apart from the node.
-	if before != nil && before.Generation == pod.Generation && pod.Generation != 0 && sameResizes(before.Template, &pod.Status, &t.slim) {
+	if before != nil && before.Generation == pod.Generation && pod.Generation != 0 && before.Template.sameResizes(&pod.Status, &t.slim) {
 		return t.share(made(pod, before.Template, before), before)
 	}
 	slim := t.slim.template(pod)

@@ -60,11 +60,11 @@ func (v *eviction) isRecorded() bool {
 	return v.by == nil || v.by.plan == nil || v.by.plan.isRecorded
 }
 
-// digestsOf tells the flavors of what is held from others of their names.
-func digestsOf(held *Held) map[string]string {
+// flavorDigests tells the flavors of what is held from others of their names.
+func (h *Held) flavorDigests() map[string]string {
 	digests := map[string]string{}
-	for i := range held.PodSets {
-		for _, f := range held.PodSets[i].Flavors {
+	for i := range h.PodSets {
+		for _, f := range h.PodSets[i].Flavors {
 			text, _ := json.Marshal(f) // of strings
 			sum := fnv.New64a()
 			_, _ = sum.Write(text)
@@ -77,7 +77,7 @@ func digestsOf(held *Held) map[string]string {
 // begin makes the plan of a nomination whose victims must leave first.
 func (r *planning) begin(e *Entry, n *workload.Nomination, now time.Time) {
 	p := &plan{until: now.Add(defaultGrace + departure)}
-	record := planRecord{ID: fmt.Sprintf("%s-%d", e.UID, now.UnixMilli()), Since: now, Admission: e.given, Flavors: digestsOf(e.Held)}
+	record := planRecord{ID: fmt.Sprintf("%s-%d", e.UID, now.UnixMilli()), Since: now, Admission: e.given, Flavors: e.Held.flavorDigests()}
 	for _, w := range n.WaitsFor {
 		if victim := r.Of(w); victim != nil {
 			p.waitsFor = append(p.waitsFor, victim)
@@ -252,7 +252,7 @@ func (r *planning) restore(e *Entry, now time.Time) bool {
 	}
 	charge := r.charges(e.Object, record.Admission)
 	held := r.heldOf(record.Admission)
-	if !fitsWithout(c.Queue, charge, p.waitsFor) || record.Flavors != nil && !maps.Equal(record.Flavors, digestsOf(held)) {
+	if !fitsWithout(c.Queue, charge, p.waitsFor) || record.Flavors != nil && !maps.Equal(record.Flavors, held.flavorDigests()) {
 		return false
 	}
 	r.leave(e)

@@ -25,10 +25,10 @@ func (r *planning) review() {
 // unfit are the plans that do not fit together with those before them, once all victims of plans have left.
 func (r *planning) unfit(plans []*Entry) (unfit []*Entry) {
 	for _, e := range r.awaited(plans) {
-		defer without(e)()
+		defer e.uncharge()()
 	}
 	for _, e := range plans {
-		defer without(e)()
+		defer e.uncharge()()
 	}
 	for _, e := range plans {
 		if e.Queue == nil || !e.Queue.Fits(e.Charge) {
@@ -55,8 +55,8 @@ func (r *planning) awaited(plans []*Entry) (leaving []*Entry) {
 	return leaving
 }
 
-// without takes what a Workload is charged off its ClusterQueue, and returns what charges it again.
-func without(e *Entry) (again func()) {
+// uncharge takes what a Workload is charged off its ClusterQueue, and returns what charges it again.
+func (e *Entry) uncharge() (again func()) {
 	if e.Queue == nil {
 		return func() {}
 	}
@@ -67,7 +67,7 @@ func without(e *Entry) (again func()) {
 // fitsWithout reports whether a charge fits in a queue when some have left.
 func fitsWithout(q *workload.Queue, charge []cohort.Amount, leaving []*Entry) bool {
 	for _, e := range leaving {
-		defer without(e)()
+		defer e.uncharge()()
 	}
 	return q.Fits(charge)
 }

@@ -219,7 +219,7 @@ func (w *World) Step() (changed bool) {
 }
 
 // Switch puts the configuration of a world in force, or one by which no Workloads are admitted.
-func Switch(w *World, admits bool) {
+func (w *World) Switch(admits bool) {
 	w.tb.Helper()
 	text := w.configuration
 	if !admits {

@@ -161,7 +161,7 @@ func (a *answerer) ask(t failer, c call) (code int, body string) {
 		t.Fatalf("%s: %v", c, err)
 	}
 	sorted := &Response{Code: code, Body: answer}
-	sortCauses(sorted)
+	sorted.sortCauses()
 	answer = sorted.Body
 	read := &unstructured.Unstructured{}
 	if json.Unmarshal(answer, &read.Object) == nil && code < 300 {

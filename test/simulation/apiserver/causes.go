@@ -13,12 +13,12 @@ import (
 // sortCauses puts what is wrong with an object, or who else manages its fields, into the order of the fields. The API
 // server validates custom resources and compares managers by walking maps, so that the order would be another one each
 // time.
-func sortCauses(response *Response) {
-	if response.Code != http.StatusUnprocessableEntity && response.Code != http.StatusConflict {
+func (r *Response) sortCauses() {
+	if r.Code != http.StatusUnprocessableEntity && r.Code != http.StatusConflict {
 		return
 	}
 	var status metav1.Status
-	if json.Unmarshal(response.Body, &status) != nil || status.Details == nil || len(status.Details.Causes) < 2 {
+	if json.Unmarshal(r.Body, &status) != nil || status.Details == nil || len(status.Details.Causes) < 2 {
 		return
 	}
 	slices.SortStableFunc(status.Details.Causes, func(a, b metav1.StatusCause) int {
@@ -34,6 +34,6 @@ func sortCauses(response *Response) {
 		status.Message = before + " is invalid: [" + strings.Join(parts, ", ") + "]"
 	}
 	if body, err := json.Marshal(status); err == nil {
-		response.Body = append(body, '\n')
+		r.Body = append(body, '\n')
 	}
 }

@@ -89,7 +89,7 @@ func (s *Server) serve(request *http.Request) *Response {
 		writer.code = http.StatusOK
 	}
 	response := &Response{Code: writer.code, Header: writer.header, Body: writer.body.Bytes()}
-	sortCauses(response)
+	response.sortCauses()
 	return response
 }
 

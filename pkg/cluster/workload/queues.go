@@ -156,6 +156,39 @@ func (q *Queues) Freed(from *Queue, v []cohort.Amount) {
 	}
 }
 
+// Forget ends all that is known of evictions by and of a Workload (see [Workload.Forget]). Those that spared others
+// because of it are tried again: they may evict them now.
+func (q *Queues) Forget(w *Workload) {
+	if len(w.evicts) > 0 {
+		next, seen := []*Workload{w}, map[*Workload]bool{w: true}
+		for len(next) > 0 {
+			last := next[len(next)-1]
+			next = next[:len(next)-1]
+			for _, v := range last.evicts {
+				if !seen[v] {
+					seen[v] = true
+					next = append(next, v)
+					q.Retry(v)
+				}
+			}
+		}
+	}
+	w.Forget()
+}
+
+// Reprioritized says that a Workload has another priority. Who was evicted for whom does not count for it any more
+// (rule C20), and those are tried again that may evict it now.
+func (q *Queues) Reprioritized(w *Workload) {
+	q.Forget(w)
+	if w.holder == 0 {
+		return
+	}
+	for _, a := range w.Charge {
+		q.lift(waitKey{w.Queue.Tree(), a.FR, true})
+	}
+	q.lift(waitKey{w.Queue.Tree(), anything, true})
+}
+
 // Rebook charges each queue what its holders are charged, whatever it was charged before.
 func (q *Queues) Rebook() {
 	for _, queue := range q.list {

@@ -109,7 +109,7 @@ func (w *Workload) EvictedFor(preemptor *Workload) {
 }
 
 // Forget ends all that is known of evictions by and of the Workload. It is called when the Workload finishes, is
-// deleted or is deactivated, and when settings of its tree change (rule C20).
+// deleted, is deactivated or gets another priority, and when settings of its tree change (rule C20).
 func (w *Workload) Forget() {
 	for _, t := range w.evictedFor {
 		t.evicts = without(t.evicts, w)

@@ -56,7 +56,7 @@ func (l *listening) ChangedTrees(concerns func(*workload.Queue) bool) {
 			queue = r.registry.ClusterQueue(e.local.Settings.ClusterQueue).Queue
 		}
 		if queue == nil || concerns(queue) {
-			e.Forget()
+			r.queues.Forget(&e.Workload)
 		}
 	}
 }

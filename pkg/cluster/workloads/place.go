@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
@@ -41,6 +42,9 @@ func (r *Reader) setWorkload(o *v1beta2.Workload) {
 
 // read takes in an object. What it changes is settled later.
 func (r *Reader) read(e *Entry, o *v1beta2.Workload) {
+	if e.Object != nil && ptr.Deref(e.Object.Spec.Priority, 0) != ptr.Deref(o.Spec.Priority, 0) {
+		r.queues.Reprioritized(&e.Workload)
+	}
 	e.Object = o
 	if key := (types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.QueueName}); e.local == nil || e.local.Key != key {
 		r.unlink(e)
@@ -75,7 +79,7 @@ func (r *Reader) dropWorkload(key types.NamespacedName, uid types.UID) {
 	r.unlink(e)
 	r.shapes.Release(e.shape)
 	e.shape = nil
-	e.Forget()
+	r.queues.Forget(&e.Workload)
 	delete(r.entries, key)
 	delete(r.byUID, uid)
 	delete(r.backoffs, e)
@@ -127,7 +131,7 @@ func (r *Reader) place(e *Entry, now time.Time) {
 	if conditions.Is(e.Object, v1beta2.Finished) {
 		r.withdraw(e, condition{})
 		e.Phase = workload.PhaseFinished
-		e.Forget()
+		r.queues.Forget(&e.Workload)
 		return
 	}
 	if !e.isKnown {
@@ -141,7 +145,7 @@ func (r *Reader) place(e *Entry, now time.Time) {
 	if !waiting {
 		r.withdraw(e, why)
 		if !w.IsActive {
-			e.Forget()
+			r.queues.Forget(&e.Workload)
 		}
 		return
 	}

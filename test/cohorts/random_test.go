@@ -4,22 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"testing"
+
+	"hekla.sh/hekla/test/harness"
 )
 
-// worlds is how many random cases a property is tried on: as many as HEKLA_COHORT_WORLDS says, if it is set.
-func worlds(t *testing.T, few int) int {
-	if text := os.Getenv("HEKLA_COHORT_WORLDS"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	return few
-}
+// worlds is how many random cases a property is tried on.
+func worlds(t *testing.T, few int) int { return harness.Number(t, "HEKLA_COHORT_WORLDS", few) }
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 

@@ -3,9 +3,7 @@ package cohorts
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +17,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/cohorts/world"
+	"hekla.sh/hekla/test/harness"
 )
 
 // A walk has things happen to a cluster in no order: Workloads come, end, and are deleted, others edit quotas, Cohorts,
@@ -580,15 +579,9 @@ func take(w *walk, steps int) {
 // TestWhateverHappensNoRuleIsBroken takes as many steps as HEKLA_COHORT_STEPS says, if it is set, from the seed
 // HEKLA_COHORT_SEED on.
 func TestWhateverHappensNoRuleIsBroken(t *testing.T) {
-	number := func(name string, otherwise int) int {
-		if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-			return n
-		}
-		return otherwise
-	}
-	total, each := number("HEKLA_COHORT_STEPS", 6000), 150
+	total, each := harness.Number(t, "HEKLA_COHORT_STEPS", 6000), 150
 	steps, evictions, crashes, reserved, moved := 0, 0, 0, 0, 0
-	for seed := uint64(number("HEKLA_COHORT_SEED", 0)); steps < total; seed++ {
+	for seed := harness.Number(t, "HEKLA_COHORT_SEED", uint64(0)); steps < total; seed++ {
 		w := begin(t, seed)
 		w.say("seed %d", seed)
 		take(w, each)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"hekla.sh/hekla/pkg/cluster/wake"
+	"hekla.sh/hekla/test/harness"
 )
 
 // The variables that say how many scenarios are led, which is the first, and where failures are written as scenarios.
@@ -29,18 +30,6 @@ const (
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // scenarios are many, small and short-lived
 	os.Exit(m.Run())
-}
-
-func number(t *testing.T, variable string, plain uint64) uint64 {
-	text := os.Getenv(variable)
-	if text == "" {
-		return plain
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %s", variable, err)
-	}
-	return n
 }
 
 // tally counts what happened in all scenarios, to show that they are worth leading.
@@ -83,7 +72,7 @@ func leadAll(first, count uint64, sum *tally, overlook func(wake.Cause) bool) []
 // Whatever the scenario is like and whatever happens in it: what a scheduler would do that starts now, the one that
 // runs has done.
 func TestNothingIsMissed(t *testing.T) {
-	first, scenarios := number(t, seedEnv, 1), number(t, scenariosEnv, plainScenarios)
+	first, scenarios := harness.Number(t, seedEnv, uint64(1)), harness.Number(t, scenariosEnv, uint64(plainScenarios))
 	var sum tally
 	failed := leadAll(first, scenarios, &sum, nil)
 	t.Logf("%d scenarios from seed %d: %d cycles, %d binds, %d plans, %d changes, %d rests compared", scenarios, first, sum.cycles.Load(), sum.binds.Load(),

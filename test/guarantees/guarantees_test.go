@@ -3,9 +3,7 @@ package guarantees
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,17 +15,11 @@ import (
 	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/test/harness"
 )
 
 // clustersEnv says how many random clusters are tried.
 const clustersEnv = "HEKLA_GUARANTEES_CLUSTERS"
-
-func clusters() int {
-	if count, err := strconv.Atoi(os.Getenv(clustersEnv)); err == nil {
-		return count
-	}
-	return 200
-}
 
 // run simulates documents to their rest. observe is called before each cycle.
 func run(documents []string, observe func(cycle int, l *simulator.Led) error) (*simulator.Report, error) {
@@ -146,8 +138,8 @@ func (c *randomCluster) problem() (plans int, err error) {
 }
 
 func TestRandomClustersKeepGuaranteesAndComeToRest(t *testing.T) {
-	plans := 0
-	for i := range clusters() {
+	plans, clusters := 0, harness.Number(t, clustersEnv, 200)
+	for i := range clusters {
 		seed := uint64(1000 + i)
 		c := draw(seed)
 		made, err := c.problem()
@@ -156,7 +148,7 @@ func TestRandomClustersKeepGuaranteesAndComeToRest(t *testing.T) {
 		}
 		plans += made
 	}
-	if plans < clusters()/20 {
-		t.Errorf("of %d clusters only %d plans were made: they test little", clusters(), plans)
+	if plans < clusters/20 {
+		t.Errorf("of %d clusters only %d plans were made: they test little", clusters, plans)
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +20,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/test/harness"
 )
 
 // stepsEnv says how many random steps the survey takes.
@@ -30,25 +29,11 @@ const stepsEnv = "HEKLA_GUARANTEES_STEPS"
 // seedEnv says with which seed the survey begins, so that several surveys try different clusters.
 const seedEnv = "HEKLA_GUARANTEES_SEED"
 
-func firstSeed() uint64 {
-	if seed, err := strconv.ParseUint(os.Getenv(seedEnv), 10, 64); err == nil {
-		return seed
-	}
-	return 1
-}
-
 // stepsOfAStory is how many steps are taken in one cluster, before it must come to rest.
 const stepsOfAStory = 120
 
 // progress is after how many stories a long survey tells how far it is.
 const progress = 250
-
-func steps() int {
-	if count, err := strconv.Atoi(os.Getenv(stepsEnv)); err == nil {
-		return count
-	}
-	return 15_000
-}
 
 // story is a cluster in which things happen.
 type story struct {
@@ -516,8 +501,9 @@ func (s *story) bound() (all []string) {
 }
 
 func TestWhateverHappensGuaranteesAreKept(t *testing.T) {
+	steps := harness.Number(t, stepsEnv, 15_000)
 	taken, evicted, crashes, count := 0, 0, 0, map[string]int{}
-	for seed := firstSeed(); taken < steps(); seed++ {
+	for seed := harness.Number(t, seedEnv, uint64(1)); taken < steps; seed++ {
 		s, err := tell(seed)
 		if err != nil {
 			t.Fatal(err)
@@ -542,12 +528,12 @@ func TestWhateverHappensGuaranteesAreKept(t *testing.T) {
 			count[what] += times
 		}
 	}
-	if evicted < steps()/100 {
+	if evicted < steps/100 {
 		t.Errorf("in %d steps only %d pods were evicted: they test little", taken, evicted)
 	}
 	for _, what := range []string{"G4", "G10", "G12", "held places", "pods that failed", "cordons", "pods that restart"} {
 		if count[what] == 0 {
-			t.Errorf("in %d steps nothing was tried of: %s", steps(), what)
+			t.Errorf("in %d steps nothing was tried of: %s", steps, what)
 		}
 	}
 	t.Logf("%d steps, %d evictions, %d crashes, %v", taken, evicted, crashes, count)

@@ -17,6 +17,7 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/test/harness"
 )
 
 // clustersEnv is the variable that says how many random clusters are led; without it there are plainClusters. seedEnv
@@ -98,21 +99,7 @@ func clustersOf(t *testing.T, plain int) int {
 	if testing.Short() {
 		plain /= shortPart
 	}
-	return number(t, clustersEnv, plain)
-}
-
-// number reads a number from the environment, plain if it is not set.
-func number(t *testing.T, name string, plain int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return plain
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %s", name, err)
-	}
-	return n
+	return harness.Number(t, clustersEnv, plain)
 }
 
 // check leads random clusters and fails with the smallest of which the outcome is bad.

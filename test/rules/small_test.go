@@ -324,7 +324,7 @@ func (m smallWorld) search(depth int) (states int, bad outcome) {
 // In every small cluster, whatever happens in whatever order up to a depth, each state is allowed, and comes to rest if
 // it is left alone from there. The whole of it: HEKLA_SMALL_DEPTH=10 HEKLA_SMALL_ONE_IN=1.
 func TestEveryStateOfSmallClustersIsAllowedAndComesToRest(t *testing.T) {
-	depth, oneIn := number(t, depthEnv, plainDepth), number(t, worldsEnv, plainOneIn)
+	depth, oneIn := harness.Number(t, depthEnv, plainDepth), harness.Number(t, worldsEnv, plainOneIn)
 	states, worlds := 0, 0
 	for i, m := range smallWorlds() {
 		if i%oneIn != 0 {

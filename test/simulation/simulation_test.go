@@ -4,32 +4,18 @@ package simulation_test
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"hekla.sh/hekla/test/harness"
 	"hekla.sh/hekla/test/simulation"
 )
 
-// number reads a number from the environment.
-func number(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s=%s: %v", name, text, err)
-	}
-	return n
-}
-
 func TestRandomRunsBreakNoRuleAndComeToRest(t *testing.T) {
-	first := number(t, "HEKLA_SIMULATION_SEED", 1)
-	runs := number(t, "HEKLA_SIMULATION_RUNS", 2)
-	steps := number(t, "HEKLA_SIMULATION_STEPS", 1500)
+	first := harness.Number(t, "HEKLA_SIMULATION_SEED", 1)
+	runs := harness.Number(t, "HEKLA_SIMULATION_RUNS", 2)
+	steps := harness.Number(t, "HEKLA_SIMULATION_STEPS", 1500)
 	total, begin := 0, time.Now()
 	happened := map[string]int{}
 	for seed := first; seed < first+runs; seed++ {
@@ -76,7 +62,7 @@ func comesAgain(t *testing.T, plan *simulation.Plan) bool {
 // shrink prints a smaller plan that fails, if it may use runs for that.
 func shrink(t *testing.T, plan *simulation.Plan) {
 	t.Helper()
-	attempts := number(t, "HEKLA_SIMULATION_SHRINK", 0)
+	attempts := harness.Number(t, "HEKLA_SIMULATION_SHRINK", 0)
 	if attempts == 0 {
 		return
 	}

@@ -34,8 +34,8 @@
 //
 // ClusterRole (verbs per resource):
 //
-//	scheduling.volcano.sh         queues                                                        get list watch
-//	kueue.x-k8s.io                localqueues                                                   get list watch
+//	scheduling.volcano.sh         queues                                                        list watch
+//	kueue.x-k8s.io                localqueues                                                   list watch
 //	scheduling.volcano.sh         podgroups                                                     list
 //	coordination.k8s.io           leases  named c1f6bfd2.kueue.x-k8s.io                         list
 //	""                            pods                                                          list

@@ -39,13 +39,18 @@ var (
 	metricsURL string
 )
 
+// auditEnv names the file that gets the audit log, if any is to be kept. A test of test/installer reads from it which
+// rights of the roles are used.
+const auditEnv = "HEKLA_E2E_AUDIT"
+
 func TestMain(m *testing.M) {
 	apitest.Main(func() (int, error) { return runAll(m) })
 }
 
 func runAll(m *testing.M) (code int, err error) {
 	ctx := context.Background()
-	if system, err = installed.Start(ctx, root, localcluster.Options{Nodes: 2, Serve: []string{"resource.k8s.io/v1beta2"}, Progress: os.Stderr}); err != nil {
+	if system, err = installed.Start(ctx, root, localcluster.Options{Nodes: 2, Serve: []string{"resource.k8s.io/v1beta2"},
+		AuditLog: os.Getenv(auditEnv), Progress: os.Stderr}); err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, system.Stop()) }()

@@ -319,3 +319,18 @@ func TestANodeThatIsCordonedBeforeItsPodsComeIsReplaced(t *testing.T) {
 		})
 	}
 }
+
+func TestANodeThatIsLostAfterItsPodHasEndedEvictsNone(t *testing.T) {
+	w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=2").AddNode("n2", "cpu=2").Apply(one(4, "Never"))
+	w.Apply(workloadOf("a", "q", 0, 2, "2")).Rest(20)
+	node := w.Job(cluster.WorkloadID(world.Namespace, "a")).Tasks()[0].Node.Name
+	w.Succeed("a-main-0")
+	o := w.Object("v1.Node/" + node).DeepCopyObject().(*corev1.Node)
+	o.Spec.Unschedulable = true
+	w.Replace(o)
+	w.Rest(20)
+	w.RemovePod("a-main-1") // the node of this one is still there
+	if w.Rest(20); w.Evictions > 0 || len(w.Running("a")) != 1 {
+		t.Errorf("after %d evictions pods run on %v", w.Evictions, w.Running("a"))
+	}
+}

@@ -73,10 +73,9 @@ func (f *filling) count() {
 }
 
 // restore brings the number of stand-ins to that of the pods that are missing. It reports false if nodes do not hold
-// them.
+// those that are needed.
 func (f *filling) restore() bool {
-	held := &f.e.Held.PodSets[f.i]
-	missing := int(held.Count) - f.ended - f.have
+	missing := int(f.e.Held.PodSets[f.i].Count) - f.ended - f.have
 	if len(f.homeless) > 0 {
 		f.drop(f.j, func(t *cluster.Task) bool { return slices.Contains(f.homeless, t) })
 	}
@@ -86,48 +85,61 @@ func (f *filling) restore() bool {
 	if f.e.Vacant(f.name) > 0 {
 		f.e.Vacate(f.name, 0)
 	}
-	if missing <= 0 {
-		return true
-	}
-	isNeeded := missing > f.vacated-f.ended+f.overdue || len(f.pods) > 0
-	set, places := f.podset(f.e, f.i), missing
+	return missing <= 0 || f.hold(missing)
+}
+
+// needed is how many of the missing places must have a node: those for which pods are there or are still to come. Those
+// of pods that have ended may be the last, and that is not said yet.
+func (f *filling) needed(missing int) int {
+	return max(missing-max(f.vacated-f.ended+f.overdue, 0), min(len(f.pods)-len(f.standIns), missing), 0)
+}
+
+// hold adds stand-ins for missing places, on the nodes that the admission names as far as these do.
+func (f *filling) hold(missing int) bool {
 	x := f.session.Begin()
+	set, index := f.podset(f.e, f.i), 0
 	add := func() *cluster.Task {
-		index := 0
 		for f.used[index] {
 			index++
 		}
-		f.used[index] = true
-		return x.AddStandIn(f.j, set, index)
+		index++
+		return x.AddStandIn(f.j, set, index-1)
 	}
 	var lost []*cluster.Node
-	var left []*cluster.Task
-	for _, c := range held.Nodes {
-		for count := f.onNode[c.Node]; count < c.Count && missing > 0; count++ {
+	var made, left []*cluster.Task
+	for _, c := range f.e.Held.PodSets[f.i].Nodes {
+		for count := f.onNode[c.Node]; count < c.Count && len(made)+len(left) < missing; count++ {
 			t := add()
-			missing--
 			if n := f.session.Cluster.Node(c.Node); n != nil && n.Object != nil && f.session.Placer.Fits(t, n) {
 				x.Place(t, n)
-				f.standIns = append(f.standIns, t)
+				made = append(made, t)
 				continue
 			}
 			lost, left = append(lost, &cluster.Node{Name: c.Node}), append(left, t)
 		}
 	}
-	for ; missing > 0; missing-- {
+	for len(made)+len(left) < missing {
 		left = append(left, add())
 	}
 	if !gang.Together(f.session, left, false) {
-		x.Undo()
-		if !isNeeded {
-			f.e.Vacate(f.name, places) // maybe its last pods have ended, and that is not said yet
-			return true
+		short := max(f.needed(missing)-len(made), 0)
+		for _, t := range left[short:] {
+			x.DropStandIn(t)
 		}
-		f.session.Workloads.NoteEviction(&f.e.Workload, v1beta2.ReasonNodeFailures, noReplacement(lost))
-		return false
+		vacant := len(left) - short
+		if left = left[:short]; !gang.Together(f.session, left, false) {
+			x.Undo()
+			f.session.Workloads.NoteEviction(&f.e.Workload, v1beta2.ReasonNodeFailures, noReplacement(lost))
+			return false
+		}
+		f.e.Vacate(f.name, vacant)
 	}
-	f.standIns, f.isMoved = append(f.standIns, left...), len(lost) > 0
 	x.Commit()
+	made = append(made, left...)
+	for _, t := range made {
+		f.onNode[t.Node.Name]++
+	}
+	f.standIns, f.isMoved = append(f.standIns, made...), len(lost) > 0
 	return true
 }
 

@@ -75,6 +75,7 @@ func (r *Reader) dropWorkload(key types.NamespacedName, uid types.UID) {
 		return
 	}
 	r.leave(e)
+	r.plans.end(e)
 	r.held.drop(e)
 	r.unlink(e)
 	r.shapes.Release(e.shape)
@@ -129,6 +130,7 @@ func (r *Reader) place(e *Entry, now time.Time) {
 	delete(r.backoffs, e)
 	defer func() { e.isKnown = true }()
 	if conditions.Is(e.Object, v1beta2.Finished) {
+		r.plans.end(e)
 		r.withdraw(e, condition{})
 		e.Phase = workload.PhaseFinished
 		r.queues.Forget(&e.Workload)
@@ -156,6 +158,7 @@ func (r *Reader) place(e *Entry, now time.Time) {
 func (r *Reader) holdsStill(e *Entry, now time.Time) bool {
 	o := e.Object
 	if conditions.Is(o, v1beta2.QuotaReserved) && o.Status.Admission != nil {
+		r.plans.end(e) // another client has admitted it
 		r.held.confirm(e)
 		return true
 	}

@@ -184,6 +184,7 @@ func (r *planning) end(e *Entry) {
 		if v := victim.evict; v != nil && v.by == e && !victim.write.isSent {
 			victim.evict = nil
 			victim.stay()
+			r.changed(victim) // its nodes may be others by now
 		}
 	}
 	r.drop(e)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/workload"
@@ -243,6 +244,40 @@ func TestAPlanEndsWhenVictimsDoNotLeave(t *testing.T) {
 	d := w.decide()
 	if e := w.reader.Find(types.NamespacedName{Namespace: "team", Name: "high"}); e.Phase == workload.PhasePlanned && len(d.WorkloadPlans) == 0 {
 		t.Error("the old plan stands")
+	}
+}
+
+func TestAVictimThatWasNotToldStays(t *testing.T) {
+	key := types.NamespacedName{Namespace: "team", Name: "high"}
+	for name, end := range map[string]func(w *kueue){
+		"the record of the plan is refused": func(w *kueue) {
+			w.reader.Failed(key, w.workload("high").UID, 0, w.now.Add(time.Hour))
+		},
+		"the preemptor is deleted": func(w *kueue) { w.delete(w.workload("high")) },
+		"the preemptor ends":       func(w *kueue) { w.edit("high", finish) },
+		"another client admits the preemptor": func(w *kueue) {
+			w.edit("high", func(o *v1beta2.Workload) {
+				o.Status.Admission = w.workload("low").Status.Admission.DeepCopy()
+				conditions.Reserve(o, "all", w.now)
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newKueue(t, setup, pending("low", 3, 0))
+			w.run()
+			w.apply(pending("high", 2, 10))
+			low := w.reader.Find(types.NamespacedName{Namespace: "team", Name: "low"})
+			w.reader.Move(low, [][]settings.NodeCount{{{Node: "other", Count: 3}}})
+			if d := w.decide(); low.Phase != workload.PhaseEvicting || len(d.WorkloadPlans) != 1 || len(d.Workloads) != 1 {
+				t.Fatalf("it is %v, and is written are %v and %v", low.Phase, d.WorkloadPlans, d.Workloads)
+			}
+			end(w)
+			w.write(w.decide())
+			w.expect("low", "admitted in all")
+			if nodes, _ := settings.Nodes(w.workload("low").Status.Admission.PodSetAssignments[0].TopologyAssignment); len(nodes) != 1 || nodes[0].Node != "other" {
+				t.Errorf("its admission names %v", nodes)
+			}
+		})
 	}
 }
 

@@ -97,7 +97,7 @@ func (w *walk) overCapability(instead *v1beta2.Workload) string {
 		case o.Name == instead.Name:
 			o = instead
 		case heldBy(o) == "":
-			o = planned(o)
+			o = w.promised(o)
 		}
 		if !conditions.Is(o, v1beta2.Evicted) && o.DeletionTimestamp == nil && w.isBelow(heldBy(o)) { // in the end, when all have left who are to leave
 			held += w.held(o)

@@ -5,12 +5,17 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/test/cohorts/world"
 )
 
 // account is a node of the tree as rule C2 describes it, worked out from objects alone. It has one resource, the CPU of
@@ -199,16 +204,28 @@ func planned(o *v1beta2.Workload) *v1beta2.Workload {
 	return o
 }
 
+// promised is a Workload without quota as it is admitted in this step, or as its plan has it. Statuses are written one
+// after another, and one that is written later may end a plan that is still recorded.
+func (w *walk) promised(o *v1beta2.Workload) *v1beta2.Workload {
+	for i := range w.Decided {
+		if s := &w.Decided[i]; s.Workload.Name == o.Name && s.Reserve != nil {
+			if after := o.DeepCopy(); s.Apply(after) {
+				return after
+			}
+		}
+	}
+	return planned(o)
+}
+
 // holders says who holds how many cores where, by the objects.
 func (w *walk) holders(instead *v1beta2.Workload) (text string) {
 	for _, o := range w.Workloads() {
 		if o.Name == instead.Name {
 			o = instead
 		}
-		if _, is := planOf(o); is && heldBy(o) == "" {
-			plan, _ := planOf(o)
+		if plan, is := planOf(o); is && heldBy(o) == "" {
 			text += fmt.Sprintf("planned, waits for %v: ", plan.WaitsFor)
-			o = planned(o)
+			o = w.promised(o)
 		}
 		if queue := heldBy(o); queue != "" {
 			text += fmt.Sprintf("%s in %s: %d and %d (evicted %t, deleted %t); ", o.Name, queue, chargedFor(o, "f0"), chargedFor(o, "f1"),
@@ -233,4 +250,29 @@ func (w *walk) overdrawn(o *v1beta2.Workload) string {
 		}
 	}
 	return ""
+}
+
+func TestWhatAWorkloadIsPromised(t *testing.T) {
+	const plan = `{"admission": {"clusterQueue": "q", "podSetAssignments": [{"name": "main", "count": 2, "resourceUsage": {"cpu": "4"}}]}}`
+	count := int32(1)
+	fewer := &v1beta2.Admission{ClusterQueue: "q", PodSetAssignments: []v1beta2.PodSetAssignment{{Name: "main", Count: &count,
+		ResourceUsage: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}}}
+	for name, test := range map[string]struct {
+		reserve *v1beta2.Admission
+		want    int64
+	}{
+		"what its plan says": {nil, 4},
+		"what it is admitted with in this step, and no more": {fewer, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &walk{World: world.New(t, world.Configuration(""))}
+			w.Apply(workloadOf("a", "q", 0, 2, "2"))
+			o := w.Workload("a").DeepCopy()
+			o.Annotations = map[string]string{v1beta2.PlanAnnotation: plan}
+			w.Decided = []decision.WorkloadStatus{{Workload: types.NamespacedName{Namespace: o.Namespace, Name: o.Name}, UID: o.UID, Reserve: test.reserve}}
+			if cores := w.held(w.promised(o)); cores != test.want {
+				t.Errorf("it is promised %d cores, want %d", cores, test.want)
+			}
+		})
+	}
 }

@@ -560,6 +560,7 @@ func TestWalksThatBrokeARule(t *testing.T) {
 		{"a tree moves below a Queue when a plan starts", 500602},
 		{"a capability is lowered while no scheduler runs", 500672},
 		{"one that is being deleted was to move to a node that goes", 7000720},
+		{"one is admitted with less while its plan is recorded still", 9900040},
 	} {
 		t.Run(c.what, func(t *testing.T) { take(begin(t, c.seed), 150) })
 	}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/resources"
@@ -285,6 +286,17 @@ func expectRound(t *testing.T, m *model, c *theCase) {
 	}
 }
 
+// checked is a queue whose Workloads do not start before a check is ready.
+const checked = `
+{kind: ResourceFlavor, metadata: {name: default}}
+---
+{kind: AdmissionCheck, metadata: {name: check}, spec: {controllerName: example.com/c}, status: {conditions: [{type: Active, status: 'True', reason: Active, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}}
+---
+{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, admissionChecksStrategy: {admissionChecks: [{name: check}]},
+  resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 4}]}]}]}}
+---
+{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}`
+
 func TestANodeThatIsCordonedBeforeItsPodsComeIsReplaced(t *testing.T) {
 	for name, cordons := range map[string]func(w *world.World){
 		"it is cordoned": func(w *world.World) {
@@ -295,13 +307,7 @@ func TestANodeThatIsCordonedBeforeItsPodsComeIsReplaced(t *testing.T) {
 		"it is deleted": func(w *world.World) { w.RemoveNode("n1") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").Apply(`{kind: ResourceFlavor, metadata: {name: default}}`).Apply(`
-{kind: AdmissionCheck, metadata: {name: check}, spec: {controllerName: example.com/c}, status: {conditions: [{type: Active, status: 'True', reason: Active, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}]}}
----
-{kind: ClusterQueue, metadata: {name: q}, spec: {namespaceSelector: {}, admissionChecksStrategy: {admissionChecks: [{name: check}]},
-  resourceGroups: [{coveredResources: [cpu], flavors: [{name: default, resources: [{name: cpu, nominalQuota: 4}]}]}]}}
----
-{kind: LocalQueue, metadata: {name: q}, spec: {clusterQueue: q}}`)
+			w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").Apply(checked)
 			w.Apply(workloadOf("a", "q", 0, 1, "4")).Rest(20)
 			nodes := func() string {
 				all, _ := settings.Nodes(w.Workload("a").Status.Admission.PodSetAssignments[0].TopologyAssignment)
@@ -315,6 +321,54 @@ func TestANodeThatIsCordonedBeforeItsPodsComeIsReplaced(t *testing.T) {
 			cordons(w)
 			if w.Rest(20); nodes() != "[{n2 1}]" || w.Evictions > 0 {
 				t.Errorf("it holds %s after %d evictions", nodes(), w.Evictions)
+			}
+		})
+	}
+}
+
+// A Workload of two pods that has not started is to get one pod only, and a node of it is cordoned for a while.
+func TestASchedulerThatBeginsLeavesAWorkloadWhereItMoved(t *testing.T) {
+	for name, isMovedFirst := range map[string]bool{"one pod less, then the other's node is cordoned": false,
+		"a node is cordoned, then one pod less": true} {
+		t.Run(name, func(t *testing.T) {
+			w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=2").AddNode("n2", "cpu=2").Apply(checked)
+			w.Apply(workloadOf("a", "q", 0, 2, "2")).Rest(20)
+			w.AddNode("n0", "cpu=2")
+			standing := func() (nodes []string) {
+				for _, task := range w.Job(cluster.WorkloadID(world.Namespace, "a")).Tasks() {
+					nodes = append(nodes, task.Node.Name)
+				}
+				return nodes
+			}
+			cordon := func(node string, isCordoned bool) {
+				o := w.Object("v1.Node/" + node).DeepCopyObject().(*corev1.Node)
+				o.Spec.Unschedulable = isCordoned
+				w.Replace(o)
+				w.Rest(20)
+			}
+			reclaim := func() {
+				w.Edit("a", func(o *v1beta2.Workload) {
+					o.Status.ReclaimablePods = []v1beta2.ReclaimablePod{{Name: o.Spec.PodSets[0].Name, Count: 1}}
+				})
+				w.Rest(20)
+			}
+			if !isMovedFirst {
+				reclaim()
+			}
+			closed := standing()[0]
+			if cordon(closed, true); isMovedFirst {
+				reclaim()
+			}
+			cordon(closed, false)
+			before := standing()
+			if len(before) != 1 || before[0] == closed {
+				t.Fatalf("%s was cordoned, and it has stand-ins on %v", closed, before)
+			}
+			if wrong := unread(w, w.Workload("a")); wrong != "" {
+				t.Error(wrong)
+			}
+			if w.Restart(nil).Rest(20); !slices.Equal(standing(), before) {
+				t.Errorf("a scheduler that begins puts it on %v, it was on %v", standing(), before)
 			}
 		})
 	}

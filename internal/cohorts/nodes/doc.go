@@ -30,7 +30,11 @@
 //
 //  7. A pod of a Workload gets a node only in the place of a stand-in of its pod set.
 //
-//  8. Plans of Workloads begin and end as the reader of Workloads says. Other actions hold and respect what is
+//  8. The admission names the nodes of stand-ins so that others find them: a scheduler that begins, and who steers pods
+//     of other schedulers. They go through its nodes in order, and count the pods that are there. Places that are not
+//     needed any more come last.
+//
+//  9. Plans of Workloads begin and end as the reader of Workloads says. Other actions hold and respect what is
 //     promised.
 //
 // This package must not know ClusterQueues, their quota, or the order of Workloads.

@@ -367,7 +367,7 @@ func (k *Keeper) fill(e *workloads.Entry, j *cluster.Job) {
 		if !f.restore() || !f.take() {
 			return
 		}
-		isMoved = isMoved || f.isMoved
+		isMoved = isMoved || f.isMoved || !f.isNamed()
 		haveCome = haveCome && f.came >= int(e.Held.PodSets[i].Count)-f.ended
 		if !f.again.IsZero() && (again.IsZero() || f.again.Before(again)) {
 			again = f.again
@@ -384,28 +384,15 @@ func (k *Keeper) fill(e *workloads.Entry, j *cluster.Job) {
 
 // move writes the nodes that a Workload has now into its admission.
 func (k *Keeper) move(e *workloads.Entry) {
-	nodes := k.nodesWhere(&e.Workload, func(t *cluster.Task) bool { return t.IsStandIn || t.Status.Counts() })
-	if e.Held == nil || !isWhole(e.Held, nodes) {
-		nodes = nil
+	var nodes [][]settings.NodeCount
+	if j := k.jobOf(e.Namespace, e.Name); j != nil && e.Held != nil {
+		for i := range e.Held.PodSets {
+			f := filling{Keeper: k, e: e, j: j, i: i, name: e.Held.PodSets[i].Name}
+			f.count()
+			nodes = append(nodes, f.toName())
+		}
 	}
 	k.session.Workloads.Move(e, nodes)
-}
-
-// isWhole reports whether nodes are those of all that is held.
-func isWhole(held *workloads.Held, nodes [][]settings.NodeCount) bool {
-	if len(nodes) != len(held.PodSets) {
-		return false
-	}
-	for i := range held.PodSets {
-		count := held.PodSets[i].Count
-		for _, n := range nodes[i] {
-			count -= n.Count
-		}
-		if count != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // byIndex sorts stand-ins by their index.

@@ -1,7 +1,7 @@
 package nodes
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
@@ -37,11 +37,6 @@ func (k *Keeper) newPlan(n *workload.Nomination) *cluster.Plan {
 
 // nodesOf are the nodes that the stand-ins of a Workload have, by pod set.
 func (k *Keeper) nodesOf(w *workload.Workload) [][]settings.NodeCount {
-	return k.nodesWhere(w, func(t *cluster.Task) bool { return t.IsStandIn })
-}
-
-// nodesWhere returns the nodes of some tasks of a Workload, by pod set.
-func (k *Keeper) nodesWhere(w *workload.Workload, isCounted func(*cluster.Task) bool) [][]settings.NodeCount {
 	nodes := make([][]settings.NodeCount, len(w.PodSets))
 	j := k.jobOf(w.Namespace, w.Name)
 	if j == nil {
@@ -50,14 +45,19 @@ func (k *Keeper) nodesWhere(w *workload.Workload, isCounted func(*cluster.Task) 
 	for i := range w.PodSets {
 		counts := map[string]int32{}
 		for _, t := range j.Tasks() {
-			if isCounted(t) && t.Node != nil && t.Role == w.PodSets[i].Name {
+			if t.IsStandIn && t.Node != nil && t.Role == w.PodSets[i].Name {
 				counts[t.Node.Name]++
 			}
 		}
-		for name, count := range counts {
-			nodes[i] = append(nodes[i], settings.NodeCount{Node: name, Count: count})
-		}
-		slices.SortFunc(nodes[i], func(a, b settings.NodeCount) int { return cmp.Compare(a.Node, b.Node) })
+		nodes[i] = inOrder(counts)
+	}
+	return nodes
+}
+
+// inOrder are nodes with how many pods they have, by name.
+func inOrder(counts map[string]int32) (nodes []settings.NodeCount) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		nodes = append(nodes, settings.NodeCount{Node: name, Count: counts[name]})
 	}
 	return nodes
 }

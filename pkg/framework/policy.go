@@ -110,6 +110,18 @@ func (p *Policy) Shares() *quota.View {
 	return nil
 }
 
+// bounds returns the views of all plugins that give queues shares: of each the shares, and what jobs without pods are
+// admitted by. They are of the session that was opened last, nil before the first.
+func (p *Policy) bounds() (views []*quota.View) {
+	for _, plugin := range p.queueShares {
+		views = append(views, plugin.Shares())
+		if keeper, ok := plugin.(quota.Stockkeeper); ok {
+			views = append(views, keeper.StockView(quota.ToWideAdmission))
+		}
+	}
+	return views
+}
+
 // Subtrees returns the subtrees in which the rules of guaranteed shares hold, nil if there are none.
 func (p *Policy) Subtrees() *guarantee.Subtrees {
 	for _, plugin := range p.subtrees {

@@ -69,7 +69,7 @@ func TestNodesAreAskedAgainOnlyForWhatTheyLack(t *testing.T) {
 		isAsked bool
 	}{
 		{"other pods may be evicted", wake.VictimsChanged, 1, false},
-		{"a queue has another share", wake.ShareChanged, 1, false},
+		{"a queue deserves less", wake.ShareFallen, 1, false},
 		{"other pods may be evicted, and nodes have more", wake.VictimsChanged, 2, true},
 		{"a queue has changed, on which stocks depend", wake.QueueShown, 1, true},
 	} {

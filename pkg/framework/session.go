@@ -10,6 +10,8 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/supplies"
+	"hekla.sh/hekla/pkg/cluster/wake"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -202,6 +204,8 @@ func (s *Session) Open() {
 // OpenPlugins tells the plugins that the session begins. In the first session of a process it is called again after
 // recovered plans are in force, because pipelined tasks on exclusive nodes change what the queues share (rule Q6).
 func (s *Session) OpenPlugins() {
+	before := s.Policy.bounds()
+	defer func() { s.noteMoved(before) }()
 	for _, plugin := range s.Policy.openers {
 		if s.Observe == nil {
 			plugin.OpenSession(s)
@@ -210,6 +214,23 @@ func (s *Session) OpenPlugins() {
 		end := s.Observe("plugin", plugin.name)
 		plugin.OpenSession(s)
 		end()
+	}
+}
+
+// noteMoved notes how the bounds of queues have changed since the session before, of which they are passed. Nothing
+// else says so: they follow from the size of the cluster, and from what other queues request.
+func (s *Session) noteMoved(before []*quota.View) {
+	for i, now := range s.Policy.bounds() {
+		if now == nil {
+			continue
+		}
+		moved := now.Since(before[i], s.Cluster.Quota())
+		for _, q := range moved.Grown {
+			s.Cluster.NoteGrown(q)
+		}
+		if moved.Exposes {
+			s.Cluster.Note(wake.ShareFallen)
+		}
 	}
 }
 

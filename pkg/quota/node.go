@@ -81,8 +81,8 @@ type Node struct {
 	Jobs int
 	// Own is the usage of the queue's own jobs. Subtree includes the jobs of all queues below it.
 	Own, Subtree Usage
-	// Freed is how often the queue, or one below it, has held or requested less. Exposed is how often a pod of the
-	// queue may have become a victim of a job of the queue. They only grow.
+	// Freed is how often the queue, or one below it, has held or requested less, and the queue itself has got higher
+	// bounds. Exposed is how often a pod of the queue may have become a victim of a job of the queue. They only grow.
 	Freed, Exposed uint64
 
 	written  Bounds // bounds by the terms, worked out when the tree grows
@@ -117,7 +117,10 @@ func (n *Node) Free() {
 	}
 }
 
-// FreedOnPath is how often the node, or one above it, has held or requested less.
+// Raise counts that the bounds of the node are higher. What that means for those below it is counted for these.
+func (n *Node) Raise() { n.Freed++ }
+
+// FreedOnPath is how often the node, or one above it, has held or requested less, or got higher bounds.
 func (n *Node) FreedOnPath() (times uint64) {
 	for m := n; m != nil && (m == n || m.parent != nil); m = m.parent {
 		times += m.Freed

@@ -110,10 +110,10 @@ const (
 	HelpSupply                      // a volume, a device or a claim is added, changes or is released
 	HelpRoom                        // nodes have room for as many pods as the job needs of one class
 	HelpVictims                     // a pod may be a victim that could not be one before: it is new, or an object that protects it has changed
-	HelpOwnQueue                    // the job's queue, or one above it, holds less or has another share
+	HelpOwnQueue                    // the job's queue, or one above it, holds less or has a larger share
 	HelpOwnVictims                  // as HelpVictims, but only a pod of the job's own queue
 	HelpStock                       // as much is left of one of the stocks in Lacks as is needed, or objects change that they depend on
-	HelpShares                      // a queue has another share
+	HelpShares                      // a queue deserves less, so that more of its pods may be reclaimed
 	HelpEmptyNodes                  // a node joins, or its object changes, so that nodes could hold more if they were empty
 	HelpPlaces                      // a node has less than before, so that pods which had a place in the attempt may have none
 )

@@ -127,9 +127,9 @@ func TestWhatIsShared(t *testing.T) {
 				}
 				sound(t, c)
 				c.Apply(Set{node("m", "cpu=1")})
-				before := countOf(counts(c), verdict.HelpShares)
+				before := countOf(counts(c), verdict.HelpQueue)
 				c.Settle()
-				if countOf(counts(c), verdict.HelpShares) == before {
+				if countOf(counts(c), verdict.HelpQueue) == before {
 					t.Errorf("%s: a node comes, and no job looks at its share again", order)
 				}
 			}

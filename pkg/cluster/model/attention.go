@@ -9,6 +9,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/internal/changelog"
 	"hekla.sh/hekla/pkg/cluster/wake"
+	"hekla.sh/hekla/pkg/quota"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -119,6 +120,9 @@ func (a *attention) Note(cause wake.Cause) { a.world.Note(cause) }
 
 // NoteFreed counts that a job holds, requests or claims less of its queue.
 func (a *attention) NoteFreed(j *cluster.Job) { a.world.NoteFreed(j.AccountOf()) }
+
+// NoteGrown counts that a queue has come to deserve more, or to have a higher ceiling.
+func (a *attention) NoteGrown(q *quota.Node) { a.world.NoteGrown(q) }
 
 // Postpone makes the next cycle try a job again, whatever its verdict, because this cycle has no time to search for it
 // in a scope.

@@ -28,7 +28,9 @@ const (
 	ClassShown                  // a PriorityClass is added, changed or removed, which changes the order of jobs
 	StockCounted                // more is left of a stock than when a job was refused
 	UsageFreed                  // a queue holds or requests less, or admitted jobs lack less in it
-	ShareChanged                // a queue has another share, because requests of other queues or the cluster have changed
+	ShareChanged                // what queues share has changed, or the weight of one; which shares have is noted by the next two
+	ShareGrown                  // a queue may hold more than before, or deserves more of what it requests
+	ShareFallen                 // a queue deserves less than before, and less than it holds
 	PodCommitted                // a pod gets a node, which matters for affinity
 	VictimPlaced                // a pod with a node may be a victim of a job of another queue that waits
 	PodPlaced                   // a pod gets a node, which matters for affinity, and may be evicted
@@ -51,7 +53,7 @@ var Helps = [NumCauses]verdict.Help{
 	NodeLost:       verdict.HelpPlaces,
 	NodeClosed:     verdict.HelpPod,                      // spread may count without its topology domain; it has room for no more pods than before
 	NodeRelabelled: verdict.HelpPod | verdict.HelpSupply, // affinity counts pods by topology domain, and volumes and devices name nodes by labels
-	ClusterResized: anyQueue,
+	ClusterResized: verdict.HelpQueue,                    // and the shares that follow from it
 	NodeTouched:    verdict.HelpNode | verdict.HelpRoom | verdict.HelpEmptyNodes | anyVictims,
 	RoomFreed:      verdict.HelpNode, // and HelpRoom, if it is enough
 	RoomCounted:    verdict.HelpRoom, // it is not noted: see cluster.RoomCounter
@@ -61,7 +63,9 @@ var Helps = [NumCauses]verdict.Help{
 	ClassShown:     verdict.HelpStock | anyQueue | anyVictims,
 	StockCounted:   verdict.HelpStock, // it is not noted: see verdict.Lacks
 	UsageFreed:     verdict.HelpQueue, // and HelpOwnQueue in the queue and those below it
-	ShareChanged:   anyQueue | verdict.HelpShares,
+	ShareChanged:   verdict.HelpQueue,
+	ShareGrown:     verdict.HelpQueue, // and HelpOwnQueue in the queue and those below it
+	ShareFallen:    verdict.HelpQueue | verdict.HelpShares,
 	PodCommitted:   verdict.HelpPod, // and HelpOwnVictims in its queue, if it may be a victim there
 	VictimPlaced:   verdict.HelpVictims,
 	PodPlaced:      verdict.HelpPod | anyVictims,
@@ -150,6 +154,13 @@ func (w *World) Note(cause Cause) bool {
 func (w *World) NoteFreed(q *quota.Node) {
 	if w.Note(UsageFreed) && q != nil && !w.IsTrial {
 		q.Free()
+	}
+}
+
+// NoteGrown notes [ShareGrown] for a queue.
+func (w *World) NoteGrown(q *quota.Node) {
+	if w.Note(ShareGrown) && !w.IsTrial {
+		q.Raise()
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
-	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/quota"
@@ -53,24 +52,13 @@ func (p *plugin) OpenSession(s *framework.Session) {
 		return q.Jobs == 0 && guarantee.IsZero() && !p.written.IsPart(&q.Node)
 	})
 	slices.SortFunc(queues, cluster.CompareQueues)
-	before, total := p.view, p.cluster.Shared(false)
+	total := p.cluster.Shared(false)
 	p.view = p.within(policy, queues, total, guarantees)
 	p.attainable = p.view
 	if !p.cluster.Tainted.Total.IsZero() {
 		p.attainable = p.within(policy, queues, p.cluster.Shared(true), guarantees)
 	}
 	p.share(queues, total)
-	moved := false
-	for _, q := range queues {
-		var was resources.Vector
-		if before != nil {
-			was = before.Of(&q.Node).Deserved
-		}
-		moved = moved || p.moves(q, was, p.view.Of(&q.Node).Deserved)
-	}
-	if moved {
-		p.cluster.Note(wake.ShareChanged)
-	}
 }
 
 // within returns a view with the ceilings of queues, given the size of the cluster and the sum of all guarantees,
@@ -118,20 +106,6 @@ func (p *plugin) share(queues []*cluster.Queue, total resources.Vector) {
 			amounts[n*dims+i] = portions[n].amount
 		}
 	}
-}
-
-// moves reports whether a new share may help jobs of a queue: the queue requests more and now deserves more, or it no
-// longer holds what it deserves. The requests of other queues change a share too, and no event says so.
-func (p *plugin) moves(q *cluster.Queue, before, now resources.Vector) bool {
-	for i, deserved := range now {
-		d := resources.Dim(i)
-		held := p.view.Held(&q.Node).Allocated.At(d)
-		switch was := before.At(d); {
-		case deserved > was && p.wanted(q).At(d) > held, deserved < was && held > deserved:
-			return true
-		}
-	}
-	return false
 }
 
 // wanted is what a queue requests.

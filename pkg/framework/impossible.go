@@ -143,8 +143,14 @@ func (k *promisedNodes) follow(s *Session) {
 	}
 	k.decided, k.all = &decided, nil
 	for _, p := range s.Cluster.Plans().InOrder() {
+		if p.Job == nil {
+			continue
+		}
 		for _, t := range p.Promised() {
-			if len(k.all) < maxPromised && p.Job != nil && t.Node != nil {
+			if len(k.all) == maxPromised {
+				return
+			}
+			if t.Node != nil {
 				k.all = append(k.all, promisedNode{job: p.Job, node: t.Node})
 			}
 		}

@@ -203,9 +203,12 @@ func (v *Verdict) Equal(w *Verdict) bool {
 	if v == nil || w == nil {
 		return v == w
 	}
-	return v.Code == w.Code && slices.Equal(v.Fitting, w.Fitting) &&
+	return v.Code == w.Code && v.tellsVictims() == w.tellsVictims() && slices.Equal(v.Fitting, w.Fitting) &&
 		(v.isLike(w) || v.Reason() == w.Reason() && v.IsHelpedByNodes() == w.IsHelpedByNodes() && v.Sentence() == w.Sentence())
 }
+
+// tellsVictims reports whether the sentence says why no pods are evicted for the job.
+func (v *Verdict) tellsVictims() bool { return v.Looked && (len(v.Spared) > 0 || len(v.Vetoed) == 0) }
 
 // isLike reports whether two verdicts of one code have equal parts and so the same sentence, which takes time to build.
 func (v *Verdict) isLike(w *Verdict) bool {
@@ -356,10 +359,7 @@ func (v *Verdict) Sentence() string {
 
 // sparedSentence says why no pods are evicted for the job.
 func (v *Verdict) sparedSentence() string {
-	if !v.Looked {
-		return ""
-	}
-	if len(v.Spared) == 0 && len(v.Vetoed) > 0 {
+	if !v.tellsVictims() {
 		return ""
 	}
 	if len(v.Spared) == 0 {

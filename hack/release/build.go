@@ -19,6 +19,8 @@ type source struct {
 	// revision and time are the commit and when it was made.
 	revision string
 	time     time.Time
+	// isModified says that the sources are not those of the commit.
+	isModified bool
 }
 
 // program is one executable: its package below the root, and what it is called.
@@ -47,7 +49,20 @@ func (s *source) readCommit(ctx context.Context) error {
 		return fmt.Errorf("the time of commit %s: %w", revision, err)
 	}
 	s.revision, s.time = revision, time.Unix(at, 0).UTC()
+	status := exec.CommandContext(ctx, "git", "status", "--porcelain", "--", ".")
+	status.Dir = s.root
+	changes, err := status.Output()
+	if err != nil {
+		return fmt.Errorf("whether the sources are those of commit %s: %w", revision, err)
+	}
+	s.isModified = len(changes) > 0
 	return nil
+}
+
+// buildArguments are what go is called with, but for the program and where it is written. They keep paths of the machine
+// out of it.
+func buildArguments(version string) []string {
+	return []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X hekla.sh/hekla/internal/version.Version=" + version}
 }
 
 // build compiles a program for a platform into a directory, and returns the path of the executable.
@@ -57,8 +72,7 @@ func (s *source) build(ctx context.Context, p program, platform v1.Platform, dir
 		return "", err
 	}
 	fmt.Printf("  %s for %s/%s ...\n", p.name, platform.OS, platform.Architecture)
-	flags := "-s -w -buildid= -X hekla.sh/hekla/internal/version.Version=" + s.version
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out, p.path)
+	command := exec.CommandContext(ctx, "go", append(buildArguments(s.version), "-o", out, p.path)...)
 	command.Dir = s.root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture, "GOFLAGS=-mod=readonly", "GOWORK=off")
 	if output, err := command.CombinedOutput(); err != nil {

@@ -1,6 +1,6 @@
 // Command release makes what a release of Hekla consists of, without a container engine: an image for several
-// platforms, programs to download, the chart, a bill of materials and checksums. The Makefile calls it: make image,
-// make push, make release.
+// platforms, programs to download, the chart, a bill of materials, the provenance and checksums. The Makefile calls it:
+// make image, make push, make release.
 //
 // Main types: [source] is the module and version that is built, [program] one executable of it, [imageFiles] what an
 // image holds.

@@ -66,7 +66,8 @@ func (o *options) writeAll(ctx context.Context) error {
 	if err := o.packChart(ctx, match[1]); err != nil {
 		return err
 	}
-	if err := o.writeBill(executables[platforms[0].Architecture]); err != nil {
+	built := executables[platforms[0].Architecture]
+	if err := errors.Join(o.writeBill(built), o.writeProvenance(built["hekla"])); err != nil {
 		return err
 	}
 	return writeChecksums(o.out)
@@ -119,17 +120,29 @@ func (o *options) packChart(ctx context.Context, version string) error {
 
 // writeChecksums writes SHA256SUMS, as sha256sum -c reads it, of all files of a directory.
 func writeChecksums(folder string) error {
-	var lines []string
-	var failed error
-	err := walk(folder, func(name, file string) {
-		sum, err := checksum(file)
-		failed = errors.Join(failed, err)
-		lines = append(lines, sum+"  "+name+"\n")
-	})
-	if err := errors.Join(err, failed); err != nil {
+	sums, err := checksums(folder)
+	if err != nil {
 		return err
 	}
+	lines := make([]string, len(sums))
+	for i, s := range sums {
+		lines[i] = s.sum + "  " + s.name + "\n"
+	}
 	return os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(strings.Join(lines, "")), 0o644) //nolint:gosec // all users may read it
+}
+
+// fileSum is a file of a directory with its SHA-256.
+type fileSum struct{ name, sum string }
+
+// checksums are those of all files of a directory, by name.
+func checksums(folder string) (all []fileSum, err error) {
+	var failed error
+	err = walk(folder, func(name, file string) {
+		sum, err := checksum(file)
+		failed = errors.Join(failed, err)
+		all = append(all, fileSum{name, sum})
+	})
+	return all, errors.Join(err, failed)
 }
 
 func checksum(path string) (string, error) {

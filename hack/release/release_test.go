@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -270,7 +271,7 @@ func TestAReleaseHoldsAllItsFilesWithTheirChecksums(t *testing.T) {
 	var names []string
 	check(t, walk(folder, func(name, _ string) { names = append(names, name) }))
 	want := []string{"SHA256SUMS", "hekla-v1.2.3-darwin-amd64.tar.gz", "hekla-v1.2.3-darwin-arm64.tar.gz", "hekla-v1.2.3-linux-amd64.tar.gz",
-		"hekla-v1.2.3-linux-arm64.tar.gz", "hekla-v1.2.3.cdx.json", "image-linux-amd64.tar", "image-linux-arm64.tar", "image.tar"}
+		"hekla-v1.2.3-linux-arm64.tar.gz", "hekla-v1.2.3.cdx.json", "hekla-v1.2.3.provenance.json", "image-linux-amd64.tar", "image-linux-arm64.tar", "image.tar"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the files are %v, want %v", names, want)
 	}
@@ -294,6 +295,92 @@ func TestAReleaseHoldsAllItsFilesWithTheirChecksums(t *testing.T) {
 		if len(found) != len(programs)+3 {
 			t.Errorf("the archive for %s holds %d files", platform, len(found))
 		}
+	}
+}
+
+// The second build begins with an empty cache, so that it compiles all that is linked.
+func TestTwoFoldersGiveTheSameRelease(t *testing.T) {
+	var sums []string
+	for _, name := range []string{"one", "another/of a longer path"} {
+		folder, out := filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), "dist")
+		check(t, os.CopyFS(folder, os.DirFS("testdata/source")))
+		commit(t, folder)
+		if len(sums) > 0 {
+			t.Setenv("GOCACHE", filepath.Join(t.TempDir(), "cache"))
+		}
+		check(t, run(t.Context(), []string{"all", "--root=" + folder, "--version=v1.2.3", "--out=" + out, "--name=hekla:v1.2.3", "--helm=" + helmStub}))
+		text, err := os.ReadFile(filepath.Join(out, "SHA256SUMS"))
+		check(t, err)
+		sums = append(sums, string(text))
+		provenance, err := os.ReadFile(filepath.Join(out, "hekla-v1.2.3.provenance.json"))
+		check(t, err)
+		isProven(t, provenance, string(text), revisionOf(t, folder))
+	}
+	if sums[0] != sums[1] || sums[0] == "" {
+		t.Errorf("one folder gives\n%sand another\n%s", sums[0], sums[1])
+	}
+}
+
+func git(t *testing.T, folder string, arguments ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "git", arguments...)
+	command.Dir = folder
+	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_DATE=2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2026-01-02T03:04:05Z",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", arguments, err, output)
+	}
+	return strings.TrimSpace(string(output))
+}
+
+// commit makes a repository of a folder, whose commit is the same each time.
+func commit(t *testing.T, folder string) {
+	t.Helper()
+	git(t, folder, "init", "--quiet")
+	git(t, folder, "add", ".")
+	git(t, folder, "commit", "--quiet", "--message=source")
+}
+
+func revisionOf(t *testing.T, folder string) string {
+	t.Helper()
+	return git(t, folder, "rev-parse", "HEAD")
+}
+
+// isProven checks that a provenance names the files of a release with their checksums, and the commit.
+func isProven(t *testing.T, text []byte, sums, revision string) {
+	t.Helper()
+	var s statement
+	check(t, json.Unmarshal(text, &s))
+	build := s.Predicate.BuildDefinition
+	if len(build.ResolvedDependencies) != 1 || build.ResolvedDependencies[0].Digest["gitCommit"] != revision {
+		t.Errorf("the sources are %+v, want those of commit %s", build.ResolvedDependencies, revision)
+	}
+	if build.InternalParameters["go"] != runtime.Version() {
+		t.Errorf("the parameters are %v", build.InternalParameters)
+	}
+	var of []string
+	for _, file := range s.Subject {
+		of = append(of, file.Digest["sha256"]+"  "+file.Name)
+	}
+	rest := slices.DeleteFunc(strings.Split(strings.TrimSpace(sums), "\n"), func(line string) bool { return strings.HasSuffix(line, ".provenance.json") })
+	if !slices.Equal(of, rest) {
+		t.Errorf("the provenance is of\n%s\nand the release has\n%s", strings.Join(of, "\n"), strings.Join(rest, "\n"))
+	}
+}
+
+func TestSourcesThatAreNoCommitAreSaidToBeNone(t *testing.T) {
+	folder, out := filepath.Join(t.TempDir(), "source"), filepath.Join(t.TempDir(), "dist")
+	check(t, os.CopyFS(folder, os.DirFS("testdata/source")))
+	commit(t, folder)
+	check(t, os.WriteFile(filepath.Join(folder, "LICENSE"), []byte("another"), 0o600))
+	check(t, run(t.Context(), []string{"all", "--root=" + folder, "--version=v1.2.3", "--out=" + out, "--name=hekla:v1.2.3", "--helm=" + helmStub}))
+	text, err := os.ReadFile(filepath.Join(out, "hekla-v1.2.3.provenance.json"))
+	check(t, err)
+	var s statement
+	check(t, json.Unmarshal(text, &s))
+	if b := s.Predicate.BuildDefinition; len(b.ResolvedDependencies) > 0 || b.InternalParameters["modified"] != true {
+		t.Errorf("the build is said to be of %+v", b)
 	}
 }
 

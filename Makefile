@@ -71,6 +71,10 @@ lint: ## Check the format, go vet and staticcheck.
 	go tool staticcheck $$(go list ./... | grep -v /pkg/client/) # what is generated is the generator's to mend
 	staticcheck=$$(go tool -n staticcheck) && cd hack/release && $$staticcheck ./...
 
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in what the programs call. Needs the network, and says so.
+	hack/vulncheck.sh
+
 # What the image is called, which says where it is pushed to, and where it is written.
 IMAGE ?= hekla:$(VERSION)
 DIST ?= dist

@@ -1,6 +1,7 @@
 package installed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,8 @@ type System struct {
 	// Core and Volcano are clients with all rights.
 	Core    kubernetes.Interface
 	Volcano versioned.Interface
+	// auditLog is the file of the requests that the API server has served.
+	auditLog string
 }
 
 // Program is a program of the installation, as a process outside the cluster.
@@ -54,18 +57,19 @@ type Program struct {
 }
 
 // Start starts a cluster, and installs what the installer's files say, which stand in the module's root. No program
-// runs yet. The API server keeps an audit log, by which Stop judges the scheduler.
+// runs yet. The API server keeps an audit log, by which Stop judges the scheduler. It goes with the programs, unless
+// options say where it is to be.
 func Start(ctx context.Context, root string, options localcluster.Options) (*System, error) {
 	folder, err := os.MkdirTemp("", "hekla-installed-")
 	if err != nil {
 		return nil, err
 	}
-	options.AuditLog = filepath.Join(folder, auditLog)
+	options.AuditLog = cmp.Or(options.AuditLog, filepath.Join(folder, "audit.log"))
 	cluster, err := localcluster.Start(ctx, options)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
-	s := &System{Cluster: cluster, Folder: folder}
+	s := &System{Cluster: cluster, Folder: folder, auditLog: options.AuditLog}
 	if err := s.install(ctx, root); err != nil {
 		return nil, errors.Join(err, s.Stop())
 	}
@@ -78,16 +82,13 @@ func (s *System) Stop() error {
 	return errors.Join(s.Cluster.Stop(), s.audit(), os.RemoveAll(s.Folder))
 }
 
-// auditLog is the file of the requests that the API server has served.
-const auditLog = "audit.log"
-
 // stretched are the rules that take a scheduler to see within seconds what happens. On a machine that is busy with
 // other tests it does not, so what breaks them is printed, and is no error.
 var stretched = []string{audit.RuleEvictionInVain, audit.RulePromisedRoom, audit.RuleOvertaken}
 
 // audit reads the audit log. Only the scheduler is judged: tests bind and delete pods themselves.
 func (s *System) audit() (err error) {
-	file, err := os.Open(filepath.Join(s.Folder, auditLog))
+	file, err := os.Open(s.auditLog)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (s *System) audit() (err error) {
 		}
 	}
 	if err != nil { // the folder goes
-		kept := filepath.Join(os.TempDir(), "hekla-"+auditLog)
+		kept := filepath.Join(os.TempDir(), "hekla-audit.log")
 		err = errors.Join(err, os.Rename(file.Name(), kept), fmt.Errorf("the audit log is kept as %s", kept))
 	}
 	if report.Requests == 0 || report.Unreadable > 0 {

@@ -192,12 +192,8 @@ func (r *smallRun) moves() []move {
 		}
 	}
 	if !r.isDisturbed {
-		all = append(all, move{"crash", func(r *smallRun) { r.isDisturbed = true; r.crash() }})
-	}
-	if !r.isDisturbed {
-		all = append(all, move{"a minute passes", func(r *smallRun) { r.isDisturbed = true; r.now = r.now.Add(time.Minute) }})
-	}
-	if !r.isDisturbed {
+		all = append(all, move{"crash", func(r *smallRun) { r.isDisturbed = true; r.crash() }},
+			move{"a minute passes", func(r *smallRun) { r.isDisturbed = true; r.now = r.now.Add(time.Minute) }})
 		last := fmt.Sprintf("n%d", len(r.world.nodes)-1)
 		all = append(all, move{"cordon " + last, func(r *smallRun) {
 			r.isDisturbed = true
@@ -258,26 +254,16 @@ func (r *smallRun) key() [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// after returns the cluster after a path of moves, by their numbers.
-func (m smallWorld) after(path []byte) *smallRun {
-	r := m.begin()
-	for _, number := range path {
-		r.moves()[number].do(r)
-		r.judge.memory.remember(&r.objects)
-	}
-	return r
-}
-
-// tell names the moves of a path.
-func (m smallWorld) tell(path []byte) string {
-	r, names := m.begin(), []string{}
+// after returns the cluster after a path of moves, by their numbers, and the names of the moves.
+func (m smallWorld) after(path []byte) (r *smallRun, names []string) {
+	r = m.begin()
 	for _, number := range path {
 		next := r.moves()[number]
 		names = append(names, next.name)
 		next.do(r)
 		r.judge.memory.remember(&r.objects)
 	}
-	return strings.Join(names, ", ")
+	return r, names
 }
 
 // leaveAlone judges that a state comes to rest from which nothing more happens from outside.
@@ -300,12 +286,12 @@ func (m smallWorld) search(depth int) (states int, bad outcome) {
 	for left := depth; left >= 0; left-- {
 		var next [][]byte
 		for _, path := range level {
-			r := m.after(path)
-			if key := r.key(); seen[key] {
+			r, names := m.after(path)
+			key := r.key()
+			if seen[key] {
 				continue
-			} else {
-				seen[key] = true
 			}
+			seen[key] = true
 			for number := range r.moves() {
 				next = append(next, append(slices.Clone(path), byte(number)))
 			}
@@ -313,7 +299,7 @@ func (m smallWorld) search(depth int) (states int, bad outcome) {
 				r.leaveAlone()
 			}
 			if o := r.outcome(); o != "" {
-				return len(seen), outcome(fmt.Sprintf("%s\nafter: %s\n%s", m, m.tell(path), o))
+				return len(seen), outcome(fmt.Sprintf("%s\nafter: %s\n%s", m, strings.Join(names, ", "), o))
 			}
 		}
 		level = next

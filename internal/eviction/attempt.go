@@ -433,8 +433,8 @@ func (a *attempt) stillFit(x framework.Transaction, placed []*cluster.Task, u *v
 	return true
 }
 
-// misfit returns the first of the preemptor's pods that does not fit on its node after those that were placed before it,
-// nil if all fit. With affinity or spread one may not: the pod that attracts it may have been evicted for the next.
+// misfit returns the first of the preemptor's pods that does not fit on its node after those that were placed before
+// it, nil if all fit. With affinity or spread one may not: the pod that attracts it may have been evicted for the next.
 func (a *attempt) misfit(x framework.Transaction, placed []*cluster.Task) *cluster.Task {
 	s := a.search.session
 	if !plans.DependOnOthers(s.Cluster, placed) {

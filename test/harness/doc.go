@@ -15,8 +15,8 @@
 //
 // Invariants:
 //
-//  1. Nothing depends on the clock of the machine, nor on anything outside the process, but how much of a random test is
-//     run ([Number]).
+//  1. Nothing depends on the clock of the machine, nor on anything outside the process, but how much of a random test
+//     is run ([Number]).
 //  2. After [Model.Run] the running totals of the model are right and no transaction is open, or the test fails.
 //
 // It must not know any particular action or plugin of the tree.

@@ -22,7 +22,8 @@ const (
 	auditEnv = "HEKLA_E2E_AUDIT"
 )
 
-// Why a right is given that no end-to-end test uses. What is said to be tested elsewhere is tested against an API server.
+// Why a right is given that no end-to-end test uses. What is said to be tested elsewhere is tested against an API
+// server.
 const (
 	enforced     = "asked for by an API server that checks owner references which block deletion"
 	ofOperators  = "of a kind of another project, which test/e2e does not install: the finders of owners in internal/queueing know them"
@@ -138,8 +139,8 @@ func given(in *manifests) (all []string) {
 	return slices.Compact(all)
 }
 
-// unused are the rights that nothing was seen to use and that have no reason. Where a watch sends what there is, nothing
-// is listed; where the API server cannot do that, it is.
+// unused are the rights that nothing was seen to use and that have no reason. Where a watch sends what there is,
+// nothing is listed; where the API server cannot do that, it is.
 func unused(given, used []string) (found []string) {
 	for _, r := range given {
 		_, hasReason := unmet[r]
@@ -151,8 +152,8 @@ func unused(given, used []string) (found []string) {
 	return found
 }
 
-// Who changes what a program asks for, or what a role gives, runs the end-to-end tests with the variable [auditEnv], and
-// this test with it after them. A right that is left over goes, or gets a reason.
+// Who changes what a program asks for, or what a role gives, runs the end-to-end tests with the variable [auditEnv],
+// and this test with it after them. A right that is left over goes, or gets a reason.
 func TestEveryRightIsUsed(t *testing.T) {
 	if log := os.Getenv(auditEnv); log != "" {
 		if err := os.WriteFile(usedFile, []byte(strings.Join(used(t, log), "\n")+"\n"), 0o644); err != nil {

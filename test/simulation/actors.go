@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // moveKind is something that users and operators do.
@@ -43,6 +45,9 @@ var moveKinds = map[string]moveKind{
 	"hold a queue":         {1, holdQueue},
 	"change capability":    {1, changeCapability},
 	"touch a node":         {1, touchNode},
+	"submit a JobSet":      {2, submitJobSet},
+	"foreign Workload":     {1, submitForeignWorkload},
+	"cut at an eviction":   {2, cutAtEviction},
 }
 
 const (
@@ -64,7 +69,11 @@ func some[T any](random *rand.Rand, of ...T) T { return of[random.IntN(len(of))]
 
 // fate decides how pods of a template fare, in annotations.
 func fate(random *rand.Rand) map[string]any {
-	a := map[string]any{runFor: fmt.Sprintf("%ds", 1+random.IntN(90))}
+	seconds := 1 + random.IntN(90)
+	if random.IntN(5) == 0 {
+		seconds += 200
+	}
+	a := map[string]any{runFor: fmt.Sprintf("%ds", seconds)}
 	if random.IntN(4) > 0 {
 		a["volcano.sh/preemptable"] = "true"
 	}
@@ -80,6 +89,12 @@ func podSpec(random *rand.Rand, scheduler string) map[string]any {
 		"containers": []any{map[string]any{"name": "main", "image": "busybox", "resources": map[string]any{
 			"requests": map[string]any{"cpu": some(random, "500m", "1", "1", "2")},
 		}}},
+	}
+	if random.IntN(4) == 0 { // the pod as a whole is limited, and the API server gives it the request
+		containers := spec["containers"].([]any)
+		requests := containers[0].(map[string]any)["resources"].(map[string]any)["requests"]
+		containers[0].(map[string]any)["resources"] = map[string]any{}
+		spec["resources"] = map[string]any{"limits": requests}
 	}
 	if scheduler != "" {
 		spec["schedulerName"] = scheduler
@@ -143,6 +158,11 @@ func submitVolcanoJob(d *driver, random *rand.Rand) bool {
 }
 
 func submitJob(d *driver, random *rand.Rand) bool {
+	d.lastSubmitted = d.newJob(random)
+	return d.create("user", d.lastSubmitted.path, d.lastSubmitted.object)
+}
+
+func (d *driver) newJob(random *rand.Rand) submission {
 	namespace := some(random, tenants...)
 	parallelism := 1 + random.IntN(3)
 	spec := map[string]any{
@@ -165,8 +185,7 @@ func submitJob(d *driver, random *rand.Rand) bool {
 		metadata["labels"] = map[string]any{"kueue.x-k8s.io/queue-name": "lq"}
 		spec["suspend"] = random.IntN(3) > 0
 	}
-	d.lastSubmitted = submission{pathOf(jobs, namespace, ""), map[string]any{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}}
-	return d.create("user", d.lastSubmitted.path, d.lastSubmitted.object)
+	return submission{pathOf(jobs, namespace, ""), map[string]any{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}}
 }
 
 func submitPod(d *driver, random *rand.Rand) bool {
@@ -194,7 +213,20 @@ func (d *driver) someObject(random *rand.Rand, collections ...string) (*object, 
 
 func deleteJob(d *driver, random *rand.Rand) bool {
 	o, ok := d.someObject(random, jobs, volcanoJobs)
+	for range 3 { // one that has pods, mostly
+		if active, _, _ := unstructured.NestedFieldNoCopy(fieldsOf(o), "status", "active"); active != nil {
+			break
+		}
+		o, ok = d.someObject(random, jobs, volcanoJobs)
+	}
 	return ok && d.delete("user", o.path(), map[string]any{"propagationPolicy": some(random, "Background", "Foreground", "Orphan")})
+}
+
+func fieldsOf(o *object) map[string]any {
+	if o == nil {
+		return nil
+	}
+	return o.Object
 }
 
 func deletePod(d *driver, random *rand.Rand) bool {
@@ -233,7 +265,7 @@ func editAndRevert(d *driver, random *rand.Rand) bool {
 
 func labelLate(d *driver, random *rand.Rand) bool {
 	o, ok := d.someObject(random, jobs)
-	return ok && o.GetLabels()["kueue.x-k8s.io/queue-name"] == "" &&
+	return ok && o.GetLabels()["kueue.x-k8s.io/queue-name"] == "" && !isChild(o) &&
 		d.merge("user", o.path(), map[string]any{"metadata": map[string]any{"labels": map[string]any{"kueue.x-k8s.io/queue-name": "lq"}}})
 }
 
@@ -320,11 +352,17 @@ func command(d *driver, random *rand.Rand) bool {
 	})
 }
 
-// resumeOften sets suspend to false again and again, as a client that fights does.
+// resumeOften sets suspend to false again and again, as a client that fights does, mostly of a Job that waits.
 func resumeOften(d *driver, random *rand.Rand) bool {
 	o, ok := d.someObject(random, jobs)
 	if !ok {
 		return false
+	}
+	for range 5 {
+		if suspended, _, _ := unstructured.NestedBool(o.Object, "spec", "suspend"); suspended {
+			break
+		}
+		o, _ = d.someObject(random, jobs)
 	}
 	isDone := false
 	for range 1 + random.IntN(3) {

@@ -19,7 +19,8 @@
 //     shrinks.
 //   - The rules look at the state of the API server alone: after each step that changed it at what may never be, and
 //     at what must come when faults and moves have ended and everything had time to rest. The log of all requests goes
-//     to package audit, which proves what it can from it.
+//     to package audit, which proves what it can from it. What is broken for some seconds in which nothing is in the
+//     way of the programs is a violation, too: that pods of a queued Job run while its Workload is not admitted.
 //
 // Invariants:
 //
@@ -29,7 +30,8 @@
 //     chance is within a program: the order in which Go runs its goroutines, its select statements and iterations over
 //     maps, and timers of the same instant. So a seed that fails may have to run several times until it fails again.
 //  3. What programs do is not stubbed. What is simulated is said here: kubelets (a bound pod starts, ends as its
-//     annotations say, and goes when it is deleted), the garbage collector, and nodes.
+//     annotations say, and goes when it is deleted), the garbage collector, nodes, and the operator that makes the Jobs
+//     of JobSets and lets them run.
 //
 // The environment of the tests: HEKLA_SIMULATION_SEED is the first seed, HEKLA_SIMULATION_RUNS how many there are, and
 // HEKLA_SIMULATION_STEPS how many steps each has before it comes to rest. HEKLA_SIMULATION_TRACE names a file for the

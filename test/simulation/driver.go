@@ -31,6 +31,8 @@ type driver struct {
 	kubelets kubelets
 	garbage  collector
 	rules    *rules
+	charges  *charges
+	operator operator
 	log      *auditLog
 
 	mutex   sync.Mutex // of what goroutines of programs change
@@ -150,6 +152,7 @@ func (d *driver) look() {
 	d.api.Lock()
 	defer d.api.Unlock()
 	d.observer.drain()
+	d.charges.check()
 }
 
 func (d *driver) isBroken() bool { return len(d.result.Violations) > 0 }
@@ -228,6 +231,7 @@ func (d *driver) options() []option {
 		}
 		all = append(all, d.kubelets.options()...)
 		all = append(all, d.garbage.options()...)
+		all = append(all, d.operator.options()...)
 	}
 	for _, p := range d.programs {
 		all = append(all, p.options()...)

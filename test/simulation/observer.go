@@ -21,7 +21,7 @@ var observed = []string{
 	"/apis/batch/v1/jobs", "/apis/policy/v1/poddisruptionbudgets",
 	"/apis/apps/v1/replicasets", "/apis/apps/v1/statefulsets", "/api/v1/persistentvolumeclaims", "/apis/resource.k8s.io/v1/resourceclaims",
 	"/apis/batch.volcano.sh/v1alpha1/jobs", "/apis/scheduling.volcano.sh/v1beta1/podgroups", "/apis/scheduling.volcano.sh/v1beta1/queues",
-	"/apis/kueue.x-k8s.io/v1beta2/workloads", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues", "/apis/kueue.x-k8s.io/v1beta2/localqueues",
+	"/apis/jobset.x-k8s.io/v1alpha2/jobsets", "/apis/kueue.x-k8s.io/v1beta2/workloads", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues", "/apis/kueue.x-k8s.io/v1beta2/localqueues",
 }
 
 // object is one of them as it is in the API server.

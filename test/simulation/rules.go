@@ -220,7 +220,7 @@ func (d *driver) isQueued(o *object) bool {
 	}
 	if ref := owner(o); ref != nil && ref.Kind == "Job" && ref.APIVersion == "batch/v1" {
 		if job := d.observer.get(jobs, o.GetNamespace(), ref.Name); job != nil && job.GetUID() == ref.UID {
-			return job.GetLabels()[queueLabel] != ""
+			return job.GetLabels()[queueLabel] != "" && !isChild(job)
 		}
 	}
 	return false

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -83,13 +84,18 @@ func runInBubble(plan *Plan, programs []Program) *Result {
 	d.server = server
 	defer server.Close()
 	d.install()
+	d.defineJobSets()
 	if d.observer, err = newObserver(server); err != nil {
 		panic(err)
 	}
 	d.kubelets = kubelets{driver: d, due: map[string]time.Time{}, slow: map[string]time.Time{}}
 	d.garbage = newCollector(d)
 	d.rules = &rules{driver: d, changed: map[string]time.Time{}, evictions: map[string]int{}}
-	d.observer.seen = append(d.observer.seen, d.kubelets.seen, d.garbage.seen, d.rules.seen)
+	d.charges = &charges{driver: d}
+	d.operator = operator{driver: d, stopped: map[string]bool{}}
+	others := &foreign{driver: d, children: map[types.UID]bool{}}
+	sums := &quotas{driver: d, of: map[types.UID]string{}, queued: map[types.UID]types.UID{}}
+	d.observer.seen = append(d.observer.seen, d.kubelets.seen, d.garbage.seen, d.rules.seen, d.charges.seen, d.operator.seen, others.seen, sums.seen)
 	d.build()
 	for _, p := range programs {
 		copies := 1
@@ -116,7 +122,7 @@ const (
 
 // rest lets everything run without faults and moves until nothing is written any more, and looks at what has become.
 func (d *driver) rest() {
-	d.faults, d.lagTo = nil, 0
+	d.faults, d.lagTo, d.operator.cuts = nil, 0, 0
 	for _, s := range d.streams {
 		s.heldTo = 0
 	}

@@ -1,0 +1,160 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+)
+
+// rogue is a program that makes some requests and then does nothing.
+type rogue struct {
+	ctx        context.Context
+	connection *rest.Config
+}
+
+// send sends a request, and returns the UID of the object in the answer.
+func (r *rogue) send(method, path, contentType, body string) (string, error) {
+	request, err := http.NewRequestWithContext(r.ctx, method, r.connection.Host+path, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Content-Type", contentType)
+	response, err := (&http.Client{Transport: r.connection.Transport}).Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		return "", err
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return "", fmt.Errorf("%s %s: %d %s", method, path, response.StatusCode, answer)
+	}
+	o := unstructured.Unstructured{}
+	if err := json.Unmarshal(answer, &o.Object); err != nil {
+		return "", err
+	}
+	return string(o.GetUID()), nil
+}
+
+const (
+	template = `{"restartPolicy":"Never","containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"%s"}}}]}`
+	reserved = `{"type":"QuotaReserved","status":"True","reason":"QuotaReserved","message":"","lastTransitionTime":"2000-01-01T00:00:00Z"},
+		{"type":"Admitted","status":"True","reason":"Admitted","message":"","lastTransitionTime":"2000-01-01T00:00:00Z"}`
+)
+
+// job makes a queued Job that runs, with a pod of one CPU on a node.
+func (r *rogue) job() (uid string, err error) {
+	uid, err = r.send("POST", "/apis/batch/v1/namespaces/a/jobs", jsonType, `{"apiVersion":"batch/v1","kind":"Job",
+		"metadata":{"name":"j","labels":{"kueue.x-k8s.io/queue-name":"lq"}},"spec":{"template":{"spec":`+fmt.Sprintf(template, "1")+`}}}`)
+	if err != nil {
+		return "", err
+	}
+	_, err = r.send("POST", "/api/v1/namespaces/a/pods", jsonType, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","ownerReferences":[
+		{"apiVersion":"batch/v1","kind":"Job","name":"j","uid":"`+uid+`","controller":true}]},"spec":`+fmt.Sprintf(template, "1")+`}`)
+	if err != nil {
+		return "", err
+	}
+	_, err = r.send("POST", "/api/v1/namespaces/a/pods/p/binding", jsonType, `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},
+		"target":{"apiVersion":"v1","kind":"Node","name":"base-0"}}`)
+	return uid, err
+}
+
+// workload makes a Workload that is admitted with some CPUs.
+func (r *rogue) workload(name, owner, cpu string) error {
+	if _, err := r.send("POST", "/apis/kueue.x-k8s.io/v1beta2/namespaces/a/workloads", jsonType, `{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload",
+		"metadata":{"name":"`+name+`","ownerReferences":[`+owner+`]},"spec":{"queueName":"lq","podSets":[{"name":"main","count":1,"template":{"spec":`+
+		fmt.Sprintf(template, cpu)+`}}]}}`); err != nil {
+		return err
+	}
+	_, err := r.send("PATCH", "/apis/kueue.x-k8s.io/v1beta2/namespaces/a/workloads/"+name+"/status", mergeType, `{"status":{"conditions":[`+reserved+`],
+		"admission":{"clusterQueue":"cq-a","podSetAssignments":[{"name":"main","count":1,"flavors":{"cpu":"default"},"resourceUsage":{"cpu":"`+cpu+`"}}]}}}`)
+	return err
+}
+
+func ownerOf(apiVersion, kind, name, uid string) string {
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q,"controller":true}`, apiVersion, kind, name, uid)
+}
+
+func TestTheRulesSeeWhatRunsAndHoldsQuotaWithoutRight(t *testing.T) {
+	const anyUID = "00000000-0000-0000-0000-000000000001"
+	for _, c := range []struct {
+		what string
+		does func(*rogue) error
+		want string
+	}{
+		{"a Job runs without a Workload", func(r *rogue) error {
+			_, err := r.job()
+			return err
+		}, "pods of Job a/j run, and its Workload is not admitted"},
+		{"a Job runs with less than its pods request", func(r *rogue) error {
+			uid, err := r.job()
+			if err != nil {
+				return err
+			}
+			return r.workload("w", ownerOf("batch/v1", "Job", "j", uid), "500m")
+		}, "pods of Job a/j request more than its Workload holds"},
+		{"a Job runs as it is admitted", func(r *rogue) error {
+			uid, err := r.job()
+			if err != nil {
+				return err
+			}
+			return r.workload("w", ownerOf("batch/v1", "Job", "j", uid), "1")
+		}, ""},
+		{"Workloads are admitted beyond the quotas", func(r *rogue) error {
+			if err := r.workload("v", "", "1"); err != nil {
+				return err
+			}
+			return r.workload("w", "", "100")
+		}, "hold 101000m CPUs"},
+		{"a Workload is admitted beside pods of a Job without one", func(r *rogue) error {
+			uid, err := r.job()
+			if err != nil {
+				return err
+			}
+			if err := r.workload("w", ownerOf("batch/v1", "Job", "j", uid), "1"); err != nil {
+				return err
+			}
+			if _, err := r.send("DELETE", "/apis/kueue.x-k8s.io/v1beta2/namespaces/a/workloads/w", jsonType, ""); err != nil {
+				return err
+			}
+			return r.workload("v", "", "100")
+		}, "pods of other queued Jobs run with 1000m"},
+		{"a Workload of a kind that no program starts is admitted", func(r *rogue) error {
+			return r.workload("w", ownerOf("example.com/v1", "Flow", "w", anyUID), "1")
+		}, "no program starts its job"},
+		{"the Job of an operator is queued by itself", func(r *rogue) error {
+			uid, err := r.send("POST", "/apis/batch/v1/namespaces/a/jobs", jsonType, `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j",
+				"ownerReferences":[`+ownerOf("jobset.x-k8s.io/v1alpha2", "JobSet", "s", anyUID)+`]},"spec":{"template":{"spec":`+fmt.Sprintf(template, "1")+`}}}`)
+			if err != nil {
+				return err
+			}
+			return r.workload("w", ownerOf("batch/v1", "Job", "j", uid), "1")
+		}, "which an operator makes and starts"},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			var problem error
+			programs := []Program{{Name: "rogue", Start: func(ctx context.Context, connection *rest.Config, _ logr.Logger) error {
+				problem = c.does(&rogue{ctx, connection})
+				<-ctx.Done()
+				return ctx.Err()
+			}}}
+			result := Run(t, &Plan{Seed: 3, Steps: 60, Copies: 1, isCut: true}, programs)
+			if problem != nil && len(result.Violations) == 0 { // one ends the run
+				t.Fatal(problem)
+			}
+			if got := strings.Join(result.Violations, "\n"); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("the violations are %q, want %q", got, c.want)
+			}
+		})
+	}
+}

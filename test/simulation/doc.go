@@ -31,7 +31,8 @@
 //     maps, and timers of the same instant. So a seed that fails may have to run several times until it fails again.
 //  3. What programs do is not stubbed. What is simulated is said here: kubelets (a bound pod starts, ends as its
 //     annotations say, and goes when it is deleted), the garbage collector, nodes, and the operator that makes the Jobs
-//     of JobSets and lets them run.
+//     of JobSets and lets them run. The controllers of Jobs, Deployments, ReplicaSets, StatefulSets and budgets are
+//     those of Kubernetes.
 //
 // The environment of the tests: HEKLA_SIMULATION_SEED is the first seed, HEKLA_SIMULATION_RUNS how many there are, and
 // HEKLA_SIMULATION_STEPS how many steps each has before it comes to rest. HEKLA_SIMULATION_TRACE names a file for the

@@ -11,6 +11,7 @@ import (
 // collections are where the objects of a kind are that may own others.
 var collections = map[string]string{
 	"v1/Pod": "/api/v1/pods", "v1/Node": "/api/v1/nodes", "batch/v1/Job": "/apis/batch/v1/jobs",
+	"apps/v1/Deployment": "/apis/apps/v1/deployments",
 	"apps/v1/ReplicaSet": "/apis/apps/v1/replicasets", "apps/v1/StatefulSet": "/apis/apps/v1/statefulsets",
 	"jobset.x-k8s.io/v1alpha2/JobSet":        "/apis/jobset.x-k8s.io/v1alpha2/jobsets",
 	"batch.volcano.sh/v1alpha1/Job":          "/apis/batch.volcano.sh/v1alpha1/jobs",

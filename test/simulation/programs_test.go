@@ -2,14 +2,23 @@ package simulation_test
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/scale"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/deployment"
+	"k8s.io/kubernetes/pkg/controller/disruption"
 	"k8s.io/kubernetes/pkg/controller/job"
+	"k8s.io/kubernetes/pkg/controller/replicaset"
+	"k8s.io/kubernetes/pkg/controller/statefulset"
 
 	controllers "hekla.sh/hekla/cmd/controllers/app"
 	scheduler "hekla.sh/hekla/cmd/scheduler/app"
@@ -21,6 +30,7 @@ var programs = []simulation.Program{
 	{Name: "hekla-scheduler", HasCopies: true, Start: startScheduler},
 	{Name: "hekla-controllers", HasCopies: true, Start: startControllers},
 	{Name: "kube-job-controller", Start: startJobController},
+	{Name: "kube-controllers", Start: startControllersOfReplicas},
 }
 
 // resync is after which time the controllers of Kubernetes look at everything again, which is half a day by default.
@@ -52,6 +62,40 @@ func startJobController(ctx context.Context, connection *rest.Config, logger log
 	}
 	factory.StartWithContext(ctx)
 	c.Run(ctx, 3)
+	factory.Shutdown()
+	return nil
+}
+
+// startControllersOfReplicas runs the controllers of what runs in a number of pods, and of budgets for them.
+func startControllersOfReplicas(ctx context.Context, connection *rest.Config, logger logr.Logger) error {
+	ctx = klog.NewContext(ctx, logger)
+	client, err := kubernetes.NewForConfig(connection)
+	if err != nil {
+		return err
+	}
+	kinds := memory.NewMemCacheClient(client.Discovery())
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(kinds)
+	scales, err := scale.NewForConfig(connection, mapper, dynamic.LegacyAPIPathResolverFunc, scale.NewDiscoveryScaleKindResolver(kinds))
+	if err != nil {
+		return err
+	}
+	factory := informers.NewSharedInformerFactory(client, resync)
+	core, apps := factory.Core().V1(), factory.Apps().V1()
+	deployments, err := deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(), core.Pods(), client)
+	if err != nil {
+		return err
+	}
+	replicaSets := replicaset.NewReplicaSetController(ctx, apps.ReplicaSets(), core.Pods(), client, replicaset.BurstReplicas)
+	statefulSets := statefulset.NewStatefulSetController(ctx, core.Pods(), apps.StatefulSets(), core.PersistentVolumeClaims(), apps.ControllerRevisions(), client)
+	budgets := disruption.NewDisruptionController(ctx, core.Pods(), factory.Policy().V1().PodDisruptionBudgets(), core.ReplicationControllers(),
+		apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(), client, mapper, scales, client.Discovery())
+	factory.StartWithContext(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { deployments.Run(ctx, 1) })
+	running.Go(func() { replicaSets.Run(ctx, 1) })
+	running.Go(func() { statefulSets.Run(ctx, 1) })
+	running.Go(func() { budgets.Run(ctx) })
+	running.Wait()
 	factory.Shutdown()
 	return nil
 }

@@ -136,6 +136,7 @@ func (d *driver) heal() {
 			d.merge("user", o.path(), map[string]any{"spec": map[string]any{"suspend": false}})
 		}
 	}
+	d.scaleDown()
 	d.tidy()
 }
 

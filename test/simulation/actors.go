@@ -48,6 +48,7 @@ var moveKinds = map[string]moveKind{
 	"submit a JobSet":      {2, submitJobSet},
 	"foreign Workload":     {1, submitForeignWorkload},
 	"cut at an eviction":   {2, cutAtEviction},
+	"leave pods behind":    {2, leavePodsBehind},
 	"submit replicas":      {3, submitReplicas},
 	"scale replicas":       {3, scaleReplicas},
 	"delete replicas":      {1, deleteReplicas},

@@ -97,6 +97,18 @@ func (o *operator) options() []option {
 	return all
 }
 
+// leavePodsBehind deletes a Job of a queue without its pods, of which some run.
+func leavePodsBehind(d *driver, random *rand.Rand) bool {
+	var running []*object
+	for _, o := range d.observer.all(jobs) {
+		if active, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "active"); active != nil && o.GetLabels()[queueLabel] != "" && !isChild(o) {
+			running = append(running, o)
+		}
+	}
+	o, ok := pick(random, running)
+	return ok && d.delete("user", o.path(), map[string]any{"propagationPolicy": "Orphan"})
+}
+
 // cutAtEviction has an administrator cut the quotas when the next Workload is evicted: a plan waits for its pods then.
 func cutAtEviction(d *driver, _ *rand.Rand) bool {
 	d.operator.cuts++

@@ -54,7 +54,7 @@
 //	flow.volcano.sh         jobflows/status jobtemplates/status patch
 //	flow.volcano.sh         jobflows/finalizers                 update
 //	scheduling.volcano.sh   podgroups                           get list watch create patch delete
-//	scheduling.volcano.sh   queues                              list watch create patch
+//	scheduling.volcano.sh   queues                              get list watch create patch
 //	scheduling.volcano.sh   queues/status                       patch
 //	topology.volcano.sh     hypernodes                          list watch create patch delete
 //	topology.volcano.sh     hypernodes/status                   patch

@@ -52,6 +52,7 @@ var unmet = func() map[string]string {
 		"volcano-controllers patch kueue.x-k8s.io/admissionchecks/status":                        "for an AdmissionCheck, to say whether it is served: internal/controllers",
 		"volcano-controllers get apps/daemonsets":                                                ofOwners,
 		"volcano-controllers get apps/statefulsets":                                              ofOwners,
+		"volcano-controllers get scheduling.volcano.sh/queues":                                   ofCommands,
 		"volcano-controllers get bus.volcano.sh/commands":                                        ofCommands,
 		"volcano-controllers delete bus.volcano.sh/commands":                                     ofCommands,
 		"volcano-controllers update batch.volcano.sh/jobs/finalizers":                            enforced,

@@ -148,6 +148,7 @@ type RoomWait struct {
 	Class   *Class
 	Pods    int64
 	Version uint64 // of the room when the job was refused, see [RoomCounter]
+	Had     bool   // there was as much when the job was refused, which it did not get
 }
 
 // RoomCounter returns for how many pods of a class nodes have room, and a version that is another one if there is more.
@@ -166,7 +167,7 @@ func (w *RoomWait) IsThere(count RoomCounter) bool {
 	if pods >= w.Pods {
 		return true
 	}
-	w.Version = version
+	w.Version, w.Had = version, false
 	return false
 }
 

@@ -13,10 +13,12 @@ type rooms struct {
 	roomed  map[*cluster.Job]cluster.RestKey // those that are in the session only because there is enough, see LacksRoom
 	behind  map[*cluster.Job][]*cluster.Job  // others of the same queue that wait for the same and have not joined
 	counted map[*cluster.Class]counted       // the room on nodes
+	had     map[*cluster.Class]bool          // classes of jobs that did not get room although it was there
 }
 
 func newRooms(s *Session) rooms {
-	return rooms{session: s, roomed: map[*cluster.Job]cluster.RestKey{}, behind: map[*cluster.Job][]*cluster.Job{}, counted: map[*cluster.Class]counted{}}
+	return rooms{session: s, roomed: map[*cluster.Job]cluster.RestKey{}, behind: map[*cluster.Job][]*cluster.Job{}, counted: map[*cluster.Class]counted{},
+		had: map[*cluster.Class]bool{}}
 }
 
 // join adds the first job of each queue to the session, of jobs that wait for the same. The others join when it has
@@ -132,10 +134,26 @@ func (s *Session) WaitForRoom(j *cluster.Job, v *verdict.Verdict, k *cluster.Cla
 	if there, _ := now.Room(k); there >= int64(pods) {
 		return false
 	}
-	_, version := s.rooms.onNodes(k)
-	s.Cluster.WaitForRoom(j, cluster.RoomWait{Class: k, Pods: int64(pods), Version: version})
+	there, version := s.rooms.onNodes(k)
+	if there >= int64(pods) {
+		s.rooms.had[k] = true
+	}
+	s.Cluster.WaitForRoom(j, cluster.RoomWait{Class: k, Pods: int64(pods), Version: version, Had: there >= int64(pods)})
 	v.Help = verdict.HelpRoom | places
 	return true
+}
+
+// Close ends the session when all actions have run. Room that is on its way, or that a job could not use, may have gone
+// to others since that job was refused. So it is counted once more: as much that becomes free before the next session is
+// more than what is left now.
+func (s *Session) Close() {
+	if _, ok := s.Placer.(RoomCounter); !ok {
+		return
+	}
+	for k := range s.rooms.had {
+		s.rooms.onNodes(k)
+	}
+	s.Cluster.Recount(s.rooms.onNodes)
 }
 
 // eitherRoom is the room on nodes now or in the outlook, if there is one.

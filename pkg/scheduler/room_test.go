@@ -85,6 +85,12 @@ func TestAGangIsTriedWhenThereIsRoomForAllThatItLacks(t *testing.T) {
 		w.Set(fixture.Group("late", "default", 1), late)
 		w.Expect("late-0 leaves n0 for g by J1; g-0 is nominated to n0")
 	})
+
+	// Between two cycles there is as much as before: what the first has got is gone, and as much has come.
+	t.Run("room on its way that another job has got comes again", func(t *testing.T) {
+		w := full(t).Terminate("runs-0-0").Set(fixture.Gang("a", "default", 1, 1), fixture.Gang("b", "default", 1, 1))
+		w.Expect("a-0 is nominated to n0").Terminate("runs-3-0").Expect("b-0 is nominated to n0")
+	})
 }
 
 func TestAGangIsTriedWhenItsQueueMayHoldAllThatItLacks(t *testing.T) {

@@ -251,6 +251,7 @@ func (s *Scheduler) run(now time.Time) (session *framework.Session, problem stri
 		}
 		end()
 	}
+	session.Close()
 	return session, ""
 }
 

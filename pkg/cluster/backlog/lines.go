@@ -97,6 +97,15 @@ func (b *Backlog) drop(g *group) {
 	}
 }
 
+// Recount counts the room that resting jobs wait for and did not get though it was there.
+func (b *Backlog) Recount(room cluster.RoomCounter) {
+	for g := range b.ofRoom {
+		if g.room.Had && g.room.Class.InUse() {
+			room(g.room.Class)
+		}
+	}
+}
+
 // findEnough adds the jobs of the groups for which there may be enough now of what they wait for.
 func (b *Backlog) findEnough(room cluster.RoomCounter, roomed Roomed) {
 	found := func(g *group) {

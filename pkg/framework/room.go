@@ -144,8 +144,8 @@ func (s *Session) WaitForRoom(j *cluster.Job, v *verdict.Verdict, k *cluster.Cla
 }
 
 // Close ends the session when all actions have run. Room that is on its way, or that a job could not use, may have gone
-// to others since that job was refused. So it is counted once more: as much that becomes free before the next session is
-// more than what is left now.
+// to others since that job was refused. So it is counted once more: as much that becomes free before the next session
+// is more than what is left now.
 func (s *Session) Close() {
 	if _, ok := s.Placer.(RoomCounter); !ok {
 		return

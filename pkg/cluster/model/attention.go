@@ -219,8 +219,8 @@ func (a *attention) Retry(now time.Time, room cluster.RoomCounter) (helped []*cl
 // Look must be called when a roomed job of Retry is looked at.
 func (a *attention) Look(j *cluster.Job, now time.Time) { a.backlog.Look(j, now) }
 
-// Recount counts the room that jobs wait for and did not get though it was there. It is called when a session has ended:
-// others may have got it, and as much that becomes free then is more than before.
+// Recount counts the room that jobs wait for and did not get though it was there. It is called when a session has
+// ended: others may have got it, and as much that becomes free then is more than before.
 func (a *attention) Recount(room cluster.RoomCounter) { a.backlog.Recount(room) }
 
 // WaitForRoom says that a job cannot start before there is more room. Its verdict must list HelpRoom.

@@ -160,18 +160,8 @@ func (q *Queues) Freed(from *Queue, v []cohort.Amount) {
 // because of it are tried again: they may evict them now.
 func (q *Queues) Forget(w *Workload) {
 	if len(w.evicts) > 0 {
-		next, seen := []*Workload{w}, map[*Workload]bool{w: true}
-		for len(next) > 0 {
-			last := next[len(next)-1]
-			next = next[:len(next)-1]
-			for _, v := range last.evicts {
-				if !seen[v] {
-					seen[v] = true
-					next = append(next, v)
-					q.Retry(v)
-				}
-			}
-		}
+		seen := map[*Workload]bool{w: true}
+		w.follow(seen, func(v *Workload) []*Workload { return v.evicts }, q.Retry)
 	}
 	w.Forget()
 }

@@ -136,16 +136,23 @@ func (w *Workload) Spares() map[*Workload]bool {
 		return nil
 	}
 	spared := map[*Workload]bool{}
+	w.follow(spared, func(v *Workload) []*Workload { return v.evictedFor }, func(*Workload) {})
+	return spared
+}
+
+// follow visits the Workloads that links lead to from this one, directly or in turn, and adds them to those seen. It
+// visits none that has been seen.
+func (w *Workload) follow(seen map[*Workload]bool, links func(*Workload) []*Workload, visit func(*Workload)) {
 	next := []*Workload{w}
 	for len(next) > 0 {
 		last := next[len(next)-1]
 		next = next[:len(next)-1]
-		for _, t := range last.evictedFor {
-			if !spared[t] {
-				spared[t] = true
+		for _, t := range links(last) {
+			if !seen[t] {
+				seen[t] = true
 				next = append(next, t)
+				visit(t)
 			}
 		}
 	}
-	return spared
 }

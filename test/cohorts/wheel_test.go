@@ -1,6 +1,7 @@
 package cohorts
 
 import (
+	"fmt"
 	"testing"
 
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -23,19 +24,24 @@ func TestAnotherPriorityMayEvictAgain(t *testing.T) {
 		"one that waits gets a higher one":                {false, prioritize("a", 20)},
 		"the one that has what it needs gets a lower one": {false, prioritize("b", -5)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").Apply(one(4, "LowerPriority"))
-			a, b := workloadOf("a", "q", 0, 1, "4"), workloadOf("b", "q", 10, 1, "4")
-			if test.isEvicted {
-				w.Apply(a).Rest(20).Expect("a", "admitted")
-			}
-			w.Apply(b).Rest(20)
-			if !test.isEvicted {
-				w.Apply(a).Rest(20)
-			}
-			w.Expect("b", "admitted")
-			test.edit(w)
-			w.Rest(20).Expect("a", "admitted")
-		})
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, while a scheduler runs: %t", name, !restarts), func(t *testing.T) {
+				w := world.New(t, world.Configuration("")).AddNode("n1", "cpu=4").Apply(one(4, "LowerPriority"))
+				a, b := workloadOf("a", "q", 0, 1, "4"), workloadOf("b", "q", 10, 1, "4")
+				if test.isEvicted {
+					w.Apply(a).Rest(20).Expect("a", "admitted")
+				}
+				w.Apply(b).Rest(20)
+				if !test.isEvicted {
+					w.Apply(a).Rest(20)
+				}
+				w.Expect("b", "admitted")
+				test.edit(w)
+				if restarts {
+					w.Restart(nil)
+				}
+				w.Rest(20).Expect("a", "admitted")
+			})
+		}
 	}
 }

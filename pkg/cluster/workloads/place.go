@@ -322,13 +322,20 @@ func (r *base) timestamp(w *v1beta2.Workload) time.Time {
 }
 
 // recall notes for whom a Workload was evicted last, as its condition Preempted says after a restart (rule C20). One
-// that was admitted again says so still.
+// that was admitted again says so still. Inside a ClusterQueue none is evicted for one of lower priority, so that either
+// priority has changed since.
 func (r *Reader) recall(e *Entry) {
 	c := conditions.Of(e.Object, v1beta2.Preempted)
 	if c == nil {
 		return
 	}
-	if preemptor := r.byUID[types.UID(conditions.PreemptionOf(c.Message).UID)]; preemptor != nil && preemptor != e && !conditions.Is(preemptor.Object, v1beta2.Finished) {
+	told := conditions.PreemptionOf(c.Message)
+	preemptor := r.byUID[types.UID(told.UID)]
+	if preemptor == nil || preemptor == e || conditions.Is(preemptor.Object, v1beta2.Finished) {
+		return
+	}
+	isWithin := told.Preemptor != "" && told.Preemptor == told.Preemptee
+	if !isWithin || settings.OfWorkload(preemptor.Object).Priority >= settings.OfWorkload(e.Object).Priority {
 		e.EvictedFor(&preemptor.Workload)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
+	"hekla.sh/hekla/pkg/verdict"
 )
 
 // attempt is the search for a plan for one preemptor in one scope.
@@ -32,6 +33,8 @@ type attempt struct {
 	finds          bool            // there may be victims
 	resumes        bool            // the room that earlier victims left counts as if they had it, see [Search.resumes]
 	unplaced       []*cluster.Task // one of each class for which the last draft had no node, if it failed for that
+	// ofQueue is what would let the preemptor's queue hold a pod for which there is room that is free or on its way.
+	ofQueue verdict.Help
 }
 
 // evictsFor reports whether pods may be evicted for a pod.
@@ -355,6 +358,14 @@ func (f *failures) covers(r *rules.Rules, t *cluster.Task) bool {
 	return f.kinds[r.KindOf(t)] || f.pods[t]
 }
 
+// noteQueue notes what would let the queue hold a pod that it may not hold now, if a node has room for it.
+func (a *attempt) noteQueue(t *cluster.Task) {
+	s := a.search.session
+	if v := s.MayAllocate(t); v != nil && v.Help&^a.ofQueue != 0 && s.Outlook.Best(t) != nil {
+		a.ofQueue |= v.Help
+	}
+}
+
 // place nominates a node for a pod: one on which it fits at this point of the plan, otherwise the cheapest that
 // evictions open. If there is none, it notes the failure.
 func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, failed *failures) {
@@ -362,7 +373,9 @@ func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, fail
 	a.rules.SetPod(t)
 	s := a.search.session
 	cheapest := a.openGuided(x, d, t)
-	if cheapest.Node == nil && a.rules.MayPlace(t) {
+	if cheapest.Node == nil && !a.rules.MayPlace(t) {
+		a.noteQueue(t)
+	} else if cheapest.Node == nil {
 		// Free nodes come first. If allocate placed the job on a free node later, the evictions would have been in
 		// vain.
 		if n := cmp.Or(s.Placer.Best(t), s.Outlook.Best(t)); n != nil {

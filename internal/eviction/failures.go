@@ -35,6 +35,8 @@ type searchFailure struct {
 	tooLarge bool
 	right    verdict.Help // what would give its queue a right to reclaim, if nothing else could help; otherwise 0
 	others   verdict.Help // what would let a pod of another queue be the first to leave, if nothing else could help; otherwise 0
+	// ofQueue is what would let its queue hold a pod for which there is room on its way, otherwise 0.
+	ofQueue verdict.Help
 	// refine makes the verdict more exact, nil if there is nothing to add.
 	refine func(v *verdict.Verdict)
 }

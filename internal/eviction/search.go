@@ -234,7 +234,8 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	} else {
 		why.tooLarge = true
 	}
-	if len(pods) < len(all) && f.takeRoomOnItsWay(scope, j, domains, lower, all) {
+	why.ofQueue = a.ofQueue
+	if len(pods) < len(all) && f.takeRoomOnItsWay(scope, j, domains, lower, all, &why) {
 		return
 	}
 	why.waits = waits || a.victims.Waits()
@@ -255,13 +256,16 @@ func (f *Search) resumes(scope decision.Scope, j *cluster.Job) bool {
 	return p != nil && p.Job == j && scope == decision.BetweenQueues && p.Scope == scope && p.Evictions > len(p.Spared)
 }
 
-// takeRoomOnItsWay plans for a job on nodes that are becoming free, and evicts no pods (rule P4).
-func (f *Search) takeRoomOnItsWay(scope decision.Scope, j *cluster.Job, domains []*cluster.Domain, lower []*cluster.Plan, pods []*cluster.Task) bool {
+// takeRoomOnItsWay plans for a job on nodes that are becoming free, and evicts no pods (rule P4). If that fails, it
+// adds to why.
+func (f *Search) takeRoomOnItsWay(scope decision.Scope, j *cluster.Job, domains []*cluster.Domain, lower []*cluster.Plan, pods []*cluster.Task,
+	why *searchFailure) bool {
 	if len(lower) == 0 && !f.hasRoomOnItsWay(scope, j) {
 		return false
 	}
 	a := f.attempt(scope, j)
 	a.evictsNone = true
+	defer func() { why.ofQueue |= a.ofQueue }()
 	return a.planIn(domains, lower, pods)
 }
 
@@ -281,14 +285,14 @@ func (f *Search) noteLooks(a *attempt, pods []*cluster.Task, why *searchFailure)
 
 // findFreeRoom plans for a job whose pods never preempt, on nodes that are becoming free (rule P6).
 func (f *Search) findFreeRoom(scope decision.Scope, j *cluster.Job, domains []*cluster.Domain, pods []*cluster.Task) {
-	if f.takeRoomOnItsWay(scope, j, domains, nil, pods) {
+	var why searchFailure
+	if f.takeRoomOnItsWay(scope, j, domains, nil, pods, &why) {
 		return
 	}
-	var spared []verdict.Spared
 	if count := len(f.attempt(scope, j).pods()); count > 0 {
-		spared = []verdict.Spared{{Why: verdict.RuleNeverPreempts.Protection(), Pods: count}}
+		why.spared = []verdict.Spared{{Why: verdict.RuleNeverPreempts.Protection(), Pods: count}}
 	}
-	f.refuse(scope, j, searchFailure{spared: spared})
+	f.refuse(scope, j, why)
 }
 
 // maxLooks bounds the search by one action in one cycle, in nodes tried on behalf of preemptors: some seconds on the
@@ -386,6 +390,7 @@ func (f *Search) refuse(scope decision.Scope, j *cluster.Job, why searchFailure)
 		v.Help = v.Help&^(verdict.HelpNode|verdict.HelpQueue|verdict.HelpPod) | help
 		v = f.session.WaitToReclaim(j, v)
 	}
+	v.Help |= why.ofQueue
 	if why.waits {
 		v.Help |= verdict.HelpTime // it helps that time passes: evictions that are sent are no event
 	}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
@@ -91,6 +94,25 @@ func TestAGangIsTriedWhenThereIsRoomForAllThatItLacks(t *testing.T) {
 		w := full(t).Terminate("runs-0-0").Set(fixture.Gang("a", "default", 1, 1), fixture.Gang("b", "default", 1, 1))
 		w.Expect("a-0 is nominated to n0").Terminate("runs-3-0").Expect("b-0 is nominated to n0")
 	})
+}
+
+// Two queues deserve half a CPU each of the one that is becoming free, so neither gets it, until one requests no more.
+func TestRoomOnItsWayIsOfferedToAQueueThatMayHoldMoreThanBefore(t *testing.T) {
+	for _, never := range []bool{false, true} {
+		t.Run(fmt.Sprint("pods that never preempt: ", never), func(t *testing.T) {
+			waits := fixture.Pod("a-0", fixture.In("a"), fixture.Asks("cpu=1"))
+			if never {
+				waits.Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever)
+			}
+			w := loop.New(t, loop.Evicting("predicates", "proportion", "nodeorder")).Set(fixture.Node("n", "cpu=1"),
+				fixture.Queue("qa"), fixture.Queue("qb"),
+				fixture.Group("leaves", "qa", 1), fixture.Pod("leaves-0", fixture.In("leaves"), fixture.Asks("cpu=1"), fixture.On("n")))
+			w.Cycle()
+			w.Terminate("leaves-0").Set(fixture.Group("a", "qa", 1), waits, fixture.Gang("b", "qb", 1, 1))
+			w.Expect("")
+			w.RemovePods("b-0").Expect("a-0 is nominated to n")
+		})
+	}
 }
 
 func TestAGangIsTriedWhenItsQueueMayHoldAllThatItLacks(t *testing.T) {

@@ -322,8 +322,8 @@ func (r *base) timestamp(w *v1beta2.Workload) time.Time {
 }
 
 // recall notes for whom a Workload was evicted last, as its condition Preempted says after a restart (rule C20). One
-// that was admitted again says so still. Inside a ClusterQueue none is evicted for one of lower priority, so that either
-// priority has changed since.
+// that was admitted again says so still. Inside a ClusterQueue none is evicted for one of lower priority, so that
+// either priority has changed since.
 func (r *Reader) recall(e *Entry) {
 	c := conditions.Of(e.Object, v1beta2.Preempted)
 	if c == nil {

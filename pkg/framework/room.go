@@ -112,7 +112,8 @@ func (r *rooms) onNodes(k *cluster.Class) (pods int64, version uint64) {
 }
 
 // WaitForRoom makes a job wait, by its verdict, until nodes have room for so many pods of a class, if they have less
-// now. It reports whether that is so.
+// now. It reports whether that is so. Where as much is on its way and does not help, a job with pods of one class waits
+// for more.
 func (s *Session) WaitForRoom(j *cluster.Job, v *verdict.Verdict, k *cluster.Class, pods int) bool {
 	now, ok := s.Placer.(RoomCounter)
 	if !ok || s.trial || s.Cluster.DependsOnPods(k) || k.NeedsSupplies() {
@@ -136,6 +137,9 @@ func (s *Session) WaitForRoom(j *cluster.Job, v *verdict.Verdict, k *cluster.Cla
 	}
 	there, version := s.rooms.onNodes(k)
 	if there >= int64(pods) {
+		if pods < s.LacksToStart(j) {
+			return false // room for pods of other classes may be what it lacks
+		}
 		s.rooms.had[k] = true
 	}
 	s.Cluster.WaitForRoom(j, cluster.RoomWait{Class: k, Pods: int64(pods), Version: version, Had: there >= int64(pods)})

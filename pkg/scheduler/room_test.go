@@ -94,6 +94,23 @@ func TestAGangIsTriedWhenThereIsRoomForAllThatItLacks(t *testing.T) {
 		w := full(t).Terminate("runs-0-0").Set(fixture.Gang("a", "default", 1, 1), fixture.Gang("b", "default", 1, 1))
 		w.Expect("a-0 is nominated to n0").Terminate("runs-3-0").Expect("b-0 is nominated to n0")
 	})
+
+	// What is on its way is enough for either pod of the gang, and not for both.
+	t.Run("room on its way for a pod of another class", func(t *testing.T) {
+		w := loop.New(t, loop.Evicting("predicates", "nodeorder")).Set(fixture.Node("n0", "cpu=1"), fixture.Node("n1", "cpu=1"))
+		for i := range 2 {
+			name := fmt.Sprint("runs-", i)
+			w.Set(fixture.Group(name, "default", 1), fixture.Pod(name+"-0", fixture.In(name), fixture.Asks("cpu=1"), fixture.On(fmt.Sprint("n", i))))
+		}
+		w.Cycle()
+		cordoned := fixture.Node("n1", "cpu=1")
+		cordoned.Spec.Unschedulable = true
+		anywhere := fixture.Pod("g-1", fixture.In("g"), fixture.Asks("cpu=1"))
+		anywhere.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		w.Terminate("runs-0-0").Set(cordoned, fixture.Group("g", "default", 2), fixture.Pod("g-0", fixture.In("g"), fixture.Asks("cpu=1")), anywhere)
+		w.Expect("")
+		w.Terminate("runs-1-0").Expect("g-0 is nominated to n0; g-1 is nominated to n1")
+	})
 }
 
 // Two queues deserve half a CPU each of the one that is becoming free, so neither gets it, until one requests no more.

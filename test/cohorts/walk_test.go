@@ -582,6 +582,7 @@ func TestWalksThatBrokeARule(t *testing.T) {
 		{"a tree moves below a Queue when a plan starts", 500602},
 		{"a capability is lowered while no scheduler runs", 500672},
 		{"one that is being deleted was to move to a node that goes", 7000720},
+		{"one stays after all whose node has gone meanwhile", 15000253},
 		{"a place that is not needed any more hides where others are", 9050234},
 		{"one is admitted with less while its plan is recorded still", 9900040},
 	} {

@@ -185,6 +185,7 @@ func (r *planning) end(e *Entry) {
 			victim.evict = nil
 			victim.stay()
 			r.changed(victim) // its nodes may be others by now
+			r.moves(victim)   // or be gone
 		}
 	}
 	r.drop(e)

@@ -271,8 +271,12 @@ func TestAVictimThatWasNotToldStays(t *testing.T) {
 			if d := w.decide(); low.Phase != workload.PhaseEvicting || len(d.WorkloadPlans) != 1 || len(d.Workloads) != 1 {
 				t.Fatalf("it is %v, and is written are %v and %v", low.Phase, d.WorkloadPlans, d.Workloads)
 			}
+			w.reader.TakeMoved()
 			end(w)
 			w.write(w.decide())
+			if !slices.Contains(w.reader.TakeMoved(), low) {
+				t.Error("the nodes that it holds are not checked")
+			}
 			w.expect("low", "admitted in all")
 			if nodes, _ := settings.Nodes(w.workload("low").Status.Admission.PodSetAssignments[0].TopologyAssignment); len(nodes) != 1 || nodes[0].Node != "other" {
 				t.Errorf("its admission names %v", nodes)

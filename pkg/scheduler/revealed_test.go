@@ -1,4 +1,4 @@
-package cache_test
+package scheduler_test
 
 import (
 	"fmt"

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/internal/localcluster"
+	"hekla.sh/hekla/internal/localcluster/network"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/test/apitest"
 	"hekla.sh/hekla/test/installed"
@@ -69,7 +70,7 @@ func TestAReplicaThatIsCutOffIsReplacedAndComesBack(t *testing.T) {
 	tidyUp(t)
 	letGoOfTheLease(t)
 	slow := func(r *http.Request) time.Duration {
-		if isBinding(r) || isWatch(r) {
+		if isBinding(r) || network.IsWatch(r) {
 			return time.Second
 		}
 		return 0
@@ -88,7 +89,7 @@ func TestAReplicaThatIsCutOffIsReplacedAndComesBack(t *testing.T) {
 		}
 		return nil
 	})
-	first.sever()
+	first.Sever()
 	takenOver := awaitHolder(t, leader)
 	for i := range gangs {
 		awaitStaying(t, fmt.Sprint("gang-", i), size)
@@ -99,11 +100,11 @@ func TestAReplicaThatIsCutOffIsReplacedAndComesBack(t *testing.T) {
 		}
 		return nil
 	})
-	if sent := first.bindings() + second.bindings(); sent != gangs*size || len(seen.double) > 0 {
+	if sent := first.bound.Load() + second.bound.Load(); sent != gangs*size || len(seen.double) > 0 {
 		t.Errorf("%d bindings were sent for %d pods, and bound twice were %v", sent, gangs*size, seen.double)
 	}
 	noNodeIsOverCommitted(t)
-	first.heal()
+	first.Heal()
 	runReplica(t, "first", "--kubeconfig="+first.kubeconfig)
 	if holder := awaitHolder(t, leader); holder != takenOver {
 		t.Errorf("the replica that comes back takes the Lease from %s", takenOver)

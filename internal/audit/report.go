@@ -22,6 +22,12 @@ const (
 	RuleOvertaken         = "overtaken"
 )
 
+// NeedsPromptness reports whether a rule takes a scheduler to see within seconds what happens. Where it cannot, because
+// the machine is busy or its connection is broken on purpose, what breaks such a rule says nothing against it.
+func NeedsPromptness(rule string) bool {
+	return slices.Contains([]string{RuleEvictionInVain, RulePromisedRoom, RuleOvertaken}, rule)
+}
+
 // Violation is one proven breach of a rule.
 type Violation struct {
 	Time    time.Time `json:"time"`

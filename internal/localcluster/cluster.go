@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
@@ -30,8 +31,12 @@ type Cluster struct {
 	isTemporary bool
 	config      *rest.Config
 
-	mutex sync.Mutex // guards state
+	mutex sync.Mutex // guards what follows
 	state *state
+	// programs are those that this execution has launched, by name.
+	programs map[string]Program
+	// routes are the addresses of the API server for kubeconfigs of ServiceAccounts; see RouteServiceAccount.
+	routes map[types.NamespacedName]string
 }
 
 // Open returns the cluster whose folder is dir, whether its processes run or not. When there is none the error is
@@ -144,10 +149,27 @@ func (c *Cluster) launch(program Program) (*Process, error) {
 	}
 	c.state.Processes = slices.DeleteFunc(c.state.Processes, func(other *Process) bool { return other.Name == program.Name })
 	c.state.Processes = append(c.state.Processes, process)
+	if c.programs == nil {
+		c.programs = map[string]Program{}
+	}
+	c.programs[program.Name] = program
 	if err := c.state.write(c.dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("write down that %s runs: %w", program.Name, err), process.Kill())
 	}
 	return process, nil
+}
+
+// Relaunch starts a program again whose process has ended, as it was started before by this execution, and does not
+// wait until it is ready.
+func (c *Cluster) Relaunch(name string) error {
+	c.mutex.Lock()
+	program, isKnown := c.programs[name]
+	c.mutex.Unlock()
+	if !isKnown {
+		return fmt.Errorf("%s was not started by this execution", name)
+	}
+	_, err := c.launch(program)
+	return err
 }
 
 // Stop ends all processes, the last started first. A cluster in a temporary folder is removed; any other keeps its

@@ -183,7 +183,9 @@ func (c controlPlane) apiServer(options Options) (Program, error) {
 		if err := os.WriteFile(policy, []byte(audit.Policy), 0o600); err != nil {
 			return Program{}, fmt.Errorf("write the audit policy: %w", err)
 		}
-		arguments = append(arguments, "--audit-policy-file="+policy, "--audit-log-path="+options.AuditLog)
+		arguments = append(arguments, "--audit-policy-file="+policy, "--audit-log-path="+options.AuditLog,
+			// In megabytes: a log of one file is read as it is, while the default begins another one after 100.
+			"--audit-log-maxsize="+strconv.Itoa(1<<20))
 	}
 	return Program{Name: "kube-apiserver", Path: c.state.Binaries.Path("kube-apiserver"), Args: arguments}, nil
 }

@@ -1,7 +1,9 @@
 package localcluster
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +13,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -137,11 +140,32 @@ func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name 
 	user := clientcmdapi.NewAuthInfo()
 	user.TokenFile = base + ".token"
 	cluster := config.Clusters[config.Contexts[config.CurrentContext].Cluster]
+	c.mutex.Lock()
+	cluster.Server = cmp.Or(c.routes[types.NamespacedName{Namespace: namespace, Name: name}], cluster.Server)
+	c.mutex.Unlock()
 	path = base + ".kubeconfig"
 	if err := clientcmd.WriteToFile(*newKubeconfig(contextName(c.state.Name), cluster, user), path); err != nil {
 		return "", time.Time{}, fmt.Errorf("write the kubeconfig %s: %w", path, err)
 	}
 	return path, token.ExpirationTimestamp.Time, nil
+}
+
+// RouteServiceAccount makes the kubeconfigs of a ServiceAccount that are written from now on name another address of
+// the API server. Who serves there has to have a certificate of the cluster; see ServingCertificate.
+func (c *Cluster) RouteServiceAccount(account types.NamespacedName, server string) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.routes == nil {
+		c.routes = map[types.NamespacedName]string{}
+	}
+	c.routes[account] = server
+}
+
+// ServingCertificate returns the certificate of the API server, for a proxy that stands in front of it on the loopback
+// interface.
+func (c *Cluster) ServingCertificate() (tls.Certificate, error) {
+	base := filepath.Join(controlPlane{c}.pki(), "server")
+	return tls.LoadX509KeyPair(base+".crt", base+".key")
 }
 
 // mergeInto adds the cluster to a kubeconfig file, which may hold others, and makes it the current one there.

@@ -81,6 +81,13 @@ func (p *Process) Stop() error {
 	return p.Kill()
 }
 
+// Pause stops the process from running (SIGSTOP) until it is resumed: it misses what happens meanwhile, as on a machine
+// that hangs. Its connections stay open.
+func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
+
+// Resume lets a paused process run again (SIGCONT).
+func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
+
 func (p *Process) isGoneWithin(patience time.Duration) bool {
 	for deadline := time.Now().Add(patience); p.IsAlive(); time.Sleep(processPoll) {
 		if time.Now().After(deadline) {

@@ -62,6 +62,44 @@ func TestAProgramThatEndsAtOnceIsReportedWithItsLog(t *testing.T) {
 	}
 }
 
+func TestAProgramThatHasEndedIsLaunchedAgain(t *testing.T) {
+	path, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{dir: t.TempDir(), state: new(state)}
+	if err := os.Mkdir(c.LogDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Relaunch("sleep"); err == nil {
+		t.Error("a program that was never started is launched again")
+	}
+	first, err := c.Run(testContext(t), Program{Name: "sleep", Path: path, Args: []string{"600"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	if err := c.Relaunch("sleep"); err == nil {
+		t.Error("a program that runs is launched again")
+	}
+	if err := first.Pause(); err != nil || !first.IsAlive() {
+		t.Errorf("paused: %v, is alive: %t", err, first.IsAlive())
+	}
+	if err := first.Kill(); err != nil { // also when it is paused
+		t.Fatal(err)
+	}
+	if err := c.Relaunch("sleep"); err != nil {
+		t.Fatal(err)
+	}
+	all := c.Processes()
+	if len(all) != 1 || all[0].PID == first.PID || !all[0].IsAlive() {
+		t.Errorf("processes are %+v, and the first was %+v", all, first)
+	}
+	if err := first.Resume(); err != nil {
+		t.Errorf("to resume what has ended is an error: %v", err)
+	}
+}
+
 func TestALockIsWaitedFor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	unlock, err := Lock(t.Context(), dir, func() { t.Error("waits for nobody") })

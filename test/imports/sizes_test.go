@@ -37,6 +37,8 @@ var overMark = map[string]string{
 	"internal/explain/propose.Job":             "it embeds the job that it proposes changes for",
 	"internal/importer/kueue.importer":         "it embeds the reader of manifests, and each kind that is translated is a method",
 	"internal/importer/yunikorn.importer":      "it embeds the checker of the configuration, and each part that is translated is a method",
+	"internal/localcluster.Cluster":            "what is done with a cluster: its processes, nodes, objects and kubeconfigs are of the same folder",
+	"internal/localcluster.controlPlane":       "it embeds the cluster that it starts",
 	"internal/placement":                       "the ways to find the best node share the answers, which follow the same changes",
 	"internal/placement.Engine":                "each question about pods and nodes is answered from the same tables",
 	"internal/placement/kube":                  "what the plugins of kube-scheduler say, and what is said in their place, follows the same mirror",

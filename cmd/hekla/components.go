@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla"
 	"hekla.sh/hekla/internal/answers/publish"
@@ -25,12 +26,16 @@ import (
 // systemNamespace is where the installer puts Hekla.
 const systemNamespace = "volcano-system"
 
+// configuration is the ConfigMap of the scheduler's configuration.
+var configuration = types.NamespacedName{Namespace: systemNamespace, Name: "volcano-scheduler-configmap"}
+
 // component is an executable of ours that runs on the machine of the control plane, with the rights of its
 // ServiceAccount only.
 type component struct {
 	name           string // as in --components
 	program        string // of the installation, "" if it has the name of the component
 	serviceAccount string // in systemNamespace
+	lease          string // in systemNamespace, by which one of several leads; "" if all work
 	servesMetrics  bool
 	servesWebhooks bool
 	makesQueues    bool // at its start
@@ -42,12 +47,12 @@ type component struct {
 // components are in the order of their start. The controllers make the queues that the scheduler asks for.
 var components = [...]component{
 	{
-		name: "controllers", serviceAccount: "volcano-controllers", makesQueues: true,
+		name: "controllers", serviceAccount: "volcano-controllers", lease: "vc-controller-manager", makesQueues: true,
 		forYuniKorn: []string{"--yunikorn-labels", ownPods, podsOfYuniKorn},
 	},
 	{
-		name: "scheduler", serviceAccount: "volcano-scheduler", servesMetrics: true, answers: true,
-		arguments: []string{"--scheduler-configmap=" + systemNamespace + "/volcano-scheduler-configmap"},
+		name: "scheduler", serviceAccount: "volcano-scheduler", lease: schedulingv1beta1.DefaultSchedulerName, servesMetrics: true, answers: true,
+		arguments: []string{"--scheduler-configmap=" + configuration.String()},
 		// By default the Lease has the names of the scheduler, and the ServiceAccount may use this one only.
 		forYuniKorn: []string{ownPods, podsOfYuniKorn, "--leader-elect-resource-name=" + schedulingv1beta1.DefaultSchedulerName},
 	},
@@ -198,11 +203,11 @@ func installer(isForeign bool) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the embedded installer: %w", err)
 	}
-	configuration, err := localcluster.ReadManifests(hekla.Configuration)
+	configurations, err := localcluster.ReadManifests(hekla.Configuration)
 	if err != nil {
 		return nil, fmt.Errorf("the embedded configuration: %w", err)
 	}
-	objects = append(objects, configuration...)
+	objects = append(objects, configurations...)
 	if !isForeign {
 		forSSH, err := localcluster.ReadManifests(hekla.SSHRights)
 		if err != nil {

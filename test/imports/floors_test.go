@@ -25,7 +25,7 @@ var floors = [][]string{
 	{"internal/explain", "internal/statuses", "internal/queueing", "internal/snapshot"},
 	{"pkg/scheduler"},
 	{"internal/simulator", "internal/metrics", "internal/controllers", "internal/admission", "internal/answers"},
-	{"internal/demo", "internal/cli", "internal/benchmark", "internal/importer", "internal/web"},
+	{"internal/demo", "internal/cli", "internal/benchmark", "internal/chaos", "internal/importer", "internal/web"},
 	{"cmd/scheduler", "cmd/controllers", "cmd/hekla", "test", "docs"},
 }
 

@@ -16,6 +16,7 @@ var addUpPods = map[string]string{
 	"pkg/plugins/usage":          "limits of pods that run",
 	"internal/placement/kube":    "extended resources of a pod that devices stand for",
 	"internal/audit":             "pods that the log shows; it shares no code with what decides",
+	"internal/chaos":             "pods that run; it shares no code with what decides",
 	"internal/demo":              "pods on the screen",
 	"internal/benchmark/testbed": "pods of a measurement",
 	"test/simulation":            "pods that run; it shares no code with what decides",

@@ -19,6 +19,7 @@ import (
 
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	busv1alpha1 "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
 const (
@@ -236,6 +237,9 @@ func (c *churn) gang(name string, template *corev1.PodTemplateSpec, most int) *b
 		SchedulerName: schedulerName, Queue: c.either("chaos-a", "chaos-b"), MinAvailable: int32(c.between(1, int(size))), MaxRetry: 100,
 		PriorityClassName: c.either("chaos-high", "chaos-low"),
 		Tasks:             []batchv1alpha1.TaskSpec{{Name: "worker", Replicas: size, Template: *template}}}}
+	if c.random.IntN(4) > 0 { // others must never be evicted
+		j.Annotations = map[string]string{scheduling.PreemptableKey: "true"}
+	}
 	if c.random.IntN(2) == 0 {
 		j.Spec.Policies = batchv1alpha1.LifecyclePolicies{{Event: busv1alpha1.PodEvictedEvent, Action: busv1alpha1.RestartJobAction}}
 	}

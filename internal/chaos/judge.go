@@ -114,7 +114,7 @@ func written(before, now inventory, at time.Time) []audit.Violation {
 		if o.GetKind() == "Node" || was != nil && was.GetResourceVersion() == o.GetResourceVersion() {
 			continue
 		}
-		by := "nobody says by whom"
+		by := "it does not say by whom"
 		if fields := o.GetManagedFields(); len(fields) > 0 {
 			last := slices.MaxFunc(fields, func(a, b metav1.ManagedFieldsEntry) int {
 				if a.Time == nil || b.Time == nil {

@@ -37,7 +37,7 @@ links: ## Link hekla to its other names: vcctl, vsub, kubectl-hekla and so on.
 
 # Packages whose tests start an API server have a file apiserver_test.go, or one whose name ends so. They wait more than they
 # compute, so several run at once, and together with the others; those that take longest start first.
-LONGEST := ./test/e2e ./internal/controllers ./test/operators ./test/pages ./test/installer ./internal/benchmark ./test/tenant ./test/why
+LONGEST := ./test/e2e ./internal/controllers ./test/chaos ./test/operators ./test/pages ./test/installer ./internal/benchmark ./test/tenant ./test/why
 SERVED := $(sort $(patsubst %/,./%,$(dir $(shell find cmd internal pkg test -name '*apiserver_test.go'))))
 MODULE := hekla.sh/hekla
 

@@ -182,13 +182,17 @@ func (r *run) changeLease(ctx context.Context, c *Component, change func(*coordi
 	return err
 }
 
+// apiServerPatience is how long the API server may take to end: requests under way have a minute, and their lines in
+// the audit log must be written.
+const apiServerPatience = 90 * time.Second
+
 func stopAPIServer(_ context.Context, r *run, _ *rand.Rand) (string, func(context.Context) error, error) {
 	p, err := r.running("kube-apiserver")
 	if err != nil {
 		return "", nil, err
 	}
 	r.stops.Go(func() { // it takes its time, and others are broken meanwhile
-		if err := p.Stop(); err != nil {
+		if err := p.StopWithin(apiServerPatience); err != nil {
 			r.say("apiserver: %v", err)
 		}
 	})

@@ -71,11 +71,14 @@ func (p *Process) Kill() error {
 
 // Stop asks the process to end (SIGTERM), kills it when it does not within some seconds, and returns when it is gone.
 // A process that does not run any more is no error.
-func (p *Process) Stop() error {
+func (p *Process) Stop() error { return p.StopWithin(stopPatience) }
+
+// StopWithin is Stop with another time after which the process is killed.
+func (p *Process) StopWithin(patience time.Duration) error {
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	if p.isGoneWithin(stopPatience) {
+	if p.isGoneWithin(patience) {
 		return nil
 	}
 	return p.Kill()

@@ -187,7 +187,7 @@ func (d *driver) newJob(random *rand.Rand) submission {
 	}
 	metadata := map[string]any{"name": d.name("job"), "namespace": namespace}
 	if random.IntN(4) > 0 {
-		metadata["labels"] = map[string]any{"kueue.x-k8s.io/queue-name": "lq"}
+		metadata["labels"] = map[string]any{queueLabel: "lq"}
 		spec["suspend"] = random.IntN(3) > 0
 	}
 	return submission{pathOf(jobs, namespace, ""), map[string]any{"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}}
@@ -197,7 +197,7 @@ func submitPod(d *driver, random *rand.Rand) bool {
 	namespace := some(random, tenants...)
 	metadata := map[string]any{"name": d.name("pod"), "namespace": namespace, "annotations": fate(random)}
 	if random.IntN(2) == 0 {
-		metadata["labels"] = map[string]any{"kueue.x-k8s.io/queue-name": "lq"}
+		metadata["labels"] = map[string]any{queueLabel: "lq"}
 	}
 	d.lastSubmitted = submission{pathOf(pods, namespace, ""), map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": podSpec(random, "volcano")}}
 	return d.create("user", d.lastSubmitted.path, d.lastSubmitted.object)
@@ -270,8 +270,8 @@ func editAndRevert(d *driver, random *rand.Rand) bool {
 
 func labelLate(d *driver, random *rand.Rand) bool {
 	o, ok := d.someObject(random, jobs)
-	return ok && o.GetLabels()["kueue.x-k8s.io/queue-name"] == "" && !isChild(o) &&
-		d.merge("user", o.path(), map[string]any{"metadata": map[string]any{"labels": map[string]any{"kueue.x-k8s.io/queue-name": "lq"}}})
+	return ok && o.GetLabels()[queueLabel] == "" && !isChild(o) &&
+		d.merge("user", o.path(), map[string]any{"metadata": map[string]any{"labels": map[string]any{queueLabel: "lq"}}})
 }
 
 func changeParallelism(d *driver, random *rand.Rand) bool {

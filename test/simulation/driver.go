@@ -152,6 +152,7 @@ func (d *driver) look() {
 	d.api.Lock()
 	defer d.api.Unlock()
 	d.observer.drain()
+	d.rules.check()
 	d.charges.check()
 }
 

@@ -103,8 +103,9 @@ func (p *Plan) String() string {
 	return fmt.Sprintf("seed %d, %d steps, %d copies: %s", p.Seed, p.Steps, p.Copies, strings.Join(texts, " "))
 }
 
-// Shrink leaves out of a plan what it fails without, and ends it earlier, until nothing more can be left out or the
-// attempts are used up. fails runs a plan.
+// Shrink leaves out of a plan events without which it fails as well: in one pass half of them at a time, in the next a
+// quarter, and so on down to one, until the attempts are used up. It does not go back to larger sizes, and the plan has
+// as many steps as before, so a smaller plan may exist. fails runs a plan.
 func Shrink(p *Plan, attempts int, fails func(*Plan) bool) *Plan {
 	for size := max(len(p.Events)/2, 1); size >= 1; size /= 2 {
 		for from := 0; from < len(p.Events) && attempts > 0; {

@@ -65,10 +65,7 @@ func (q *quotas) remember(o *object) {
 
 // note keeps what the quotas are.
 func (q *quotas) note() {
-	sum := int64(0)
-	for _, o := range q.driver.observer.all(clusterQueues) {
-		sum += nominal(o)
-	}
+	sum := q.driver.allQuotas()
 	if n := len(q.before); n > 0 {
 		q.before[n-1].until = time.Now()
 	}

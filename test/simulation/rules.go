@@ -17,6 +17,7 @@ type rules struct {
 	// changed is when a node changed what it offers: a scheduler may not have seen that yet.
 	changed   map[string]time.Time
 	overQuota time.Time // since when more runs under quota than there is; zero if that is not so
+	isDirty   bool      // a pod has changed since what runs was counted
 	writes    []string  // the last ones that are not part of elections
 	lastWrite time.Time
 	evictions map[string]int // by the owner of the pod
@@ -101,6 +102,14 @@ func (r *rules) seen(before, now *object) {
 		r.pod(before, now)
 	}
 	if (now != nil && now.pod != nil) || (now == nil && before.pod != nil) {
+		r.isDirty = true
+	}
+}
+
+// check looks at what runs under quota, once after a step in which pods have changed.
+func (r *rules) check() {
+	if r.isDirty {
+		r.isDirty = false
 		r.quota()
 	}
 }
@@ -179,18 +188,28 @@ func add(to, amounts corev1.ResourceList) {
 
 const queueLabel = "kueue.x-k8s.io/queue-name"
 
+// allQuotas is what the quotas of CPUs are together, in thousandths. A sum is a limit for what runs only if each queue
+// may use all of it: all ClusterQueues must be of one cohort.
+func (d *driver) allQuotas() (sum int64) {
+	cohort := ""
+	for i, o := range d.observer.all(clusterQueues) {
+		of := text(o, "spec", "cohortName")
+		must(i == 0 || of == cohort, "ClusterQueues are of several cohorts, and the rules add up their quotas")
+		cohort = of
+		sum += nominal(o)
+	}
+	return sum
+}
+
 // quota counts what runs under quota from the pods.
 func (r *rules) quota() {
 	d := r.driver
-	used, allowed := corev1.ResourceList{}, int64(0)
+	used, allowed := corev1.ResourceList{}, d.allQuotas()
 	for _, o := range d.observer.all(pods) {
 		if !isRunning(o.pod) || len(o.pod.Spec.SchedulingGates) > 0 || !d.isQueued(o) {
 			continue
 		}
 		add(used, resource.PodRequests(o.pod, resource.PodResourcesOptions{}))
-	}
-	for _, o := range d.observer.all(clusterQueues) {
-		allowed += nominal(o)
 	}
 	cpu := used[corev1.ResourceCPU]
 	switch {

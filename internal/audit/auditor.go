@@ -76,7 +76,8 @@ type cluster struct {
 	// elsewhere is when something last happened that may let a pod that waits run on another node than was planned, or
 	// not at all: a node comes or offers more, a pod leaves without having been evicted, a pod that waits is deleted.
 	elsewhere time.Time
-	// otherQuota is the same for Workloads: quotas change, Workloads end or are gone.
+	// otherQuota is the same for Workloads: quotas, Queues or other settings change, Workloads end, are gone, ask for
+	// something else, may not wait any more, or give up quota without being evicted for another.
 	otherQuota time.Time
 }
 

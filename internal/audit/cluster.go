@@ -249,6 +249,8 @@ func (a *Auditor) observe(c *change) {
 		}
 	case *workload:
 		a.observeWorkload(o, c)
+	case setting:
+		a.otherQuota = c.at
 	}
 }
 
@@ -312,6 +314,7 @@ func (a *Auditor) observeQueue(o *queue, c *change) {
 			o.before = q.capability.laxer(q.before)
 		}
 	}
+	a.otherQuota = c.at // it may bound ClusterQueues
 	*q = *o
 }
 
@@ -321,7 +324,7 @@ func (a *Auditor) observeWorkload(o *workload, c *change) {
 		return
 	}
 	a.workloads[o.key] = o
-	if o.hasEnded && (before == nil || !before.hasEnded) {
+	if o.hasEnded && (before == nil || !before.hasEnded) || before != nil && o.isOther(before) {
 		a.otherQuota = c.at
 	}
 	if o.preemptor != "" && before != nil && before.uid == o.uid && before.preemptor != o.preemptor {
@@ -366,13 +369,18 @@ func (a *Auditor) remove(c *change) {
 	case aQueue:
 		if q := a.queues[c.key.name]; q != nil {
 			q.isKnown, q.version, q.capability = false, "", nil
+			a.otherQuota = c.at
 		}
 	case aBudget:
 		delete(a.budgets, c.key)
 	case aClusterQueue:
 		delete(a.cqs, c.key.name)
+		a.otherQuota = c.at
 	case aCohort:
 		delete(a.cohorts, c.key.name)
+		a.otherQuota = c.at
+	case aSetting:
+		a.otherQuota = c.at
 	case aWorkload:
 		if w := a.workloads[c.key]; w != nil && (c.uid == "" || c.uid == w.uid) {
 			delete(a.workloads, c.key)

@@ -59,6 +59,8 @@ func (r *request) concerns() bool {
 		return false
 	case aPodGroup, aQueue, aClusterQueue, aCohort:
 		return r.Object.Subresource == "" // their specs count
+	case aSetting:
+		return r.Object.Subresource == "" || r.Object.Resource == "admissionchecks" // whether one is active its status says
 	}
 	return true
 }
@@ -76,12 +78,14 @@ const (
 	aClusterQueue
 	aCohort
 	aWorkload
+	aSetting // that decides with others where Workloads are admitted
 )
 
 var kinds = map[string]kind{
 	"/pods": aPod, "/nodes": aNode, "policy/poddisruptionbudgets": aBudget,
 	"scheduling.volcano.sh/podgroups": aPodGroup, "scheduling.volcano.sh/queues": aQueue,
 	"kueue.x-k8s.io/clusterqueues": aClusterQueue, "kueue.x-k8s.io/cohorts": aCohort, "kueue.x-k8s.io/workloads": aWorkload,
+	"kueue.x-k8s.io/localqueues": aSetting, "kueue.x-k8s.io/resourceflavors": aSetting, "kueue.x-k8s.io/topologies": aSetting, "kueue.x-k8s.io/admissionchecks": aSetting,
 }
 
 func kindOf(group, resource string) kind { return kinds[group+"/"+resource] }

@@ -73,4 +73,5 @@ func (a *Auditor) know(document []byte) (*node, error) {
 var kindNames = map[string]kind{
 	"Pod": aPod, "Node": aNode, "PodGroup": aPodGroup, "Queue": aQueue, "PodDisruptionBudget": aBudget,
 	"ClusterQueue": aClusterQueue, "Cohort": aCohort, "Workload": aWorkload,
+	"LocalQueue": aSetting, "ResourceFlavor": aSetting, "Topology": aSetting, "AdmissionCheck": aSetting,
 }

@@ -309,6 +309,9 @@ type workload struct {
 	preemptor types.UID          // the Workload for which it is evicted, "" if it is not, or for another reason
 	usage     map[flavored]int64 // what it holds
 	hasEnded  bool
+
+	generation int64 // of its spec
+	isBarred   bool  // it may not wait for quota: it is being deleted, gated, without its pods, refused by a check
 }
 
 func (w *workload) String() string { return "Workload " + w.key.String() }
@@ -318,7 +321,11 @@ func workloadOf(document []byte) (*workload, error) {
 	if err := bounds.UnmarshalKubernetesJSON(document, o); err != nil {
 		return nil, err
 	}
-	w := &workload{key: key{o.Namespace, o.Name}, uid: o.UID, version: o.ResourceVersion, usage: map[flavored]int64{}}
+	w := &workload{key: key{o.Namespace, o.Name}, uid: o.UID, version: o.ResourceVersion, usage: map[flavored]int64{}, generation: o.Generation}
+	w.isBarred = o.DeletionTimestamp != nil || o.Annotations[kueue.AdmissionGatedByAnnotation] != ""
+	for _, check := range o.Status.AdmissionChecks {
+		w.isBarred = w.isBarred || check.State == kueue.CheckRetry || check.State == kueue.CheckRejected
+	}
 	isReserved := false
 	for _, c := range o.Status.Conditions {
 		isTrue := c.Status == metav1.ConditionTrue
@@ -327,6 +334,10 @@ func workloadOf(document []byte) (*workload, error) {
 			isReserved = isTrue
 		case kueue.Finished:
 			w.hasEnded = isTrue
+		case kueue.WaitingForReplacementPods:
+			w.isBarred = w.isBarred || isTrue
+		case kueue.Requeued:
+			w.isBarred = w.isBarred || c.Status == metav1.ConditionFalse
 		case kueue.Evicted:
 			if isTrue && c.Reason == kueue.ReasonPreempted {
 				w.preemptor = types.UID(conditions.PreemptionOf(c.Message).UID)
@@ -353,6 +364,16 @@ func workloadOf(document []byte) (*workload, error) {
 	}
 	return w, nil
 }
+
+// isOther reports whether a Workload may be admitted otherwise than before, or others may be because of it: it asks for
+// something else, it has begun or ended to be barred, or it gives up quota and is not evicted for another.
+func (w *workload) isOther(before *workload) bool {
+	return w.uid != before.uid || w.generation != before.generation ||
+		w.preemptor == "" && (w.isBarred != before.isBarred || isMore(before.usage, w.usage))
+}
+
+// setting is an object that decides with others where Workloads are admitted. Rules need to know that it changes.
+type setting struct{}
 
 // quotas are those of a ClusterQueue or Cohort.
 type quotas struct {

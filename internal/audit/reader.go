@@ -208,6 +208,8 @@ func decode(k kind, document []byte) (any, error) {
 		return cohortOf(document)
 	case aWorkload:
 		return workloadOf(document)
+	case aSetting:
+		return setting{}, nil
 	}
 	return nil, fmt.Errorf("no object of kind %d is read", k)
 }

@@ -9,8 +9,101 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hekla.sh/hekla/internal/audit"
+	kueue "hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
+
+// TestPreemptionsThatSomethingElseMayExplain has a Workload admitted again that was preempted for another one.
+func TestPreemptionsThatSomethingElseMayExplain(t *testing.T) {
+	inVain := []string{audit.RuleEvictionInVain + " Workload work/w1"}
+	condition := func(of, reason string, status metav1.ConditionStatus) func(*kueue.WorkloadStatus) {
+		return func(o *kueue.WorkloadStatus) {
+			o.Conditions = append(o.Conditions, metav1.Condition{Type: of, Reason: reason, Status: status})
+		}
+	}
+	for _, c := range []struct {
+		what      string
+		meanwhile func(s *story)
+		want      []string
+	}{
+		{"nothing happens", func(*story) {}, inVain},
+		{"the other is told why it waits", func(s *story) {
+			s.tell("w2", condition(kueue.QuotaReserved, kueue.ReasonWaitingForPreemptedWorkloads, metav1.ConditionFalse))
+		}, inVain},
+		{"a Workload comes", func(s *story) { s.wait("w4") }, inVain},
+		{"a third is preempted for the same one", func(s *story) { s.preempt("w3", "w2") }, append(inVain, audit.RuleEvictionInVain+" Workload work/w3")},
+		{"a third needs fewer pods", func(s *story) {
+			s.tell("w3", func(o *kueue.WorkloadStatus) {
+				o.ReclaimablePods = []kueue.ReclaimablePod{{Name: "main", Count: 1}}
+			})
+		}, nil},
+		{"a third is stopped", func(s *story) {
+			s.tell("w3", func(o *kueue.WorkloadStatus) {
+				o.Conditions = []metav1.Condition{{Type: kueue.Evicted, Reason: kueue.ReasonNodeFailures, Status: metav1.ConditionTrue}}
+				o.Admission = nil
+			})
+		}, nil},
+		{"the other gets a lower priority", func(s *story) {
+			s.edit("w2", func(o *kueue.WorkloadSpec) { low := int32(-1); o.Priority = &low })
+		}, nil},
+		{"the other gets another queue", func(s *story) { s.edit("w2", func(o *kueue.WorkloadSpec) { o.QueueName = "else" }) }, nil},
+		{"the other is deactivated", func(s *story) { s.edit("w2", func(o *kueue.WorkloadSpec) { no := false; o.Active = &no }) }, nil},
+		{"the other is being deleted", func(s *story) {
+			now := metav1.NewTime(s.now)
+			s.workloads["w2"].DeletionTimestamp, s.workloads["w2"].Finalizers = &now, []string{"kueue.x-k8s.io/resource-in-use"}
+			s.tell("w2", func(*kueue.WorkloadStatus) {})
+		}, nil},
+		{"the other is gated", func(s *story) {
+			s.workloads["w2"].Annotations = map[string]string{kueue.AdmissionGatedByAnnotation: "example.com/gate"}
+			s.tell("w2", func(*kueue.WorkloadStatus) {})
+		}, nil},
+		{"the other lacks pods", func(s *story) { s.tell("w2", condition(kueue.WaitingForReplacementPods, "", metav1.ConditionTrue)) }, nil},
+		{"the other is not to be tried yet", func(s *story) {
+			s.tell("w2", condition(kueue.Requeued, kueue.ReasonAdmissionCheck, metav1.ConditionFalse))
+		}, nil},
+		{"a check refuses the other", func(s *story) {
+			s.tell("w2", func(o *kueue.WorkloadStatus) {
+				o.AdmissionChecks = []kueue.AdmissionCheckState{{Name: "c", State: kueue.CheckRejected}}
+			})
+		}, nil},
+		{"a LocalQueue is stopped", func(s *story) {
+			hold := kueue.Hold
+			s.request("update", "kueue.x-k8s.io", "localqueues", "", &kueue.LocalQueue{TypeMeta: metav1.TypeMeta{Kind: "LocalQueue"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "lq"}, Spec: kueue.LocalQueueSpec{StopPolicy: &hold}}, nil, person)
+		}, nil},
+		{"the status of a LocalQueue is written", func(s *story) {
+			s.request("update", "kueue.x-k8s.io", "localqueues", "status", &kueue.LocalQueue{TypeMeta: metav1.TypeMeta{Kind: "LocalQueue"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "lq"}}, nil, person)
+		}, inVain},
+		{"a LocalQueue is deleted", func(s *story) {
+			s.request("delete", "kueue.x-k8s.io", "localqueues", "", nil, &kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "lq"}}, person)
+		}, nil},
+		{"a ClusterQueue is deleted", func(s *story) {
+			s.request("delete", "kueue.x-k8s.io", "clusterqueues", "", nil, &kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: "q2"}}, person)
+		}, nil},
+		{"an AdmissionCheck is not served any more", func(s *story) {
+			s.request("update", "kueue.x-k8s.io", "admissionchecks", "status", &kueue.AdmissionCheck{TypeMeta: metav1.TypeMeta{Kind: "AdmissionCheck"},
+				ObjectMeta: metav1.ObjectMeta{Name: "c"}}, nil, person)
+		}, nil},
+		{"a Queue gets another limit", func(s *story) { s.queue("q", "2") }, nil},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s := newStory(t)
+			s.queue("q", "4")
+			s.clusterQueue("q1", "", "4", nil)
+			s.clusterQueue("q2", "", "4", nil)
+			s.admit("w1", "q1", "3")
+			s.admit("w3", "q1", "1")
+			s.wait("w2")
+			s.pass(time.Minute)
+			s.preempt("w1", "w2")
+			c.meanwhile(s)
+			s.admit("w1", "q1", "3")
+			s.pass(time.Hour)
+			s.expect(c.want...)
+		})
+	}
+}
 
 // TestRules tells stories. Each rule has some that break it, and some that only look as if they did.
 func TestRules(t *testing.T) {

@@ -240,6 +240,21 @@ func (s *story) preempt(name, preemptor string) {
 	s.request("patch", "kueue.x-k8s.io", "workloads", "status", o, nil, person)
 }
 
+// edit changes the spec of a Workload.
+func (s *story) edit(name string, change func(*kueue.WorkloadSpec)) {
+	o := s.workloads[name]
+	change(&o.Spec)
+	o.Generation++
+	s.request("patch", "kueue.x-k8s.io", "workloads", "", o, nil, person)
+}
+
+// tell changes the status of a Workload.
+func (s *story) tell(name string, change func(*kueue.WorkloadStatus)) {
+	o := s.workloads[name]
+	change(&o.Status)
+	s.request("patch", "kueue.x-k8s.io", "workloads", "status", o, nil, person)
+}
+
 // report is what the log proves.
 func (s *story) report() *audit.Report {
 	s.t.Helper()

@@ -139,6 +139,7 @@ func (a *Auditor) rootOf(cohort string) string {
 type preemptedInVain struct {
 	silent
 	deadlines []deadline[*preemption]
+	again     []deadline[*preemption]     // whose victims are admitted again: the other admission may be on its way
 	open      map[types.UID][]*preemption // by the Workload that is to be admitted
 	victims   map[types.UID]*preemption
 }
@@ -168,14 +169,21 @@ func (r *preemptedInVain) admitted(a *Auditor, w *workload, c *change) {
 	}
 	delete(r.open, w.uid)
 	if p := r.victims[w.uid]; p != nil && !p.isOver {
-		p.isOver = true
 		if isCalm(p.at, a.elsewhere) && isCalm(p.at, a.otherQuota) {
-			a.violate(RuleEvictionInVain, p.at, p.user, "it is admitted again, and the Workload for which it was preempted is not", w)
+			r.again = append(r.again, deadline[*preemption]{c.at.Add(longestRequest), p})
+		} else {
+			p.isOver = true
 		}
 	}
 }
 
 func (r *preemptedInVain) tick(a *Auditor) {
+	for _, p := range due(&r.again, a.now) {
+		if !p.isOver {
+			p.isOver = true
+			a.violate(RuleEvictionInVain, p.at, p.user, "it is admitted again, and the Workload for which it was preempted is not", p.victim)
+		}
+	}
 	for _, p := range due(&r.deadlines, a.now) {
 		if r.victims[p.victim.uid] == p {
 			delete(r.victims, p.victim.uid)

@@ -540,6 +540,17 @@ func TestRules(t *testing.T) {
 			s.admit("w1", "q1", "4")
 			s.pass(time.Hour)
 		}, []string{audit.RuleEvictionInVain + " Workload work/w1"}},
+		{"a Workload is admitted again a moment before the one for which it was preempted", func(s *story) {
+			s.clusterQueue("q1", "", "4", nil)
+			s.admit("w1", "q1", "2")
+			s.wait("w2")
+			s.pass(time.Minute)
+			s.preempt("w1", "w2")
+			s.admit("w1", "q1", "2") // both are decided in one cycle, and the request for the other is slow
+			s.now = s.now.Add(time.Second)
+			s.admit("w2", "q1", "2")
+			s.pass(time.Hour)
+		}, nil},
 		{"a Workload is preempted and none is admitted", func(s *story) {
 			s.clusterQueue("q1", "", "4", nil)
 			s.admit("w1", "q1", "4")

@@ -21,13 +21,14 @@ func (r *Reporter) writePods(j *cluster.Job, now time.Time, d *decision.Decision
 	if j.Count(cluster.Pending) == 0 {
 		return
 	}
-	reason, message, note := forPods(j)
+	reason, message, sentence := forPods(j)
 	if reason == "" {
 		return
 	}
 	fitting := r.fitting(j, reason)
 	again := refresh{of: r, job: j, now: now}
 	defer again.end()
+	note := "" // worded when the first pod is told: of most jobs that are looked at only numbers have changed
 	for _, t := range j.Pending(cluster.CompareTasks) {
 		// The API server itself writes the condition of a pod with a gate. Another reason would wake autoscalers.
 		switch {
@@ -39,6 +40,9 @@ func (r *Reporter) writePods(j *cluster.Job, now time.Time, d *decision.Decision
 			}
 		default:
 			if r.isNew(t, reason) || again.isDue(t, message) {
+				if note == "" {
+					note = sentence()
+				}
 				r.tellPod(t, reason, message, note, now, d)
 			}
 		}
@@ -122,24 +126,24 @@ const (
 	reasonGroupOfAnother = "PodGroupOfAnotherScheduler"
 )
 
-// forPods says why the pods of a job wait, "" if there is no reason. The note has the current numbers. It is for an
-// Event, which is not written again when they change.
-func forPods(j *cluster.Job) (reason, message, note string) {
+// forPods says why the pods of a job wait, "" if there is no reason. The sentence has the current numbers, and takes
+// time to build. It is for an Event, which is not written again when they change.
+func forPods(j *cluster.Job) (reason, message string, sentence func() string) {
 	switch {
 	case j.Group == nil:
 		message = fmt.Sprintf("PodGroup %s, which annotation %s names, does not exist", j.ID, schedulingv1beta1.KubeGroupNameAnnotationKey)
-		return reasonGroupNotFound, message, message
+		return reasonGroupNotFound, message, func() string { return message }
 	case j.IsForeign:
 		message = fmt.Sprintf("PodGroup %s belongs to scheduler %s, by its annotation %s or by its other pods",
 			j.ID.Name, j.Scheduler(), schedulingv1beta1.SchedulerNameKey)
-		return reasonGroupOfAnother, message, message
+		return reasonGroupOfAnother, message, func() string { return message }
 	case j.Verdict == nil:
-		return "", "", ""
+		return "", "", nil
 	}
 	code, sentence := j.Reason()
 	reason = string(code)
 	if j.Verdict.IsHelpedByNodes() {
 		reason = corev1.PodReasonUnschedulable
 	}
-	return reason, fmt.Sprintf("%s; see the status of PodGroup %s", code, j.ID.Name), sentence()
+	return reason, fmt.Sprintf("%s; see the status of PodGroup %s", code, j.ID.Name), sentence
 }

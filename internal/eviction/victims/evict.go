@@ -196,7 +196,7 @@ func (r *round) sort(h *jobGroup) {
 	for i, t := range h.tasks {
 		h.tops[i] = r.importanceOf(t)
 	}
-	h.tasks, h.tops = inOrder(h.tasks, h.tops, func(i, j int) int {
+	order := orderOf(len(h.tasks), func(i, j int) int {
 		if r.LargestFirst {
 			if c := rules.Part(r.Lacking, h.tasks[j].Request()).Compare(rules.Part(r.Lacking, h.tasks[i].Request())); c != 0 {
 				return c
@@ -204,23 +204,33 @@ func (r *round) sort(h *jobGroup) {
 		}
 		return h.tops[i].compare(&h.tops[j])
 	})
+	h.tasks, h.tops = inOrder(h.tasks, order), inOrder(h.tops, order)
 }
 
-// inOrder returns pods and their importance in the order of a comparison of two indexes.
-func inOrder(tasks []*cluster.Task, tops []importance, compare func(i, j int) int) ([]*cluster.Task, []importance) {
-	order := make([]int, len(tasks))
+// orderOf returns the indexes of so many items in the order of a comparison of two of them, nil if the items are in
+// that order already.
+func orderOf(items int, compare func(i, j int) int) []int {
+	order := make([]int, items)
 	for i := range order {
 		order[i] = i
 	}
 	if slices.IsSortedFunc(order, compare) {
-		return tasks, tops
+		return nil
 	}
 	slices.SortFunc(order, compare)
-	sorted, sortedTops := make([]*cluster.Task, len(order)), make([]importance, len(order))
-	for to, from := range order {
-		sorted[to], sortedTops[to] = tasks[from], tops[from]
+	return order
+}
+
+// inOrder returns items in an order that [orderOf] has returned.
+func inOrder[T any](items []T, order []int) []T {
+	if order == nil {
+		return items
 	}
-	return sorted, sortedTops
+	sorted := make([]T, len(order))
+	for to, from := range order {
+		sorted[to] = items[from]
+	}
+	return sorted
 }
 
 // compare compares units by the order of eviction in this round.

@@ -82,7 +82,8 @@ type Selector struct {
 	gangs   map[gangKey]*gang
 	version int
 	waits   bool
-	spared  string // the numbers of the queues from which the preemptor may not evict pods, see [FloorsByRules.For]
+	tops    []importance // space to work in, of the pods of one gang
+	spared  string       // the numbers of the queues from which the preemptor may not evict pods, see [FloorsByRules.For]
 }
 
 // gangKey is a gang, and whether the preemptor's pod requests nothing, because then other pods are protected (rule P3).
@@ -169,12 +170,15 @@ func isEvicting(t *cluster.Task) bool { return t.Status == cluster.Evicting }
 
 func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 	g := &gang{unbudgeted: true}
-	var tops []importance
+	tops := s.tops[:0]
 	for _, t := range j.Tasks() {
 		switch {
 		case t.Status == cluster.Evicting && (t.Evicts == nil || t.Evicts == s.rules.Preemptor.Plan), t.Status.Yields():
 			if s.rules.ProtectsPod(t).Exists() {
 				return &gang{} // the caller has found that no rule protects the job
+			}
+			if g.tasks == nil {
+				g.tasks = make([]*cluster.Task, 0, len(j.Tasks()))
 			}
 			g.tasks = append(g.tasks, t)
 			g.held.Add(t.Request())
@@ -194,7 +198,8 @@ func (s *Selector) lookAtGang(j *cluster.Job) *gang {
 			return &gang{}
 		}
 	}
-	g.tasks, _ = inOrder(g.tasks, tops, func(i, j int) int { return tops[i].compare(&tops[j]) })
+	s.tops = tops
+	g.tasks = inOrder(g.tasks, orderOf(len(tops), func(i, j int) int { return tops[i].compare(&tops[j]) }))
 	return g
 }
 

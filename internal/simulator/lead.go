@@ -73,6 +73,23 @@ func (l *Led) Pass(d time.Duration) {
 	l.s.count()
 }
 
+// Forget drops what is kept for the report, and what is known of PodGroups that are gone and of pods whose names will
+// not be used again, so that a long simulation needs no more memory from day to day.
+func (l *Led) Forget(isOver func(pod types.NamespacedName) bool) {
+	s := l.s
+	s.report.Binds, s.report.Evictions, s.report.Nominations = nil, nil, nil
+	for name := range s.returned {
+		if isOver(name) {
+			delete(s.returned, name)
+		}
+	}
+	for id := range s.names {
+		if s.groups[id] == nil {
+			delete(s.names, id)
+		}
+	}
+}
+
 // Measure sets the measured load of a node. The scheduler is told it again and again, as by a source of metrics.
 func (l *Led) Measure(load cache.Measured) {
 	loads := slices.DeleteFunc(slices.Clone(l.s.loads), func(old cache.Measured) bool { return old.Node == load.Node })

@@ -1,0 +1,509 @@
+package endurance
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"hekla.sh/hekla/internal/audit"
+	"hekla.sh/hekla/internal/simulator"
+	"hekla.sh/hekla/internal/simulator/manifests"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/conf"
+	"hekla.sh/hekla/pkg/scheduler"
+	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
+)
+
+// The variables that say how long a run is and which jobs arrive, and what CI has time for.
+const (
+	daysEnv   = "HEKLA_ENDURANCE_DAYS"
+	seedEnv   = "HEKLA_ENDURANCE_SEED"
+	plainDays = 1
+	plainSeed = 1
+)
+
+// The cluster, and what is asked of it.
+const (
+	nodes       = 16
+	nodeCPUs    = 8
+	quotaCPUs   = 24 // of each ClusterQueue
+	silverCPUs  = 40 // the capability of a Queue
+	load        = 0.9
+	longest     = 220 * time.Minute // that a job runs
+	shortest    = 20 * time.Minute
+	maxJump     = 2 * time.Minute // the most that the clock jumps: what is due by time alone comes that much later
+	maxDrain    = 48 * time.Hour  // until the last job has ended
+	warmUpDays  = 6
+	maxHeapGain = 0.05 // over all days after the warm-up, as a part of the heap
+)
+
+var sizes = []int{1, 2, 4, 8}
+
+var classes = []struct {
+	name  string
+	value int32
+}{{"low", 0}, {"low", 0}, {"low", 0}, {"middle", 100}, {"middle", 100}, {"high", 1000}}
+
+const configuration = `actions: "enqueue, admit, allocate, preempt, reclaim, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}, {name: cohorts}]
+`
+
+// surroundings are the objects that stay.
+func surroundings() string {
+	var text strings.Builder
+	for i := range nodes {
+		fmt.Fprintf(&text, "{apiVersion: v1, kind: Node, metadata: {name: n%d}, status: {allocatable: {cpu: '%d', memory: 64Gi, pods: '110'}}}\n---\n", i, nodeCPUs)
+	}
+	for _, c := range slices.Compact(slices.Clone(classes)) {
+		fmt.Fprintf(&text, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: %d}\n---\n", c.name, c.value)
+	}
+	text.WriteString("{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: gold}, spec: {weight: 3}}\n---\n")
+	fmt.Fprintf(&text, "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: silver}, spec: {weight: 1, capability: {cpu: '%d'}}}\n---\n", silverCPUs)
+	text.WriteString("{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: any}}\n---\n")
+	text.WriteString("{apiVersion: kueue.x-k8s.io/v1beta2, kind: Cohort, metadata: {name: all}}\n---\n")
+	for _, name := range []string{"a", "b"} {
+		fmt.Fprintf(&text, `{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: %s}, spec: {cohortName: all, namespaceSelector: {},
+  preemption: {withinClusterQueue: LowerPriority, reclaimWithinCohort: Any},
+  resourceGroups: [{coveredResources: [cpu], flavors: [{name: any, resources: [{name: cpu, nominalQuota: %d}]}]}]}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {namespace: %s, name: %s}, spec: {clusterQueue: %s}}
+---
+`, name, quotaCPUs, fixture.Namespace, name, name)
+	}
+	return text.String()
+}
+
+// kind is what jobs have in common that are compared with each other.
+type kind struct {
+	queue    string
+	pods     int
+	priority int32
+}
+
+func (k kind) isQueued() bool { return k.queue == "a" || k.queue == "b" }
+
+// job is a PodGroup or a Workload.
+type job struct {
+	kind
+	name       string
+	pods       []string
+	submitted  time.Time
+	left       time.Duration // that it still has to run
+	since      time.Time     // when it began to run or to wait
+	isRunning  bool
+	hasStarted bool
+	passed     int // later jobs of its kind that have started before it
+	evictions  int
+	preemptors map[wait]string // with the plan
+}
+
+// wait is one of the times that a job waits: the first, or after so many evictions.
+type wait struct {
+	job       cluster.JobID
+	evictions int
+}
+
+// tally is what was seen of the jobs of a kind.
+type tally struct {
+	started, evictions, mostEvictions, mostPassed int
+	longest, longestAgain                         time.Duration // wait for the first start, and after an eviction
+}
+
+// run is one run of the simulation.
+type run struct {
+	*testing.T
+	*simulator.Led
+	random  *rand.Rand
+	live    []*job // in the order of their submission
+	byName  map[string]*job
+	made    int
+	tallies map[kind]*tally
+	decided bool
+	busy    float64 // CPU seconds
+	cycles  int
+	checks  int
+}
+
+func begin(t *testing.T, seed uint64) *run {
+	input, err := manifests.Read([]string{"-"}, strings.NewReader(surroundings()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := scheduler.NewRegistry()
+	parsed, err := conf.Parse([]byte(configuration), registry.Catalogue())
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy, err := registry.Build(parsed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &run{T: t, random: rand.New(rand.NewPCG(seed, 0)), byName: map[string]*job{}, tallies: map[kind]*tally{}}
+	c.Led, err = simulator.Lead(input, policy, simulator.Options{SchedulerNames: []string{"volcano"}, Now: fixture.Birth, Observe: c.observe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// observe notes for whom gangs are evicted.
+func (c *run) observe(d *decision.Decisions) {
+	c.decided = c.decided || !d.IsEmpty()
+	for i := range d.Ended {
+		if len(d.Ended[i].Spared) > 0 {
+			for _, j := range c.live {
+				maps.DeleteFunc(j.preemptors, func(_ wait, plan string) bool { return plan == d.Ended[i].ID })
+			}
+		}
+	}
+	for i := range d.Plans {
+		for _, e := range d.Plans[i].Evictions {
+			j := c.byName[e.VictimJob.Name]
+			if j == nil {
+				continue
+			}
+			preemptor := wait{job: e.For}
+			if other := c.byName[e.For.Name]; other != nil {
+				preemptor.evictions = other.evictions
+			}
+			if plan, was := j.preemptors[preemptor]; was && plan != e.Plan {
+				c.Fatalf("%s: %s is evicted for %s by plan %s, and was by plan %s before", c.Now(), j.name, e.For, e.Plan, plan)
+			}
+			j.preemptors[preemptor] = e.Plan
+		}
+	}
+}
+
+// submit makes a job of a random kind.
+func (c *run) submit() {
+	class := classes[c.random.IntN(len(classes))]
+	queue := "gold"
+	total := float64(nodes * nodeCPUs)
+	switch of, first := c.random.Float64(), c.random.Float64() < 0.6; {
+	case of < 2*quotaCPUs/total && first:
+		queue = "a"
+	case of < 2*quotaCPUs/total:
+		queue = "b"
+	case !first:
+		queue = "silver"
+	}
+	size := sizes[c.random.IntN(len(sizes))]
+	c.made++
+	j := &job{kind: kind{queue, size, class.value}, name: fmt.Sprintf("j%d", c.made), submitted: c.Now(), since: c.Now(), preemptors: map[wait]string{}}
+	j.left = (shortest + time.Duration(c.random.Int64N(int64(longest-shortest)))).Round(time.Second)
+	c.live, c.byName[j.name] = append(c.live, j), j
+	if j.isQueued() {
+		w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: j.name, CreationTimestamp: metav1.NewTime(c.Now())}}
+		template := fixture.Pod("any")
+		w.Spec.QueueName, w.Spec.Priority = queue, &class.value
+		podSet := v1beta2.PodSet{Name: "main", Count: int32(size)}
+		podSet.Template.Spec = template.Spec
+		w.Spec.PodSets = []v1beta2.PodSet{podSet}
+		for i := range size {
+			j.pods = append(j.pods, fmt.Sprintf("%s-main-%d", j.name, i))
+		}
+		c.must(c.Set(w))
+		return
+	}
+	g := fixture.Group(j.name, queue, int32(size), fixture.PendingAdmission, fixture.Wanting(fmt.Sprintf("cpu=%d", size)), func(g *schedulingv1beta1.PodGroup) {
+		g.Spec.PriorityClassName = class.name
+		g.Annotations[schedulingv1beta1.PreemptableKey] = "true"
+	})
+	g.CreationTimestamp = metav1.NewTime(c.Now())
+	c.must(c.Set(g))
+	for i := range size {
+		p := fixture.Controlled(fixture.Pod(fmt.Sprintf("%s-%d", j.name, i), fixture.In(j.name), fixture.As("worker", i), fixture.WithPriority(class.value)), "batch/v1", "Job")
+		p.Spec.PriorityClassName, p.CreationTimestamp = class.name, g.CreationTimestamp
+		p.Annotations[schedulingv1beta1.PreemptableKey] = "true"
+		j.pods = append(j.pods, p.Name)
+		c.must(c.Set(p))
+	}
+}
+
+func (c *run) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+func (c *run) pod(name string) *corev1.Pod {
+	p, _ := c.Get(&corev1.Pod{}, fixture.Namespace, name).(*corev1.Pod)
+	return p
+}
+
+// runs reports whether all pods of a job run.
+func (c *run) runs(j *job) bool {
+	return !slices.ContainsFunc(j.pods, func(name string) bool {
+		p := c.pod(name)
+		return p == nil || p.Spec.NodeName == "" || p.DeletionTimestamp != nil
+	})
+}
+
+// look notes which jobs run now, and ends those whose time is up.
+func (c *run) look() {
+	now := c.Now()
+	for _, j := range c.live {
+		t := c.tallies[j.kind]
+		if t == nil {
+			t = &tally{}
+			c.tallies[j.kind] = t
+		}
+		switch runs := c.runs(j); {
+		case runs && !j.isRunning:
+			if waited := now.Sub(j.since); j.hasStarted {
+				t.longestAgain = max(t.longestAgain, waited)
+			} else {
+				t.longest = max(t.longest, waited)
+				t.started++
+				if wrong := c.overtake(j, t); wrong != "" {
+					c.Fatalf("%s: %s", now, wrong)
+				}
+			}
+			j.isRunning, j.hasStarted, j.since = true, true, now
+		case !runs && j.isRunning:
+			j.left -= now.Sub(j.since)
+			c.busy += now.Sub(j.since).Seconds() * float64(len(j.pods))
+			j.isRunning, j.since = false, now
+			j.evictions++
+			t.evictions++
+			t.mostEvictions = max(t.mostEvictions, j.evictions)
+		}
+	}
+	c.live = slices.DeleteFunc(c.live, func(j *job) bool {
+		isOver := j.isRunning && now.Sub(j.since) >= j.left
+		if isOver {
+			c.end(j)
+		}
+		return isOver
+	})
+}
+
+// overtake counts that a job has started for the earlier ones of its kind that wait. It says which of them was overtaken
+// too often.
+func (c *run) overtake(started *job, t *tally) (wrong string) {
+	for _, j := range c.live {
+		if j.kind != started.kind || j.hasStarted || !j.submitted.Before(started.submitted) {
+			continue
+		}
+		j.passed++
+		t.mostPassed = max(t.mostPassed, j.passed)
+		if j.passed > audit.DefaultOvertakes {
+			wrong = fmt.Sprintf("%d later jobs of the kind of %s, %+v, have started while it waits since %s", j.passed, j.name, j.kind, j.submitted)
+		}
+	}
+	return wrong
+}
+
+// end removes a job that has run for its time, with its pods, which have succeeded.
+func (c *run) end(j *job) {
+	c.busy += c.Now().Sub(j.since).Seconds() * float64(len(j.pods))
+	delete(c.byName, j.name)
+	for _, name := range j.pods {
+		p := c.pod(name).DeepCopy()
+		p.Status.Phase = corev1.PodSucceeded
+		c.must(c.Set(p))
+	}
+	if j.isQueued() {
+		c.Delete(c.Get(&v1beta2.Workload{}, fixture.Namespace, j.name).(*v1beta2.Workload))
+	} else {
+		c.Delete(c.Get(&schedulingv1beta1.PodGroup{}, fixture.Namespace, j.name).(*schedulingv1beta1.PodGroup))
+	}
+	for _, name := range j.pods {
+		if p := c.pod(name); p != nil {
+			c.Delete(p)
+		}
+	}
+}
+
+// step runs a cycle, or lets time pass until something is to happen, at the latest at the time given.
+func (c *run) step(until time.Time) {
+	c.look()
+	if !c.HasNews() && !c.decided && !c.IsDue() {
+		next := c.Now().Add(maxJump)
+		if until.Before(next) {
+			next = until
+		}
+		for _, j := range c.live {
+			if end := j.since.Add(j.left); j.isRunning && end.Before(next) {
+				next = end
+			}
+		}
+		if d := next.Sub(c.Now()); d > 0 {
+			c.Pass(d)
+			c.look()
+		}
+	}
+	c.decided = false
+	c.must(c.Cycle())
+	c.cycles++
+}
+
+// check compares totals with what the objects show.
+func (c *run) check() {
+	c.checks++
+	if wrong := c.Scheduler().Cache().Audit(); len(wrong) > 0 {
+		c.Fatalf("%s: totals drift: %s", c.Now(), strings.Join(wrong, "; "))
+	}
+	onNode, inQueue := map[string]int{}, map[string]int{}
+	pods := 0
+	for _, o := range c.Objects() {
+		p, is := o.(*corev1.Pod)
+		if !is {
+			continue
+		}
+		pods++
+		j := c.byName[p.Name[:strings.IndexByte(p.Name, '-')]]
+		if j == nil {
+			c.Fatalf("%s: pod %s is left of a job that has ended", c.Now(), p.Name)
+		}
+		if p.Spec.NodeName != "" {
+			onNode[p.Spec.NodeName]++
+			inQueue[j.queue]++
+		}
+	}
+	for name, held := range onNode {
+		if held > nodeCPUs {
+			c.Fatalf("%s: %d CPUs are used of node %s", c.Now(), held, name)
+		}
+	}
+	if inQueue["silver"] > silverCPUs {
+		c.Fatalf("%s: queue silver holds %d CPUs", c.Now(), inQueue["silver"])
+	}
+	if held := inQueue["a"] + inQueue["b"]; held > 2*quotaCPUs {
+		c.Fatalf("%s: the cohort holds %d CPUs", c.Now(), held)
+	}
+	c.Forget(func(pod types.NamespacedName) bool {
+		return c.byName[pod.Name[:strings.IndexByte(pod.Name, '-')]] == nil
+	})
+}
+
+// heap is how many bytes are in use after garbage collection.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// slope is by how much the values grow from one to the next, by least squares.
+func slope(values []uint64) float64 {
+	n := float64(len(values))
+	var x, y, xx, xy float64
+	for i, v := range values {
+		x, y, xx, xy = x+float64(i), y+float64(v), xx+float64(i*i), xy+float64(i)*float64(v)
+	}
+	return (n*xy - x*y) / (n*xx - x*x)
+}
+
+func TestDaysOfArrivalsLeaveNothingBehindAndNoJobWaiting(t *testing.T) {
+	days, seed := harness.Number(t, daysEnv, plainDays), harness.Number(t, seedEnv, uint64(plainSeed))
+	c := begin(t, seed)
+	var mean float64
+	for _, size := range sizes {
+		mean += float64(size) / float64(len(sizes))
+	}
+	gap := (longest + shortest).Seconds() / 2 * mean / (load * nodes * nodeCPUs)
+	start := c.Now()
+	end := start.Add(time.Duration(days) * 24 * time.Hour)
+	arrival, nextCheck, nextDay := start, start, start
+	var heaps []uint64
+	longestQueue := 0
+	for c.Now().Before(end) {
+		for !arrival.After(c.Now()) {
+			c.submit()
+			arrival = arrival.Add(time.Duration(c.random.ExpFloat64()*gap) * time.Second)
+		}
+		c.step(arrival)
+		longestQueue = max(longestQueue, len(c.live))
+		if !c.Now().Before(nextCheck) {
+			c.check()
+			nextCheck = nextCheck.Add(time.Hour)
+		}
+		if !c.Now().Before(nextDay) {
+			heaps, nextDay = append(heaps, heap()), nextDay.Add(24*time.Hour)
+		}
+	}
+	busy := c.busy / end.Sub(start).Seconds() / (nodes * nodeCPUs)
+	for len(c.live) > 0 {
+		if c.Now().Sub(end) > maxDrain {
+			t.Fatalf("%d jobs have not ended %s after the last one came, the first of them %+v", len(c.live), maxDrain, *c.live[0])
+		}
+		c.step(c.Now().Add(maxJump))
+	}
+	c.check()
+	heaps = append(heaps, heap())
+	t.Logf("%d days, %d jobs, %d cycles, %d checks, %.1f %% of the CPUs used by what has ended, at most %d jobs at a time, drained in %s",
+		days, c.made, c.cycles, c.checks, 100*busy, longestQueue, c.Now().Sub(end))
+	for _, k := range slices.SortedFunc(maps.Keys(c.tallies), func(a, b kind) int {
+		return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.priority, b.priority), cmp.Compare(a.pods, b.pods))
+	}) {
+		s := c.tallies[k]
+		t.Logf("%-6s priority %4d, %d pods: %5d started, longest wait %9s, again after an eviction %9s, overtaken at most %d times, %d evictions, of one job at most %d",
+			k.queue, k.priority, k.pods, s.started, s.longest, s.longestAgain, s.mostPassed, s.evictions, s.mostEvictions)
+	}
+	t.Logf("heap at the beginning of each day, and at the end: %v", heaps)
+	if gain := growth(heaps[:len(heaps)-1]); gain > maxHeapGain {
+		t.Errorf("the heap grows by a part of %.3f", gain)
+	}
+}
+
+// growth is by which part the values grow after the warm-up, 0 if there are too few.
+func growth(heaps []uint64) float64 {
+	if len(heaps) < warmUpDays+2 {
+		return 0
+	}
+	settled := heaps[warmUpDays:]
+	return slope(settled) * float64(len(settled)-1) / float64(settled[0])
+}
+
+func TestAHeapThatGrowsIsSeen(t *testing.T) {
+	var flat, growing []uint64
+	for day := range uint64(2 * warmUpDays) {
+		flat = append(flat, 1000+day%2)
+		growing = append(growing, 1000+20*day)
+	}
+	if gain := growth(flat); gain > maxHeapGain {
+		t.Errorf("a flat heap grows by %f", gain)
+	}
+	if gain := growth(growing); gain <= maxHeapGain {
+		t.Errorf("a growing heap grows by %f", gain)
+	}
+}
+
+func TestAJobThatIsOvertakenTooOftenIsSeen(t *testing.T) {
+	of := kind{queue: "gold", pods: 2}
+	waits := &job{kind: of, name: "waits", submitted: fixture.Birth}
+	c := &run{live: []*job{waits}}
+	later := func(k kind) string {
+		return c.overtake(&job{kind: k, submitted: fixture.Birth.Add(time.Hour)}, &tally{})
+	}
+	if wrong := later(kind{queue: "gold", pods: 1}); wrong != "" || waits.passed != 0 {
+		t.Errorf("a job of another kind counts: %s", wrong)
+	}
+	for range audit.DefaultOvertakes {
+		if wrong := later(of); wrong != "" {
+			t.Error(wrong)
+		}
+	}
+	if later(of) == "" {
+		t.Error("it is not seen")
+	}
+}

@@ -295,8 +295,8 @@ func (c *run) look() {
 	})
 }
 
-// overtake counts that a job has started for the earlier ones of its kind that wait. It says which of them was overtaken
-// too often.
+// overtake counts that a job has started for the earlier ones of its kind that wait. It says which of them was
+// overtaken too often.
 func (c *run) overtake(started *job, t *tally) (wrong string) {
 	for _, j := range c.live {
 		if j.kind != started.kind || j.hasStarted || !j.submitted.Before(started.submitted) {

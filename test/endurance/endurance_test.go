@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -20,7 +21,6 @@ import (
 	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
-	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/conf"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -48,7 +48,12 @@ const (
 	maxJump     = 2 * time.Minute // the most that the clock jumps: what is due by time alone comes that much later
 	maxDrain    = 48 * time.Hour  // until the last job has ended
 	warmUpDays  = 6
-	maxHeapGain = 0.05 // over all days after the warm-up, as a part of the heap
+	maxHeapGain = 0.05          // over all days after the warm-up, as a part of the heap
+	fillTime    = 6 * time.Hour // until the cluster, which is empty at first, is as full as it stays
+	maxIdle     = 0.03          // of long runs: the part of the CPUs that is asked for and not used
+	// maxEvictions are of one job. It is a limit for this load, and no rule of the scheduler: how often a job may be
+	// evicted depends on which jobs come while it lives.
+	maxEvictions = 40
 )
 
 var sizes = []int{1, 2, 4, 8}
@@ -89,7 +94,7 @@ func surroundings() string {
 	return text.String()
 }
 
-// kind is what jobs have in common that are compared with each other.
+// kind is what is counted together.
 type kind struct {
 	queue    string
 	pods     int
@@ -108,14 +113,14 @@ type job struct {
 	since      time.Time     // when it began to run or to wait
 	isRunning  bool
 	hasStarted bool
-	passed     int // later jobs of its kind that have started before it
+	passed     int // later jobs that have started before it, see [run.overtake]
 	evictions  int
-	preemptors map[wait]string // with the plan
+	preemptors map[wait]string // for which it was evicted, with the plan
 }
 
 // wait is one of the times that a job waits: the first, or after so many evictions.
 type wait struct {
-	job       cluster.JobID
+	job       string
 	evictions int
 }
 
@@ -135,7 +140,10 @@ type run struct {
 	made    int
 	tallies map[kind]*tally
 	decided bool
-	busy    float64 // CPU seconds
+	looked  time.Time // when the jobs were last looked at
+	running int       // CPUs that were used then
+	offered float64   // CPU seconds of the jobs that have come
+	busy    float64   // CPU seconds that were used since the cluster is full
 	cycles  int
 	checks  int
 }
@@ -162,32 +170,39 @@ func begin(t *testing.T, seed uint64) *run {
 	return c
 }
 
-// observe notes for whom gangs are evicted.
+// observe notes for which jobs others are evicted: gangs by a plan, Workloads by the status that is decided.
 func (c *run) observe(d *decision.Decisions) {
 	c.decided = c.decided || !d.IsEmpty()
-	for i := range d.Ended {
-		if len(d.Ended[i].Spared) > 0 {
-			for _, j := range c.live {
-				maps.DeleteFunc(j.preemptors, func(_ wait, plan string) bool { return plan == d.Ended[i].ID })
-			}
-		}
-	}
 	for i := range d.Plans {
 		for _, e := range d.Plans[i].Evictions {
-			j := c.byName[e.VictimJob.Name]
-			if j == nil {
-				continue
-			}
-			preemptor := wait{job: e.For}
-			if other := c.byName[e.For.Name]; other != nil {
-				preemptor.evictions = other.evictions
-			}
-			if plan, was := j.preemptors[preemptor]; was && plan != e.Plan {
-				c.Fatalf("%s: %s is evicted for %s by plan %s, and was by plan %s before", c.Now(), j.name, e.For, e.Plan, plan)
-			}
-			j.preemptors[preemptor] = e.Plan
+			c.evicted(e.VictimJob.Name, e.For.Name, e.Plan)
 		}
 	}
+	for i := range d.Workloads {
+		if w := &d.Workloads[i]; w.Evict != nil {
+			c.evicted(w.Workload.Name, w.Evict.By.Name, fmt.Sprint("status ", w.Number))
+		}
+	}
+}
+
+func (c *run) evicted(victim, by, plan string) {
+	if wrong := c.note(victim, by, plan); wrong != "" {
+		c.Fatalf("%s: %s", c.Now(), wrong)
+	}
+}
+
+// note says what is wrong with an eviction: it is for no job that waits, or not the first of the victim for that wait.
+func (c *run) note(victim, by, plan string) (wrong string) {
+	v, p := c.byName[victim], c.byName[by]
+	if v == nil || p == nil || p.isRunning {
+		return fmt.Sprintf("%q is evicted by %s for %q, which does not wait", victim, plan, by)
+	}
+	waiting := wait{job: by, evictions: p.evictions}
+	if earlier, was := v.preemptors[waiting]; was && earlier != plan {
+		return fmt.Sprintf("%s is evicted for %s by %s, and was by %s, while %s waits", victim, by, plan, earlier, by)
+	}
+	v.preemptors[waiting] = plan
+	return ""
 }
 
 // submit makes a job of a random kind.
@@ -207,6 +222,7 @@ func (c *run) submit() {
 	c.made++
 	j := &job{kind: kind{queue, size, class.value}, name: fmt.Sprintf("j%d", c.made), submitted: c.Now(), since: c.Now(), preemptors: map[wait]string{}}
 	j.left = (shortest + time.Duration(c.random.Int64N(int64(longest-shortest)))).Round(time.Second)
+	c.offered += j.left.Seconds() * float64(size)
 	c.live, c.byName[j.name] = append(c.live, j), j
 	if j.isQueued() {
 		w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: j.name, CreationTimestamp: metav1.NewTime(c.Now())}}
@@ -259,6 +275,10 @@ func (c *run) runs(j *job) bool {
 // look notes which jobs run now, and ends those whose time is up.
 func (c *run) look() {
 	now := c.Now()
+	if !c.looked.Before(fixture.Birth.Add(fillTime)) {
+		c.busy += now.Sub(c.looked).Seconds() * float64(c.running)
+	}
+	c.looked, c.running = now, 0
 	for _, j := range c.live {
 		t := c.tallies[j.kind]
 		if t == nil {
@@ -279,33 +299,47 @@ func (c *run) look() {
 			j.isRunning, j.hasStarted, j.since = true, true, now
 		case !runs && j.isRunning:
 			j.left -= now.Sub(j.since)
-			c.busy += now.Sub(j.since).Seconds() * float64(len(j.pods))
 			j.isRunning, j.since = false, now
 			j.evictions++
 			t.evictions++
 			t.mostEvictions = max(t.mostEvictions, j.evictions)
+			if wrong := j.tooOften(); wrong != "" {
+				c.Fatalf("%s: %s", now, wrong)
+			}
 		}
 	}
 	c.live = slices.DeleteFunc(c.live, func(j *job) bool {
 		isOver := j.isRunning && now.Sub(j.since) >= j.left
 		if isOver {
 			c.end(j)
+		} else if j.isRunning {
+			c.running += len(j.pods)
 		}
 		return isOver
 	})
 }
 
-// overtake counts that a job has started for the earlier ones of its kind that wait. It says which of them was
-// overtaken too often.
+// tooOften says that a job has stopped more often than it may: for each wait of a job for which it was evicted once,
+// and not more often than any does at this load.
+func (j *job) tooOften() (wrong string) {
+	if j.evictions > len(j.preemptors) || j.evictions > maxEvictions {
+		return fmt.Sprintf("%s has stopped %d times, for %d waits of others: %v", j.name, j.evictions, len(j.preemptors), j.preemptors)
+	}
+	return ""
+}
+
+// overtake counts that a job has started for the earlier ones of its queue and size, and of no lower priority, that
+// wait. It says which of them was overtaken too often.
 func (c *run) overtake(started *job, t *tally) (wrong string) {
 	for _, j := range c.live {
-		if j.kind != started.kind || j.hasStarted || !j.submitted.Before(started.submitted) {
+		isAlike := j.queue == started.queue && j.kind.pods == started.kind.pods && j.priority >= started.priority
+		if !isAlike || j.hasStarted || !j.submitted.Before(started.submitted) {
 			continue
 		}
 		j.passed++
 		t.mostPassed = max(t.mostPassed, j.passed)
 		if j.passed > audit.DefaultOvertakes {
-			wrong = fmt.Sprintf("%d later jobs of the kind of %s, %+v, have started while it waits since %s", j.passed, j.name, j.kind, j.submitted)
+			wrong = fmt.Sprintf("%d later jobs of the queue and size of %s, %+v, and of no higher priority have started while it waits since %s", j.passed, j.name, j.kind, j.submitted)
 		}
 	}
 	return wrong
@@ -313,7 +347,6 @@ func (c *run) overtake(started *job, t *tally) (wrong string) {
 
 // end removes a job that has run for its time, with its pods, which have succeeded.
 func (c *run) end(j *job) {
-	c.busy += c.Now().Sub(j.since).Seconds() * float64(len(j.pods))
 	delete(c.byName, j.name)
 	for _, name := range j.pods {
 		p := c.pod(name).DeepCopy()
@@ -429,7 +462,7 @@ func TestDaysOfArrivalsLeaveNothingBehindAndNoJobWaiting(t *testing.T) {
 	for c.Now().Before(end) {
 		for !arrival.After(c.Now()) {
 			c.submit()
-			arrival = arrival.Add(time.Duration(c.random.ExpFloat64()*gap) * time.Second)
+			arrival = arrival.Add(time.Duration(math.Round(c.random.ExpFloat64()*gap)) * time.Second)
 		}
 		c.step(arrival)
 		longestQueue = max(longestQueue, len(c.live))
@@ -441,7 +474,11 @@ func TestDaysOfArrivalsLeaveNothingBehindAndNoJobWaiting(t *testing.T) {
 			heaps, nextDay = append(heaps, heap()), nextDay.Add(24*time.Hour)
 		}
 	}
-	busy := c.busy / end.Sub(start).Seconds() / (nodes * nodeCPUs)
+	used := c.busy / c.looked.Sub(start.Add(fillTime)).Seconds() / (nodes * nodeCPUs)
+	offered := c.offered / end.Sub(start).Seconds() / (nodes * nodeCPUs)
+	if days > warmUpDays && math.Abs(offered-used) > maxIdle {
+		t.Errorf("%.1f %% of the CPUs are used, and jobs have asked for %.1f %%", 100*used, 100*offered)
+	}
 	for len(c.live) > 0 {
 		if c.Now().Sub(end) > maxDrain {
 			t.Fatalf("%d jobs have not ended %s after the last one came, the first of them %+v", len(c.live), maxDrain, *c.live[0])
@@ -450,8 +487,8 @@ func TestDaysOfArrivalsLeaveNothingBehindAndNoJobWaiting(t *testing.T) {
 	}
 	c.check()
 	heaps = append(heaps, heap())
-	t.Logf("%d days, %d jobs, %d cycles, %d checks, %.1f %% of the CPUs used by what has ended, at most %d jobs at a time, drained in %s",
-		days, c.made, c.cycles, c.checks, 100*busy, longestQueue, c.Now().Sub(end))
+	t.Logf("%d days, %d jobs, %d cycles, %d checks, %.1f %% of the CPUs asked for and %.1f %% used, at most %d jobs at a time, drained in %s",
+		days, c.made, c.cycles, c.checks, 100*offered, 100*used, longestQueue, c.Now().Sub(end))
 	for _, k := range slices.SortedFunc(maps.Keys(c.tallies), func(a, b kind) int {
 		return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.priority, b.priority), cmp.Compare(a.pods, b.pods))
 	}) {
@@ -489,21 +526,52 @@ func TestAHeapThatGrowsIsSeen(t *testing.T) {
 }
 
 func TestAJobThatIsOvertakenTooOftenIsSeen(t *testing.T) {
-	of := kind{queue: "gold", pods: 2}
+	of := kind{queue: "gold", pods: 2, priority: 100}
 	waits := &job{kind: of, name: "waits", submitted: fixture.Birth}
 	c := &run{live: []*job{waits}}
 	later := func(k kind) string {
 		return c.overtake(&job{kind: k, submitted: fixture.Birth.Add(time.Hour)}, &tally{})
 	}
-	if wrong := later(kind{queue: "gold", pods: 1}); wrong != "" || waits.passed != 0 {
-		t.Errorf("a job of another kind counts: %s", wrong)
+	for _, other := range []kind{{"gold", 1, 100}, {"silver", 2, 100}, {"gold", 2, 1000}} {
+		if wrong := later(other); wrong != "" || waits.passed != 0 {
+			t.Errorf("%+v counts: %s", other, wrong)
+		}
 	}
-	for range audit.DefaultOvertakes {
-		if wrong := later(of); wrong != "" {
+	for i := range audit.DefaultOvertakes {
+		if wrong := later(kind{"gold", 2, int32(100 * (i % 2))}); wrong != "" {
 			t.Error(wrong)
 		}
 	}
 	if later(of) == "" {
 		t.Error("it is not seen")
+	}
+}
+
+func TestASecondEvictionForTheSameWaitIsSeen(t *testing.T) {
+	victim, preemptor := &job{name: "victim", preemptors: map[wait]string{}}, &job{name: "preemptor"}
+	c := &run{byName: map[string]*job{"victim": victim, "preemptor": preemptor}}
+	for _, plan := range []string{"first", "first"} { // two pods of a gang
+		if wrong := c.note("victim", "preemptor", plan); wrong != "" {
+			t.Error(wrong)
+		}
+	}
+	if c.note("victim", "preemptor", "second") == "" {
+		t.Error("a second plan is not seen")
+	}
+	preemptor.evictions++
+	if wrong := c.note("victim", "preemptor", "third"); wrong != "" {
+		t.Errorf("the preemptor was evicted itself: %s", wrong)
+	}
+	preemptor.isRunning = true
+	if c.note("victim", "preemptor", "fourth") == "" || c.note("victim", "", "fifth") == "" {
+		t.Error("an eviction for no job that waits is not seen")
+	}
+	for victim.evictions = range len(victim.preemptors) + 1 {
+		if wrong := victim.tooOften(); wrong != "" {
+			t.Error(wrong)
+		}
+	}
+	if victim.evictions++; victim.tooOften() == "" {
+		t.Error("a stop without an eviction is not seen")
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -54,16 +53,6 @@ Exit codes: 0 no violation, 1 violations, 2 the log could not be read.`,
 	return command
 }
 
-// unreadable is the error of a log that could not be read.
-type unreadable struct{ error }
-
-func (unreadable) ExitCode() int { return 2 }
-
-// violated is the error of a log that proves violations.
-type violated int
-
-func (v violated) Error() string { return fmt.Sprintf("%d violations", int(v)) }
-
 func runAudit(command *cobra.Command, f *auditFlags, files []string) error {
 	out := command.OutOrStdout()
 	switch {
@@ -72,8 +61,9 @@ func runAudit(command *cobra.Command, f *auditFlags, files []string) error {
 		return err
 	case len(files) == 0:
 		return unreadable{errors.New("name a file with the audit log, or - for the standard input")}
-	case f.output != "text" && f.output != "json":
-		return unreadable{fmt.Errorf("--output: %q is neither text nor json", f.output)}
+	}
+	if err := checkOutput(f.output); err != nil {
+		return unreadable{err}
 	}
 	for flag, isWrong := range map[string]bool{
 		"--gang-timeout": f.options.GangTimeout <= 0, "--plan-timeout": f.options.PlanTimeout <= 0, "--overtakes": f.options.Overtakes <= 0,
@@ -94,19 +84,10 @@ func runAudit(command *cobra.Command, f *auditFlags, files []string) error {
 		}
 	}
 	report := a.End()
-	if f.output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(report); err != nil {
-			return err
-		}
-	} else if err := printReport(out, report); err != nil {
+	if err := writeAs(out, f.output, report, func(out io.Writer) error { return printReport(out, report) }); err != nil {
 		return err
 	}
-	if len(report.Violations) > 0 {
-		return violated(len(report.Violations))
-	}
-	return nil
+	return violatedBy(report.Violations)
 }
 
 // withFile opens a file, or the standard input for the name -.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os/exec"
@@ -250,15 +249,7 @@ type benchReport interface {
 
 // writeReport writes the report, and fails if it holds violations.
 func writeReport(out io.Writer, report benchReport, output string) error {
-	var err error
-	if output == "text" {
-		err = report.WriteText(out)
-	} else {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(report)
-	}
-	if err != nil {
+	if err := writeAs(out, output, report, report.WriteText); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	if count := len(report.Wrong()); count > 0 {

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,8 +29,8 @@ Exit codes: 0 no violation, 1 violations, 2 it could not be done.`,
   hekla chaos --for 5m --seed 7 --faults kill,lease`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if output != "json" && output != "text" {
-				return unreadable{fmt.Errorf("--output: %q is neither text nor json", output)}
+			if err := checkOutput(output); err != nil {
+				return unreadable{err}
 			}
 			if options.For <= 0 {
 				return unreadable{errors.New("--for must be above 0")}
@@ -45,13 +43,10 @@ Exit codes: 0 no violation, 1 violations, 2 it could not be done.`,
 			if err != nil {
 				return unreadable{err}
 			}
-			if err := writeChaos(command, report, output); err != nil {
+			if err := writeAs(command.OutOrStdout(), output, report, report.WriteText); err != nil {
 				return err
 			}
-			if len(report.Violations) > 0 {
-				return violated(len(report.Violations))
-			}
-			return nil
+			return violatedBy(report.Violations)
 		},
 	}
 	flags := command.Flags()
@@ -80,13 +75,4 @@ func completeChaos(options *chaos.Options) (err error) {
 			Account: types.NamespacedName{Namespace: systemNamespace, Name: c.serviceAccount}, Start: c.run})
 	}
 	return nil
-}
-
-func writeChaos(command *cobra.Command, report *chaos.Report, output string) error {
-	if output == "text" {
-		return report.WriteText(command.OutOrStdout())
-	}
-	encoder := json.NewEncoder(command.OutOrStdout())
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(report)
 }

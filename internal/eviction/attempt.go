@@ -358,12 +358,18 @@ func (f *failures) covers(r *rules.Rules, t *cluster.Task) bool {
 	return f.kinds[r.KindOf(t)] || f.pods[t]
 }
 
-// noteQueue notes what would let the queue hold a pod that it may not hold now, if a node has room for it.
-func (a *attempt) noteQueue(t *cluster.Task) {
+// free returns a node that has room for a pod, or will have, nil if there is none. If the queue may not hold the pod
+// there is none, and what would let it is noted.
+func (a *attempt) free(t *cluster.Task) *cluster.Node {
 	s := a.search.session
-	if v := s.MayAllocate(t); v != nil && v.Help&^a.ofQueue != 0 && s.Outlook.Best(t) != nil {
-		a.ofQueue |= v.Help
+	refused := a.rules.WhyNotPlace(t)
+	if refused == nil {
+		return cmp.Or(s.Placer.Best(t), s.Outlook.Best(t))
 	}
+	if refused.Help&^a.ofQueue != 0 && s.Outlook.Best(t) != nil {
+		a.ofQueue |= refused.Help
+	}
+	return nil
 }
 
 // place nominates a node for a pod: one on which it fits at this point of the plan, otherwise the cheapest that
@@ -371,14 +377,11 @@ func (a *attempt) noteQueue(t *cluster.Task) {
 func (a *attempt) place(x framework.Transaction, d *draft, t *cluster.Task, failed *failures) {
 	a.candidates.Renew()
 	a.rules.SetPod(t)
-	s := a.search.session
 	cheapest := a.openGuided(x, d, t)
-	if cheapest.Node == nil && !a.rules.MayPlace(t) {
-		a.noteQueue(t)
-	} else if cheapest.Node == nil {
+	if cheapest.Node == nil {
 		// Free nodes come first. If allocate placed the job on a free node later, the evictions would have been in
 		// vain.
-		if n := cmp.Or(s.Placer.Best(t), s.Outlook.Best(t)); n != nil {
+		if n := a.free(t); n != nil {
 			x.Pipeline(t, n)
 			d.placed = append(d.placed, t)
 			a.victims.PlanChanged()

@@ -179,16 +179,19 @@ func (r *Rules) HasRight() bool {
 	return r.Queues.IsEntitled(r.Preemptor.MinResources) // no task exists yet at admission, so the minimum counts
 }
 
-// MayPlace reports whether the preemptor's queue may hold one more task: every queue above it must stay within its
-// capability (rule Q4). That a plugin keeps queues within their shares does not count where the rules allow more. A
-// queue may exceed its share at the expense of queues of lower priority. Jobs may take from each other what their queue
-// holds already.
-func (r *Rules) MayPlace(t *cluster.Task) bool {
+// MayPlace reports whether the preemptor's queue may hold one more task, see [Rules.WhyNotPlace].
+func (r *Rules) MayPlace(t *cluster.Task) bool { return r.WhyNotPlace(t) == nil }
+
+// WhyNotPlace says why the preemptor's queue may not hold one more task, nil if it may: every queue above it must stay
+// within its capability (rule Q4). That a plugin keeps queues within their shares does not count where the rules allow
+// more. A queue may exceed its share at the expense of queues of lower priority. Jobs may take from each other what
+// their queue holds already.
+func (r *Rules) WhyNotPlace(t *cluster.Task) *verdict.Verdict {
 	v := r.Session.MayAllocate(t)
-	if v == nil {
-		return true
+	if v != nil && v.Code == verdict.OverShare && !r.TakesNothing && r.Queues.MayExceed(t.Request()) {
+		return nil
 	}
-	return v.Code == verdict.OverShare && !r.TakesNothing && r.Queues.MayExceed(t.Request())
+	return v
 }
 
 // Fits reports whether a task of the preemptor fits on a node of the outlook, and its queue may hold it.

@@ -354,68 +354,52 @@ func (r *run) process(name string) *localcluster.Process {
 
 // settle waits until all jobs have ended, removes them, and checks what is left.
 func (r *run) settle(ctx context.Context, before inventory, churn *churn) error {
-	var found []audit.Violation
-	if err := r.until(ctx, func(ctx context.Context) (err error) {
+	if err := r.expectNone(ctx, "%d jobs do not end; what is left is removed", func(ctx context.Context) ([]audit.Violation, error) {
 		if err := churn.end(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		jobs, err := churn.tidy(ctx)
-		found = unfinished(jobs, time.Now())
-		return err
-	}, func() bool { return len(found) == 0 }); err != nil {
+		return unfinished(jobs, time.Now()), err
+	}); err != nil {
 		return err
 	}
-	r.violate(found...)
-	r.say("%d jobs do not end; what is left is removed", len(found))
-	if err := r.until(ctx, func(ctx context.Context) error {
+	if err := r.expectNone(ctx, "%d objects are left over", func(ctx context.Context) ([]audit.Violation, error) {
 		jobs, err := churn.jobs(ctx)
 		for _, j := range jobs {
 			err = errors.Join(err, churn.remove(ctx, j, "stuck"))
 		}
 		now, listed := r.takeInventory(ctx)
-		if err := errors.Join(err, listed); err != nil {
-			return err
-		}
-		found = left(before, now, time.Now())
-		return nil
-	}, func() bool { return len(found) == 0 }); err != nil {
+		return left(before, now, time.Now()), errors.Join(err, listed)
+	}); err != nil {
 		return err
 	}
-	r.violate(found...)
-	r.say("%d objects are left over", len(found))
 	// What was done last may still be answered by a write or two.
-	if err := r.until(ctx, func(ctx context.Context) error {
+	return r.expectNone(ctx, "%d objects are written at rest", func(ctx context.Context) ([]audit.Violation, error) {
 		first, err := r.takeInventory(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := pauseFor(ctx, restTime); err != nil {
-			return err
+			return nil, err
 		}
 		second, err := r.takeInventory(ctx)
-		if err != nil {
-			return err
-		}
-		found = written(first, second, time.Now())
-		return nil
-	}, func() bool { return len(found) == 0 }); err != nil {
-		return err
-	}
-	r.violate(found...)
-	r.say("%d objects are written at rest", len(found))
-	return nil
+		return written(first, second, time.Now()), err
+	})
 }
 
-// until looks until that is enough, or patience has passed. What has ended is launched again meanwhile. It is an error
-// if the last look failed.
-func (r *run) until(ctx context.Context, look func(context.Context) error, isEnough func() bool) error {
+// expectNone looks until it finds no violation, or patience has passed, and notes those of the last look. It says how
+// many there are. What has ended is launched again meanwhile. It is an error if the last look failed.
+func (r *run) expectNone(ctx context.Context, say string, look func(context.Context) ([]audit.Violation, error)) error {
 	for deadline := time.Now().Add(patience); ; {
 		r.relaunch()
-		err := look(ctx)
-		if err == nil && isEnough() {
+		found, err := look(ctx)
+		isLast := time.Now().After(deadline)
+		if err == nil && (len(found) == 0 || isLast) {
+			r.violate(found...)
+			r.say(say, len(found))
 			return nil
 		}
-		if time.Now().After(deadline) {
+		if isLast {
 			return err
 		}
 		if err := pauseFor(ctx, moveEvery); err != nil {

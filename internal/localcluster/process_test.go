@@ -10,13 +10,29 @@ import (
 	"time"
 )
 
-func startSleep(t *testing.T) *Process {
+// pathOf is where a program of the machine is.
+func pathOf(t *testing.T, program string) string {
 	t.Helper()
-	path, err := exec.LookPath("sleep")
+	path, err := exec.LookPath(program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	process, err := start(Program{Name: "sleep", Path: path, Args: []string{"600"}}, t.TempDir(), false)
+	return path
+}
+
+// emptyCluster is a cluster without processes.
+func emptyCluster(t *testing.T) *Cluster {
+	t.Helper()
+	c := &Cluster{dir: t.TempDir(), state: new(state)}
+	if err := os.Mkdir(c.LogDir(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func startSleep(t *testing.T) *Process {
+	t.Helper()
+	process, err := start(Program{Name: "sleep", Path: pathOf(t, "sleep"), Args: []string{"600"}}, t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,33 +64,19 @@ func TestAProcessWithAnotherStartTimeIsNeverSignalled(t *testing.T) {
 }
 
 func TestAProgramThatEndsAtOnceIsReportedWithItsLog(t *testing.T) {
-	path, err := exec.LookPath("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &Cluster{dir: t.TempDir(), state: new(state)}
-	if err := os.Mkdir(c.LogDir(), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.Run(testContext(t), Program{Name: "short", Path: path, Args: []string{"-c", "echo out of luck; exit 3"}, ReadyURL: "http://" + loopback + ":1"})
+	c := emptyCluster(t)
+	_, err := c.Run(testContext(t), Program{Name: "short", Path: pathOf(t, "sh"), Args: []string{"-c", "echo out of luck; exit 3"}, ReadyURL: "http://" + loopback + ":1"})
 	if err == nil || !strings.Contains(err.Error(), "out of luck") {
 		t.Errorf("got %v, want the end of the log", err)
 	}
 }
 
 func TestAProgramThatHasEndedIsLaunchedAgain(t *testing.T) {
-	path, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &Cluster{dir: t.TempDir(), state: new(state)}
-	if err := os.Mkdir(c.LogDir(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	c := emptyCluster(t)
 	if err := c.Relaunch("sleep"); err == nil {
 		t.Error("a program that was never started is launched again")
 	}
-	first, err := c.Run(testContext(t), Program{Name: "sleep", Path: path, Args: []string{"600"}})
+	first, err := c.Run(testContext(t), Program{Name: "sleep", Path: pathOf(t, "sleep"), Args: []string{"600"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -395,13 +395,11 @@ func (c *run) check() {
 		c.Fatalf("%s: totals drift: %s", c.Now(), strings.Join(wrong, "; "))
 	}
 	onNode, inQueue := map[string]int{}, map[string]int{}
-	pods := 0
 	for _, o := range c.Objects() {
 		p, is := o.(*corev1.Pod)
 		if !is {
 			continue
 		}
-		pods++
 		j := c.byName[p.Name[:strings.IndexByte(p.Name, '-')]]
 		if j == nil {
 			c.Fatalf("%s: pod %s is left of a job that has ended", c.Now(), p.Name)

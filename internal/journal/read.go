@@ -15,6 +15,9 @@ func (l *Journal) All(most int) []Entry {
 	return l.find(l.newest, most, (*record).before, func(*record) bool { return true })
 }
 
+// Size is how many entries there are, and how many bytes they hold, as far as [Limits] count them.
+func (l *Journal) Size() (entries, bytes int) { return l.entries, l.bytes }
+
 // OfJob returns the newest entries about a job, at most as many as most, the oldest first. Evictions for the job are
 // included.
 func (l *Journal) OfJob(id cluster.JobID, most int) []Entry {

@@ -16,10 +16,13 @@
 //     itself waits again, which is another wait. So a job is evicted at most as often as others wait while it lives,
 //     and it is not evicted more often than a limit for this load.
 //  4. When no more jobs arrive, every job ends.
-//  5. In runs of at least seven days, what is used of the CPUs is what the jobs ask for. In runs of at least eight, the
-//     heap after garbage collection does not grow after the sixth day, when the journal is full.
+//  5. In runs of at least seven days, what is used of the CPUs is what the jobs ask for.
+//  6. Once the journal is full, which takes about six days, the heap after garbage collection does not grow over at
+//     least eight days: the straight line that fits the least heap of each day stays within a bound. Shorter runs do
+//     not say.
 //
-// HEKLA_ENDURANCE_DAYS says how many days are simulated, HEKLA_ENDURANCE_SEED which jobs arrive.
+// HEKLA_ENDURANCE_DAYS says how many days are simulated, HEKLA_ENDURANCE_SEED which jobs arrive, and
+// HEKLA_ENDURANCE_PROFILES into which folder a profile of the heap is written for each day.
 //
 // It must not know how anything is decided.
 package endurance

@@ -2,11 +2,15 @@ package endurance
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +23,7 @@ import (
 	"hekla.sh/hekla/internal/audit"
 	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/internal/simulator/manifests"
+	"hekla.sh/hekla/internal/trend"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -28,12 +33,13 @@ import (
 	"hekla.sh/hekla/test/harness"
 )
 
-// The variables that say how long a run is and which jobs arrive, and what CI has time for.
+// The variables that say how long a run is, which jobs arrive and where profiles are written, and what CI has time for.
 const (
-	daysEnv   = "HEKLA_ENDURANCE_DAYS"
-	seedEnv   = "HEKLA_ENDURANCE_SEED"
-	plainDays = 1
-	plainSeed = 1
+	daysEnv     = "HEKLA_ENDURANCE_DAYS"
+	seedEnv     = "HEKLA_ENDURANCE_SEED"
+	profilesEnv = "HEKLA_ENDURANCE_PROFILES"
+	plainDays   = 1
+	plainSeed   = 1
 )
 
 // The cluster, and what is asked of it.
@@ -47,10 +53,12 @@ const (
 	shortest    = 20 * time.Minute
 	maxJump     = 2 * time.Minute // the most that the clock jumps: what is due by time alone comes that much later
 	maxDrain    = 48 * time.Hour  // until the last job has ended
-	warmUpDays  = 6
-	maxHeapGain = 0.05          // over all days after the warm-up, as a part of the heap
-	fillTime    = 6 * time.Hour // until the cluster, which is empty at first, is as full as it stays
-	maxIdle     = 0.03          // of long runs: the part of the CPUs that is asked for and not used
+	longDays    = 7               // from which on what is used is compared with what is asked for
+	maxFill     = 0.02            // the part by which the entries of the journal still grow a day when it counts as full
+	flatDays    = 8               // after that, at least, over which the heap is looked at
+	maxHeapRise = 0.05            // over these days, as a part of the heap
+	fillTime    = 6 * time.Hour   // until the cluster, which is empty at first, is as full as it stays
+	maxIdle     = 0.03            // of long runs: the part of the CPUs that is asked for and not used
 	// maxEvictions are of one job. It is a limit for this load, and no rule of the scheduler: how often a job may be
 	// evicted depends on which jobs come while it lives.
 	maxEvictions = 40
@@ -426,22 +434,32 @@ func (c *run) check() {
 }
 
 // heap is how many bytes are in use after garbage collection.
-func heap() uint64 {
+func heap() int {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	return int(m.HeapAlloc)
 }
 
-// slope is by how much the values grow from one to the next, by least squares.
-func slope(values []uint64) float64 {
-	n := float64(len(values))
-	var x, y, xx, xy float64
-	for i, v := range values {
-		x, y, xx, xy = x+float64(i), y+float64(v), xx+float64(i*i), xy+float64(i)*float64(v)
+// day is what was measured on one day.
+type day struct {
+	// heap is the least of all hours, in which jobs that come and go hold as little as possible, and others what of it
+	// the journal does not hold. The journal is bounded by itself, and holds more in bytes when more jobs wait.
+	heap, others int
+	entries      int // of the journal, at the end
+}
+
+// measure takes an hour in, with the size of the journal.
+func (d *day) measure(entries, bytes int) {
+	h := heap()
+	if d.heap == 0 || h < d.heap {
+		d.heap = h
 	}
-	return (n*xy - x*y) / (n*xx - x*x)
+	if d.others == 0 || h-bytes < d.others {
+		d.others = h - bytes
+	}
+	d.entries = entries
 }
 
 func TestDaysOfArrivalsLeaveNothingBehindAndNoJobWaiting(t *testing.T) {
@@ -454,8 +472,9 @@ func TestDaysOfArrivalsLeaveNothingBehindAndNoJobWaiting(t *testing.T) {
 	gap := (longest + shortest).Seconds() / 2 * mean / (load * nodes * nodeCPUs)
 	start := c.Now()
 	end := start.Add(time.Duration(days) * 24 * time.Hour)
-	arrival, nextCheck, nextDay := start, start, start
-	var heaps []uint64
+	arrival, nextCheck := start, start
+	var measured []day
+	var today day
 	longestQueue := 0
 	for c.Now().Before(end) {
 		for !arrival.After(c.Now()) {
@@ -466,15 +485,17 @@ func TestDaysOfArrivalsLeaveNothingBehindAndNoJobWaiting(t *testing.T) {
 		longestQueue = max(longestQueue, len(c.live))
 		if !c.Now().Before(nextCheck) {
 			c.check()
+			today.measure(c.Scheduler().Journal().Size())
 			nextCheck = nextCheck.Add(time.Hour)
 		}
-		if !c.Now().Before(nextDay) {
-			heaps, nextDay = append(heaps, heap()), nextDay.Add(24*time.Hour)
+		if nextCheck.Sub(start) >= time.Duration(len(measured)+1)*24*time.Hour {
+			measured, today = append(measured, today), day{}
+			c.profile(len(measured))
 		}
 	}
 	used := c.busy / c.looked.Sub(start.Add(fillTime)).Seconds() / (nodes * nodeCPUs)
 	offered := c.offered / end.Sub(start).Seconds() / (nodes * nodeCPUs)
-	if days > warmUpDays && math.Abs(offered-used) > maxIdle {
+	if days >= longDays && math.Abs(offered-used) > maxIdle {
 		t.Errorf("%.1f %% of the CPUs are used, and jobs have asked for %.1f %%", 100*used, 100*offered)
 	}
 	for len(c.live) > 0 {
@@ -484,7 +505,6 @@ func TestDaysOfArrivalsLeaveNothingBehindAndNoJobWaiting(t *testing.T) {
 		c.step(c.Now().Add(maxJump))
 	}
 	c.check()
-	heaps = append(heaps, heap())
 	t.Logf("%d days, %d jobs, %d cycles, %d checks, %.1f %% of the CPUs asked for and %.1f %% used, at most %d jobs at a time, drained in %s",
 		days, c.made, c.cycles, c.checks, 100*offered, 100*used, longestQueue, c.Now().Sub(end))
 	for _, k := range slices.SortedFunc(maps.Keys(c.tallies), func(a, b kind) int {
@@ -494,32 +514,54 @@ func TestDaysOfArrivalsLeaveNothingBehindAndNoJobWaiting(t *testing.T) {
 		t.Logf("%-6s priority %4d, %d pods: %5d started, longest wait %9s, again after an eviction %9s, overtaken at most %d times, %d evictions, of one job at most %d",
 			k.queue, k.priority, k.pods, s.started, s.longest, s.longestAgain, s.mostPassed, s.evictions, s.mostEvictions)
 	}
-	t.Logf("heap at the beginning of each day, and at the end: %v", heaps)
-	if gain := growth(heaps[:len(heaps)-1]); gain > maxHeapGain {
-		t.Errorf("the heap grows by a part of %.3f", gain)
+	t.Logf("of each day the least heap in bytes, what of it the journal does not hold, and the entries of the journal: %v", measured)
+	part, over := rise(measured)
+	t.Logf("over the last %d days what the journal does not hold rises by %.3f of the heap", over, part)
+	if over >= flatDays && part > maxHeapRise {
+		t.Errorf("the heap rises by %.3f of it over %d days, and %.3f is allowed", part, over, maxHeapRise)
 	}
 }
 
-// growth is by which part the values grow after the warm-up, 0 if there are too few.
-func growth(heaps []uint64) float64 {
-	if len(heaps) < warmUpDays+2 {
-		return 0
+// profile writes a profile of the heap at the end of a day, if a folder for that is given.
+func (c *run) profile(day int) {
+	folder := os.Getenv(profilesEnv)
+	if folder == "" {
+		return
 	}
-	settled := heaps[warmUpDays:]
-	return slope(settled) * float64(len(settled)-1) / float64(settled[0])
+	file, err := os.Create(filepath.Join(folder, fmt.Sprintf("day-%02d.heap", day)))
+	c.must(err)
+	c.must(errors.Join(pprof.WriteHeapProfile(file), file.Close()))
+}
+
+// rise is by which part of the heap that rises which the journal does not hold, by the fitted line, over the days since
+// the journal is full.
+func rise(days []day) (part float64, over int) {
+	full := 1
+	for full < len(days) && float64(days[full].entries) > (1+maxFill)*float64(days[full-1].entries) {
+		full++
+	}
+	var heaps, others []float64
+	for _, d := range days[min(full, len(days)):] {
+		heaps, others = append(heaps, float64(d.heap)), append(others, float64(d.others))
+	}
+	return trend.Rise(others) / max(trend.Mean(heaps), 1), len(others)
 }
 
 func TestAHeapThatGrowsIsSeen(t *testing.T) {
-	var flat, growing []uint64
-	for day := range uint64(2 * warmUpDays) {
-		flat = append(flat, 1000+day%2)
-		growing = append(growing, 1000+20*day)
+	filling := []day{{10, 5, 100}, {500, 50, 200}, {1000, 500, 300}}
+	flat, growing := slices.Clone(filling), slices.Clone(filling)
+	for i := range flatDays {
+		flat = append(flat, day{1000 + 100*i, 500 + i%2, 303})
+		growing = append(growing, day{1000, 500 + 10*i, 303})
 	}
-	if gain := growth(flat); gain > maxHeapGain {
-		t.Errorf("a flat heap grows by %f", gain)
+	if part, over := rise(flat); part > maxHeapRise || over != flatDays {
+		t.Errorf("a flat heap rises by %f over %d days", part, over)
 	}
-	if gain := growth(growing); gain <= maxHeapGain {
-		t.Errorf("a growing heap grows by %f", gain)
+	if part, over := rise(growing); part <= maxHeapRise || over != flatDays {
+		t.Errorf("a growing heap rises by %f over %d days", part, over)
+	}
+	if part, over := rise(filling); part != 0 || over != 0 {
+		t.Errorf("while the journal fills, the heap rises by %f over %d days", part, over)
 	}
 }
 

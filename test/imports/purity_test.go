@@ -12,7 +12,7 @@ import (
 )
 
 // core are the rooms that decide.
-var core = []string{"pkg/resources", "pkg/verdict", "internal/topology", "pkg/quota", "pkg/cluster", "pkg/framework", "internal/placement", "internal/placer", "internal/gang", "internal/eviction", "internal/cohorts", "pkg/actions",
+var core = []string{"pkg/resources", "internal/recent", "pkg/verdict", "internal/topology", "pkg/quota", "pkg/cluster", "pkg/framework", "internal/placement", "internal/placer", "internal/gang", "internal/eviction", "internal/cohorts", "pkg/actions",
 	"pkg/plugins", "internal/explain", "internal/statuses", "internal/journal", "pkg/scheduler"}
 
 // forbidden is what the core has no use for: the API server, the machine, threads, chance and logs.

@@ -5,7 +5,7 @@
 // The pods of a Workload that does not run are stand-ins, which a transaction adds to the model, places, and takes away
 // again. A [Keeper] keeps the nodes that Workloads hold: pods take the places of their stand-ins, lost ones get
 // stand-ins again, and Workloads without quota give their nodes up. [Forms] are the forms of these stand-ins: a pod
-// set's template with what its flavors add. They are kept from session to session.
+// set's template with what its flavors add. They are kept from session to session as long as they are asked for.
 //
 // Invariants of the answers:
 //

@@ -4,24 +4,31 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"hekla.sh/hekla/internal/recent"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/podclass"
 	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// maxForms bounds how many forms are kept, some two kilobytes each.
-const maxForms = 1 << 12
+// maxForms bounds how many forms were asked for lately, some two kilobytes each. Twice as many are kept.
+const maxForms = 1 << 11
 
-// Forms keeps the forms of stand-ins. The zero value is ready to use.
+// Forms keeps the forms of stand-ins that are asked for. The zero value is ready to use.
 type Forms struct {
-	known map[formKey]*cluster.Pod
+	known recent.Map[formKey, *cluster.Pod]
 }
+
+// Age drops the forms that were not asked for lately. Each cycle calls it. Forms are found by the addresses of
+// templates: when the last Workload of a template is gone, the next equal one has another.
+func (f *Forms) Age(now time.Time) { f.known.Age(now, podclass.TemplateLife) }
 
 // formKey tells forms apart. Templates, flavors and additions are never changed, so their addresses do.
 type formKey struct {
@@ -42,15 +49,7 @@ func (f *Forms) Of(index *resources.Index, w *workload.Workload, part *workload.
 	if copy(key.flavors[:], part.Flavors) < len(part.Flavors) {
 		return form(index, w, part)
 	}
-	if known := f.known[key]; known != nil {
-		return known
-	}
-	if f.known == nil || len(f.known) >= maxForms {
-		f.known = map[formKey]*cluster.Pod{}
-	}
-	made := form(index, w, part)
-	f.known[key] = made
-	return made
+	return f.known.Of(key, maxForms, func() *cluster.Pod { return form(index, w, part) })
 }
 
 // form makes the form of a pod: its template with the node labels and tolerations of its flavors, and with what

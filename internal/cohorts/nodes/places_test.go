@@ -3,6 +3,7 @@ package nodes_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -137,5 +138,24 @@ func TestFormsOfStandIns(t *testing.T) {
 	}
 	if again := forms.Of(index, w, &parts[0]); again != form {
 		t.Error("the form is made a second time")
+	}
+}
+
+func TestFormsThatAreNotAskedForAreDropped(t *testing.T) {
+	w, parts := ask("w", 1)
+	other, otherParts := ask("other", 1)
+	var forms nodes.Forms
+	index, now := resources.NewIndex(), fixture.Birth
+	forms.Age(now)
+	asked, dropped := forms.Of(index, w, &parts[0]), forms.Of(index, other, &otherParts[0])
+	for range 5 * 60 { // minutes
+		now = now.Add(time.Minute)
+		forms.Age(now)
+		if forms.Of(index, w, &parts[0]) != asked {
+			t.Fatalf("%s after its making a form is gone that is asked for each minute", now.Sub(fixture.Birth))
+		}
+	}
+	if forms.Of(index, other, &otherParts[0]) == dropped {
+		t.Error("a form is kept that was not asked for for hours")
 	}
 }

@@ -20,6 +20,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"hekla.sh/hekla/internal/edge/apiserver"
+	"hekla.sh/hekla/internal/recent"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/client/serving"
 	"hekla.sh/hekla/pkg/cluster"
@@ -187,7 +188,7 @@ func withoutWorkload(pod *cluster.Pod) *cluster.Pod {
 
 // podSets keeps one of equal lists of pod sets. Its size is bounded.
 type podSets struct {
-	young, old map[[sha256.Size]byte][]v1beta2.PodSet
+	known recent.Map[[sha256.Size]byte, []v1beta2.PodSet]
 }
 
 // setsOfGeneration is how many lists are young: those of as many different jobs as come at one time.
@@ -228,16 +229,5 @@ func (s *slimmer) slimWorkload(w *v1beta2.Workload) {
 var isController = true
 
 func (p *podSets) one(key [sha256.Size]byte, sets []v1beta2.PodSet) []v1beta2.PodSet {
-	if known, is := p.young[key]; is {
-		return known
-	}
-	known, is := p.old[key]
-	if !is {
-		known = sets
-	}
-	if p.young == nil || len(p.young) >= setsOfGeneration {
-		p.young, p.old = map[[sha256.Size]byte][]v1beta2.PodSet{}, p.young
-	}
-	p.young[key] = known
-	return known
+	return p.known.Of(key, setsOfGeneration, func() []v1beta2.PodSet { return sets })
 }

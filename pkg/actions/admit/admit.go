@@ -29,6 +29,7 @@ func (a *action) Execute(s *framework.Session) {
 	if rules == nil || s.Workloads == nil || s.IsTrial() {
 		return
 	}
+	a.forms.Age(s.Now)
 	keeper := nodes.NewKeeper(s, &a.forms, Name)
 	keeper.Keep()
 	queues := s.Workloads.Queues()

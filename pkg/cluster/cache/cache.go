@@ -149,6 +149,7 @@ func (k *Cache) Settle() {
 func (k *Cache) Refresh(keys *cluster.Keys, now time.Time) {
 	k.version++
 	k.UseKeys(keys)
+	k.writer.Classes().Age(now)
 	k.Settle()
 	k.FollowPods()
 	k.Workloads.Settle(now)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -77,8 +78,16 @@ type amounts struct {
 	nonZero [2]int64
 }
 
-// maxAmounts is how many templates of pods have their amounts stored: those of the jobs whose pods come at one time.
-const maxAmounts = 1 << 12
+// maxAmounts is how many templates that were asked for lately have their amounts stored: those of the jobs whose pods
+// come at one time. Twice as many are stored.
+const maxAmounts = 1 << 11
+
+// TemplateLife is how long what is stored by the address of a template is kept at least, although it is not asked for.
+// It is dropped after twice as long at most. Nothing says when the last pod or Workload of a template is gone.
+const TemplateLife = time.Hour
+
+// Age drops the amounts of templates that were not asked for lately.
+func (t *Table) Age(now time.Time) { t.amounts.Age(now, TemplateLife) }
 
 // Request returns what a pod requests of a node. The caller must not change it.
 func (t *Table) Request(pod *pods.Pod) resources.Vector { return t.amountsOf(pod).request }
@@ -88,15 +97,7 @@ func (t *Table) amountsOf(pod *pods.Pod) amounts {
 	if !pod.SharesRequest() {
 		return t.addUp(pod.Object())
 	}
-	known, ok := t.amounts[pod.Template]
-	if !ok {
-		known = t.addUp(pod.Object())
-		if len(t.amounts) >= maxAmounts {
-			clear(t.amounts)
-		}
-		t.amounts[pod.Template] = known
-	}
-	return known
+	return t.amounts.Of(pod.Template, maxAmounts, func() amounts { return t.addUp(pod.Object()) })
 }
 
 func (t *Table) addUp(pod *corev1.Pod) amounts {

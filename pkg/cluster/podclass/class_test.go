@@ -3,6 +3,7 @@ package podclass
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -37,5 +38,21 @@ func TestKeysOfLargePodsAreShortAndDiffer(t *testing.T) {
 		if len(key) > 2*longestKey {
 			t.Errorf("the key of its %s has %d bytes", what, len(key))
 		}
+	}
+}
+
+func TestAmountsAreKeptOfTemplatesThatAreAskedFor(t *testing.T) {
+	index := resources.NewIndex()
+	table := NewTable(index, supplies.NewServed(index))
+	asked, gone, now := pods.New(&corev1.Pod{}), pods.New(&corev1.Pod{}), time.Unix(1e9, 0)
+	first, dropped := &table.Request(asked)[0], &table.Request(gone)[0]
+	for range 8 {
+		now = now.Add(TemplateLife / 2)
+		if table.Age(now); &table.Request(asked)[0] != first {
+			t.Fatal("amounts are added up again that are asked for")
+		}
+	}
+	if &table.Request(gone)[0] == dropped {
+		t.Error("amounts are kept that were not asked for for hours")
 	}
 }

@@ -3,6 +3,7 @@ package podclass
 import (
 	"cmp"
 
+	"hekla.sh/hekla/internal/recent"
 	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/pkg/resources"
@@ -19,7 +20,7 @@ type Table struct {
 	keys     *Keys
 	terms    Terms
 	classes  map[string]*Class
-	amounts  map[*pods.Template]amounts
+	amounts  recent.Map[*pods.Template, amounts]
 	selected labelCounts // of nodes, by the classes that select by them
 
 	revealed int // resources, when the amounts were read
@@ -27,7 +28,7 @@ type Table struct {
 
 // NewTable returns an empty table.
 func NewTable(index *resources.Index, served *supplies.Served) *Table {
-	return &Table{index: index, served: served, keys: &Keys{}, classes: map[string]*Class{}, amounts: map[*pods.Template]amounts{}, selected: labelCounts{}, terms: newTerms()}
+	return &Table{index: index, served: served, keys: &Keys{}, classes: map[string]*Class{}, selected: labelCounts{}, terms: newTerms()}
 }
 
 // Keys returns the keys that plugins have declared.
@@ -47,7 +48,7 @@ func (t *Table) TakeRevealed() bool {
 		return false
 	}
 	t.revealed = now
-	clear(t.amounts)
+	t.amounts.Clear()
 	return true
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -91,6 +92,39 @@ func TestAPlanThatIsCancelledIsNotFulfilled(t *testing.T) {
 	l.Cycle(3, at, c, &decision.Decisions{}, []*cluster.Job{j})
 	entries := l.OfJob(j.ID, 10)
 	if got, want := lines(entries), []string{"1 PlanBegun j", "2 PlanCancelled j"}; !slices.Equal(got, want) || entries[1].Message != "node n is gone" {
+		t.Errorf("the entries are %q, want %q", got, want)
+	}
+}
+
+// shelf is a stock.
+type shelf struct{}
+
+func (shelf) Left() int64          { return 0 }
+func (shelf) Source() verdict.Help { return verdict.HelpNode }
+
+func TestNothingIsKeptOfAJobThatIsGoneButItsEntries(t *testing.T) {
+	c := world("j")
+	j := c.Job(cluster.GroupID(fixture.Key("j")))
+	refusal := func() *verdict.Verdict {
+		return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpStock, Lacks: verdict.Lacks{{Stock: shelf{}, Needed: 1}}}
+	}
+	c.SetVerdict(j, refusal())
+	l := New(DefaultLimits)
+	l.Cycle(1, at, c, &decision.Decisions{Plans: []decision.PlanStart{{ID: "p", Job: j.ID}}}, []*cluster.Job{j})
+	for i := l.oldest; i != none; i = l.record(i).next {
+		if v := l.record(i).verdict; v != nil && v.Lacks != (verdict.Lacks{}) {
+			t.Errorf("entry %d keeps the stocks that a verdict names", i)
+		}
+	}
+	c = world("j") // another of its name, which waits for the same
+	j = c.Job(j.ID)
+	c.SetVerdict(j, refusal())
+	l.Cycle(2, at, c, &decision.Decisions{GoneGroups: []types.NamespacedName{fixture.Key("j")}}, nil)
+	if known := l.jobs[j.ID]; known.verdict != nil || known.plan != "" || known.entries != 2 {
+		t.Errorf("of the job that is gone %+v is known", known)
+	}
+	l.Cycle(3, at, c, &decision.Decisions{}, []*cluster.Job{j})
+	if got, want := lines(l.OfJob(j.ID, 10)), []string{"1 PlanBegun j", "1 VerdictChanged j  NotEnoughResources", "3 VerdictChanged j  NotEnoughResources"}; !slices.Equal(got, want) {
 		t.Errorf("the entries are %q, want %q", got, want)
 	}
 }

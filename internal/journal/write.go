@@ -15,6 +15,9 @@ import (
 // returns how many entries of each kind there are of it.
 func (l *Journal) Cycle(cycle uint64, now time.Time, c *model.Cluster, d *decision.Decisions, touched []*cluster.Job) Tally {
 	l.cycle, l.now, l.tally = cycle, now, Tally{}
+	for _, group := range d.GoneGroups {
+		l.forget(cluster.GroupID(group))
+	}
 	for i := range d.Ended {
 		p := &d.Ended[i]
 		if p.Job == (cluster.JobID{}) && len(p.Spared) == 0 {
@@ -40,6 +43,13 @@ func (l *Journal) Cycle(cycle uint64, now time.Time, c *model.Cluster, d *decisi
 		l.noteVerdict(j)
 	}
 	return l.tally
+}
+
+// forget drops what is known of a job besides its entries. Another of its name begins again.
+func (l *Journal) forget(id cluster.JobID) {
+	if j := l.jobs[id]; j != nil {
+		*j = jobRecord{oldest: j.oldest, newest: j.newest, entries: j.entries}
+	}
 }
 
 // noteWorkload enters that a Workload may start, or must stop. Why it waits its conditions say.
@@ -124,12 +134,13 @@ func (l *Journal) noteVerdict(j *cluster.Job) {
 	}
 	if v := j.Verdict; v != told && !v.Equal(told) {
 		r := record{kind: VerdictChanged, of: j.ID, job: j.ID, queue: j.QueueName, verdict: v}
-		switch {
-		case v == nil:
+		if v == nil {
 			r.kind = NothingInTheWay
-		case v.Fitting != nil:
+		} else {
 			short := *v
-			short.Fitting = nil // it may have a thousand pods
+			// The first may have a thousand pods. The second lead to what plugins and engines have found out, also
+			// those of a policy that is not in force any more.
+			short.Fitting, short.Lacks = nil, verdict.Lacks{}
 			r.verdict = &short
 		}
 		l.add(r)

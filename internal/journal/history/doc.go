@@ -13,7 +13,8 @@
 // Invariants:
 //
 //  1. What is kept is bounded: the latest [PerName] run times of at most [MaxNames] names, and [PerQueue] of at most
-//     [MaxQueues] queues. What was written longest ago is dropped.
+//     [MaxQueues] queues. What was written longest ago is dropped. Of jobs that were deleted while they ran no more are
+//     kept than of jobs that exist, apart from a few.
 //  2. The same cycles leave the same history, whatever the order of maps.
 //
 // One goroutine uses a history. This package must not know forecasts, Kubernetes clients, or the clock: the time comes

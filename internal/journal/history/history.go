@@ -24,12 +24,12 @@ type History struct {
 	names   *table[nameKey, *ring[time.Duration]]
 	queues  *table[string, *ofQueue]
 	running map[cluster.JobID]run
-	sweepAt int       // the number of running jobs at which those that are gone are dropped
 	since   time.Time // the first cycle
 }
 
-// firstSweep is the smallest number of running jobs at which the list is swept.
-const firstSweep = 1024
+// sweepSlack is how many more jobs than twice those that exist are kept, so that a few jobs are not swept again and
+// again.
+const sweepSlack = 64
 
 // nameKey is the namespace and the base name of jobs.
 type nameKey struct{ namespace, base string }
@@ -49,7 +49,7 @@ type run struct {
 // New returns an empty history.
 func New() *History {
 	return &History{names: newTable[nameKey, *ring[time.Duration]](MaxNames), queues: newTable[string, *ofQueue](MaxQueues),
-		running: map[cluster.JobID]run{}, sweepAt: firstSweep}
+		running: map[cluster.JobID]run{}}
 }
 
 // Cycle notes which jobs have started or ended. The model is as the cycle has left it. touched are the jobs that have
@@ -67,13 +67,12 @@ func (h *History) Cycle(now time.Time, c *model.Cluster, d *decision.Decisions, 
 			h.noteStart(QueueOfWorkloads(string(w.Reserve.ClusterQueue)), now)
 		}
 	}
-	if len(h.running) >= h.sweepAt { // some were deleted while they ran
+	if len(h.running) > 2*c.JobCount()+sweepSlack { // some were deleted while they ran
 		for id, r := range h.running {
 			if c.Job(id) != r.job {
 				delete(h.running, id)
 			}
 		}
-		h.sweepAt = max(2*len(h.running), firstSweep)
 	}
 }
 

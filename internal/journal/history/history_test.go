@@ -88,6 +88,20 @@ func TestWhatIsKeptOfANameIsBounded(t *testing.T) {
 	}
 }
 
+func TestJobsThatAreDeletedWhileTheyRunAreDropped(t *testing.T) {
+	s := follow(t)
+	for i := range 3 * history.SweepSlack {
+		name := fmt.Sprint("job-", i)
+		s.run(name, time.Minute, corev1.PodRunning)
+		s.Remove(fixture.Pod(name+"-0"), fixture.Group(name, "default", 1))
+		s.Cycle()
+		s.note()
+		if most := 2*s.Scheduler.Cluster().JobCount() + history.SweepSlack; s.history.Running() > most {
+			t.Fatalf("%d jobs are kept as running, and all are deleted: at most %d may be", s.history.Running(), most)
+		}
+	}
+}
+
 func TestAStartCountsIfTheJobHadToWait(t *testing.T) {
 	s := follow(t)
 	s.run("first", time.Minute, corev1.PodRunning)

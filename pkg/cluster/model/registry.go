@@ -86,6 +86,9 @@ func (r *registry) Jobs() []*cluster.Job {
 	return jobs
 }
 
+// JobCount is how many jobs there are, also without a PodGroup.
+func (r *registry) JobCount() int { return len(r.jobs) }
+
 // EachJob calls a function with each job that has a PodGroup, in no particular order.
 func (r *registry) EachJob(visit func(*cluster.Job)) {
 	for _, j := range r.jobs {

@@ -130,7 +130,7 @@ func (q *Question) lookAround() {
 	}
 	changes, ok := m.population.Since(a.seen)
 	// If more pods have come and gone than matter, it is quicker to count those.
-	if !isCurrent || !ok || len(changes) > 2*a.counted+len(m.bySlot)/8+64 {
+	if !isCurrent || !ok || len(changes) > population.Worth(a.counted, len(m.bySlot)) {
 		q.countAll()
 		return
 	}

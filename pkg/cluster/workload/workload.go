@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -121,12 +122,7 @@ func (w *Workload) Forget() {
 }
 
 func without(list []*Workload, w *Workload) []*Workload {
-	for i, other := range list {
-		if other == w {
-			return append(list[:i], list[i+1:]...)
-		}
-	}
-	return list
+	return slices.DeleteFunc(list, func(other *Workload) bool { return other == w })
 }
 
 // Spares returns the Workloads that must not be evicted for this one: those for whom it was evicted, directly or in

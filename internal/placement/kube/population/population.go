@@ -24,10 +24,16 @@ type Population struct {
 
 	changes []Change
 	dropped uint64 // how many of the changes were dropped
+	pods    int
+	nodes   int // up to the last slot of which a change was noted
 }
 
 // maxChanges bounds the changes that are kept. A class that is further behind is counted again.
 const maxChanges = 1 << 14
+
+// Worth is how many changes at most are followed in less time than it takes to count so many pods on so many nodes
+// again.
+func Worth(pods, nodes int) int { return 2*pods + nodes/8 + 64 }
 
 // maxIndexed bounds the pods in indexes by label, at some 30 bytes each. Beyond it these indexes are made again when
 // they are asked for.
@@ -85,12 +91,13 @@ func (p *Population) Since(position uint64) (changes []Change, ok bool) {
 	return p.changes[position-p.dropped:], true
 }
 
-// Note notes a change.
+// Note notes a change. Those that no class would follow any more are dropped, with the pods that they name.
 func (p *Population) Note(c Change) {
-	if len(p.changes) >= maxChanges {
+	p.nodes = max(p.nodes, int(c.Slot)+1)
+	if len(p.changes) >= min(maxChanges, 2*Worth(p.pods, p.nodes)) {
 		half := len(p.changes) / 2
 		p.dropped += uint64(half)
-		p.changes = append(p.changes[:0], p.changes[half:]...)
+		p.changes = slices.Delete(p.changes, 0, half)
 	}
 	p.changes = append(p.changes, c)
 }
@@ -104,6 +111,7 @@ func (p *Population) Add(r *Pod) {
 		p.spaces[pod.Namespace] = s
 	}
 	s.pods[r] = struct{}{}
+	p.pods++
 	for key := range pod.Labels {
 		s.having[key]++
 	}
@@ -124,6 +132,7 @@ func (p *Population) Add(r *Pod) {
 func (p *Population) Remove(r *Pod) {
 	pod := r.GetPod()
 	s := p.spaces[pod.Namespace]
+	p.pods--
 	if delete(s.pods, r); len(s.pods) == 0 {
 		for key := range s.byLabel {
 			p.drop(s, key)

@@ -117,8 +117,9 @@ func mustFind(class *corev1.Pod, wants []domains.Want, r *Pod) bool {
 
 // audit says what is wrong with the numbers that a population keeps of its indexes, "" if nothing is.
 func (p *Population) audit() string {
-	indexed := 0
+	indexed, pods := 0, 0
 	for name, s := range p.spaces {
+		pods += len(s.pods)
 		having := map[string]int{}
 		for r := range s.pods {
 			for key := range r.GetPod().Labels {
@@ -135,6 +136,9 @@ func (p *Population) audit() string {
 				}
 			}
 		}
+	}
+	if pods != p.pods {
+		return fmt.Sprintf("it counts %d pods, and there are %d", p.pods, pods)
 	}
 	if indexed != p.indexed {
 		return fmt.Sprintf("it counts %d pods in indexes by label, and there are %d", p.indexed, indexed)
@@ -220,6 +224,7 @@ func TestTheSizeOfIndexesIsBounded(t *testing.T) {
 
 func TestWhoIsTooFarBehindIsTold(t *testing.T) {
 	p := New()
+	p.pods = maxChanges // as if there were so many
 	begin := p.End()
 	for i := range int32(maxChanges) {
 		p.Note(Change{Slot: i, By: +1})
@@ -237,5 +242,32 @@ func TestWhoIsTooFarBehindIsTold(t *testing.T) {
 	}
 	if changes, ok := p.Since(begin); ok {
 		t.Errorf("%d changes are said to be all, and %d were noted", len(changes), maxChanges+1)
+	}
+}
+
+func TestPodsThatAreGoneAreNotKeptForTheirChanges(t *testing.T) {
+	p := New()
+	for i := range 1 << 10 {
+		pod := residentOf(fixture.Pod(fmt.Sprint("pod-", i)))
+		p.Add(pod)
+		p.Note(Change{Pod: pod.PodInfo, By: +1})
+		p.Note(Change{Pod: pod.PodInfo, By: -1})
+		p.Remove(pod)
+	}
+	kept := 0
+	for _, c := range p.changes[:cap(p.changes)] {
+		if c.Pod != nil {
+			kept++
+		}
+	}
+	if most := 2 * Worth(1, 1); kept > most {
+		t.Errorf("of pods that come and go one by one %d changes are kept, at most %d may be", kept, most)
+	}
+	position := p.End()
+	for range Worth(0, 1) {
+		p.Note(Change{By: +1})
+	}
+	if changes, ok := p.Since(position); !ok || len(changes) != Worth(0, 1) {
+		t.Errorf("of the changes that are worth to be followed %d are kept: %t", len(changes), ok)
 	}
 }

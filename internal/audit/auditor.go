@@ -71,13 +71,17 @@ type cluster struct {
 	cqs        map[string]*quotas
 	cohorts    map[string]*quotas
 	workloads  map[key]*workload
+	owned      map[types.UID]key // Workloads, by their owners
 	schedulers map[string]bool
 	begin, now time.Time
 	// elsewhere is when something last happened that may let a pod that waits run on another node than was planned, or
 	// not at all: a node comes or offers more, a pod leaves without having been evicted, a pod that waits is deleted.
 	elsewhere time.Time
-	// otherQuota is the same for Workloads: quotas, Queues or other settings change, Workloads end, are gone, ask for
-	// something else, may not wait any more, or give up quota without being evicted for another.
+	// otherRoom is the same for Workloads: of a pod that leaves it counts only if its Workload is not preempted.
+	otherRoom time.Time
+	// otherQuota is when something happened to the quota of Workloads: quotas, Queues or other settings change,
+	// Workloads end, are gone, ask for something else, may not wait any more, or give up quota without being evicted
+	// for another.
 	otherQuota time.Time
 }
 
@@ -109,7 +113,7 @@ func New(o Options) *Auditor {
 		options: o.withDefaults(),
 		cluster: cluster{
 			pods: map[types.UID]*pod{}, names: map[key]*pod{}, nodes: map[string]*node{}, gangs: map[key]*gang{}, queues: map[string]*queue{},
-			budgets: map[key]*budget{}, cqs: map[string]*quotas{}, cohorts: map[string]*quotas{}, workloads: map[key]*workload{}, waitingFor: map[string]map[types.UID]*pod{}, lines: map[uint64][]*pod{}, schedulers: map[string]bool{},
+			budgets: map[key]*budget{}, cqs: map[string]*quotas{}, cohorts: map[string]*quotas{}, workloads: map[key]*workload{}, owned: map[types.UID]key{}, waitingFor: map[string]map[types.UID]*pod{}, lines: map[uint64][]*pod{}, schedulers: map[string]bool{},
 		},
 		report: Report{Unknown: map[string]int{}}, gone: map[types.UID]bool{},
 	}

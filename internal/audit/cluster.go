@@ -37,8 +37,8 @@ func (a *Auditor) takePod(c *change) {
 		a.evict(p, c)
 	case deleted:
 		if p != nil {
-			if !p.counts {
-				a.elsewhere = c.at // it waited
+			if !p.counts { // it waited
+				a.givesUp(p, c)
 			}
 			a.free(p, c)
 			a.forget(p)
@@ -140,7 +140,7 @@ func (a *Auditor) free(p *pod, c *change) {
 		p.charged = ""
 	}
 	if p.eviction == nil {
-		a.elsewhere = c.at
+		a.givesUp(p, c)
 	}
 	for _, r := range a.rules {
 		r.freed(a, p, n, c)
@@ -148,6 +148,28 @@ func (a *Auditor) free(p *pod, c *change) {
 	if len(n.pods) == 0 && !n.isKnown {
 		delete(a.nodes, n.name)
 	}
+}
+
+// givesUp notes that a pod leaves room, or does not wait for any more, and no scheduler has asked it to. When its
+// Workload is preempted, that is the room of which its preemptor was to have a part.
+func (a *Auditor) givesUp(p *pod, c *change) {
+	a.elsewhere = c.at
+	if w := a.workloadOf(p); w == nil || w.preemptor == "" {
+		a.otherRoom = c.at
+	}
+}
+
+// workloadOf is the Workload that a pod runs for, nil if it is not known.
+func (a *Auditor) workloadOf(p *pod) *workload {
+	if p.workload != "" {
+		return a.workloads[key{p.namespace, p.workload}]
+	}
+	for _, uid := range [...]types.UID{p.owner, p.uid} {
+		if w := a.workloads[a.owned[uid]]; w != nil {
+			return w
+		}
+	}
+	return nil
 }
 
 // recount has a pod hold another amount.
@@ -270,7 +292,7 @@ func (a *Auditor) observeNode(o *node, c *change) {
 	}
 	n.isKnown, n.version, n.created, n.allocatable = true, o.version, o.created, o.allocatable
 	if !maps.Equal(n.before, n.allocatable) {
-		a.elsewhere = c.at
+		a.elsewhere, a.otherRoom = c.at, c.at
 	}
 }
 
@@ -323,7 +345,11 @@ func (a *Auditor) observeWorkload(o *workload, c *change) {
 	if before != nil && before.uid == o.uid && !isNewer(o.version, before.version) {
 		return
 	}
+	a.disown(before)
 	a.workloads[o.key] = o
+	for _, uid := range o.owners {
+		a.owned[uid] = o.key
+	}
 	if o.hasEnded && (before == nil || !before.hasEnded) || before != nil && o.isOther(before) {
 		a.otherQuota = c.at
 	}
@@ -335,6 +361,18 @@ func (a *Auditor) observeWorkload(o *workload, c *change) {
 	if o.queue != "" && (before == nil || before.queue != o.queue || isMore(o.usage, before.usage)) {
 		for _, r := range a.rules {
 			r.admitted(a, o, c)
+		}
+	}
+}
+
+// disown forgets of what a Workload is, which may be nil.
+func (a *Auditor) disown(w *workload) {
+	if w == nil {
+		return
+	}
+	for _, uid := range w.owners {
+		if a.owned[uid] == w.key {
+			delete(a.owned, uid)
 		}
 	}
 }
@@ -357,7 +395,7 @@ func (a *Auditor) remove(c *change) {
 			if len(n.pods) == 0 {
 				delete(a.nodes, n.name)
 			}
-			a.elsewhere = c.at
+			a.elsewhere, a.otherRoom = c.at, c.at
 		}
 	case aPodGroup:
 		if g := a.gangs[c.key]; g != nil {
@@ -383,6 +421,7 @@ func (a *Auditor) remove(c *change) {
 		a.otherQuota = c.at
 	case aWorkload:
 		if w := a.workloads[c.key]; w != nil && (c.uid == "" || c.uid == w.uid) {
+			a.disown(w)
 			delete(a.workloads, c.key)
 			a.otherQuota = c.at
 		}

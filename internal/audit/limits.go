@@ -169,7 +169,7 @@ func (r *preemptedInVain) admitted(a *Auditor, w *workload, c *change) {
 	}
 	delete(r.open, w.uid)
 	if p := r.victims[w.uid]; p != nil && !p.isOver {
-		if isCalm(p.at, a.elsewhere) && isCalm(p.at, a.otherQuota) {
+		if isCalm(p.at, a.otherRoom) && isCalm(p.at, a.otherQuota) {
 			r.again = append(r.again, deadline[*preemption]{c.at.Add(longestRequest), p})
 		} else {
 			p.isOver = true
@@ -191,7 +191,7 @@ func (r *preemptedInVain) tick(a *Auditor) {
 		if p.isOver {
 			continue
 		}
-		if isCalm(p.at, a.elsewhere) && isCalm(p.at, a.otherQuota) {
+		if isCalm(p.at, a.otherRoom) && isCalm(p.at, a.otherQuota) {
 			said := fmt.Sprintf("the Workload for which it was preempted is not admitted for %v", a.options.PlanTimeout)
 			a.violate(RuleEvictionInVain, p.at, p.user, said, p.victim)
 		}

@@ -106,6 +106,7 @@ type pod struct {
 	gang        key    // its PodGroup, or its group of pods by labels; "" if it has none
 	task        string // volcano.sh/task-spec
 	owner       types.UID
+	workload    string // kueue.x-k8s.io/workload, the Workload by which it was started
 	labels      labels.Set
 	shape       uint64 // equal for pods that fit the same nodes
 	created     time.Time
@@ -160,7 +161,7 @@ func podOf(document []byte) (*pod, error) {
 		key: key{o.Namespace, o.Name}, uid: o.UID, version: o.ResourceVersion, node: o.Spec.NodeName,
 		hasEnded: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed, isLeaving: o.DeletionTimestamp != nil,
 		isGated: len(o.Spec.SchedulingGates) > 0, isSpared: o.Annotations[preemptable] == "false" || o.Labels[preemptable] == "false",
-		nominated: o.Status.NominatedNodeName, task: o.Annotations[taskAnnotation], labels: o.Labels, created: o.CreationTimestamp.Time,
+		nominated: o.Status.NominatedNodeName, task: o.Annotations[taskAnnotation], workload: o.Annotations[kueue.WorkloadAnnotation], labels: o.Labels, created: o.CreationTimestamp.Time,
 		request: amountsOf(helper.PodRequests(o, helper.PodResourcesOptions{UseStatusResources: true})),
 	}
 	p.request[string(corev1.ResourcePods)] = 1
@@ -310,8 +311,9 @@ type workload struct {
 	usage     map[flavored]int64 // what it holds
 	hasEnded  bool
 
-	generation int64 // of its spec
-	isBarred   bool  // it may not wait for quota: it is being deleted, gated, without its pods, refused by a check
+	owners     []types.UID // its job, or the pods that it is made of
+	generation int64       // of its spec
+	isBarred   bool        // it may not wait for quota: it is being deleted, gated, without its pods, refused by a check
 }
 
 func (w *workload) String() string { return "Workload " + w.key.String() }
@@ -322,6 +324,9 @@ func workloadOf(document []byte) (*workload, error) {
 		return nil, err
 	}
 	w := &workload{key: key{o.Namespace, o.Name}, uid: o.UID, version: o.ResourceVersion, usage: map[flavored]int64{}, generation: o.Generation}
+	for i := range o.OwnerReferences {
+		w.owners = append(w.owners, o.OwnerReferences[i].UID)
+	}
 	w.isBarred = o.DeletionTimestamp != nil || o.Annotations[kueue.AdmissionGatedByAnnotation] != ""
 	for _, check := range o.Status.AdmissionChecks {
 		w.isBarred = w.isBarred || check.State == kueue.CheckRetry || check.State == kueue.CheckRejected

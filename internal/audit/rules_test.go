@@ -551,6 +551,44 @@ func TestRules(t *testing.T) {
 			s.admit("w2", "q1", "2")
 			s.pass(time.Hour)
 		}, nil},
+		{"a Job deletes the pods of its Workload that is preempted, and none is admitted", func(s *story) {
+			s.node("n1", "4")
+			s.clusterQueue("q1", "", "4", nil)
+			s.workloadOfJob("w1", "job-j")
+			s.admit("w1", "q1", "4")
+			s.pod("a", "1", controlled)
+			s.bind("a", "n1")
+			s.wait("w2")
+			s.pass(time.Minute)
+			s.preempt("w1", "w2")
+			s.remove("a", person)
+			s.pass(time.Hour)
+		}, []string{audit.RuleEvictionInVain + " Workload work/w1"}},
+		{"a group of pods is preempted, is deleted pod by pod, and none is admitted", func(s *story) {
+			s.node("n1", "4")
+			s.clusterQueue("q1", "", "4", nil)
+			s.pod("a", "1", annotated(kueue.WorkloadAnnotation, "w1"))
+			s.bind("a", "n1")
+			s.admit("w1", "q1", "4")
+			s.wait("w2")
+			s.pass(time.Minute)
+			s.preempt("w1", "w2")
+			s.remove("a", person)
+			s.pass(time.Hour)
+		}, []string{audit.RuleEvictionInVain + " Workload work/w1"}},
+		{"a Workload is preempted, and a pod of another Job leaves", func(s *story) {
+			s.node("n1", "4")
+			s.clusterQueue("q1", "", "4", nil)
+			s.workloadOfJob("w1", "job-k")
+			s.admit("w1", "q1", "4")
+			s.pod("a", "1", controlled)
+			s.bind("a", "n1")
+			s.wait("w2")
+			s.pass(time.Minute)
+			s.preempt("w1", "w2")
+			s.remove("a", person)
+			s.pass(time.Hour)
+		}, nil},
 		{"a Workload is preempted and none is admitted", func(s *story) {
 			s.clusterQueue("q1", "", "4", nil)
 			s.admit("w1", "q1", "4")

@@ -218,6 +218,15 @@ func (s *story) wait(name string) {
 	s.request("create", "kueue.x-k8s.io", "workloads", "", o, nil, person)
 }
 
+// workloadOfJob makes a Workload that waits, of a job with a UID.
+func (s *story) workloadOfJob(name string, job types.UID) {
+	is := true
+	o := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: name}}
+	o.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "j", UID: job, Controller: &is}}
+	s.workloads[name] = o
+	s.request("create", "kueue.x-k8s.io", "workloads", "", o, nil, person)
+}
+
 func (s *story) admit(name, queue, cpu string) {
 	if s.workloads[name] == nil {
 		s.wait(name)

@@ -47,7 +47,8 @@ var moveKinds = map[string]moveKind{
 	"touch a node":         {1, touchNode},
 	"submit a JobSet":      {2, submitJobSet},
 	"foreign Workload":     {1, submitForeignWorkload},
-	"cut at an eviction":   {2, cutAtEviction},
+	"cut at a preemption":  {2, cutAtPreemption},
+	"contest a quota":      {3, contestQuota},
 	"leave pods behind":    {2, leavePodsBehind},
 	"submit replicas":      {3, submitReplicas},
 	"scale replicas":       {3, scaleReplicas},
@@ -84,6 +85,9 @@ func fate(random *rand.Rand) map[string]any {
 	}
 	if random.IntN(6) == 0 {
 		a[exitCode] = "1"
+	}
+	if random.IntN(6) == 0 {
+		a[isSlow] = "true"
 	}
 	return a
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,8 +49,8 @@ func (r *rogue) send(method, path, contentType, body string) (string, error) {
 
 const (
 	template = `{"restartPolicy":"Never","containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"%s"}}}]}`
-	reserved = `{"type":"QuotaReserved","status":"True","reason":"QuotaReserved","message":"","lastTransitionTime":"2000-01-01T00:00:00Z"},
-		{"type":"Admitted","status":"True","reason":"Admitted","message":"","lastTransitionTime":"2000-01-01T00:00:00Z"}`
+	reserved = `{"type":"QuotaReserved","status":"True","reason":"QuotaReserved","message":"","lastTransitionTime":"%[1]s"},
+		{"type":"Admitted","status":"True","reason":"Admitted","message":"","lastTransitionTime":"%[1]s"}`
 )
 
 // job makes a queued Job that runs, with a pod of one CPU on a node.
@@ -71,14 +72,37 @@ func (r *rogue) job() (uid string, err error) {
 
 // workload makes a Workload that is admitted with some CPUs.
 func (r *rogue) workload(name, owner, cpu string) error {
+	return r.workloadSince(name, owner, cpu, time.Now())
+}
+
+// workloadSince makes a Workload of which the condition says when it was decided to admit it.
+func (r *rogue) workloadSince(name, owner, cpu string, decided time.Time) error {
 	if _, err := r.send("POST", "/apis/kueue.x-k8s.io/v1beta2/namespaces/a/workloads", jsonType, `{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload",
 		"metadata":{"name":"`+name+`","ownerReferences":[`+owner+`]},"spec":{"queueName":"lq","podSets":[{"name":"main","count":1,"template":{"spec":`+
 		fmt.Sprintf(template, cpu)+`}}]}}`); err != nil {
 		return err
 	}
-	_, err := r.send("PATCH", "/apis/kueue.x-k8s.io/v1beta2/namespaces/a/workloads/"+name+"/status", mergeType, `{"status":{"conditions":[`+reserved+`],
+	_, err := r.send("PATCH", "/apis/kueue.x-k8s.io/v1beta2/namespaces/a/workloads/"+name+"/status", mergeType, `{"status":{"conditions":[`+fmt.Sprintf(reserved, decided.UTC().Format(time.RFC3339))+`],
 		"admission":{"clusterQueue":"cq-a","podSetAssignments":[{"name":"main","count":1,"flavors":{"cpu":"default"},"resourceUsage":{"cpu":"`+cpu+`"}}]}}}`)
 	return err
+}
+
+// cutQuotas cuts the quotas to two CPUs together, and reads them before and after that. It returns when it began.
+func (r *rogue) cutQuotas() (begin time.Time, err error) {
+	begin = time.Now()
+	if _, err := r.send("GET", clusterQueues, jsonType, ""); err != nil {
+		return begin, err
+	}
+	time.Sleep(5 * time.Second)
+	for _, tenant := range tenants {
+		if _, err := r.send("PATCH", clusterQueues+"/cq-"+tenant, mergeType, `{"spec":{"resourceGroups":[{"coveredResources":["cpu"],"flavors":[
+			{"name":"default","resources":[{"name":"cpu","nominalQuota":"1"}]}]}]}}`); err != nil {
+			return begin, err
+		}
+	}
+	_, err = r.send("GET", clusterQueues, jsonType, "")
+	time.Sleep(time.Second) // conditions have whole seconds
+	return begin, err
 }
 
 func ownerOf(apiVersion, kind, name, uid string) string {
@@ -128,7 +152,20 @@ func TestTheRulesSeeWhatRunsAndHoldsQuotaWithoutRight(t *testing.T) {
 				return err
 			}
 			return r.workload("v", "", "100")
-		}, "pods of other queued Jobs run with 1000m"},
+		}, "pods of other queued Jobs run with 1000m (a/p)"},
+		{"a Workload is admitted by one who was told that the quotas are cut", func(r *rogue) error {
+			if _, err := r.cutQuotas(); err != nil {
+				return err
+			}
+			return r.workload("w", "", "3")
+		}, "hold 3000m CPUs"},
+		{"a Workload is admitted that was decided before the quotas were cut", func(r *rogue) error {
+			begin, err := r.cutQuotas()
+			if err != nil {
+				return err
+			}
+			return r.workloadSince("w", "", "3", begin)
+		}, ""},
 		{"a Workload of a kind that no program starts is admitted", func(r *rogue) error {
 			return r.workload("w", ownerOf("example.com/v1", "Flow", "w", anyUID), "1")
 		}, "no program starts its job"},

@@ -33,6 +33,7 @@ type driver struct {
 	rules    *rules
 	charges  *charges
 	operator operator
+	contests contests
 	log      *auditLog
 
 	mutex   sync.Mutex // of what goroutines of programs change
@@ -47,7 +48,8 @@ type driver struct {
 	outageTo time.Time
 	lag      int64 // how many revisions caches of the server are behind, until step lagTo
 	lagTo    int
-	isLate   bool // what is being written was sent by a program that has given up
+	isLate   bool         // what is being written was sent by a program that has given up
+	writer   *incarnation // which process has sent what is being written; nil if no program has
 	names    int
 
 	lastSubmitted submission
@@ -144,8 +146,15 @@ func (d *driver) run() {
 	}
 }
 
-// drift lets a moment pass, so that timers that are set in different steps end at different times.
-func (d *driver) drift() { time.Sleep(time.Duration(1+d.random.IntN(1500)) * time.Microsecond) }
+// drift lets a moment pass, so that timers that are set in different steps end at different times, and now and then
+// some more: while there is always something to do, pods would never end otherwise.
+func (d *driver) drift() {
+	most := 1500 * time.Microsecond
+	if d.random.IntN(20) == 0 {
+		most = time.Second
+	}
+	time.Sleep(time.Duration(1 + d.random.Int64N(int64(most))))
+}
 
 // look brings the observer and the rules up to date.
 func (d *driver) look() {
@@ -154,6 +163,7 @@ func (d *driver) look() {
 	d.observer.drain()
 	d.rules.check()
 	d.charges.check()
+	d.writer = nil
 }
 
 func (d *driver) isBroken() bool { return len(d.result.Violations) > 0 }
@@ -233,6 +243,7 @@ func (d *driver) options() []option {
 		all = append(all, d.kubelets.options()...)
 		all = append(all, d.garbage.options()...)
 		all = append(all, d.operator.options()...)
+		all = append(all, d.contests.options()...)
 	}
 	for _, p := range d.programs {
 		all = append(all, p.options()...)
@@ -271,6 +282,7 @@ func (d *driver) late(c *call) {
 
 // write has the server carry out a call, for the log, too.
 func (d *driver) write(c *call) *apiserver.Response {
+	d.writer = c.from
 	response := d.handle(c.from.program, c.request, c.body)
 	d.result.Requests++
 	if c.isWrite() && response.Code < http.StatusBadRequest {
@@ -298,6 +310,9 @@ func (d *driver) serve(c *call) {
 		return
 	}
 	response := d.write(c)
+	if isOfQuotas(c.request) && response.Code == http.StatusOK {
+		c.from.told.listed(response.Body)
+	}
 	d.answer(c, outcome{response: response}, fmt.Sprint(response.Code))
 }
 
@@ -312,7 +327,7 @@ func (d *driver) watch(c *call) {
 		return
 	}
 	d.numbers++
-	s := &stream{from: c.from, key: c.key, number: d.numbers, cursor: cursor, header: cursor.Header, ready: make(chan struct{}, 1),
+	s := &stream{from: c.from, key: c.key, number: d.numbers, cursor: cursor, header: cursor.Header, tellsOfQuotas: isOfQuotas(c.request), ready: make(chan struct{}, 1),
 		done: c.request.Context().Done(), until: time.Now().Add(time.Duration(300+d.random.IntN(300)) * time.Second)}
 	d.streams = append(d.streams, s)
 	d.answer(c, outcome{stream: s}, "watch")
@@ -333,6 +348,9 @@ func (d *driver) deliver(s *stream) {
 			break
 		}
 		s.put(frame)
+		if s.tellsOfQuotas {
+			s.from.told.watched(frame)
+		}
 		sent++
 	}
 	d.result.Events += sent

@@ -14,6 +14,7 @@ import (
 const (
 	runFor   = "simulation.hekla.sh/run-for"   // a duration; without it the pod runs for ever
 	exitCode = "simulation.hekla.sh/exit-code" // of its containers; 0 without it
+	isSlow   = "simulation.hekla.sh/is-slow"   // with a value it takes all of its grace period to end
 )
 
 // kubelets are those of all nodes. What each does with a pod next follows from the pod and the time.
@@ -42,10 +43,13 @@ func (k *kubelets) seen(before, now *object) {
 	case k.isLost(pod):
 		k.due[id] = time.Now().Add(lostAfter)
 	case pod.DeletionTimestamp != nil:
-		// Containers stop when they are asked to, within the time that they are given.
+		// Containers stop when they are asked to, within the time that they are given, or are killed when it is over.
 		grace := time.Duration(0)
 		if pod.DeletionGracePeriodSeconds != nil {
-			grace = min(time.Duration(*pod.DeletionGracePeriodSeconds)*time.Second, k.spread(pod, 3*time.Second))
+			grace = time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
+		}
+		if pod.Annotations[isSlow] == "" {
+			grace = min(grace, k.spread(pod, 3*time.Second))
 		}
 		k.due[id] = time.Now().Add(grace)
 	case pod.Status.Phase == corev1.PodPending || pod.Status.Phase == "":

@@ -54,19 +54,14 @@ func submitForeignWorkload(d *driver, random *rand.Rand) bool {
 	})
 }
 
-// operator lets the Jobs of JobSets run: what it does follows from the Jobs, as with a controller. It cuts quotas, too.
+// operator lets the Jobs of JobSets run: what it does follows from the Jobs, as with a controller.
 type operator struct {
 	driver  *driver
 	stopped map[string]bool
-	cuts    int // how many evictions are waited for
-	isDue   bool
 }
 
 // seen takes in a change.
-func (o *operator) seen(before, now *object) {
-	if now != nil && now.collection == workloads && o.cuts > 0 && hasCondition(now, "Evicted") && before != nil && !hasCondition(before, "Evicted") {
-		o.isDue = true
-	}
+func (o *operator) seen(_, now *object) {
 	if now == nil || now.collection != jobs || !isChild(now) {
 		return
 	}
@@ -83,9 +78,6 @@ func isChild(o *object) bool {
 
 func (o *operator) options() []option {
 	var all []option
-	if o.isDue && o.cuts > 0 {
-		all = append(all, option{8, "cut the quotas", o.cut})
-	}
 	for _, job := range o.driver.observer.all(jobs) {
 		if o.stopped[job.id()] {
 			all = append(all, option{2, "operator " + job.id(), func() {
@@ -107,19 +99,6 @@ func leavePodsBehind(d *driver, random *rand.Rand) bool {
 	}
 	o, ok := pick(random, running)
 	return ok && d.delete("user", o.path(), map[string]any{"propagationPolicy": "Orphan"})
-}
-
-// cutAtEviction has an administrator cut the quotas when the next Workload is evicted: a plan waits for its pods then.
-func cutAtEviction(d *driver, _ *rand.Rand) bool {
-	d.operator.cuts++
-	return true
-}
-
-func (o *operator) cut() {
-	o.cuts, o.isDue = o.cuts-1, false
-	for _, tenant := range tenants {
-		must(o.driver.setQuota("cq-"+tenant, 1), "quota")
-	}
 }
 
 // foreign are the rules about objects that others look after: the Job of an operator is not queued by itself, and a

@@ -35,8 +35,9 @@ type Rates struct {
 	Fault, Move int
 }
 
-// DefaultRates are those of the tests.
-var DefaultRates = Rates{Fault: 40, Move: 15}
+// DefaultRates are those of the tests. The life of a Job takes some hundred steps: with more moves nearly all that they
+// cause would happen after the last of them.
+var DefaultRates = Rates{Fault: 40, Move: 40}
 
 // NewPlan makes a plan of a seed.
 func NewPlan(seed uint64, steps int, rates Rates) *Plan {

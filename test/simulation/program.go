@@ -38,6 +38,7 @@ type incarnation struct {
 	heldTo  time.Time // until then its requests and events are held back
 	ended   chan struct{}
 	err     error
+	told    told
 }
 
 func (i *incarnation) String() string { return i.name }

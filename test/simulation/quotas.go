@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,19 +11,14 @@ import (
 	"k8s.io/component-helpers/resource"
 )
 
-// quotas is the rule that no Workload is admitted beyond the quotas: with what is admitted already, and with what still
-// runs of Jobs whose Workload is gone or holds nothing any more. All ClusterQueues are of one cohort and have one
-// flavor, so that the sum counts.
+// quotas is the rule that no Workload is admitted beyond the quotas: with what is admitted already, and with what
+// still runs of Jobs whose Workload is gone or holds nothing any more. After a cut what has run before may run on, and
+// nothing is admitted that was decided after the scheduler was told of the cut. All ClusterQueues are of one cohort and
+// have one flavor, so that the sum counts.
 type quotas struct {
 	driver *driver
 	of     map[types.UID]string    // the id of the Workload of a Job, by the Job's UID
 	queued map[types.UID]types.UID // the UID of the Job whose pod runs, by the pod's UID
-	before []nominals              // what the quotas were together; the last is what they are
-}
-
-type nominals struct {
-	until time.Time
-	sum   int64
 }
 
 // seen looks at a change.
@@ -31,8 +28,6 @@ func (q *quotas) seen(before, now *object) {
 		of = now
 	}
 	switch of.collection {
-	case clusterQueues:
-		q.note()
 	case pods:
 		if now == nil {
 			delete(q.queued, before.GetUID())
@@ -43,47 +38,55 @@ func (q *quotas) seen(before, now *object) {
 		if now == nil {
 			return
 		}
-		if ref := owner(now); ref != nil && ref.Kind == "Job" && q.of[ref.UID] != now.id() {
-			q.of[ref.UID] = now.id()
-			for _, o := range q.driver.observer.all(pods) {
-				q.remember(o)
-			}
-		}
 		was := before != nil && before.GetUID() == now.GetUID() && hasCondition(before, "QuotaReserved")
-		if !was && hasCondition(now, "QuotaReserved") && !hasCondition(now, "Finished") && !q.driver.isLate {
+		if ref := owner(now); ref != nil && ref.Kind == "Job" {
+			q.of[ref.UID] = now.id()
+		}
+		if was || !hasCondition(now, "QuotaReserved") {
+			return
+		}
+		for _, o := range q.driver.observer.all(pods) {
+			q.remember(o)
+		}
+		if !hasCondition(now, "Finished") && !q.driver.isLate {
 			q.check(now)
 		}
 	}
 }
 
-// remember keeps of which Job a pod is that runs, for when it is of none any more.
+// remember keeps of which Job a pod is that runs while its Workload holds quota, for when it holds none any more. A Job
+// that users start themselves is stopped, and its pods hold no quota until then.
 func (q *quotas) remember(o *object) {
-	if ref := owner(o); ref != nil && ref.Kind == "Job" && q.of[ref.UID] != "" && o.pod.Spec.NodeName != "" {
+	ref := owner(o)
+	if ref == nil || ref.Kind != "Job" || o.pod.Spec.NodeName == "" {
+		return
+	}
+	if w := q.driver.observer.objects[q.of[ref.UID]]; w != nil && hasCondition(w, "QuotaReserved") {
 		q.queued[o.GetUID()] = ref.UID
 	}
 }
 
-// note keeps what the quotas are.
-func (q *quotas) note() {
-	sum := q.driver.allQuotas()
-	if n := len(q.before); n > 0 {
-		q.before[n-1].until = time.Now()
-	}
-	q.before = append(q.before, nominals{sum: sum})
-	for len(q.before) > 1 && time.Since(q.before[0].until) > unseen {
-		q.before = q.before[1:]
-	}
-}
-
-// allowed is the most that the quotas have been together of late: a scheduler may not have seen the last change.
-func (q *quotas) allowed() int64 {
-	most := int64(0)
-	for _, n := range q.before {
-		if n.until.IsZero() || time.Since(n.until) <= unseen {
-			most = max(most, n.sum)
+// allowed is the most that the quotas may be together for a decision of a process: what it was told of them in the
+// second of the decision. Of others it is what they are.
+func (q *quotas) allowed(admitted *object) int64 {
+	if by := q.driver.writer; by != nil {
+		if most, ok := by.told.most(changedAt(admitted, "QuotaReserved")); ok {
+			return most
 		}
 	}
-	return most
+	return q.driver.allQuotas()
+}
+
+// changedAt is when a condition got its status, as its writer says, in whole seconds.
+func changedAt(o *object, kind string) time.Time {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m := c.(map[string]any); m["type"] == kind {
+			at, _ := time.Parse(time.RFC3339, fmt.Sprint(m["lastTransitionTime"]))
+			return at
+		}
+	}
+	return time.Time{}
 }
 
 // check adds up what is held when a Workload is admitted.
@@ -96,15 +99,17 @@ func (q *quotas) check(admitted *object) {
 			holds[o.id()] = true
 		}
 	}
-	uncharged := int64(0)
+	uncharged, leftBehind := int64(0), []string{}
 	for _, o := range d.observer.all(pods) {
 		if job, is := q.queued[o.GetUID()]; is && isRunning(o.pod) && !holds[q.of[job]] {
 			requests := resource.PodRequests(o.pod, resource.PodResourcesOptions{})
 			uncharged += requests.Cpu().MilliValue()
+			leftBehind = append(leftBehind, o.GetNamespace()+"/"+o.GetName())
 		}
 	}
-	if allowed := q.allowed(); total+uncharged > allowed {
-		d.rules.violate("quota: with %s Workloads hold %dm CPUs, pods of other queued Jobs run with %dm, and the quotas are %dm together", admitted.id(), total, uncharged, allowed)
+	if allowed := q.allowed(admitted); total+uncharged > allowed {
+		d.rules.violate("quota: with %s Workloads hold %dm CPUs, pods of other queued Jobs run with %dm (%s), and the quotas are %dm together", admitted.id(), total, uncharged,
+			strings.Join(leftBehind, ", "), allowed)
 	}
 }
 

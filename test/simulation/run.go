@@ -93,9 +93,11 @@ func runInBubble(plan *Plan, programs []Program) *Result {
 	d.rules = &rules{driver: d, changed: map[string]time.Time{}, evictions: map[string]int{}}
 	d.charges = &charges{driver: d}
 	d.operator = operator{driver: d, stopped: map[string]bool{}}
+	d.contests = contests{driver: d}
+	d.contests.end()
 	others := &foreign{driver: d, children: map[types.UID]bool{}}
 	sums := &quotas{driver: d, of: map[types.UID]string{}, queued: map[types.UID]types.UID{}}
-	d.observer.seen = append(d.observer.seen, d.kubelets.seen, d.garbage.seen, d.rules.seen, d.charges.seen, d.operator.seen, others.seen, sums.seen)
+	d.observer.seen = append(d.observer.seen, d.kubelets.seen, d.garbage.seen, d.rules.seen, d.charges.seen, d.operator.seen, d.contests.seen, others.seen, sums.seen)
 	d.build()
 	for _, p := range programs {
 		copies := 1
@@ -122,7 +124,8 @@ const (
 
 // rest lets everything run without faults and moves until nothing is written any more, and looks at what has become.
 func (d *driver) rest() {
-	d.faults, d.lagTo, d.operator.cuts = nil, 0, 0
+	d.faults, d.lagTo = nil, 0
+	d.contests.end()
 	for _, s := range d.streams {
 		s.heldTo = 0
 	}

@@ -15,7 +15,7 @@ import (
 func TestRandomRunsBreakNoRuleAndComeToRest(t *testing.T) {
 	first := harness.Number(t, "HEKLA_SIMULATION_SEED", 1)
 	runs := harness.Number(t, "HEKLA_SIMULATION_RUNS", 2)
-	steps := harness.Number(t, "HEKLA_SIMULATION_STEPS", 1500)
+	steps := harness.Number(t, "HEKLA_SIMULATION_STEPS", 3000)
 	total, begin := 0, time.Now()
 	happened := map[string]int{}
 	for seed := first; seed < first+runs; seed++ {

@@ -150,6 +150,8 @@ type stream struct {
 	heldTo int       // the step before which nothing is delivered
 	until  time.Time // when the server ends it
 
+	tellsOfQuotas bool
+
 	mutex    sync.Mutex
 	ready    chan struct{} // has an element if there may be something to read
 	buffer   []byte

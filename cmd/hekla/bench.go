@@ -232,7 +232,7 @@ func whatIsMeasured(ctx context.Context, name string) (*testbed.Component, error
 		Manifests:      manifests,
 		ServiceAccount: types.NamespacedName{Namespace: systemNamespace, Name: c.serviceAccount},
 		Start: func(ctx context.Context, cluster *localcluster.Cluster) (*localcluster.Process, error) {
-			if err := c.run(ctx, cluster); err != nil {
+			if _, err := c.run(ctx, cluster); err != nil {
 				return nil, err
 			}
 			processes := cluster.Processes()

@@ -47,7 +47,7 @@ type component struct {
 // components are in the order of their start. The controllers make the queues that the scheduler asks for.
 var components = [...]component{
 	{
-		name: "controllers", serviceAccount: "volcano-controllers", lease: "vc-controller-manager", makesQueues: true,
+		name: "controllers", serviceAccount: "volcano-controllers", lease: "vc-controller-manager", servesMetrics: true, makesQueues: true,
 		forYuniKorn: []string{"--yunikorn-labels", ownPods, podsOfYuniKorn},
 	},
 	{
@@ -92,35 +92,43 @@ func (c component) path() (string, error) {
 	return path, nil
 }
 
-// run starts the component and returns when it says that it is ready.
-func (c component) run(ctx context.Context, cluster *localcluster.Cluster) error {
+// run starts the component and returns when it says that it is ready, with where it serves its metrics, "" if nowhere.
+func (c component) run(ctx context.Context, cluster *localcluster.Cluster) (metricsURL string, err error) {
 	path, err := c.path()
 	if err != nil {
-		return err
+		return "", err
 	}
 	kubeconfig, expires, err := cluster.ServiceAccountKubeconfig(ctx, systemNamespace, c.serviceAccount)
 	if err != nil {
-		return err
+		return "", err
 	}
 	health, err := freeAddress()
 	if err != nil {
-		return err
+		return "", err
 	}
 	arguments, err := c.flags(kubeconfig, health)
 	if err != nil {
-		return err
+		return "", err
+	}
+	if c.servesMetrics {
+		address, err := freeAddress()
+		if err != nil {
+			return "", err
+		}
+		arguments = append(arguments, "--enable-metrics=true", "--listen-address="+address)
+		metricsURL = "http://" + address + "/metrics"
 	}
 	if c.answers && !cluster.IsAttached() { // a foreign API server does not reach this host
 		address, err := freeAddress()
 		if err != nil {
-			return err
+			return "", err
 		}
 		if err := cluster.Apply(ctx, publish.Local(systemNamespace)); err != nil {
-			return err
+			return "", err
 		}
 		page, err := preparePage(ctx, cluster)
 		if err != nil {
-			return err
+			return "", err
 		}
 		arguments = append(arguments, "--answers-address="+address, "--answers-service="+systemNamespace+"/"+publish.Service, page)
 	}
@@ -130,7 +138,7 @@ func (c component) run(ctx context.Context, cluster *localcluster.Cluster) error
 	if err == nil && cluster.IsAttached() {
 		err = checkExpiry(c.process(), expires)
 	}
-	return err
+	return metricsURL, err
 }
 
 // flags are the arguments of the process: what it is told on every cluster, its addresses, and its own.
@@ -146,15 +154,7 @@ func (c component) flags(kubeconfig, health string) ([]string, error) {
 			"--webhook-url=https://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))...)
 		return append(arguments, c.arguments...), nil
 	}
-	arguments = append(append(arguments, "--leader-elect=true"), c.arguments...)
-	if c.servesMetrics {
-		metrics, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		arguments = append(arguments, "--enable-metrics=true", "--listen-address="+metrics)
-	}
-	return arguments, nil
+	return append(append(arguments, "--leader-elect=true"), c.arguments...), nil
 }
 
 // checkExpiry refuses a token that would leave the component without rights before a working day is over.

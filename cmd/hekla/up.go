@@ -233,7 +233,7 @@ func (u *upCommand) start(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, component := range u.selected {
-		if err := component.run(ctx, cluster); err != nil {
+		if _, err := component.run(ctx, cluster); err != nil {
 			return errors.Join(err, fmt.Errorf("the rest of the cluster runs; see its logs in %s, then try hekla up again, or hekla down", cluster.LogDir()))
 		}
 	}
@@ -284,7 +284,7 @@ func (u *upCommand) adjust(ctx context.Context, cluster *localcluster.Cluster, d
 			continue
 		}
 		u.say("Starting %s, which does not run.", component.process())
-		if err := component.run(ctx, cluster); err != nil {
+		if _, err := component.run(ctx, cluster); err != nil {
 			return err
 		}
 	}

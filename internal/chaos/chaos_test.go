@@ -170,6 +170,78 @@ func TestPodsBeyondTheQuotaAreCounted(t *testing.T) {
 	}
 }
 
+// minutes is what a process held each minute for an hour; what it changes by the minute.
+func minutes(from time.Time, change func(minute int, u *Usage)) []Usage {
+	var all []Usage
+	for minute := range 60 {
+		u := Usage{Time: from.Add(time.Duration(minute) * time.Minute), HeapBytes: 40 << 20, Goroutines: 100, Descriptors: 20, Series: 500}
+		change(minute, &u)
+		all = append(all, u)
+	}
+	return all
+}
+
+func TestWhatAProcessHoldsMoreAndMoreOfIsNamed(t *testing.T) {
+	from := time.Now()
+	for name, test := range map[string]struct {
+		change func(minute int, u *Usage)
+		want   string // part of the only violation, "" for none
+	}{
+		"flat":                      {func(int, *Usage) {}, ""},
+		"up and down":               {func(minute int, u *Usage) { u.Goroutines += float64(50 * (minute % 2)) }, ""},
+		"only while it warms up":    {func(minute int, u *Usage) { u.Series -= 20 * max(0, 9-float64(minute)) }, ""},
+		"a journal that fills":      {func(minute int, u *Usage) { u.HeapBytes += float64(minute) * (12 << 20) / 60 }, ""},
+		"a heap that leaks":         {func(minute int, u *Usage) { u.HeapBytes += float64(minute) * (1 << 20) }, "bytes of the heap"},
+		"a goroutine for each":      {func(minute int, u *Usage) { u.Goroutines += float64(minute) }, "goroutines"},
+		"a connection for each":     {func(minute int, u *Usage) { u.Descriptors += float64(minute) / 4 }, "open descriptors"},
+		"series for each other job": {func(minute int, u *Usage) { u.Series += float64(minute) }, "series of metrics"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := messages(rising("p", minutes(from, test.change), from))
+			if test.want == "" && len(got) > 0 || test.want != "" && (len(got) != 1 || !strings.Contains(got[0], test.want)) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	t.Run("too few answers", func(t *testing.T) {
+		leaks := minutes(from, func(minute int, u *Usage) { u.HeapBytes *= float64(minute) })
+		if got := rising("p", leaks[:15], from); len(got) > 0 {
+			t.Errorf("got %q", messages(got))
+		}
+	})
+}
+
+func TestWhatAProcessHoldsIsReadFromItsMetrics(t *testing.T) {
+	const metrics = `# HELP go_gc_heap_live_bytes About.
+# TYPE go_gc_heap_live_bytes gauge
+go_gc_heap_live_bytes 4.2e+07
+# TYPE go_goroutines gauge
+go_goroutines 123
+# TYPE process_open_fds gauge
+process_open_fds 17
+# TYPE hekla_jobs gauge
+hekla_jobs{queue="a"} 1
+hekla_jobs{queue="b"} 2
+`
+	now := time.Now()
+	got, err := readUsage([]byte(metrics), now)
+	if err != nil || got != (Usage{Time: now, HeapBytes: 42e6, Goroutines: 123, Descriptors: 17, Series: 5}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if _, err := readUsage([]byte(strings.ReplaceAll(metrics, "go_goroutines", "goroutines")), now); err == nil || !strings.Contains(err.Error(), "go_goroutines") {
+		t.Errorf("without one of them: %v", err)
+	}
+}
+
+func TestNoFaultsAreChosenByAName(t *testing.T) {
+	if got, err := selectFaults([]string{NoFaults}); err != nil || len(got) > 0 {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := selectFaults([]string{NoFaults, "kill"}); err == nil {
+		t.Error("no faults and one of them are chosen together")
+	}
+}
+
 func TestLateIsNotWrong(t *testing.T) {
 	r := newReport(&Options{Seed: 4}, nil)
 	r.take(&audit.Report{Lines: 7, Violations: []audit.Violation{{Rule: audit.RuleDoubleBind}, {Rule: audit.RuleOvertaken}}})

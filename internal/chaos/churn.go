@@ -27,8 +27,8 @@ const (
 	namespace = "chaos"
 	// queuedLabel marks pods that run under a quota.
 	queuedLabel = "hekla.sh/chaos-queued"
-	// mostUnfinished is how many jobs the churn has unfinished at a time: enough that some wait on three nodes.
-	mostUnfinished = 24
+	// DefaultJobs is how many jobs the churn has unfinished at a time: enough that some wait on three nodes.
+	DefaultJobs = 24
 	// devicesPerNode is how many devices each node offers.
 	devicesPerNode = 2
 	// cordonedFor is how many moves of the churn a node stays cordoned.
@@ -68,14 +68,20 @@ type churn struct {
 	// cordoned are nodes, and after how many moves they are given back.
 	cordoned map[string]int
 	moves    int
+	// used are the parts of the CPUs that pods held, second by second, of the cpus that all nodes have.
+	used []float64
+	cpus resource.Quantity
 }
 
 func newChurn(ctx context.Context, r *run) (*churn, error) {
-	nodes, err := r.cluster.Nodes(ctx)
+	nodes, err := r.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	for _, node := range nodes {
+	var cpus resource.Quantity
+	for i := range nodes.Items {
+		node := nodes.Items[i].Name
+		cpus.Add(*nodes.Items[i].Status.Allocatable.Cpu())
 		slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node + "-chaos"}, Spec: resourcev1.ResourceSliceSpec{
 			Driver: "chaos.hekla.sh", NodeName: &node, Pool: resourcev1.ResourcePool{Name: node, ResourceSliceCount: 1}}}
 		for i := range devicesPerNode {
@@ -85,7 +91,7 @@ func newChurn(ctx context.Context, r *run) (*churn, error) {
 			return nil, err
 		}
 	}
-	return &churn{run: r, random: randomOf(r.options.Seed, "churn"), created: map[string]int{}, ended: map[string]int{}, cordoned: map[string]int{}}, nil
+	return &churn{run: r, random: randomOf(r.options.Seed, "churn"), created: map[string]int{}, ended: map[string]int{}, cordoned: map[string]int{}, cpus: cpus}, nil
 }
 
 // move does what users and operators do in about a second. An error says that the API server did not do its part; the
@@ -104,7 +110,7 @@ func (c *churn) move(ctx context.Context) error {
 			delete(c.cordoned, node)
 		}
 	}
-	if len(left) < mostUnfinished {
+	if len(left) < c.options.Jobs {
 		if err := c.create(ctx); err != nil {
 			return err
 		}
@@ -113,7 +119,7 @@ func (c *churn) move(ctx context.Context) error {
 	case 0:
 		return c.evict(ctx)
 	case 1:
-		if len(left) > mostUnfinished/2 {
+		if len(left) > c.options.Jobs/2 {
 			return c.remove(ctx, left[c.random.IntN(len(left))], "removed early")
 		}
 	case 2:
@@ -308,13 +314,16 @@ func (c *churn) end(ctx context.Context) error {
 	return nil
 }
 
-// watchQuota counts from the pods what runs under quota, and compares it with what the quotas are together. Both queues
-// are of one cohort and have one flavor, so the sum counts; no quota is changed.
-func (c *churn) watchQuota(ctx context.Context) error {
-	pods, err := c.core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: queuedLabel})
+// watchPods counts which part of the CPUs pods hold, and compares what runs under quota with what the quotas are
+// together. Both queues are of one cohort and have one flavor, so the sum counts; no quota is changed.
+func (c *churn) watchPods(ctx context.Context) error {
+	pods, err := c.core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
+	held, _ := heldCPUs(pods.Items)
+	c.used = append(c.used, held.AsApproximateFloat64()/c.cpus.AsApproximateFloat64())
+	queued := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { _, isQueued := pod.Labels[queuedLabel]; return !isQueued })
 	queues, err := c.hekla.KueueV1beta2().ClusterQueues().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -329,7 +338,7 @@ func (c *churn) watchQuota(ctx context.Context) error {
 			}
 		}
 	}
-	if v := beyondQuota(pods.Items, quota, time.Now()); v != nil {
+	if v := beyondQuota(queued, quota, time.Now()); v != nil {
 		c.violate(*v)
 	}
 	return nil

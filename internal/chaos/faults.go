@@ -70,11 +70,17 @@ func DescribeFaults() string {
 	return text.String()
 }
 
+// NoFaults is the name that stands for none of them.
+const NoFaults = "none"
+
 // selectFaults returns the faults with these names; all of them if there are no names.
 func selectFaults(names []string) ([]*fault, error) {
+	if len(names) == 1 && names[0] == NoFaults {
+		return nil, nil
+	}
 	for _, name := range names {
 		if !slices.Contains(FaultNames(), name) {
-			return nil, fmt.Errorf("there is no fault %q; there are %s", name, strings.Join(FaultNames(), ", "))
+			return nil, fmt.Errorf("there is no fault %q; there are %s, or "+NoFaults+" alone", name, strings.Join(FaultNames(), ", "))
 		}
 	}
 	var selected []*fault

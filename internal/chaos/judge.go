@@ -141,10 +141,8 @@ func unfinished(jobs []job, at time.Time) []audit.Violation {
 	return found
 }
 
-// beyondQuota says by how much pods that hold nodes exceed the quotas, nil if they do not.
-func beyondQuota(pods []corev1.Pod, quota resource.Quantity, at time.Time) *audit.Violation {
-	var sum resource.Quantity
-	var names []string
+// heldCPUs are what pods that hold nodes request, and which these are.
+func heldCPUs(pods []corev1.Pod) (sum resource.Quantity, names []string) {
 	for i := range pods {
 		pod := &pods[i]
 		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -154,6 +152,12 @@ func beyondQuota(pods []corev1.Pod, quota resource.Quantity, at time.Time) *audi
 		sum.Add(*requests.Cpu())
 		names = append(names, "Pod "+pod.Namespace+"/"+pod.Name)
 	}
+	return sum, names
+}
+
+// beyondQuota says by how much pods that hold nodes exceed the quotas, nil if they do not.
+func beyondQuota(pods []corev1.Pod, quota resource.Quantity, at time.Time) *audit.Violation {
+	sum, names := heldCPUs(pods)
 	if sum.Cmp(quota) <= 0 {
 		return nil
 	}

@@ -22,6 +22,10 @@ type Report struct {
 	To   time.Time `json:"to"`
 	// Faults counts what was done, by the name of the fault.
 	Faults map[string]int `json:"faults"`
+	// Usage is what each component held, minute by minute, by its name. It is empty if faults happened.
+	Usage map[string][]Usage `json:"usage,omitempty"`
+	// UsedPart is which part of the CPUs pods held in the mean.
+	UsedPart float64 `json:"usedPart"`
 	// Restarts counts how often a process was launched again, by its name.
 	Restarts map[string]int `json:"restarts"`
 	// Created counts jobs by kind, and Ended by how they ended.
@@ -45,7 +49,7 @@ type Report struct {
 }
 
 func newReport(options *Options, selected []*fault) Report {
-	r := Report{Seed: options.Seed, Faults: map[string]int{}, Restarts: map[string]int{}, Violations: []audit.Violation{}, mutex: &sync.Mutex{}, failedMoves: &atomic.Int64{}}
+	r := Report{Seed: options.Seed, Usage: map[string][]Usage{}, Faults: map[string]int{}, Restarts: map[string]int{}, Violations: []audit.Violation{}, mutex: &sync.Mutex{}, failedMoves: &atomic.Int64{}}
 	for _, f := range selected {
 		r.Faults[f.Name] = 0
 	}
@@ -80,7 +84,10 @@ func (r *Report) WriteText(out io.Writer) error {
 	}
 	fmt.Fprintf(&text, "seed %d, %s of faults: %s\n", r.Seed, r.To.Sub(r.From).Round(time.Second), counts(r.Faults))
 	fmt.Fprintf(&text, "restarts: %s\n", counts(r.Restarts))
-	fmt.Fprintf(&text, "jobs: %s; ended: %s\n", counts(r.Created), counts(r.Ended))
+	fmt.Fprintf(&text, "jobs: %s; ended: %s; %.0f %% of the CPUs were used\n", counts(r.Created), counts(r.Ended), 100*r.UsedPart)
+	for _, name := range slices.Sorted(maps.Keys(r.Usage)) {
+		text.WriteString(describeUsage(name, r.Usage[name], r.From))
+	}
 	fmt.Fprintf(&text, "%d bindings and %d evictions in %d lines of the audit log, %d moves of users failed\n", r.Bindings, r.Evictions, r.AuditLines, r.FailedMoves)
 	for _, why := range slices.Sorted(maps.Keys(r.Unknown)) {
 		fmt.Fprintf(&text, "not judged, %d times: %s\n", r.Unknown[why], why)

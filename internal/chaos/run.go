@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -27,6 +28,7 @@ import (
 	"hekla.sh/hekla/internal/audit"
 	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/internal/localcluster/network"
+	"hekla.sh/hekla/internal/trend"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
 )
@@ -61,8 +63,9 @@ type Component struct {
 	Lease   string
 	// BindsPods is whether the audit judges its evictions.
 	BindsPods bool
-	// Start starts it on the cluster, and returns when it is ready.
-	Start func(ctx context.Context, cluster *localcluster.Cluster) error
+	// Start starts it on the cluster, and returns when it is ready. It says where it serves its metrics, which do not
+	// change when it is launched again.
+	Start func(ctx context.Context, cluster *localcluster.Cluster) (metricsURL string, err error)
 }
 
 // Options say what is run, and for how long.
@@ -71,8 +74,10 @@ type Options struct {
 	For time.Duration
 	// Seed decides which faults happen when.
 	Seed uint64
-	// Faults are the names of those that happen; all if there are none.
+	// Faults are the names of those that happen; all if there are no names, and none if the only one is [NoFaults].
 	Faults []string
+	// Jobs is how many jobs are unfinished at a time, at least one.
+	Jobs int
 	// Components are started in this order.
 	Components []Component
 	// Manifests are what the installer applies; Configuration is the ConfigMap with the actions, and its key.
@@ -94,6 +99,7 @@ type run struct {
 	hekla    versioned.Interface
 	any      dynamic.Interface
 	networks map[string]*network.Network
+	metrics  map[string]string // where components serve theirs
 	report   Report
 	deadAt   map[string]time.Time // since when a process is known not to run
 	stops    sync.WaitGroup       // of processes that are asked to stop
@@ -118,7 +124,7 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 	if options.Log == nil {
 		options.Log = io.Discard
 	}
-	r := &run{options: options, began: time.Now(), networks: map[string]*network.Network{}, deadAt: map[string]time.Time{}}
+	r := &run{options: options, began: time.Now(), networks: map[string]*network.Network{}, metrics: map[string]string{}, deadAt: map[string]time.Time{}}
 	r.report = newReport(&options, selected)
 	auditLog := filepath.Join(options.Dir, "audit.log")
 	r.say("starting a cluster in %s", options.Dir)
@@ -160,10 +166,13 @@ func (r *run) work(ctx context.Context, selected []*fault) (err error) {
 	}
 	r.report.To = time.Now()
 	r.say("all faults are undone")
+	for _, name := range slices.Sorted(maps.Keys(r.report.Usage)) {
+		r.violate(rising(name, r.report.Usage[name], r.report.From)...)
+	}
 	if err := r.settle(ctx, before, churn); err != nil {
 		return err
 	}
-	r.report.Created, r.report.Ended = churn.created, churn.ended
+	r.report.Created, r.report.Ended, r.report.UsedPart = churn.created, churn.ended, trend.Mean(churn.used)
 	return nil
 }
 
@@ -206,7 +215,7 @@ func (r *run) start(ctx context.Context) (stop func(), err error) {
 		}
 		servers, r.networks[c.Name] = append(servers, server), n
 		r.cluster.RouteServiceAccount(c.Account, "https://"+address)
-		if err := c.Start(ctx, r.cluster); err != nil {
+		if r.metrics[c.Name], err = c.Start(ctx, r.cluster); err != nil {
 			return stop, err
 		}
 	}
@@ -246,6 +255,9 @@ func (r *run) breakThings(ctx context.Context, todo []planned, churn *churn) err
 	ended := make(chan struct{})
 	defer close(ended)
 	user.Go(func() { r.churnUntil(ctx, ended, churn) })
+	if len(r.report.Faults) == 0 { // a process that is launched again holds what it held at first
+		user.Go(func() { r.askUsageUntil(ctx, ended) })
+	}
 	for at := time.Duration(0); at < r.options.For || len(inForce) > 0; at = time.Since(began) {
 		if err := pauseFor(ctx, tick); err != nil {
 			return err
@@ -308,7 +320,7 @@ func (r *run) churnUntil(ctx context.Context, ended <-chan struct{}, churn *chur
 			return
 		case <-time.After(moveEvery):
 		}
-		if err := errors.Join(r.bounded(ctx, churn.move), r.bounded(ctx, churn.watchQuota)); err != nil {
+		if err := errors.Join(r.bounded(ctx, churn.move), r.bounded(ctx, churn.watchPods)); err != nil {
 			r.report.failedMoves.Add(1)
 		}
 	}
@@ -421,8 +433,8 @@ var actionsLine = regexp.MustCompile(`(?m)^actions:.*$`)
 
 // setActions changes the actions of the configuration.
 func (r *run) setActions(ctx context.Context, actions string) error {
-	maps := r.core.CoreV1().ConfigMaps(r.options.Configuration.Namespace)
-	m, err := maps.Get(ctx, r.options.Configuration.Name, metav1.GetOptions{})
+	all := r.core.CoreV1().ConfigMaps(r.options.Configuration.Namespace)
+	m, err := all.Get(ctx, r.options.Configuration.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -431,7 +443,7 @@ func (r *run) setActions(ctx context.Context, actions string) error {
 		return fmt.Errorf("the ConfigMap %s has no actions in %s", r.options.Configuration, r.options.Key)
 	}
 	m.Data[r.options.Key] = actionsLine.ReplaceAllLiteralString(text, fmt.Sprintf("actions: %q", actions))
-	_, err = maps.Update(ctx, m, metav1.UpdateOptions{})
+	_, err = all.Update(ctx, m, metav1.UpdateOptions{})
 	return err
 }
 

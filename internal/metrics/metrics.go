@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -61,7 +62,9 @@ var milliseconds = prometheus.ExponentialBuckets(0.125, 2, 18) // to 16 s
 // New returns metrics that are all zero.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	// What the last garbage collection has left says whether memory leaks; the size of the heap says when it collects.
+	live := collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/gc/heap/live:bytes$")})
+	m.registry.MustRegister(collectors.NewGoCollector(live), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&m.totals, &m.jobs)
 	m.cycleLatency = m.histogram("e2e_scheduling_latency_milliseconds", "Duration of a scheduling cycle.", milliseconds).With(nil)
 	m.openLatency = m.histogram("open_session_duration_milliseconds", "Duration of opening a session.", milliseconds).With(nil)

@@ -46,6 +46,10 @@ func TestWhatAnAuditCannotReadIsAnError(t *testing.T) {
 		"--output":                    {"audit", "-", "-o", "yaml"},
 		"--overtakes must be above 0": {"audit", "-", "--overtakes", "0"},
 		"there is no node":            {"audit", "-", "--objects", "-"},
+		"--live reads no files":       {"audit", "-", "--live"},
+		"--for takes --live":          {"audit", "-", "--for", "1m"},
+		"--for must be above 0":       {"audit", "--live", "--for", "-1m"},
+		"check --kubeconfig":          {"audit", "--live", "--kubeconfig", "no-such-file"},
 	} {
 		if code, _, stderr := runHekla(t, "", arguments...); code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit code %d, printed %q, want %q", arguments, code, stderr, want)

@@ -72,6 +72,7 @@ type cluster struct {
 	cohorts    map[string]*quotas
 	workloads  map[key]*workload
 	owned      map[types.UID]key // Workloads, by their owners
+	settings   map[types.UID]setting
 	schedulers map[string]bool
 	begin, now time.Time
 	// elsewhere is when something last happened that may let a pod that waits run on another node than was planned, or
@@ -113,7 +114,7 @@ func New(o Options) *Auditor {
 		options: o.withDefaults(),
 		cluster: cluster{
 			pods: map[types.UID]*pod{}, names: map[key]*pod{}, nodes: map[string]*node{}, gangs: map[key]*gang{}, queues: map[string]*queue{},
-			budgets: map[key]*budget{}, cqs: map[string]*quotas{}, cohorts: map[string]*quotas{}, workloads: map[key]*workload{}, owned: map[types.UID]key{}, waitingFor: map[string]map[types.UID]*pod{}, lines: map[uint64][]*pod{}, schedulers: map[string]bool{},
+			budgets: map[key]*budget{}, cqs: map[string]*quotas{}, cohorts: map[string]*quotas{}, workloads: map[key]*workload{}, owned: map[types.UID]key{}, settings: map[types.UID]setting{}, waitingFor: map[string]map[types.UID]*pod{}, lines: map[uint64][]*pod{}, schedulers: map[string]bool{},
 		},
 		report: Report{Unknown: map[string]int{}}, gone: map[types.UID]bool{},
 	}

@@ -272,7 +272,10 @@ func (a *Auditor) observe(c *change) {
 	case *workload:
 		a.observeWorkload(o, c)
 	case setting:
-		a.otherQuota = c.at
+		if before, isKnown := a.settings[o.uid]; !isKnown || isNewer(o.version, before.version) && o.isOther(before) {
+			a.otherQuota = c.at
+		}
+		a.settings[o.uid] = o
 	}
 }
 
@@ -418,6 +421,7 @@ func (a *Auditor) remove(c *change) {
 		delete(a.cohorts, c.key.name)
 		a.otherQuota = c.at
 	case aSetting:
+		delete(a.settings, c.uid)
 		a.otherQuota = c.at
 	case aWorkload:
 		if w := a.workloads[c.key]; w != nil && (c.uid == "" || c.uid == w.uid) {

@@ -1,10 +1,13 @@
-// Package audit proves from the audit log of an API server what a scheduler did wrong. It serves any scheduler that
-// binds pods by the API of Kubernetes: it reads requests and the objects that they made, and asks no one why.
+// Package audit proves from the audit log of an API server, or from what its watches show, what a scheduler did
+// wrong. It serves any scheduler that binds pods by the API of Kubernetes: it reads requests and the objects that
+// they made, and asks no one why.
 //
 // The parts:
 //
 //   - [Auditor.Read] reads the log, a JSON object a line, on all cores, and keeps what concerns pods, nodes, gangs,
 //     queues and quotas.
+//   - [Auditor.Watched] takes in what watches show instead, and infers the requests that can be inferred from it. The
+//     package live below it does the watching.
 //   - The [Auditor] takes these requests in the order in which they arrived, and keeps the cluster as it was at each
 //     of them: which pod holds what on which node, and for which gang, queue and Workload.
 //   - Each rule, a file of its own, looks at one kind of change and reports a [Violation].

@@ -59,8 +59,6 @@ func (r *request) concerns() bool {
 		return false
 	case aPodGroup, aQueue, aClusterQueue, aCohort:
 		return r.Object.Subresource == "" // their specs count
-	case aSetting:
-		return r.Object.Subresource == "" || r.Object.Resource == "admissionchecks" // whether one is active its status says
 	}
 	return true
 }

@@ -111,7 +111,7 @@ func (r *inVain) tick(a *Auditor) {
 type budgets struct{ silent }
 
 func (*budgets) evicted(a *Auditor, p *pod, c *change) {
-	if c.uid == "" || !p.isReady { // by the eviction API
+	if !c.direct || !p.isReady {
 		return
 	}
 	for _, b := range a.budgets {

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -10,17 +9,17 @@ import (
 )
 
 // Know tells of objects that were there when the log began: a list, or documents one after another, as kubectl get
-// prints them. It must be called before [Auditor.Read]. A node whose pods are among them is judged as one that came
-// later. Objects of kinds that no rule looks at are passed over.
-func (a *Auditor) Know(from io.Reader) error {
+// prints them. It must be called before [Auditor.Read], and returns how many nodes are among them. A node whose pods
+// are among them is judged as one that came later. Objects of kinds that no rule looks at are passed over.
+func (a *Auditor) Know(from io.Reader) (int, error) {
 	var nodes []*node
 	for document, err := range bounds.Documents(from) {
 		if err != nil {
-			return err
+			return 0, err
 		}
 		m := &meta{}
 		if err := bounds.UnmarshalKubernetesJSON(document.JSON, m); err != nil {
-			return document.Problem(err)
+			return 0, document.Problem(err)
 		}
 		items := m.Items
 		if items == nil {
@@ -29,20 +28,17 @@ func (a *Auditor) Know(from io.Reader) error {
 		for _, item := range items {
 			n, err := a.know(item)
 			if err != nil {
-				return err
+				return 0, err
 			}
 			if n != nil {
 				nodes = append(nodes, n)
 			}
 		}
 	}
-	if len(nodes) == 0 {
-		return errors.New("there is no node among the objects")
-	}
 	for _, n := range nodes {
 		a.nodes[n.name].isWhole = true
 	}
-	return nil
+	return len(nodes), nil
 }
 
 // know takes in one object. It returns the node if it is one.

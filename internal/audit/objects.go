@@ -98,6 +98,8 @@ type pod struct {
 	isAbrupt    bool // it has no time to end in
 	isFinalized bool
 	isSpared    bool // volcano.sh/preemptable says false
+	isMarked    bool // a condition says that a scheduler evicts it
+	scheduler   string
 	request     amounts
 	ports       []string // of its node
 	priority    int32
@@ -161,7 +163,7 @@ func podOf(document []byte) (*pod, error) {
 		key: key{o.Namespace, o.Name}, uid: o.UID, version: o.ResourceVersion, node: o.Spec.NodeName,
 		hasEnded: o.Status.Phase == corev1.PodSucceeded || o.Status.Phase == corev1.PodFailed, isLeaving: o.DeletionTimestamp != nil,
 		isGated: len(o.Spec.SchedulingGates) > 0, isSpared: o.Annotations[preemptable] == "false" || o.Labels[preemptable] == "false",
-		nominated: o.Status.NominatedNodeName, task: o.Annotations[taskAnnotation], workload: o.Annotations[kueue.WorkloadAnnotation], labels: o.Labels, created: o.CreationTimestamp.Time,
+		scheduler: o.Spec.SchedulerName, nominated: o.Status.NominatedNodeName, task: o.Annotations[taskAnnotation], workload: o.Annotations[kueue.WorkloadAnnotation], labels: o.Labels, created: o.CreationTimestamp.Time,
 		request: amountsOf(helper.PodRequests(o, helper.PodResourcesOptions{UseStatusResources: true})),
 	}
 	p.request[string(corev1.ResourcePods)] = 1
@@ -180,7 +182,10 @@ func podOf(document []byte) (*pod, error) {
 		}
 	}
 	for _, c := range o.Status.Conditions {
-		p.isReady = p.isReady || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		if c.Status == corev1.ConditionTrue {
+			p.isReady = p.isReady || c.Type == corev1.PodReady
+			p.isMarked = p.isMarked || c.Type == corev1.DisruptionTarget && c.Reason == corev1.PodReasonPreemptionByScheduler
+		}
 	}
 	for i := range o.Spec.Containers {
 		for _, port := range o.Spec.Containers[i].Ports {
@@ -378,7 +383,31 @@ func (w *workload) isOther(before *workload) bool {
 }
 
 // setting is an object that decides with others where Workloads are admitted. Rules need to know that it changes.
-type setting struct{}
+type setting struct {
+	uid        types.UID
+	version    string
+	generation int64  // of its spec
+	isActive   string // whether an AdmissionCheck is served, by its status
+}
+
+// isOther reports whether what counts of a setting has changed.
+func (s setting) isOther(before setting) bool {
+	return s.uid != before.uid || s.generation != before.generation || s.isActive != before.isActive
+}
+
+func settingOf(document []byte) (setting, error) {
+	o := &kueue.AdmissionCheck{} // what is read of it is the same of the others
+	if err := bounds.UnmarshalKubernetesJSON(document, o); err != nil {
+		return setting{}, err
+	}
+	s := setting{uid: o.UID, version: o.ResourceVersion, generation: o.Generation}
+	for _, c := range o.Status.Conditions {
+		if c.Type == kueue.ActiveCondition {
+			s.isActive = string(c.Status)
+		}
+	}
+	return s, nil
+}
 
 // quotas are those of a ClusterQueue or Cohort.
 type quotas struct {

@@ -30,6 +30,7 @@ type change struct {
 	object any    // what is observed: a *pod, *node, …
 	node   string // to which a pod is bound
 	grace  *int64 // with which one is evicted, in seconds; nil for its own
+	direct bool   // one that is evicted is deleted, so that no budget is asked
 }
 
 // what a request did.
@@ -54,6 +55,9 @@ type meta struct {
 		GracePeriod       *int64     `json:"deletionGracePeriodSeconds"`
 		Finalizers        []string   `json:"finalizers"`
 	} `json:"metadata"`
+	Details struct {
+		UID types.UID `json:"uid"`
+	} `json:"details"` // of a Status
 	Items []json.RawMessage `json:"items"`
 }
 
@@ -156,7 +160,7 @@ func (c change) observe(r *request) (all []change, err error) {
 		if !isDeletion {
 			return nil, nil
 		}
-		c.what = deleted
+		c.what, c.uid = deleted, m.Details.UID
 		return []change{c}, nil
 	}
 	return c.ofObject(r.ResponseObject, isDeletion)
@@ -172,7 +176,7 @@ func (c change) ofObject(document []byte, isDeletion bool) ([]change, error) {
 	var all []change
 	if isDeletion && c.kind == aPod {
 		asked := c
-		asked.what = evicted
+		asked.what, asked.direct = evicted, true
 		all = append(all, asked)
 	}
 	if m.isGone() || isDeletion && m.Metadata.DeletionTimestamp == nil {
@@ -209,7 +213,7 @@ func decode(k kind, document []byte) (any, error) {
 	case aWorkload:
 		return workloadOf(document)
 	case aSetting:
-		return setting{}, nil
+		return settingOf(document)
 	}
 	return nil, fmt.Errorf("no object of kind %d is read", k)
 }

@@ -95,7 +95,7 @@ func TestObjectsThatAreOlderThanTheLogCount(t *testing.T) {
 	for _, isKnown := range []bool{false, true} {
 		a := audit.New(audit.Options{})
 		if isKnown {
-			if err := a.Know(strings.NewReader(listOf(t, old.nodes["n1"], old.pods["a"]))); err != nil {
+			if _, err := a.Know(strings.NewReader(listOf(t, old.nodes["n1"], old.pods["a"]))); err != nil {
 				t.Fatal(err)
 			}
 		}

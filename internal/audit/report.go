@@ -49,7 +49,7 @@ func (v *Violation) String() string {
 type Report struct {
 	From       time.Time   `json:"from"`
 	To         time.Time   `json:"to"`
-	Lines      int         `json:"lines"`      // of the log
+	Lines      int         `json:"lines"`      // of the log, or objects that watches have shown
 	Requests   int         `json:"requests"`   // that were taken into account
 	Bindings   int         `json:"bindings"`   // that succeeded
 	Evictions  int         `json:"evictions"`  // by schedulers

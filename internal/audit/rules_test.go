@@ -16,6 +16,7 @@ import (
 // TestPreemptionsThatSomethingElseMayExplain has a Workload admitted again that was preempted for another one.
 func TestPreemptionsThatSomethingElseMayExplain(t *testing.T) {
 	inVain := []string{audit.RuleEvictionInVain + " Workload work/w1"}
+	localQueue := &kueue.LocalQueue{TypeMeta: metav1.TypeMeta{Kind: "LocalQueue"}, ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "lq", UID: "lq", Generation: 1}}
 	condition := func(of, reason string, status metav1.ConditionStatus) func(*kueue.WorkloadStatus) {
 		return func(o *kueue.WorkloadStatus) {
 			o.Conditions = append(o.Conditions, metav1.Condition{Type: of, Reason: reason, Status: status})
@@ -69,11 +70,10 @@ func TestPreemptionsThatSomethingElseMayExplain(t *testing.T) {
 		{"a LocalQueue is stopped", func(s *story) {
 			hold := kueue.Hold
 			s.request("update", "kueue.x-k8s.io", "localqueues", "", &kueue.LocalQueue{TypeMeta: metav1.TypeMeta{Kind: "LocalQueue"},
-				ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "lq"}, Spec: kueue.LocalQueueSpec{StopPolicy: &hold}}, nil, person)
+				ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "lq", UID: "lq", Generation: 2}, Spec: kueue.LocalQueueSpec{StopPolicy: &hold}}, nil, person)
 		}, nil},
 		{"the status of a LocalQueue is written", func(s *story) {
-			s.request("update", "kueue.x-k8s.io", "localqueues", "status", &kueue.LocalQueue{TypeMeta: metav1.TypeMeta{Kind: "LocalQueue"},
-				ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "lq"}}, nil, person)
+			s.request("update", "kueue.x-k8s.io", "localqueues", "status", localQueue, nil, person)
 		}, inVain},
 		{"a LocalQueue is deleted", func(s *story) {
 			s.request("delete", "kueue.x-k8s.io", "localqueues", "", nil, &kueue.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "lq"}}, person)
@@ -90,6 +90,7 @@ func TestPreemptionsThatSomethingElseMayExplain(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			s := newStory(t)
 			s.queue("q", "4")
+			s.request("create", "kueue.x-k8s.io", "localqueues", "", localQueue, nil, person)
 			s.clusterQueue("q1", "", "4", nil)
 			s.clusterQueue("q2", "", "4", nil)
 			s.admit("w1", "q1", "3")

@@ -274,9 +274,10 @@ func (s *story) report() *audit.Report {
 	return a.End()
 }
 
-// expect checks which rules are broken, each with the objects that it names first.
+// expect checks which rules are broken, each with the objects that it names first, by the log and by watches.
 func (s *story) expect(want ...string) {
 	s.t.Helper()
+	s.expectWatched(want)
 	r := s.report()
 	var got []string
 	for i := range r.Violations {

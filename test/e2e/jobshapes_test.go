@@ -21,8 +21,8 @@ import (
 	"hekla.sh/hekla/test/fixture"
 )
 
-// jobShape is a Job of pods with one CPU each that run for a second, in a queue of its own. The pods of one with changes run
-// until the test ends them, so that no change comes after the Job's end, however slow the machine is.
+// jobShape is a Job of pods with one CPU each that run for a second, in a queue of its own. The pods of one with
+// changes run until the test ends them, so that no change comes after the Job's end, however slow the machine is.
 type jobShape struct {
 	name  string
 	spec  string // a YAML mapping on one line, in addition to the template

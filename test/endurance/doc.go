@@ -13,8 +13,8 @@
 //  2. While a job waits for its first start, at most [audit.DefaultOvertakes] later jobs of the same queue and size,
 //     and of no higher priority, start.
 //  3. A job is evicted only for another that waits, and once at most while that one waits. A preemptor that is evicted
-//     itself waits again, which is another wait. So a job is evicted at most as often as others wait while it lives,
-//     and it is not evicted more often than a limit for this load.
+//     itself waits again, which is another wait, a Workload also if its pods did not run yet. So a job is evicted at
+//     most as often as others wait while it lives, and it is not evicted more often than a limit for this load.
 //  4. When no more jobs arrive, every job ends.
 //  5. In runs of at least seven days, what is used of the CPUs is what the jobs ask for.
 //  6. Once the journal is full, which takes about six days, the heap after garbage collection does not grow over at

@@ -56,7 +56,7 @@ const (
 	longDays    = 7               // from which on what is used is compared with what is asked for
 	maxFill     = 0.02            // the part by which the entries of the journal still grow a day when it counts as full
 	flatDays    = 8               // after that, at least, over which the heap is looked at
-	maxHeapRise = 0.05            // over these days, as a part of the heap
+	maxHeapRise = 0.1             // over these days, of what the journal does not hold, as a part of the heap
 	fillTime    = 6 * time.Hour   // until the cluster, which is empty at first, is as full as it stays
 	maxIdle     = 0.03            // of long runs: the part of the CPUs that is asked for and not used
 	// maxEvictions are of one job. It is a limit for this load, and no rule of the scheduler: how often a job may be
@@ -121,9 +121,18 @@ type job struct {
 	since      time.Time     // when it began to run or to wait
 	isRunning  bool
 	hasStarted bool
-	passed     int // later jobs that have started before it, see [run.overtake]
-	evictions  int
+	passed     int             // later jobs that have started before it, see [run.overtake]
+	evictions  int             // while it ran
+	sentBack   int             // how often it was evicted, if it is a Workload: also before its pods ran
 	preemptors map[wait]string // for which it was evicted, with the plan
+}
+
+// wait is the present time that a job waits.
+func (j *job) wait() wait {
+	if j.isQueued() {
+		return wait{j.name, j.sentBack}
+	}
+	return wait{j.name, j.evictions}
 }
 
 // wait is one of the times that a job waits: the first, or after so many evictions.
@@ -189,6 +198,7 @@ func (c *run) observe(d *decision.Decisions) {
 	for i := range d.Workloads {
 		if w := &d.Workloads[i]; w.Evict != nil {
 			c.evicted(w.Workload.Name, w.Evict.By.Name, fmt.Sprint("status ", w.Number))
+			c.byName[w.Workload.Name].sentBack++
 		}
 	}
 }
@@ -205,7 +215,7 @@ func (c *run) note(victim, by, plan string) (wrong string) {
 	if v == nil || p == nil || p.isRunning {
 		return fmt.Sprintf("%q is evicted by %s for %q, which does not wait", victim, plan, by)
 	}
-	waiting := wait{job: by, evictions: p.evictions}
+	waiting := p.wait()
 	if earlier, was := v.preemptors[waiting]; was && earlier != plan {
 		return fmt.Sprintf("%s is evicted for %s by %s, and was by %s, while %s waits", victim, by, plan, earlier, by)
 	}
@@ -552,7 +562,7 @@ func TestAHeapThatGrowsIsSeen(t *testing.T) {
 	flat, growing := slices.Clone(filling), slices.Clone(filling)
 	for i := range flatDays {
 		flat = append(flat, day{1000 + 100*i, 500 + i%2, 303})
-		growing = append(growing, day{1000, 500 + 10*i, 303})
+		growing = append(growing, day{1000, 500 + 20*i, 303})
 	}
 	if part, over := rise(flat); part > maxHeapRise || over != flatDays {
 		t.Errorf("a flat heap rises by %f over %d days", part, over)
@@ -588,7 +598,7 @@ func TestAJobThatIsOvertakenTooOftenIsSeen(t *testing.T) {
 }
 
 func TestASecondEvictionForTheSameWaitIsSeen(t *testing.T) {
-	victim, preemptor := &job{name: "victim", preemptors: map[wait]string{}}, &job{name: "preemptor"}
+	victim, preemptor := &job{name: "victim", preemptors: map[wait]string{}}, &job{kind: kind{queue: "a"}, name: "preemptor"}
 	c := &run{byName: map[string]*job{"victim": victim, "preemptor": preemptor}}
 	for _, plan := range []string{"first", "first"} { // two pods of a gang
 		if wrong := c.note("victim", "preemptor", plan); wrong != "" {
@@ -598,7 +608,7 @@ func TestASecondEvictionForTheSameWaitIsSeen(t *testing.T) {
 	if c.note("victim", "preemptor", "second") == "" {
 		t.Error("a second plan is not seen")
 	}
-	preemptor.evictions++
+	preemptor.sentBack++
 	if wrong := c.note("victim", "preemptor", "third"); wrong != "" {
 		t.Errorf("the preemptor was evicted itself: %s", wrong)
 	}

@@ -17,8 +17,8 @@ type Sighting struct {
 	IsGone bool
 }
 
-// Watched takes in what a watch shows, in place of a log, and returns what that proves. Sightings must come in the order
-// of their resource versions; [Auditor.Know] has told of the objects from which the watches began.
+// Watched takes in what a watch shows, in place of a log, and returns what that proves. Sightings must come in the
+// order of their resource versions; [Auditor.Know] has told of the objects from which the watches began.
 //
 // A watch does not show who did something. A pod that is seen on a node was bound by the scheduler that it names, and
 // a pod that begins to be deleted was evicted by its scheduler if its condition DisruptionTarget has the reason

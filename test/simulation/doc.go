@@ -28,7 +28,9 @@
 //     they hold locks.
 //  2. The driver decides by the seed and by sorted lists only: the same programs make the same steps. What is left to
 //     chance is within a program: the order in which Go runs its goroutines, its select statements and iterations over
-//     maps, and timers of the same instant. So a seed that fails may have to run several times until it fails again.
+//     maps, and timers of the same instant. What parts two runs first is in client-go: an informer that has its list
+//     already tells a new handler of the objects in the order of a map, and in that order a controller writes them. So
+//     a seed that fails may have to run several times until it fails again.
 //  3. What programs do is not stubbed. What is simulated is said here: kubelets (a bound pod starts, ends as its
 //     annotations say, and goes when it is deleted), the garbage collector, nodes, and the operator that makes the Jobs
 //     of JobSets and lets them run. The controllers of Jobs, Deployments, ReplicaSets, StatefulSets and budgets are

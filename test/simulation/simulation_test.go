@@ -46,6 +46,22 @@ func TestRandomRunsBreakNoRuleAndComeToRest(t *testing.T) {
 	t.Logf("%d steps in %s, %.0f a second; %v", total, took.Round(time.Second), float64(total)/took.Seconds(), happened)
 }
 
+// TestQuotasThatAreCutWhileAVictimLeaves has quotas cut while a Workload waits for others to leave, and nothing else.
+func TestQuotasThatAreCutWhileAVictimLeaves(t *testing.T) {
+	plan := &simulation.Plan{Seed: 1, Steps: 3000, Copies: 1}
+	for i := range 3 {
+		plan.Events = append(plan.Events, simulation.Event{Step: 400 + 800*i, Kind: "contest a quota", Arg: uint64(i)})
+	}
+	result := simulation.Run(t, plan, programs)
+	t.Log(result, result.Happened)
+	for _, violated := range result.Violations {
+		t.Error(violated)
+	}
+	if result.Happened["quotas cut at a preemption"] == 0 {
+		t.Error("no quota was cut while a victim left")
+	}
+}
+
 // comesAgain reports whether a plan fails in one of two further runs. What is left to chance within the programs may
 // let a run fail that others do not, and the seeds that every change is tested with must not fail for that. It is
 // printed, to be looked into with the seed given, where each failure counts.

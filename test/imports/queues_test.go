@@ -1,18 +1,15 @@
 package imports
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
-	"go/importer"
 	"go/types"
-	"io"
 	"maps"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"hekla.sh/hekla/test/compiled"
 )
 
 // ofQueues are the types of which the eviction engine reads nothing: what a queue may give and take it asks
@@ -25,20 +22,7 @@ var engine = []string{"internal/eviction", "internal/eviction/rules", "internal/
 // exported finds what the compiler has written down of the packages that a room imports.
 func exported(t *testing.T, room string) types.Importer {
 	t.Helper()
-	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", "./"+room)
-	list.Dir, list.Stderr = "../..", os.Stderr
-	output, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]string{}
-	for line := range strings.Lines(string(bytes.TrimSpace(output))) {
-		path, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		files[path] = file
-	}
-	return importer.ForCompiler(sources(t)[0].set, "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(files[path])
-	})
+	return compiled.Importer(t, sources(t)[0].set, "../..", "./"+room)
 }
 
 // typed checks the types of the files of one package. The info, if there is one, is filled in.

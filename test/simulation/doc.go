@@ -21,6 +21,10 @@
 //     at what must come when faults and moves have ended and everything had time to rest. The log of all requests goes
 //     to package audit, which proves what it can from it. What is broken for some seconds in which nothing is in the
 //     way of the programs is a violation, too: that pods of a queued Job run while its Workload is not admitted.
+//   - At the end a gang comes that needs all CPUs, and a Job that needs all quota. They must run: what a program still
+//     counts though it is gone would be in their way.
+//   - Some rules look at requests and not at their results, since it takes luck that these go wrong: that the scheduler
+//     which leads writes alone, that pods are deleted by their UIDs, that plans are recorded before their evictions.
 //
 // Invariants:
 //

@@ -31,6 +31,7 @@ type driver struct {
 	kubelets kubelets
 	garbage  collector
 	rules    *rules
+	writes   *writes
 	charges  *charges
 	operator operator
 	contests contests
@@ -294,6 +295,7 @@ func (d *driver) write(c *call) *apiserver.Response {
 // wrote counts what programs write.
 func (d *driver) wrote(c *call) {
 	d.result.Writes++
+	d.writes.wrote(c)
 	if !c.isLease() {
 		d.rules.wrote(c)
 	}

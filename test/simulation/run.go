@@ -91,13 +91,14 @@ func runInBubble(plan *Plan, programs []Program) *Result {
 	d.kubelets = kubelets{driver: d, due: map[string]time.Time{}, slow: map[string]time.Time{}}
 	d.garbage = newCollector(d)
 	d.rules = &rules{driver: d, changed: map[string]time.Time{}, evictions: map[string]int{}}
+	d.writes = &writes{driver: d, plans: map[string]bool{}}
 	d.charges = &charges{driver: d}
 	d.operator = operator{driver: d, stopped: map[string]bool{}}
 	d.contests = contests{driver: d}
 	d.contests.end()
 	others := &foreign{driver: d, children: map[types.UID]bool{}}
 	sums := &quotas{driver: d, of: map[types.UID]string{}, queued: map[types.UID]types.UID{}}
-	d.observer.seen = append(d.observer.seen, d.kubelets.seen, d.garbage.seen, d.rules.seen, d.charges.seen, d.operator.seen, d.contests.seen, others.seen, sums.seen)
+	d.observer.seen = append(d.observer.seen, d.kubelets.seen, d.garbage.seen, d.rules.seen, d.writes.seen, d.charges.seen, d.operator.seen, d.contests.seen, others.seen, sums.seen)
 	d.build()
 	for _, p := range programs {
 		copies := 1
@@ -123,6 +124,7 @@ const (
 )
 
 // rest lets everything run without faults and moves until nothing is written any more, and looks at what has become.
+// All room and all quota must be free then.
 func (d *driver) rest() {
 	d.faults, d.lagTo = nil, 0
 	d.contests.end()
@@ -135,6 +137,14 @@ func (d *driver) rest() {
 	}
 	d.mutex.Unlock()
 	d.heal()
+	d.comeToRest()
+	if !d.isBroken() {
+		d.refill()
+	}
+}
+
+// comeToRest makes steps until nothing is written any more, and looks at what there is then.
+func (d *driver) comeToRest() {
 	begin, isTidy := time.Now(), false
 	d.rules.lastWrite = begin
 	for end := d.step + mostSteps; time.Since(d.rules.lastWrite) < restTime && !d.isBroken(); d.step++ {
@@ -142,18 +152,23 @@ func (d *driver) rest() {
 			d.rules.violate("no rest %s after the last fault; the last writes:\n  %s", time.Since(begin).Round(time.Second), strings.Join(d.rules.writes, "\n  "))
 			return
 		}
-		d.settle()
 		if !isTidy && time.Since(begin) > time.Minute {
 			isTidy = true
 			d.tidy() // once more: a Job may have been deleted a moment ago
 		}
-		d.take(d.options())
-		d.look()
-		d.drift()
+		d.goOn()
 	}
 	if !d.isBroken() {
 		d.rules.atRest()
 	}
+}
+
+// goOn makes a step without faults and moves.
+func (d *driver) goOn() {
+	d.settle()
+	d.take(d.options())
+	d.look()
+	d.drift()
 }
 
 // end kills all programs, waits for their goroutines, and sums up.

@@ -28,6 +28,7 @@ type call struct {
 	request *http.Request
 	body    []byte
 	key     string
+	sent    time.Time
 	number  int // in the order of arrival, for calls that are alike
 	answer  chan outcome
 	isLeft  bool // the client does not wait any more
@@ -78,7 +79,7 @@ func (i *incarnation) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isDiscovery(r) {
 		return i.driver.discover(i, r)
 	}
-	c := &call{from: i, request: r, body: body, key: keyOf(i, r, body), answer: make(chan outcome, 1)}
+	c := &call{from: i, request: r, body: body, key: keyOf(i, r, body), sent: time.Now(), answer: make(chan outcome, 1)}
 	if !i.driver.submit(c) {
 		return nil, errRefused
 	}

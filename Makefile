@@ -54,6 +54,13 @@ test-alone: ## Run the tests that need no API server.
 	go test -vet=off -timeout=20m $$(go list ./... | grep -vxF $(patsubst ./%,-e $(MODULE)/%,$(SERVED)))
 	cd hack/release && go test -vet=off ./...
 
+MUTANTS ?= all
+
+.PHONY: mutants
+mutants: ## Put defects into the code, one at a time, and see whether they are found. make mutants MUTANTS=NAME,NAME takes some of them.
+	code=0; HEKLA_MUTANTS=$(MUTANTS) go test -vet=off -count=1 -timeout=0 -v -run 'TestEachMutantIsFound$$' ./test/mutants || code=$$?; \
+	go test -vet=off -count=1 -run 'TestThePageShowsTheFindings$$' ./test/mutants -rewrite && exit $$code
+
 .PHONY: check
 check: ## Check all that needs no API server, and say how long each step took. Some minutes after a change of the core, else seconds.
 	hack/check.sh

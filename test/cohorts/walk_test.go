@@ -606,13 +606,15 @@ func take(w *walk, steps int) {
 func TestWhateverHappensNoRuleIsBroken(t *testing.T) {
 	total, each := harness.Number(t, "HEKLA_COHORT_STEPS", 6000), 150
 	steps, evictions, crashes, reserved, moved := 0, 0, 0, 0, 0
+	defer func() {
+		t.Logf("%d steps, %d admissions, %d evictions, %d crashes, %d moves", steps, reserved, evictions, crashes, moved)
+	}()
 	for seed := harness.Number(t, "HEKLA_COHORT_SEED", uint64(0)); steps < total; seed++ {
 		w := begin(t, seed)
-		take(w, each)
 		steps += each
+		take(w, each)
 		evictions, crashes, reserved, moved = evictions+w.Evictions, crashes+w.crashes, reserved+w.reserved, moved+w.moved
 	}
-	t.Logf("%d steps, %d admissions, %d evictions, %d crashes, %d moves", steps, reserved, evictions, crashes, moved)
 	if reserved < total/20 || evictions < total/100 || crashes < total/100 || moved < total/1000 {
 		t.Errorf("%d steps with %d admissions, %d evictions, %d crashes and %d moves test little", steps, reserved, evictions, crashes, moved)
 	}

@@ -317,10 +317,10 @@ func TestEveryStateOfSmallClustersIsAllowedAndComesToRest(t *testing.T) {
 			continue
 		}
 		count, bad := m.search(depth)
-		if bad != "" {
-			t.Fatal(bad)
-		}
 		states += count
+		if bad != "" {
+			t.Fatalf("after %d states: %s", states, bad)
+		}
 		worlds++
 	}
 	t.Logf("%d clusters, %d states to depth %d", worlds, states, depth)

@@ -203,6 +203,22 @@ func TestWhatAProcessHoldsMoreAndMoreOfIsNamed(t *testing.T) {
 			}
 		})
 	}
+	t.Run("only the last process counts", func(t *testing.T) {
+		began := from.Add(20 * time.Minute)
+		again := minutes(from, func(minute int, u *Usage) {
+			if minute < 20 {
+				u.Goroutines = 10 // an earlier one
+			} else {
+				u.Started = float64(began.Unix())
+			}
+			if minute >= 20 && minute < 30 {
+				u.Series = 50 // it warms up
+			}
+		})
+		if got := rising("p", again, from); len(got) > 0 || len(afterWarmUp(again, from)) != 30 {
+			t.Errorf("of %d readings: %q", len(afterWarmUp(again, from)), messages(got))
+		}
+	})
 	t.Run("too few answers", func(t *testing.T) {
 		leaks := minutes(from, func(minute int, u *Usage) { u.HeapBytes *= float64(minute) })
 		if got := rising("p", leaks[:15], from); len(got) > 0 {
@@ -219,13 +235,15 @@ go_gc_heap_live_bytes 4.2e+07
 go_goroutines 123
 # TYPE process_open_fds gauge
 process_open_fds 17
+# TYPE process_start_time_seconds gauge
+process_start_time_seconds 1.7e+09
 # TYPE hekla_jobs gauge
 hekla_jobs{queue="a"} 1
 hekla_jobs{queue="b"} 2
 `
 	now := time.Now()
 	got, err := readUsage([]byte(metrics), now)
-	if err != nil || got != (Usage{Time: now, HeapBytes: 42e6, Goroutines: 123, Descriptors: 17, Series: 5}) {
+	if err != nil || got != (Usage{Time: now, Started: 1.7e9, HeapBytes: 42e6, Goroutines: 123, Descriptors: 17, Series: 6}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if _, err := readUsage([]byte(strings.ReplaceAll(metrics, "go_goroutines", "goroutines")), now); err == nil || !strings.Contains(err.Error(), "go_goroutines") {

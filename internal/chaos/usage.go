@@ -34,6 +34,8 @@ const (
 // Usage is what a process holds at one time.
 type Usage struct {
 	Time time.Time `json:"time"`
+	// Started is when the process began, in seconds since 1970.
+	Started float64 `json:"started"`
 	// HeapBytes are those of the objects that the last garbage collection has left. Go collects at least every two
 	// minutes.
 	HeapBytes   float64 `json:"heapBytes"`
@@ -70,7 +72,8 @@ func readUsage(metrics []byte, at time.Time) (Usage, error) {
 		return Usage{}, err
 	}
 	u := Usage{Time: at}
-	for name, into := range map[string]*float64{"go_gc_heap_live_bytes": &u.HeapBytes, "go_goroutines": &u.Goroutines, "process_open_fds": &u.Descriptors} {
+	for name, into := range map[string]*float64{"go_gc_heap_live_bytes": &u.HeapBytes, "go_goroutines": &u.Goroutines, "process_open_fds": &u.Descriptors,
+		"process_start_time_seconds": &u.Started} {
 		family := families[name].GetMetric()
 		if len(family) != 1 {
 			return Usage{}, fmt.Errorf("the metrics have no %s", name)
@@ -135,8 +138,15 @@ func (r *run) askUsageUntil(ctx context.Context, ended <-chan struct{}) {
 	}
 }
 
-// afterWarmUp is what a process held after the warm-up.
+// afterWarmUp is what a process held after the warm-up. If it was launched again, as one is that has lost its Lease,
+// only the last process counts: it began with nothing.
 func afterWarmUp(all []Usage, from time.Time) []Usage {
+	if len(all) == 0 {
+		return nil
+	}
+	if began := time.UnixMilli(int64(1000 * all[len(all)-1].Started)); began.After(from) {
+		from = began
+	}
 	return slices.DeleteFunc(slices.Clone(all), func(u Usage) bool { return u.Time.Sub(from) < warmUp })
 }
 

@@ -145,7 +145,7 @@ func (f *auditFlags) watch(command *cobra.Command, a *audit.Auditor) error {
 		ctx, stop = context.WithTimeout(ctx, f.lasts)
 		defer stop()
 	}
-	return live.Watch(ctx, config, a, live.Told{
+	err = live.Watch(ctx, config, a, live.Told{
 		Began: func(absent []schema.GroupVersionResource) {
 			for _, r := range absent {
 				fmt.Fprintf(errs, "not watched, since the API server does not have it: %s\n", r.GroupResource())
@@ -161,6 +161,7 @@ func (f *auditFlags) watch(command *cobra.Command, a *audit.Auditor) error {
 			}
 		},
 	})
+	return f.session.Explain(err)
 }
 
 // withFile opens a file, or the standard input for the name -.

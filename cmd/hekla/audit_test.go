@@ -49,6 +49,7 @@ func TestWhatAnAuditCannotReadIsAnError(t *testing.T) {
 		"--live reads no files":       {"audit", "-", "--live"},
 		"--for takes --live":          {"audit", "-", "--for", "1m"},
 		"--for must be above 0":       {"audit", "--live", "--for", "-1m"},
+		"cannot be reached":           {"audit", "--live", "--kubeconfig", "", "--master", "https://127.0.0.1:1"},
 		"check --kubeconfig":          {"audit", "--live", "--kubeconfig", "no-such-file"},
 	} {
 		if code, _, stderr := runHekla(t, "", arguments...); code != 2 || !strings.Contains(stderr, want) {

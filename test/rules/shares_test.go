@@ -27,13 +27,11 @@ func (p *picture) shares() *share {
 	s := &share{deserved: map[*queue]map[corev1.ResourceName]float64{}, ceiling: map[*queue]map[corev1.ResourceName]float64{}}
 	total := amounts{}
 	for _, n := range p.nodes {
+		ours, others := p.held(n)
+		total.add(ours, 1) // who is there holds what queues have, also where nobody may come any more
 		if p.isUsable(n) {
-			total.add(amountsOf(n.Status.Allocatable), 1)
-			continue
-		}
-		for _, t := range p.pods {
-			if t.job != nil && t.node == n.Name && t.state.counts() {
-				total.add(t.wants, 1) // who is there already holds what queues have
+			for name, value := range amountsOf(n.Status.Allocatable) {
+				total[name] += max(value-ours[name]-others[name], 0)
 			}
 		}
 	}
@@ -50,6 +48,22 @@ func (p *picture) shares() *share {
 		}
 	}
 	return s
+}
+
+// held is what pods in queues hold of a node, and what all others do: that is not shared (rule Q6). A pod that is
+// promised room holds none yet: it gets what is idle, or what others leave.
+func (p *picture) held(n *corev1.Node) (ours, others amounts) {
+	ours, others = amounts{}, amounts{}
+	for _, t := range p.pods {
+		switch {
+		case t.node != n.Name || t.state != binding && t.state != placed:
+		case t.job != nil:
+			ours.add(t.wants, 1)
+		default:
+			others.add(t.wants, 1)
+		}
+	}
+	return ours, others
 }
 
 // isUsable reports whether what a node has counts (rule Q6): one that is cordoned or not ready does not, nor one with a

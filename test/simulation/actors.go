@@ -42,6 +42,7 @@ var moveKinds = map[string]moveKind{
 	"command":              {2, command},
 	"default LocalQueue":   {1, defaultLocalQueue},
 	"apply definitions":    {1, applyDefinitions},
+	"remove a definition":  {1, removeDefinition},
 	"hold a queue":         {1, holdQueue},
 	"change capability":    {1, changeCapability},
 	"touch a node":         {1, touchNode},
@@ -54,6 +55,14 @@ var moveKinds = map[string]moveKind{
 	"scale replicas":       {3, scaleReplicas},
 	"delete replicas":      {1, deleteReplicas},
 	"budget":               {2, budget},
+	"submit with a device": {1, submitWith(withDevice)},
+	"submit with a volume": {1, submitWith(withVolume)},
+	"add a namespace":      {1, addProject},
+	"delete a namespace":   {1, deleteProject},
+	"submit a JobFlow":     {2, submitJobFlow},
+	"delete a JobFlow":     {1, deleteJobFlow},
+	"submit a CronJob":     {2, submitCronJob},
+	"change a CronJob":     {1, changeCronJob},
 }
 
 const (
@@ -120,7 +129,16 @@ func (d *driver) name(kind string) string {
 }
 
 func submitVolcanoJob(d *driver, random *rand.Rand) bool {
-	namespace := some(random, tenants...)
+	namespace := d.someNamespace(random)
+	spec := volcanoJobSpec(random)
+	d.lastSubmitted = submission{pathOf(volcanoJobs, namespace, ""), map[string]any{
+		"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": map[string]any{"name": d.name("vj"), "namespace": namespace}, "spec": spec,
+	}}
+	return d.create("user", d.lastSubmitted.path, d.lastSubmitted.object)
+}
+
+// volcanoJobSpec is what a Volcano Job asks for: a gang of one or two tasks.
+func volcanoJobSpec(random *rand.Rand) map[string]any {
 	var tasks []any
 	replicas := 0
 	// Of a gang without such a policy the pods that wait are left to wait when others have failed, as in Volcano.
@@ -134,6 +152,7 @@ func submitVolcanoJob(d *driver, random *rand.Rand) bool {
 			delete(annotations, exitCode)
 		}
 		pod := podSpec(random, "")
+		sometimes(random, pod)
 		// The scheduler goes by the class of the job and the audit by that of its pods.
 		if delete(pod, "priorityClassName"); class != "" {
 			pod["priorityClassName"] = class
@@ -160,10 +179,7 @@ func submitVolcanoJob(d *driver, random *rand.Rand) bool {
 	if class != "" {
 		spec["priorityClassName"] = class
 	}
-	d.lastSubmitted = submission{pathOf(volcanoJobs, namespace, ""), map[string]any{
-		"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": map[string]any{"name": d.name("vj"), "namespace": namespace}, "spec": spec,
-	}}
-	return d.create("user", d.lastSubmitted.path, d.lastSubmitted.object)
+	return spec
 }
 
 func submitJob(d *driver, random *rand.Rand) bool {
@@ -172,7 +188,7 @@ func submitJob(d *driver, random *rand.Rand) bool {
 }
 
 func (d *driver) newJob(random *rand.Rand) submission {
-	namespace := some(random, tenants...)
+	namespace := d.someNamespace(random)
 	parallelism := 1 + random.IntN(3)
 	spec := map[string]any{
 		"parallelism": parallelism, "completions": parallelism + random.IntN(4), "backoffLimit": random.IntN(4),
@@ -198,13 +214,26 @@ func (d *driver) newJob(random *rand.Rand) submission {
 }
 
 func submitPod(d *driver, random *rand.Rand) bool {
-	namespace := some(random, tenants...)
+	namespace := d.someNamespace(random)
 	metadata := map[string]any{"name": d.name("pod"), "namespace": namespace, "annotations": fate(random)}
+	spec := podSpec(random, "volcano")
 	if random.IntN(2) == 0 {
 		metadata["labels"] = map[string]any{queueLabel: "lq"}
+	} else {
+		sometimes(random, spec)
 	}
-	d.lastSubmitted = submission{pathOf(pods, namespace, ""), map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": podSpec(random, "volcano")}}
+	d.lastSubmitted = submission{pathOf(pods, namespace, ""), map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}}
 	return d.create("user", d.lastSubmitted.path, d.lastSubmitted.object)
+}
+
+// submitWith submits a pod that has something more.
+func submitWith(add func(map[string]any)) func(*driver, *rand.Rand) bool {
+	return func(d *driver, random *rand.Rand) bool {
+		namespace, spec := d.someNamespace(random), podSpec(random, "volcano")
+		add(spec)
+		return d.create("user", pathOf(pods, namespace, ""), map[string]any{"apiVersion": "v1", "kind": "Pod",
+			"metadata": map[string]any{"name": d.name("pod"), "namespace": namespace, "annotations": fate(random)}, "spec": spec})
+	}
 }
 
 // submitTwice sends what was submitted last once more: it is there, or it was deleted and comes back under its name.
@@ -303,7 +332,12 @@ func (d *driver) addNode(name string, cpus int) bool {
 		"status": map[string]any{"capacity": amounts, "allocatable": amounts, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
 	}) && d.ask("kubelet", http.MethodPatch, nodes+"/"+name+"/status", mergeType, map[string]any{"status": map[string]any{
 		"capacity": amounts, "allocatable": amounts, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}}).Code < 400 &&
-		d.merge("cloud", nodes+"/"+name, map[string]any{"spec": map[string]any{"taints": nil}})
+		d.merge("cloud", nodes+"/"+name, map[string]any{"spec": map[string]any{"taints": nil}}) && d.addDevicesOf(name)
+}
+
+func (d *driver) addDevicesOf(name string) bool {
+	d.look()
+	return d.addDevices(d.observer.get(nodes, "", name))
 }
 
 func changeQuota(d *driver, random *rand.Rand) bool {
@@ -335,7 +369,7 @@ func submitMany(d *driver, random *rand.Rand) bool {
 
 // submitGroup submits pods that are one Workload, not all of them at once.
 func submitGroup(d *driver, random *rand.Rand) bool {
-	namespace, name := some(random, tenants...), d.name("group")
+	namespace, name := d.someNamespace(random), d.name("group")
 	total := 1 + random.IntN(3)
 	for i := range total {
 		annotations := fate(random)
@@ -393,7 +427,8 @@ func defaultLocalQueue(d *driver, random *rand.Rand) bool {
 // applyDefinitions applies a definition of the installer again.
 func applyDefinitions(d *driver, random *rand.Rand) bool {
 	definition, ok := pick(random, d.definitions)
-	return ok && d.apply("admin", definitions+"/"+definition["metadata"].(map[string]any)["name"].(string), definition)
+	return ok && (d.disturbances.definition == nil || nameOf(definition) != nameOf(d.disturbances.definition)) &&
+		d.apply("admin", definitions+"/"+nameOf(definition), definition)
 }
 
 // holdQueue stops a ClusterQueue, or lets it go on.

@@ -105,6 +105,45 @@ func (r *rogue) cutQuotas() (begin time.Time, err error) {
 	return begin, err
 }
 
+// pod makes a pod with a queue and three CPUs, which has a Workload or not, and is bound or not.
+func (r *rogue) pod(isAdmitted, isBound bool) error {
+	uid, err := r.send("POST", "/api/v1/namespaces/a/pods", jsonType, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"q","labels":{
+		"kueue.x-k8s.io/queue-name":"lq"}},"spec":`+fmt.Sprintf(template, "3")+`}`)
+	if err == nil && isAdmitted {
+		err = r.workload("w", ownerOf("v1", "Pod", "q", uid), "3")
+	}
+	if err == nil && isBound {
+		_, err = r.send("POST", "/api/v1/namespaces/a/pods/q/binding", jsonType, `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"q"},
+			"target":{"apiVersion":"v1","kind":"Node","name":"base-0"}}`)
+	}
+	return err
+}
+
+// touchLate changes a pod, and again once no more may run under quota than there is: that is counted only
+// when a pod has changed.
+func (r *rogue) touchLate() error {
+	for _, at := range []string{"now", "late"} {
+		if _, err := r.send("PATCH", "/api/v1/namespaces/a/pods/q", mergeType, `{"metadata":{"annotations":{"touched":"`+at+`"}}}`); err != nil {
+			return err
+		}
+		if at == "now" {
+			time.Sleep(overQuotaFor + time.Minute)
+		}
+	}
+	return nil
+}
+
+// claim makes a claim that has a device.
+func (r *rogue) claim(name string) error {
+	if _, err := r.send("POST", "/apis/resource.k8s.io/v1/namespaces/a/resourceclaims", jsonType, `{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim",
+		"metadata":{"name":"`+name+`"},"spec":{"devices":{"requests":[{"name":"device","exactly":{"deviceClassName":"simulated"}}]}}}`); err != nil {
+		return err
+	}
+	_, err := r.send("PATCH", "/apis/resource.k8s.io/v1/namespaces/a/resourceclaims/"+name+"/status", mergeType, `{"status":{"allocation":{"devices":{"results":[
+		{"request":"device","driver":"simulation.hekla.sh","pool":"base-0","device":"device-0"}]}}}}`)
+	return err
+}
+
 func ownerOf(apiVersion, kind, name, uid string) string {
 	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q,"controller":true}`, apiVersion, kind, name, uid)
 }
@@ -166,6 +205,39 @@ func TestTheRulesSeeWhatRunsAndHoldsQuotaWithoutRight(t *testing.T) {
 			}
 			return r.workloadSince("w", "", "3", begin)
 		}, ""},
+		{"a pod runs beyond the quotas", func(r *rogue) error {
+			if _, err := r.cutQuotas(); err != nil {
+				return err
+			}
+			if err := r.pod(false, true); err != nil {
+				return err
+			}
+			return r.touchLate()
+		}, "pods that request 3 CPUs run"},
+		{"a pod waits that has no place in the quotas", func(r *rogue) error {
+			if _, err := r.cutQuotas(); err != nil {
+				return err
+			}
+			if err := r.pod(false, false); err != nil {
+				return err
+			}
+			return r.touchLate()
+		}, ""},
+		{"a pod runs on that was admitted before the quotas were cut", func(r *rogue) error {
+			if err := r.pod(true, true); err != nil {
+				return err
+			}
+			if _, err := r.cutQuotas(); err != nil {
+				return err
+			}
+			return r.touchLate()
+		}, ""},
+		{"a device is given out twice", func(r *rogue) error {
+			if err := r.claim("c"); err != nil {
+				return err
+			}
+			return r.claim("d")
+		}, "device base-0/device-0 is of"},
 		{"a Workload of a kind that no program starts is admitted", func(r *rogue) error {
 			return r.workload("w", ownerOf("example.com/v1", "Flow", "w", anyUID), "1")
 		}, "no program starts its job"},

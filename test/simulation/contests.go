@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -43,7 +42,7 @@ func (c *contests) options() []option {
 	if c.isDue && c.cuts > 0 {
 		all = append(all, option{8, "cut the quotas", c.cut})
 	}
-	for _, id := range slices.Sorted(maps.Keys(c.rivals)) {
+	for _, id := range sortedKeys(c.rivals) {
 		o := c.driver.observer.objects[id]
 		if active, _, _ := unstructured.NestedFieldNoCopy(fieldsOf(o), "status", "ready"); active == nil || fmt.Sprint(active) == "0" {
 			continue

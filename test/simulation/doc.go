@@ -9,8 +9,9 @@
 //   - A run is a bubble of testing/synctest. Time passes only when everything in it waits. Nothing listens or dials:
 //     the programs get a transport that keeps each request until the driver serves it.
 //   - The driver waits until all goroutines wait. Then it puts what could happen next into an order that does not
-//     depend on goroutines: requests by program, verb, path and body; events by program and watch; what kubelets and
-//     the garbage collector do; time. It takes one by the seed, carries it out, and waits again. That is a step.
+//     depend on goroutines: requests by program, verb, path and body; events by program and watch; what kubelets,
+//     operators and a provisioner of volumes do; time. It takes one by the seed, carries it out, and waits again. That
+//     is a step.
 //   - The programs are started by the functions that their commands use (cmd/scheduler/app.Run,
 //     cmd/controllers/app.Run), with leader election by the API. A program that is killed gets no answers from that
 //     moment on. The request that it has sent last is carried out or not.
@@ -18,9 +19,10 @@
 //     the step at which it happens. So one of them can be left out and the rest stays: that is how a failing plan
 //     shrinks.
 //   - The rules look at the state of the API server alone: after each step that changed it at what may never be, and
-//     at what must come when faults and moves have ended and everything had time to rest. The log of all requests goes
-//     to package audit, which proves what it can from it. What is broken for some seconds in which nothing is in the
-//     way of the programs is a violation, too: that pods of a queued Job run while its Workload is not admitted.
+//     at what must come when faults and moves have ended and everything had time to rest. What quotas allow is judged
+//     by what the process that writes was told of them when it decided. The log of all requests goes to package audit,
+//     which proves what it can from it. What is broken for some seconds in which nothing is in the way of the programs
+//     is a violation, too: that pods of a queued Job run while its Workload is not admitted.
 //   - At the end a gang comes that needs all CPUs, and a Job that needs all quota. They must run: what a program still
 //     counts though it is gone would be in their way.
 //   - Some rules look at requests and not at their results, since it takes luck that these go wrong: that the scheduler
@@ -36,9 +38,10 @@
 //     already tells a new handler of the objects in the order of a map, and in that order a controller writes them. So
 //     a seed that fails may have to run several times until it fails again.
 //  3. What programs do is not stubbed. What is simulated is said here: kubelets (a bound pod starts, ends as its
-//     annotations say, and goes when it is deleted), the garbage collector, nodes, and the operator that makes the Jobs
-//     of JobSets and lets them run. The controllers of Jobs, Deployments, ReplicaSets, StatefulSets and budgets are
-//     those of Kubernetes.
+//     annotations say, and goes when it is deleted), nodes with their devices, the provisioner of volumes, and the
+//     operator that makes the Jobs of JobSets and lets them run. The controllers of Jobs, Deployments, ReplicaSets,
+//     StatefulSets, budgets, namespaces, claims of devices and ephemeral volumes, the protection of claims, and the
+//     garbage collector are those of Kubernetes.
 //
 // The environment of the tests: HEKLA_SIMULATION_SEED is the first seed, HEKLA_SIMULATION_RUNS how many there are, and
 // HEKLA_SIMULATION_STEPS how many steps each has before it comes to rest. HEKLA_SIMULATION_TRACE names a file for the

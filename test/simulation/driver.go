@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
+	mathrand "math/rand"
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -26,16 +29,18 @@ type driver struct {
 	random *rand.Rand // which of what could happen does
 	api    sync.Mutex // held around each use of the server
 
-	programs []*program
-	observer *observer
-	kubelets kubelets
-	garbage  collector
-	rules    *rules
-	writes   *writes
-	charges  *charges
-	operator operator
-	contests contests
-	log      *auditLog
+	programs     []*program
+	observer     *observer
+	kubelets     kubelets
+	rules        *rules
+	writes       *writes
+	charges      *charges
+	quotas       *quotas
+	operator     operator
+	contests     contests
+	provisioner  provisioner
+	disturbances disturbances
+	log          *auditLog
 
 	mutex   sync.Mutex // of what goroutines of programs change
 	calls   []*call
@@ -115,11 +120,12 @@ func (d *driver) handle(as string, r *http.Request, body []byte) *apiserver.Resp
 // settle waits until everything waits, and brings the observer up to date.
 func (d *driver) settle() {
 	synctest.Wait()
+	d.reseed()
 	for _, p := range d.programs {
 		p.reap()
 	}
 	d.streams = slices.DeleteFunc(d.streams, func(s *stream) bool {
-		if !s.isOver() && time.Now().After(s.until) {
+		if !s.isOver() && (time.Now().After(s.until) || s.cursor.IsClosed()) {
 			s.finish(errEnd)
 		}
 		if s.isOver() {
@@ -127,6 +133,13 @@ func (d *driver) settle() {
 		}
 		return s.isOver()
 	})
+}
+
+// reseed lets what programs take from chance until the next step follow from the seed and the step: goroutines that run
+// in another order in one step change nothing for later ones.
+func (d *driver) reseed() {
+	//lint:ignore SA1019 there is no other way for libraries that use the global source
+	mathrand.Seed(int64(d.plan.Seed)<<20 + int64(d.step))
 }
 
 // note writes down a step.
@@ -140,6 +153,7 @@ func (d *driver) note(format string, arguments ...any) {
 func (d *driver) run() {
 	for d.step = 0; d.step < d.plan.Steps && !d.isBroken(); d.step++ {
 		d.settle()
+		d.disturbances.pass()
 		d.happen()
 		d.take(d.options())
 		d.look()
@@ -242,9 +256,9 @@ func (d *driver) options() []option {
 			}
 		}
 		all = append(all, d.kubelets.options()...)
-		all = append(all, d.garbage.options()...)
 		all = append(all, d.operator.options()...)
 		all = append(all, d.contests.options()...)
+		all = append(all, d.provisioner.options()...)
 	}
 	for _, p := range d.programs {
 		all = append(all, p.options()...)
@@ -286,6 +300,9 @@ func (d *driver) write(c *call) *apiserver.Response {
 	d.writer = c.from
 	response := d.handle(c.from.program, c.request, c.body)
 	d.result.Requests++
+	if response.Code == http.StatusInternalServerError && strings.Contains(string(response.Body), "failed calling webhook") {
+		d.count("request refused for a webhook")
+	}
 	if c.isWrite() && response.Code < http.StatusBadRequest {
 		d.wrote(c)
 	}
@@ -358,6 +375,8 @@ func (d *driver) deliver(s *stream) {
 	d.result.Events += sent
 	d.note("%s: %d events", s.key, sent)
 }
+
+func sortedKeys[V any](of map[string]V) []string { return slices.Sorted(maps.Keys(of)) }
 
 // count counts a fault or move.
 func (d *driver) count(kind string) { d.result.Happened[kind]++ }

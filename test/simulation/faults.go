@@ -44,6 +44,7 @@ var faultKinds = map[string]faultKind{
 	"outage":         {2, outage},
 	"slow node":      {3, slowNode},
 	"node lost":      {2, nodeLost},
+	"webhook fails":  {2, failWebhook},
 }
 
 // onCall makes a fault of the next write.

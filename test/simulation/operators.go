@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -81,8 +80,9 @@ func (o *operator) options() []option {
 	for _, job := range o.driver.observer.all(jobs) {
 		if o.stopped[job.id()] {
 			all = append(all, option{2, "operator " + job.id(), func() {
-				delete(o.stopped, job.id())
-				o.driver.ask("operator", http.MethodPatch, job.path(), mergeType, map[string]any{"spec": map[string]any{"suspend": false}})
+				if o.driver.merge("operator", job.path(), map[string]any{"spec": map[string]any{"suspend": false}}) {
+					delete(o.stopped, job.id())
+				}
 			}})
 		}
 	}

@@ -17,8 +17,15 @@ import (
 // have one flavor, so that the sum counts.
 type quotas struct {
 	driver *driver
-	of     map[types.UID]string    // the id of the Workload of a Job, by the Job's UID
+	of     map[types.UID]string    // the id of the Workload of a Job or a pod, by the UID of that
 	queued map[types.UID]types.UID // the UID of the Job whose pod runs, by the pod's UID
+	last   map[string]admission    // the last one of a Workload, by its id
+}
+
+// admission is when a Workload was admitted, and what the quotas were together for who decided that.
+type admission struct {
+	at      time.Time
+	allowed int64
 }
 
 // seen looks at a change.
@@ -39,7 +46,7 @@ func (q *quotas) seen(before, now *object) {
 			return
 		}
 		was := before != nil && before.GetUID() == now.GetUID() && hasCondition(before, "QuotaReserved")
-		if ref := owner(now); ref != nil && ref.Kind == "Job" {
+		for _, ref := range now.GetOwnerReferences() {
 			q.of[ref.UID] = now.id()
 		}
 		if was || !hasCondition(now, "QuotaReserved") {
@@ -48,6 +55,7 @@ func (q *quotas) seen(before, now *object) {
 		for _, o := range q.driver.observer.all(pods) {
 			q.remember(o)
 		}
+		q.last[now.id()] = admission{time.Now(), q.allowed(now)}
 		if !hasCondition(now, "Finished") && !q.driver.isLate {
 			q.check(now)
 		}
@@ -64,6 +72,15 @@ func (q *quotas) remember(o *object) {
 	if w := q.driver.observer.objects[q.of[ref.UID]]; w != nil && hasCondition(w, "QuotaReserved") {
 		q.queued[o.GetUID()] = ref.UID
 	}
+}
+
+// admissionOf is the last admission of the Workload of a pod, zero if there is none.
+func (q *quotas) admissionOf(o *object) admission {
+	uid := o.GetUID()
+	if ref := owner(o); ref != nil && ref.Kind == "Job" {
+		uid = ref.UID
+	}
+	return q.last[q.of[uid]]
 }
 
 // allowed is the most that the quotas may be together for a decision of a process: what it was told of them in the
@@ -107,7 +124,7 @@ func (q *quotas) check(admitted *object) {
 			leftBehind = append(leftBehind, o.GetNamespace()+"/"+o.GetName())
 		}
 	}
-	if allowed := q.allowed(admitted); total+uncharged > allowed {
+	if allowed := q.last[admitted.id()].allowed; total+uncharged > allowed {
 		d.rules.violate("quota: with %s Workloads hold %dm CPUs, pods of other queued Jobs run with %dm (%s), and the quotas are %dm together", admitted.id(), total, uncharged,
 			strings.Join(leftBehind, ", "), allowed)
 	}

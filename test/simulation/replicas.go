@@ -16,7 +16,7 @@ var replicated = []string{deployments, replicaSets, statefulSets}
 
 // submitReplicas submits a Deployment, ReplicaSet or StatefulSet.
 func submitReplicas(d *driver, random *rand.Rand) bool {
-	namespace, name, collection := some(random, tenants...), d.name("replicas"), some(random, replicated...)
+	namespace, name, collection := d.someNamespace(random), d.name("replicas"), some(random, replicated...)
 	kind := map[string]string{deployments: "Deployment", replicaSets: "ReplicaSet", statefulSets: "StatefulSet"}[collection]
 	labels := map[string]any{"app": name}
 	pod := podSpec(random, "volcano")

@@ -201,16 +201,21 @@ func (d *driver) allQuotas() (sum int64) {
 	return sum
 }
 
-// quota counts what runs under quota from the pods.
+// quota counts what runs under quota from the pods. What ran before the quotas were cut may run on, so they are what
+// they were when the last Workload was admitted of those whose pods run, or what they are now if that is more.
 func (r *rules) quota() {
 	d := r.driver
-	used, allowed := corev1.ResourceList{}, d.allQuotas()
+	used, last := corev1.ResourceList{}, admission{}
 	for _, o := range d.observer.all(pods) {
-		if !isRunning(o.pod) || len(o.pod.Spec.SchedulingGates) > 0 || !d.isQueued(o) {
+		if !isRunning(o.pod) || o.pod.Spec.NodeName == "" || !d.isQueued(o) {
 			continue
 		}
 		add(used, resource.PodRequests(o.pod, resource.PodResourcesOptions{}))
+		if a := d.quotas.admissionOf(o); a.at.After(last.at) {
+			last = a
+		}
 	}
+	allowed := max(d.allQuotas(), last.allowed)
 	cpu := used[corev1.ResourceCPU]
 	switch {
 	case cpu.MilliValue() <= allowed:
@@ -229,7 +234,7 @@ func (d *driver) isServed() bool {
 			return false
 		}
 	}
-	return !time.Now().Before(d.outageTo)
+	return !time.Now().Before(d.outageTo) && !d.disturbances.isAny()
 }
 
 // isQueued reports whether a pod runs under quota: it, or the Job that made it, has a LocalQueue.
@@ -286,6 +291,19 @@ func (r *rules) atRest() {
 			if o.GetDeletionTimestamp() != nil {
 				r.violate("%s was deleted at %s and is there, with finalizers %v", o.id(), o.GetDeletionTimestamp().Format(time.TimeOnly), o.GetFinalizers())
 			}
+		}
+	}
+	if d.disturbances.isAny() {
+		r.violate("definition %s cannot be created again", nameOf(d.disturbances.definition))
+		return
+	}
+	r.flowsAtRest()
+	for _, name := range d.projects() {
+		r.violate("namespace %s is there", name)
+	}
+	for _, o := range d.observer.all(resourceClaims) {
+		if len(devicesOf(o)) > 0 {
+			r.violate("%s holds devices, and nothing runs: %s", o.id(), text(o, "status"))
 		}
 	}
 	for _, o := range d.observer.all(clusterQueues) {

@@ -89,7 +89,6 @@ func runInBubble(plan *Plan, programs []Program) *Result {
 		panic(err)
 	}
 	d.kubelets = kubelets{driver: d, due: map[string]time.Time{}, slow: map[string]time.Time{}}
-	d.garbage = newCollector(d)
 	d.rules = &rules{driver: d, changed: map[string]time.Time{}, evictions: map[string]int{}}
 	d.writes = &writes{driver: d, plans: map[string]bool{}}
 	d.charges = &charges{driver: d}
@@ -97,8 +96,11 @@ func runInBubble(plan *Plan, programs []Program) *Result {
 	d.contests = contests{driver: d}
 	d.contests.end()
 	others := &foreign{driver: d, children: map[types.UID]bool{}}
-	sums := &quotas{driver: d, of: map[types.UID]string{}, queued: map[types.UID]types.UID{}}
-	d.observer.seen = append(d.observer.seen, d.kubelets.seen, d.garbage.seen, d.rules.seen, d.writes.seen, d.charges.seen, d.operator.seen, d.contests.seen, others.seen, sums.seen)
+	d.disturbances = disturbances{driver: d}
+	d.provisioner = provisioner{driver: d, wanted: map[string]bool{}, over: map[string]bool{}}
+	twice := &devices{driver: d, of: map[string]string{}}
+	d.quotas = &quotas{driver: d, of: map[types.UID]string{}, queued: map[types.UID]types.UID{}, last: map[string]admission{}}
+	d.observer.seen = append(d.observer.seen, d.kubelets.seen, d.rules.seen, d.writes.seen, d.charges.seen, d.operator.seen, d.contests.seen, d.provisioner.seen, others.seen, d.quotas.seen, twice.seen, lives{d}.seen)
 	d.build()
 	for _, p := range programs {
 		copies := 1
@@ -128,6 +130,7 @@ const (
 func (d *driver) rest() {
 	d.faults, d.lagTo = nil, 0
 	d.contests.end()
+	d.disturbances.end()
 	for _, s := range d.streams {
 		s.heldTo = 0
 	}
@@ -152,6 +155,7 @@ func (d *driver) comeToRest() {
 			d.rules.violate("no rest %s after the last fault; the last writes:\n  %s", time.Since(begin).Round(time.Second), strings.Join(d.rules.writes, "\n  "))
 			return
 		}
+		d.disturbances.pass()
 		if !isTidy && time.Since(begin) > time.Minute {
 			isTidy = true
 			d.tidy() // once more: a Job may have been deleted a moment ago

@@ -62,6 +62,31 @@ func TestQuotasThatAreCutWhileAVictimLeaves(t *testing.T) {
 	}
 }
 
+// TestWhatHappensInACluster has controllers do what only happens now and then in random runs.
+func TestWhatHappensInACluster(t *testing.T) {
+	plan := &simulation.Plan{Seed: 1, Steps: 4000, Copies: 1}
+	for i, kind := range []string{
+		"add a namespace", "submit with a device", "submit with a volume", "submit a JobFlow", "submit a CronJob", "submit a Job", "submit a Job",
+		"submit a Volcano Job", "submit a Job", "submit replicas", "delete replicas", "delete a Job", "delete a Job", "webhook fails", "submit a lot", "submit a lot",
+		"delete a namespace", "remove a definition", "submit a Job",
+	} {
+		plan.Events = append(plan.Events, simulation.Event{Step: 600 + 150*i, Kind: kind, Arg: uint64(i)})
+	}
+	result := simulation.Run(t, plan, programs)
+	t.Log(result, result.Happened)
+	for _, violated := range result.Violations {
+		t.Error(violated)
+	}
+	for _, what := range []string{
+		"namespace emptied", "object collected", "Job of a JobFlow", "Job of a CronJob", "devices given out", "volumes provisioned",
+		"request refused for a webhook", "definitions created again",
+	} {
+		if result.Happened[what] == 0 {
+			t.Errorf("%q did not happen", what)
+		}
+	}
+}
+
 // comesAgain reports whether a plan fails in one of two further runs. What is left to chance within the programs may
 // let a run fail that others do not, and the seeds that every change is tested with must not fail for that. It is
 // printed, to be looked into with the seed given, where each failure counts.

@@ -76,9 +76,10 @@ const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 // build makes what is there before the programs start.
 func (d *driver) build() {
-	for _, namespace := range append([]string{"default", "kube-system", "volcano-system"}, tenants...) {
-		d.create("admin", "/api/v1/namespaces", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}})
+	for _, namespace := range []string{"default", "kube-system", "volcano-system"} {
+		d.create("admin", namespaces, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}})
 	}
+	d.defineDevices()
 	for _, class := range []struct {
 		name  string
 		value int
@@ -101,8 +102,7 @@ func (d *driver) build() {
 				"cohortName": "all", "namespaceSelector": map[string]any{}, "resourceGroups": quota(d.world.quota),
 				"preemption": map[string]any{"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
 			}}), "cluster queues")
-		must(d.create("admin", pathOf(localQueues, tenant, ""), map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
-			"metadata": map[string]any{"name": "lq", "namespace": tenant}, "spec": map[string]any{"clusterQueue": "cq-" + tenant}}), "local queues")
+		must(d.addNamespace(tenant, "cq-"+tenant), "namespaces of users")
 	}
 	for i := range d.world.nodes {
 		must(d.addNode(fmt.Sprintf("base-%d", i), d.world.cpus), "nodes")
@@ -135,6 +135,12 @@ func (d *driver) heal() {
 		if suspended, _, _ := unstructured.NestedBool(o.Object, "spec", "suspend"); suspended && o.GetLabels()[queueLabel] == "" {
 			d.merge("user", o.path(), map[string]any{"spec": map[string]any{"suspend": false}})
 		}
+	}
+	for _, o := range d.observer.all(cronJobs) {
+		d.suspend(o, true)
+	}
+	for _, name := range d.projects() {
+		must(d.delete("admin", namespaces+"/"+name, nil), "namespaces")
 	}
 	d.scaleDown()
 	d.tidy()

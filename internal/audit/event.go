@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"strings"
 	"time"
+
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // request is a line of the log, as audit.k8s.io/v1 has it: what is read of it.
 type request struct {
 	Stage  string `json:"stage"`
 	Verb   string `json:"verb"`
+	URI    string `json:"requestURI"`
 	User   user   `json:"user"`
 	Object struct {
 		Group       string `json:"apiGroup"`
@@ -60,7 +63,27 @@ func (r *request) concerns() bool {
 	case aPodGroup, aQueue, aClusterQueue, aCohort:
 		return r.Object.Subresource == "" // their specs count
 	}
-	return true
+	return !r.isDryRun()
+}
+
+// isDryRun reports whether a request only asks what would happen. That of a deletion or an eviction may say so in its
+// options.
+func (r *request) isDryRun() bool {
+	if strings.Contains(r.URI, "dryRun=") {
+		return true
+	}
+	if !strings.HasPrefix(r.Verb, "delete") && r.Object.Subresource != "eviction" {
+		return false
+	}
+	type options struct {
+		DryRun []string `json:"dryRun"`
+	}
+	o := &struct {
+		options
+		DeleteOptions options `json:"deleteOptions"`
+	}{}
+	err := bounds.UnmarshalKubernetesJSON(r.RequestObject, o)
+	return err == nil && len(o.DryRun)+len(o.DeleteOptions.DryRun) > 0 // what cannot be read is read again
 }
 
 // kind is what an object is to the rules.

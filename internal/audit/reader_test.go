@@ -13,6 +13,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"hekla.sh/hekla/internal/audit"
 )
 
@@ -48,6 +52,47 @@ func TestLinesThatCannotBeReadAreCounted(t *testing.T) {
 	r := a.End()
 	if len(r.Violations) != 1 || r.Unreadable != 2 || r.Problem == "" {
 		t.Errorf("violations are %v, %d lines are unreadable (%s); want one violation and two lines that cannot be read", r.Violations, r.Unreadable, r.Problem)
+	}
+}
+
+func TestADryRunChangesNothing(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		uri    string
+		dryRun []string
+		want   int
+	}{
+		{"no dry run", "/api/v1/namespaces/work/pods/a", nil, 1},
+		{"a dry run by its address", "/api/v1/namespaces/work/pods/a?dryRun=All", nil, 0},
+		{"a dry run by its options", "/api/v1/namespaces/work/pods/a", []string{"All"}, 0},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			s := newStory(t)
+			s.node("n1", "4")
+			s.pod("a", "3", func(p *corev1.Pod) {
+				p.Labels = map[string]string{"app": "a"}
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			})
+			s.request("update", "policy", "poddisruptionbudgets", "status", &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "a"},
+				Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}, nil, person)
+			s.bind("a", "n1")
+			s.pass(10 * time.Minute)
+			s.uri = c.uri
+			options := &struct {
+				metav1.ObjectMeta `json:"-"`
+				DryRun            []string `json:"dryRun,omitempty"`
+			}{metav1.ObjectMeta{Namespace: "work", Name: "a"}, c.dryRun}
+			s.request("delete", "", "pods", "", s.pods["a"], options, theScheduler)
+			budgets := 0
+			for _, violated := range s.report().Violations {
+				if violated.Rule == audit.RuleBudget {
+					budgets++
+				}
+			}
+			if budgets != c.want {
+				t.Errorf("the rule of budgets is broken %d times, want %d", budgets, c.want)
+			}
+		})
 	}
 }
 

@@ -31,6 +31,8 @@ type story struct {
 	nodes   map[string]*corev1.Node
 
 	workloads map[string]*kueue.Workload
+
+	uri string // of the requests
 }
 
 const (
@@ -61,6 +63,7 @@ func (s *story) request(verb, group, resource, subresource string, answer, asked
 	line := map[string]any{
 		"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "RequestResponse", "stage": "ResponseComplete", "verb": verb,
 		"user":                     map[string]any{"username": by},
+		"requestURI":               s.uri,
 		"objectRef":                map[string]any{"apiGroup": group, "resource": resource, "subresource": subresource, "namespace": named.GetNamespace(), "name": named.GetName()},
 		"responseStatus":           map[string]any{"code": 200},
 		"requestReceivedTimestamp": s.now.Format(time.RFC3339Nano), "stageTimestamp": s.now.Add(20 * time.Millisecond).Format(time.RFC3339Nano),

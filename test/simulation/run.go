@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"hekla.sh/hekla/internal/audit"
 	"hekla.sh/hekla/test/simulation/apiserver"
 )
 
@@ -192,7 +193,9 @@ func (d *driver) end() *Result {
 		panic(err)
 	}
 	for i := range report.Violations {
-		d.rules.violate("audit: %s", report.Violations[i].String())
+		if v := &report.Violations[i]; v.Rule != audit.RuleBudget || d.world.keepsBudgets() {
+			d.rules.violate("audit: %s", v.String())
+		}
 	}
 	d.result.Evictions = report.Evictions
 	d.result.Steps, d.result.Virtual, d.result.Trace = d.step, time.Since(d.plan.begin), d.trace

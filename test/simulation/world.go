@@ -29,7 +29,7 @@ type world struct {
 // configurations have all actions that evict, and quotas.
 func configurations() []string {
 	var all []string
-	for _, queues := range []string{"proportion", "capacity"} {
+	for _, queues := range []string{"proportion", "capacity\n  - name: pdb"} {
 		for _, arguments := range []string{"", "fairSharing: true", "waitForPodsReady: {enable: true}"} {
 			all = append(all, `
 actions: "enqueue, admit, allocate, preempt, reclaim, backfill"
@@ -52,6 +52,10 @@ tiers:
 	}
 	return all
 }
+
+// keepsBudgets reports whether no budget is broken. Without the plugin pdb the scheduler deletes pods in spite of their
+// budgets where there is no other way.
+func (w *world) keepsBudgets() bool { return strings.Contains(w.configuration, "pdb") }
 
 func newWorld(random *rand.Rand) world {
 	return world{nodes: 1 + random.IntN(3), cpus: some(random, 4, 6, 8), quota: some(random, 3, 4, 8), configuration: some(random, configurations()...)}

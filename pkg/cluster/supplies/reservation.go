@@ -70,8 +70,11 @@ type holder struct {
 	volume *VolumeReservation
 	device *DeviceReservation
 	// isWritten is set once the pod is bound, since its reservation was written before. It holds until the API server
-	// shows the new object.
+	// shows what was written.
 	isWritten bool
+	// isPassed is set when a version without what was written has been shown since, and isGone when the pod is deleted.
+	// After both the object is as it is shown.
+	isPassed, isGone bool
 }
 
 // Hold adds the reservation of a pod that is placed on a node or pipelined to it.
@@ -107,38 +110,57 @@ func (s *Store) Write(pod Pod, r *Reservation) {
 				h.isWritten = true
 			}
 		}
-		if s.shown[key] == nil && held.overlay != nil {
-			s.made[pod] = key
-		}
-		// The API server shows all of the reservation already.
-		if held.overlay == nil {
-			held.holders = slices.DeleteFunc(held.holders, func(h holder) bool { return h.isWritten })
-			s.overlay(key, held)
-		}
+		s.written[pod] = append(s.written[pod], key)
+		s.dropWritten(key, func(h *holder) bool { return s.isShown(key, h) })
 	})
 }
 
-// Forget says that a pod is deleted. A claim that was created for it, and was never shown, is deleted with it.
+// Forget says that a pod is deleted. What was written for it, and was not shown yet, holds until another version is
+// shown. A claim that was created for the pod, and was never shown, is deleted with it.
 func (s *Store) Forget(pod Pod) {
-	if key, ok := s.made[pod]; ok {
-		s.dropWritten(key)
+	for _, key := range slices.Clone(s.written[pod]) {
+		s.dropWritten(key, func(h *holder) bool {
+			h.isGone = h.isGone || h.pod == pod
+			return h.pod == pod && (h.isPassed || s.shown[key] == nil)
+		})
 	}
 }
 
-// dropWritten drops the reservations of bound pods of an object: the API server shows them now, or that the object is
-// deleted.
-func (s *Store) dropWritten(key Key) {
+// pass takes in that another version of an object is shown.
+func (s *Store) pass(key Key) {
+	s.dropWritten(key, func(h *holder) bool {
+		h.isPassed = true
+		return h.isGone || s.isShown(key, h)
+	})
+}
+
+// dropWritten drops reservations of bound pods of an object.
+func (s *Store) dropWritten(key Key, isOver func(*holder) bool) {
 	r := s.reserved[key]
 	if r == nil {
 		return
 	}
-	r.holders = slices.DeleteFunc(r.holders, func(h holder) bool {
-		if h.isWritten {
-			delete(s.made, h.pod)
+	left := make([]holder, 0, len(r.holders))
+	for _, h := range r.holders {
+		if !h.isWritten || !isOver(&h) {
+			left = append(left, h)
+			continue
 		}
-		return h.isWritten
-	})
+		s.written[h.pod] = slices.DeleteFunc(s.written[h.pod], func(k Key) bool { return k == key })
+		if len(s.written[h.pod]) == 0 {
+			delete(s.written, h.pod)
+		}
+	}
+	r.holders = left
 	s.overlay(key, r)
+}
+
+// isShown reports whether the API server shows an object with what a holder has reserved, or with something that
+// excludes it. Another version is older than what was written: it was made in between, such as by the finalizer that a
+// claim gets before its devices, or is late.
+func (s *Store) isShown(key Key, h *holder) bool {
+	now := s.shown[key]
+	return now != nil && h.over(now) == nil
 }
 
 // Keys returns the keys of the objects of a reservation, one for each part.
@@ -194,19 +216,23 @@ func (s *Store) overlay(key Key, held *reserved) {
 		if now == nil && h.device != nil && h.device.Made != nil {
 			now = h.device.Made
 		}
-		var next Object
-		switch o := now.(type) {
-		case *corev1.PersistentVolumeClaim:
-			next = h.overClaim(o)
-		case *corev1.PersistentVolume:
-			next = h.overVolume(o)
-		case *resourcev1.ResourceClaim:
-			next = h.overDevices(o)
-		}
-		if next != nil {
+		if next := h.over(now); next != nil {
 			held.overlay = next
 		}
 	}
+}
+
+// over returns an object with the reservation, nil if it is there already, or cannot be.
+func (h *holder) over(now Object) Object {
+	switch o := now.(type) {
+	case *corev1.PersistentVolumeClaim:
+		return h.overClaim(o)
+	case *corev1.PersistentVolume:
+		return h.overVolume(o)
+	case *resourcev1.ResourceClaim:
+		return h.overDevices(o)
+	}
+	return nil
 }
 
 // overClaim returns a claim for which a volume is provisioned on the node, nil if the claim says so already or is

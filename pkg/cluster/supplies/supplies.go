@@ -84,7 +84,7 @@ func KeyOf(kind Kind, o Object) Key {
 type Store struct {
 	shown    map[Key]Object
 	reserved map[Key]*reserved
-	made     map[Pod]Key // claims that were created for bound pods and do not show in the API yet
+	written  map[Pod][]Key // what was written for bound pods, and the API server does not show yet
 	changes  changelog.Log[Key]
 }
 
@@ -94,7 +94,7 @@ const maxChanges = 1 << 16
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{shown: map[Key]Object{}, reserved: map[Key]*reserved{}, made: map[Pod]Key{}, changes: changelog.New[Key](maxChanges)}
+	return &Store{shown: map[Key]Object{}, reserved: map[Key]*reserved{}, written: map[Pod][]Key{}, changes: changelog.New[Key](maxChanges)}
 }
 
 // Get returns an object as it will be after all reservations are written, nil if there is none. The caller must not
@@ -135,7 +135,7 @@ func (s *Store) Set(kind Kind, o Object) (before Object, isNew bool) {
 	}
 	s.shown[key] = o
 	s.changes.Add(key)
-	s.dropWritten(key)
+	s.pass(key)
 	return before, true
 }
 
@@ -148,6 +148,6 @@ func (s *Store) Delete(kind Kind, o Object) Object {
 	}
 	delete(s.shown, key)
 	s.changes.Add(key)
-	s.dropWritten(key)
+	s.dropWritten(key, func(*holder) bool { return true })
 	return before
 }

@@ -43,8 +43,49 @@ func TestAReservationIsSeenUntilTheAPIServerShowsTheObjectAgain(t *testing.T) {
 	if _, isNew := s.Set(supplies.Volume, volume("1")); isNew || owner(s) != "c" {
 		t.Error("an echo of what was there before ends the reservation")
 	}
-	if s.Set(supplies.Volume, volume("2")); owner(s) != "" || len(s.Holders()) != 0 {
-		t.Error("the API server shows the volume without its claim, and it is still seen with it")
+	if s.Set(supplies.Volume, volume("2")); owner(s) != "c" {
+		t.Error("a version from before it was written ends the reservation")
+	}
+	bound := volume("3")
+	bound.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "ns", Name: "c", UID: "c-uid"}
+	s.Set(supplies.Volume, bound)
+	if s.Set(supplies.Volume, volume("4")); owner(s) != "" || len(s.Holders()) != 0 {
+		t.Error("the volume was shown with its claim, is shown without it, and is still seen with it")
+	}
+}
+
+// A claim gets its finalizer before its devices. When that version comes after the pod that has its node, the devices
+// are still those of the claim. They go with the pod, even if they were never shown.
+func TestDevicesThatAreNotShownYetAreTakenUntilThePodIsGone(t *testing.T) {
+	claim := func(version string) *resourcev1.ResourceClaim {
+		return &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "c-uid", ResourceVersion: version}}
+	}
+	s := supplies.New()
+	s.Set(supplies.DeviceClaim, claim("1"))
+	isTaken := func() bool {
+		return s.Get(supplies.KeyOf(supplies.DeviceClaim, claim(""))).(*resourcev1.ResourceClaim).Status.Allocation != nil
+	}
+	pod := supplies.Pod{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "p"}, UID: "p-uid"}
+	r := &supplies.Reservation{Devices: []supplies.DeviceReservation{
+		{Claim: types.NamespacedName{Namespace: "ns", Name: "c"}, UID: "c-uid", Allocation: &resourcev1.AllocationResult{}}}}
+	s.Hold(pod, "n", r)
+	s.Write(pod, r)
+	withFinalizer := claim("2")
+	withFinalizer.Finalizers = []string{resourcev1.Finalizer}
+	if s.Set(supplies.DeviceClaim, withFinalizer); !isTaken() {
+		t.Error("the version with the finalizer gives the devices back")
+	}
+	if s.Forget(pod); isTaken() {
+		t.Error("the pod is gone, the claim was shown without devices since, and they are still taken")
+	}
+
+	s.Hold(pod, "n", r)
+	s.Write(pod, r)
+	if s.Forget(pod); !isTaken() {
+		t.Error("the devices are free before the API server has shown that the claim has them no more")
+	}
+	if s.Set(supplies.DeviceClaim, claim("4")); isTaken() {
+		t.Error("the pod is gone, the claim is shown without devices, and they are still taken")
 	}
 }
 

@@ -68,6 +68,9 @@ func (a *Auditor) infer(p *pod, c change) {
 
 // Advance has time pass in which watches showed nothing, and returns what that proves.
 func (a *Auditor) Advance(to time.Time) []Violation {
+	if a.begin.IsZero() {
+		a.begin = to
+	}
 	return a.proven(func() { a.pass(to) })
 }
 

@@ -144,3 +144,13 @@ func (s *story) expectWatched(want []string) {
 		s.t.Errorf("watches prove %q, want %q", got, want)
 	}
 }
+
+func TestAWatchThatShowsNothingHasABegin(t *testing.T) {
+	a := audit.New(audit.Options{})
+	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	a.Advance(at)
+	a.Advance(at.Add(time.Minute))
+	if r := a.End(); !r.From.Equal(at) || !r.To.Equal(at.Add(time.Minute)) {
+		t.Errorf("the report is from %v to %v", r.From, r.To)
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"hekla.sh/hekla"
 	"hekla.sh/hekla/internal/answers/publish"
 	"hekla.sh/hekla/internal/localcluster"
+	"hekla.sh/hekla/internal/localcluster/supervisor"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -92,28 +93,81 @@ func (c component) path() (string, error) {
 	return path, nil
 }
 
-// run starts the component and returns when it says that it is ready, with where it serves its metrics, "" if nowhere.
+// run starts the component as one that may be killed, and stands for election, and returns when it says that it is
+// ready, with where it serves its metrics, "" if nowhere.
 func (c component) run(ctx context.Context, cluster *localcluster.Cluster) (metricsURL string, err error) {
+	program, metricsURL, err := c.prepare(ctx, cluster, 0)
+	if err == nil {
+		_, err = cluster.Run(ctx, program)
+	}
+	return metricsURL, err
+}
+
+// mostEarlyEnds is how often a component may end before it is ready: then it will not become ready.
+const mostEarlyEnds = 3
+
+// keep starts the component under a supervisor, which starts it again whenever it ends, and returns when it says that
+// it is ready. The port is that of the web page, 0 for the one before.
+func (c component) keep(ctx context.Context, cluster *localcluster.Cluster, pagePort int) error {
+	program, _, err := c.prepare(ctx, cluster, pagePort)
+	if err != nil {
+		return err
+	}
+	own, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this executable: %w", err)
+	}
+	if c.lease != "" && !cluster.IsAttached() {
+		// There is one of it, and so a Lease that is renewed late need not end it.
+		program.Args = append(program.Args, "--leader-elect=false")
+	}
+	ready := program.ReadyURL
+	program.Args = append([]string{superviseName, "--name=" + program.Name, "--status=" + cluster.Dir(), program.Path}, program.Args...)
+	program.Path, program.ReadyURL = own, ""
+	if _, err := cluster.Run(ctx, program); err != nil {
+		return err
+	}
+	return cluster.Await(ctx, program.Name, func(ctx context.Context) error {
+		err := localcluster.AnswersOK(ctx, ready)
+		if status, isKnown := statusOf(cluster, program.Name); err != nil && isKnown && status.Ends >= mostEarlyEnds {
+			return localcluster.Final(fmt.Errorf("%s; its log is in %s", &status, cluster.LogDir()))
+		}
+		return err
+	}, program.Name)
+}
+
+// statusOf is what the supervisor says of a component.
+func statusOf(cluster *localcluster.Cluster, name string) (supervisor.Status, bool) {
+	all, err := supervisor.Read(cluster.Dir())
+	i := slices.IndexFunc(all, func(s supervisor.Status) bool { return s.Name == name })
+	if err != nil || i < 0 {
+		return supervisor.Status{}, false
+	}
+	return all[i], true
+}
+
+// prepare makes what the component needs, and returns how it is run and where it serves its metrics.
+func (c component) prepare(ctx context.Context, cluster *localcluster.Cluster, pagePort int) (program localcluster.Program, metricsURL string, err error) {
 	path, err := c.path()
 	if err != nil {
-		return "", err
+		return program, "", err
 	}
 	kubeconfig, expires, err := cluster.ServiceAccountKubeconfig(ctx, systemNamespace, c.serviceAccount)
 	if err != nil {
-		return "", err
+		return program, "", err
 	}
 	health, err := freeAddress()
 	if err != nil {
-		return "", err
+		return program, "", err
 	}
 	arguments, err := c.flags(kubeconfig, health)
 	if err != nil {
-		return "", err
+		return program, "", err
 	}
 	if c.servesMetrics {
 		address, err := freeAddress()
 		if err != nil {
-			return "", err
+			return program, "", err
 		}
 		arguments = append(arguments, "--enable-metrics=true", "--listen-address="+address)
 		metricsURL = "http://" + address + "/metrics"
@@ -121,24 +175,23 @@ func (c component) run(ctx context.Context, cluster *localcluster.Cluster) (metr
 	if c.answers && !cluster.IsAttached() { // a foreign API server does not reach this host
 		address, err := freeAddress()
 		if err != nil {
-			return "", err
+			return program, "", err
 		}
 		if err := cluster.Apply(ctx, publish.Local(systemNamespace)); err != nil {
-			return "", err
+			return program, "", err
 		}
-		page, err := preparePage(ctx, cluster)
+		page, err := preparePage(ctx, cluster, pagePort)
 		if err != nil {
-			return "", err
+			return program, "", err
 		}
 		arguments = append(arguments, "--answers-address="+address, "--answers-service="+systemNamespace+"/"+publish.Service, page)
 	}
-	_, err = cluster.Run(ctx, localcluster.Program{
-		Name: c.process(), Path: path, Args: arguments, ReadyURL: "http://" + health + "/readyz",
-	})
-	if err == nil && cluster.IsAttached() {
-		err = checkExpiry(c.process(), expires)
+	if cluster.IsAttached() {
+		if err := checkExpiry(c.process(), expires); err != nil {
+			return program, "", err
+		}
 	}
-	return metricsURL, err
+	return localcluster.Program{Name: c.process(), Path: path, Args: arguments, ReadyURL: "http://" + health + "/readyz"}, metricsURL, nil
 }
 
 // flags are the arguments of the process: what it is told on every cluster, its addresses, and its own.

@@ -33,6 +33,11 @@ the jobs in it stay.`,
 				return err
 			}
 			if err != nil {
+				// What cannot be read can still be removed, with the processes that say that they are of it.
+				if removal := localcluster.Discard(dir); removal != nil {
+					return errors.Join(err, removal)
+				}
+				_, err = fmt.Fprintf(output, "%v.\nRemoved %s, with the processes that were found.\n", err, dir)
 				return err
 			}
 			if err := cluster.Delete(ctx); err != nil {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,9 +23,30 @@ const pageReader = "hekla-page"
 // pageFile has the address of the page, in the folder of the cluster.
 func pageFile(cluster *localcluster.Cluster) string { return filepath.Join(cluster.Dir(), "page") }
 
+// choosePage returns where the page is served: on a port that was asked for, else where it was before, else on a port
+// that is free. A port that was asked for and is taken is an error; a browser may have the address.
+func choosePage(cluster *localcluster.Cluster, port int) (address string, err error) {
+	before, err := os.ReadFile(pageFile(cluster))
+	switch {
+	case port != 0:
+		if err := localcluster.TryPort(port); err != nil {
+			return "", fmt.Errorf("--page-port=%d is not free: %w; choose another, or leave it out", port, err)
+		}
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
+	case err == nil:
+		_, text, _ := net.SplitHostPort(strings.TrimSpace(string(before)))
+		if kept, err := strconv.Atoi(text); err == nil && localcluster.TryPort(kept) == nil {
+			return strings.TrimSpace(string(before)), nil
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	return freeAddress()
+}
+
 // preparePage makes the reader of the page, and returns the flag of the scheduler that serves it.
-func preparePage(ctx context.Context, cluster *localcluster.Cluster) (flag string, err error) {
-	address, err := freeAddress()
+func preparePage(ctx context.Context, cluster *localcluster.Cluster, port int) (flag string, err error) {
+	address, err := choosePage(cluster, port)
 	if err != nil {
 		return "", err
 	}

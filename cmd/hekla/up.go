@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,9 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"hekla.sh/hekla/internal/localcluster"
+	"hekla.sh/hekla/internal/localcluster/supervisor"
 	"hekla.sh/hekla/pkg/apis/bounds"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
@@ -58,7 +59,9 @@ type upCommand struct {
 	cpu, memory       string
 	pods, gpus        int
 	kubeconfig        string
-	port              int
+	port, pagePort    int
+	kubernetes        string
+	featureGates      []string
 	attach            string
 	components        []string
 	yunikorn          bool
@@ -82,7 +85,11 @@ the loopback interface only, with Hekla's objects, scheduler and controllers. Th
 Kubernetes programs, which takes minutes; after that it takes seconds. They go on running when the command
 ends, until hekla down.
 
-If the cluster runs already, says so, starts what has died, and changes the number of nodes if --nodes is given.`,
+If the cluster runs already, says so, starts what has died, and changes the number of nodes if --nodes is given.
+A start that was cut off is taken up again. Scheduler and controllers are started again when they end.
+
+With --kubernetes the API server, the controller manager and kubectl are of another version, which is built from the
+Go module proxy, once.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			u.isGiven = command.Flags().Changed
@@ -99,6 +106,9 @@ If the cluster runs already, says so, starts what has died, and changes the numb
 	flags.IntVar(&u.gpus, "gpus", 0, "GPUs ("+string(gpuResource)+") of a node")
 	flags.StringVar(&u.kubeconfig, "kubeconfig", "", "kubeconfig file to which the cluster is added as the current context, besides the cluster's own")
 	flags.IntVar(&u.port, "port", 0, "port of the API server (default: one that is free)")
+	flags.IntVar(&u.pagePort, "page-port", 0, "port of the web page (default: the one before, else one that is free)")
+	flags.StringVar(&u.kubernetes, "kubernetes", "", "version of Kubernetes, such as v1.35.2, for a new cluster (default: the one that Hekla is built with)")
+	flags.StringSliceVar(&u.featureGates, "feature-gates", nil, "feature gates of Kubernetes as NAME=true or NAME=false, for a new cluster")
 	flags.StringVar(&u.attach, "attach", "", "kubeconfig of a cluster that is there already: only apply Hekla's objects and run its scheduler and controllers; nodes are added only if --nodes is given")
 	flags.StringSliceVar(&u.components, "components", componentNames(), "parts of Hekla to run; empty for none, to run them elsewhere")
 	flags.BoolVar(&u.yunikorn, "yunikorn", false, "also place pods with the schedulerName yunikorn, and let labels and annotations of YuniKorn name their applications and queues")
@@ -116,6 +126,23 @@ func (u *upCommand) run(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	if err := u.bring(ctx, dir); err != nil {
+		return u.saysWhatNext(dir, err)
+	}
+	return nil
+}
+
+// saysWhatNext adds to an error what can be done, once there is something of a cluster.
+func (u *upCommand) saysWhatNext(dir string, err error) error {
+	if _, missing := os.Stat(dir); missing != nil {
+		return err
+	}
+	return fmt.Errorf("%w\nThe cluster is in %s, with its logs. %s goes on with it, %s removes it", err, dir,
+		instruction("up", u.which()), instruction("down", u.which()))
+}
+
+// bring brings the cluster in a folder to what was asked for, whatever there is of it.
+func (u *upCommand) bring(ctx context.Context, dir string) error {
 	cluster, err := localcluster.Open(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -123,6 +150,7 @@ func (u *upCommand) run(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
+	cluster.Tell(u.progress)
 	if !u.isGiven("name") {
 		u.name = cluster.Name()
 	}
@@ -136,7 +164,11 @@ func (u *upCommand) run(ctx context.Context) error {
 			dead = append(dead, process.Name)
 		}
 	}
-	if len(cluster.Processes()) > 0 && len(dead) == 0 {
+	switch {
+	case len(cluster.Processes()) > 0 && !cluster.IsComplete():
+		u.say("The last start of the cluster %s did not come to its end; starting it again.", u.name)
+		return u.resume(ctx, cluster)
+	case len(cluster.Processes()) > 0 && len(dead) == 0:
 		return u.adjust(ctx, cluster, deadComponents)
 	}
 	if dead = append(dead, deadComponents...); len(dead) > 0 {
@@ -185,8 +217,11 @@ func (u *upCommand) validate() error {
 	if u.attach != "" && !u.isGiven("nodes") {
 		u.nodes = 0
 	}
-	if u.nodes < 0 || u.pods < 0 || u.gpus < 0 || u.port < 0 {
-		return errors.New("--nodes, --pods, --gpus and --port cannot be negative")
+	if u.nodes < 0 || u.pods < 0 || u.gpus < 0 || u.port < 0 || u.pagePort < 0 {
+		return errors.New("--nodes, --pods, --gpus, --port and --page-port cannot be negative")
+	}
+	if u.attach != "" && (u.kubernetes != "" || len(u.featureGates) > 0) {
+		return errors.New("--kubernetes and --feature-gates are of a cluster that is started here; leave them out with --attach")
 	}
 	u.capacity = corev1.ResourceList{
 		corev1.ResourcePods:             *resource.NewQuantity(int64(u.pods), resource.DecimalSI),
@@ -224,6 +259,7 @@ func (u *upCommand) start(ctx context.Context, dir string) error {
 	options := localcluster.Options{
 		Name: u.name, Dir: dir, Detached: true, Attach: u.attach, Port: u.port, Nodes: u.nodes,
 		Manifests: manifests, MergeInto: u.kubeconfig, Verbosity: u.verbosity, Progress: u.progress,
+		Kubernetes: u.kubernetes, FeatureGates: u.featureGates,
 	}
 	if u.isCapacityChanged {
 		options.NodeTemplate.Capacity = u.capacity
@@ -233,8 +269,8 @@ func (u *upCommand) start(ctx context.Context, dir string) error {
 		return err
 	}
 	for _, component := range u.selected {
-		if _, err := component.run(ctx, cluster); err != nil {
-			return errors.Join(err, fmt.Errorf("the rest of the cluster runs; see its logs in %s, then try hekla up again, or hekla down", cluster.LogDir()))
+		if err := component.keep(ctx, cluster, u.pagePort); err != nil {
+			return err
 		}
 	}
 	if u.isGiven("nodes") {
@@ -243,32 +279,34 @@ func (u *upCommand) start(ctx context.Context, dir string) error {
 		}
 	}
 	if slices.ContainsFunc(u.selected, func(c component) bool { return c.makesQueues }) {
-		awaitDefaultQueue(ctx, cluster)
+		if err := awaitDefaultQueue(ctx, cluster); err != nil {
+			return err
+		}
+	}
+	if err := cluster.Complete(); err != nil {
+		return err
 	}
 	u.say("Ready after %.1f s.", time.Since(u.started).Seconds())
 	return u.report(ctx, cluster)
 }
 
-// patience limits the wait for the default queue.
-const patience = 15 * time.Second
-
 // awaitDefaultQueue waits until the controllers have made the queue of jobs that name none: the webhooks refuse such a
-// job before. If it does not come, the cluster runs all the same, and its logs say why.
-func awaitDefaultQueue(ctx context.Context, cluster *localcluster.Cluster) {
+// job before.
+func awaitDefaultQueue(ctx context.Context, cluster *localcluster.Cluster) error {
 	client, err := versioned.NewForConfig(cluster.Config())
 	if err != nil {
-		return
+		return err
 	}
-	_ = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	return cluster.Await(ctx, "the queue "+scheduling.DefaultQueue, func(ctx context.Context) error {
 		_, err := client.SchedulingV1beta1().Queues().Get(ctx, scheduling.DefaultQueue, metav1.GetOptions{})
-		return err == nil, nil
-	})
+		return err
+	}, "hekla-controllers")
 }
 
 // adjust brings a running cluster to what was asked for, as far as that can be changed.
 func (u *upCommand) adjust(ctx context.Context, cluster *localcluster.Cluster, dead []string) error {
 	u.say("The cluster %s runs already.", u.name)
-	for _, flag := range []string{"port", "attach", "kubeconfig", "verbosity", "yunikorn"} {
+	for _, flag := range []string{"port", "attach", "kubeconfig", "verbosity", "yunikorn", "kubernetes", "feature-gates"} {
 		if u.isGiven(flag) {
 			u.say("--%s is not changed on a running cluster; hekla down first.", flag)
 		}
@@ -284,7 +322,7 @@ func (u *upCommand) adjust(ctx context.Context, cluster *localcluster.Cluster, d
 			continue
 		}
 		u.say("Starting %s, which does not run.", component.process())
-		if _, err := component.run(ctx, cluster); err != nil {
+		if err := component.keep(ctx, cluster, u.pagePort); err != nil {
 			return err
 		}
 	}
@@ -348,6 +386,15 @@ func (u *upCommand) report(ctx context.Context, cluster *localcluster.Cluster) e
 		processes = append(processes, fmt.Sprintf("%s (%d)", process.Name, process.PID))
 	}
 	line("Processes", strings.Join(processes, ", "))
+	ended, err := supervisor.Read(cluster.Dir())
+	if err != nil {
+		return err
+	}
+	for i := range ended {
+		if text := ended[i].String(); text != "" {
+			line("Ended", text)
+		}
+	}
 	line("Logs", cluster.LogDir())
 	if cluster.Kubectl() != "" {
 		line("kubectl", cluster.Kubectl())
@@ -360,19 +407,19 @@ func (u *upCommand) report(ctx context.Context, cluster *localcluster.Cluster) e
 		line("Web page", page)
 	}
 	line("Use it", "export KUBECONFIG="+cluster.KubeconfigPath())
-	line("Stop it", "hekla down"+u.arguments())
+	line("Stop it", strings.Join(append([]string{"hekla", "down"}, u.which()...), " "))
 	return table.Flush()
 }
 
-// arguments repeats the flags that say which cluster is meant.
-func (u *upCommand) arguments() string {
-	var text string
+// which repeats the flags that say which cluster is meant.
+func (u *upCommand) which() []string {
+	var flags []string
 	for _, flag := range []struct{ name, value string }{{"name", u.name}, {"dir", u.dir}} {
 		if u.isGiven(flag.name) {
-			text += " --" + flag.name + "=" + flag.value
+			flags = append(flags, "--"+flag.name+"="+flag.value)
 		}
 	}
-	return text
+	return flags
 }
 
 func (u *upCommand) say(format string, values ...any) {

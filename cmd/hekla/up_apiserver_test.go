@@ -12,7 +12,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +27,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"hekla.sh/hekla/internal/localcluster"
+	"hekla.sh/hekla/internal/localcluster/supervisor"
+	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/client/clientset/versioned"
+	"hekla.sh/hekla/test/apitest"
 )
 
 // TestMain lets copies of the test's own executable stand for the executables that are installed side by side.
@@ -52,7 +59,8 @@ func standIn() error {
 		flags.String(name, "", "")
 	}
 	arguments := os.Args[1:]
-	if arguments[0] == "admission" {
+	isAdmission := arguments[0] == "admission"
+	if isAdmission {
 		arguments = arguments[1:]
 	}
 	if err := flags.Parse(arguments); err != nil {
@@ -68,6 +76,13 @@ func standIn() error {
 		return err
 	}
 	fmt.Println("I am", review.Status.UserInfo.Username)
+	if filepath.Base(os.Args[0]) == "hekla-controllers" && !isAdmission { // hekla up waits for what they make
+		queue := &scheduling.Queue{ObjectMeta: metav1.ObjectMeta{Name: scheduling.DefaultQueue}, Spec: scheduling.QueueSpec{Weight: 1}}
+		_, err := versioned.NewForConfigOrDie(config).SchedulingV1beta1().Queues().Create(context.Background(), queue, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
 	http.HandleFunc("/readyz", func(http.ResponseWriter, *http.Request) {})
 	return http.ListenAndServe(*healthz, nil)
 }
@@ -211,10 +226,25 @@ func TestUpKeepsAClusterRunningUntilDown(t *testing.T) {
 	if !in.process("hekla-scheduler").IsAlive() || !apiServer.IsAlive() {
 		t.Error("after a dead scheduler not everything runs that should")
 	}
+	// A component that ends is started again without hekla up, which then says so, and the page stays where it was.
+	page := in.page()
+	ended := in.status("hekla-scheduler", func(s supervisor.Status) bool { return s.PID > 0 })
+	if err := syscall.Kill(ended.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	in.status("hekla-scheduler", func(s supervisor.Status) bool { return s.Ends == 1 && s.PID > 0 && s.PID != ended.PID })
+	in.up("hekla-scheduler has ended once, at ")
+	if got := in.page(); got != page {
+		t.Errorf("the page was at %s, and is at %s", page, got)
+	}
 	kill(t, in.process("kwok"))
 	in.up("no longer: kwok.", "--components=")
 	if !in.process("kwok").IsAlive() || in.nodes() != 2 {
 		t.Errorf("after a dead kwok it does not run, or the nodes are %d, want 2", in.nodes())
+	}
+	in.up("Starting hekla-scheduler", "--components=scheduler,controllers")
+	if got := in.page(); got != page {
+		t.Errorf("before the cluster was started again the page was at %s, and is at %s", page, got)
 	}
 
 	processes := in.open().Processes()
@@ -231,6 +261,148 @@ func TestUpKeepsAClusterRunningUntilDown(t *testing.T) {
 	}
 	if output, err := in.run("down", "--dir", in.cluster); err != nil || !strings.Contains(output, "There is no cluster") {
 		t.Errorf("a second hekla down: %v\n%s", err, output)
+	}
+}
+
+// page is the address of the web page.
+func (in installation) page() string {
+	in.t.Helper()
+	address, err := os.ReadFile(pageFile(in.open()))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	return string(address)
+}
+
+// status waits until the status of a component is as it should be.
+func (in installation) status(name string, holds func(supervisor.Status) bool) supervisor.Status {
+	in.t.Helper()
+	for deadline := time.Now().Add(apitest.Patience); ; time.Sleep(50 * time.Millisecond) {
+		status, isKnown := statusOf(in.open(), name)
+		if isKnown && holds(status) {
+			return status
+		}
+		if time.Now().After(deadline) {
+			in.t.Fatalf("the status of %s is %+v, known: %t", name, status, isKnown)
+		}
+	}
+}
+
+// cutOff runs hekla up and kills it as soon as a process of the cluster is written down.
+func (in installation) cutOff(process string, arguments ...string) {
+	in.t.Helper()
+	command := exec.Command(filepath.Join(in.bin, "hekla"), append([]string{"up", "--dir", in.cluster}, arguments...)...)
+	if err := command.Start(); err != nil {
+		in.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(apitest.Patience); ; time.Sleep(10 * time.Millisecond) {
+		cluster, err := localcluster.Open(in.cluster)
+		isThere := err == nil && !cluster.IsComplete() && slices.ContainsFunc(cluster.Processes(), func(p *localcluster.Process) bool { return p.Name == process && p.IsAlive() })
+		if isThere {
+			break
+		}
+		if time.Now().After(deadline) {
+			in.t.Fatalf("%s was not started: %v", process, err)
+		}
+	}
+	if err := command.Process.Kill(); err != nil {
+		in.t.Fatal(err)
+	}
+	_ = command.Wait()
+}
+
+func TestUpRepairsAStartThatWasCutOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	in := install(t, "hekla", "hekla-scheduler", "hekla-controllers")
+	components := []string{"--nodes=2", "--components=scheduler"}
+	for _, process := range []string{"etcd", "kube-apiserver", "kwok", "hekla-scheduler"} {
+		in.cutOff(process, components...)
+		before := in.open().Processes()
+		in.up("did not come to its end", components...)
+		for _, p := range before {
+			if p.IsAlive() {
+				t.Errorf("cut off at %s: %s of the first start runs on", process, p.Name)
+			}
+		}
+		if !in.open().IsComplete() || !in.process("hekla-scheduler").IsAlive() || in.nodes() != 2 {
+			t.Errorf("cut off at %s: after the next start it is complete: %t, with %d nodes", process, in.open().IsComplete(), in.nodes())
+		}
+		in.up("runs already")
+		if process == "kube-apiserver" { // further starts go on with what is there, this one begins anew
+			if output, err := in.run("down", "--dir", in.cluster); err != nil {
+				t.Fatalf("hekla down: %v\n%s", err, output)
+			}
+			continue
+		}
+		if err := in.open().Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestUpSucceedsOnABusyMachine keeps all cores busy, at a load of thirty for two of them, with processes of a higher
+// priority than those of the cluster. It takes minutes in which the machine is of little use, so it is asked for.
+func TestUpSucceedsOnABusyMachine(t *testing.T) {
+	if os.Getenv("HEKLA_BUSY") == "" {
+		t.Skip("set HEKLA_BUSY to run it")
+	}
+	in := install(t, "hekla", "hekla-scheduler", "hekla-controllers")
+	for range 15 * runtime.NumCPU() {
+		busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
+		if err := busy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = busy.Wait() }) // the context has ended
+	}
+	begun := time.Now()
+	output, err := exec.CommandContext(t.Context(), "nice", "-n", "5", filepath.Join(in.bin, "hekla"), "up", "--dir", in.cluster).CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "Ready after") {
+		t.Fatalf("hekla up: %v\n%s", err, output)
+	}
+	t.Logf("it took %s:\n%s", time.Since(begun).Round(time.Second), output)
+}
+
+func TestAFailedUpNamesDown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	in := install(t, "hekla", "hekla-scheduler")
+	if err := os.MkdirAll(in.cluster, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// etcd refuses a data folder that is a file.
+	if err := os.WriteFile(filepath.Join(in.cluster, "etcd"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	output, err := in.run("up", "--dir", in.cluster, "--components=")
+	if err == nil || !strings.Contains(output, "etcd has ended") || !strings.Contains(output, "hekla down --dir="+in.cluster+" removes it") {
+		t.Errorf("%v: it says\n%s", err, output)
+	}
+	// What cannot be read is removed, too.
+	if err := os.WriteFile(filepath.Join(in.cluster, "state.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := in.run("down", "--dir", in.cluster); err != nil || !strings.Contains(output, "is damaged") {
+		t.Errorf("hekla down of what is damaged: %v\n%s", err, output)
+	}
+	if _, err := os.Stat(in.cluster); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is there: %v", err)
+	}
+}
+
+func TestAComponentThatDoesNotStartIsNamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	in := install(t, "hekla", "hekla-scheduler")
+	if err := os.WriteFile(filepath.Join(in.bin, "hekla-scheduler"), []byte("#!/bin/sh\necho it lacks a library\nexit 4\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	output, err := in.run("up", "--dir", in.cluster, "--nodes=0", "--components=scheduler")
+	if err == nil || !strings.Contains(output, "hekla-scheduler has ended 3 times") || !strings.Contains(output, "exit status 4: it lacks a library") {
+		t.Errorf("%v: it says\n%s", err, output)
 	}
 }
 
@@ -299,6 +471,9 @@ func TestUpRefusesWhatCannotBeMeant(t *testing.T) {
 		`cannot be called "A name!"`: {"--name=A name!"},
 		"unknown command":            {"more"},
 		"not between 0 and 65535":    {"--components=", "--port=70000"},
+		"no version of Kubernetes":   {"--components=", "--kubernetes=newest"},
+		"not NAME=true":              {"--components=", "--feature-gates=All"},
+		"leave them out with":        {"--components=", "--attach=nowhere", "--kubernetes=v1.35.0"},
 	} {
 		output, err := in.run(append([]string{"up", "--dir", in.cluster}, arguments...)...)
 		if err == nil || !strings.Contains(output, want) {

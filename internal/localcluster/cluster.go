@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -17,10 +18,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// startPatience bounds the start of one process. A control plane is up in seconds; on a machine that compiles at the
-// same time it may take a minute.
-const startPatience = 2 * time.Minute
-
 // foreignPatience bounds the removal of nodes from a cluster that may be gone.
 const foreignPatience = 30 * time.Second
 
@@ -30,6 +27,7 @@ type Cluster struct {
 	dir         string
 	isTemporary bool
 	config      *rest.Config
+	progress    io.Writer // receives sentences for a person; nil discards them
 
 	mutex sync.Mutex // guards what follows
 	state *state
@@ -66,6 +64,9 @@ func (c *Cluster) loadConfig() error {
 	return nil
 }
 
+// Tell lets waits say what they wait for.
+func (c *Cluster) Tell(progress io.Writer) { c.progress = progress }
+
 // Config returns a client configuration with all rights and without a client-side rate limit.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
@@ -83,6 +84,22 @@ func (c *Cluster) LogDir() string { return filepath.Join(c.dir, "logs") }
 
 // Server returns the URL of the API server.
 func (c *Cluster) Server() string { return c.config.Host }
+
+// IsComplete reports whether the last start of the cluster went to its end; see Complete.
+func (c *Cluster) IsComplete() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.state.IsComplete
+}
+
+// Complete writes down that all of the cluster was started, what the caller adds to it included. A cluster whose start
+// was cut off before is to be stopped, and started again.
+func (c *Cluster) Complete() error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.state.IsComplete = true
+	return c.state.write(c.dir)
+}
 
 // WasReady reports whether the cluster has been up completely, nodes included, since it was made.
 func (c *Cluster) WasReady() bool {
@@ -126,9 +143,7 @@ func (c *Cluster) run(ctx context.Context, program Program, isReady func(context
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
-	defer cancel()
-	if err := process.waitUntil(ctx, isReady, needs...); err != nil {
+	if err := c.await(ctx, program.Name, isReady, append(needs, process)...); err != nil {
 		return nil, errors.Join(err, process.Kill())
 	}
 	return process, nil
@@ -143,7 +158,7 @@ func (c *Cluster) launch(program Program) (*Process, error) {
 			return nil, fmt.Errorf("%s runs already (pid %d)", other.Name, other.PID)
 		}
 	}
-	process, err := start(program, c.LogDir(), c.state.IsDetached)
+	process, err := start(program, c.LogDir(), c.state.IsDetached, c.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -220,5 +235,44 @@ func (c *Cluster) Delete(ctx context.Context) error {
 			return fmt.Errorf("remove the cluster from %s: %w", c.state.MergedInto, err)
 		}
 	}
-	return errors.Join(nodesLeft, os.RemoveAll(c.dir))
+	return errors.Join(nodesLeft, discard(c.dir))
+}
+
+// Discard removes the folder of a cluster whose state cannot be read, and ends the processes of it that are found.
+func Discard(dir string) error {
+	if state, err := readState(dir); err == nil { // what cannot be read is something else, such as the kubeconfig
+		if err := (&Cluster{dir: dir, state: state}).Stop(); err != nil {
+			return err
+		}
+	}
+	if err := endLeftovers(dir); err != nil {
+		return err
+	}
+	return discard(dir)
+}
+
+// discard removes the folder of a cluster. It is renamed first: a folder that is removed in part could be taken for the
+// cluster.
+func discard(dir string) error {
+	removed := removedDir(dir)
+	if err := os.RemoveAll(removed); err != nil {
+		return err
+	}
+	if err := os.Rename(dir, removed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(removed)
+}
+
+// removedDir is what a folder is called while it is removed.
+func removedDir(dir string) string { return filepath.Clean(dir) + ".removed" }
+
+// endLeftovers ends processes of the cluster that were started and not written down, because what started them was
+// ended at that moment.
+func endLeftovers(dir string) error {
+	var failures []error
+	for _, process := range leftovers(dir) {
+		failures = append(failures, process.Kill())
+	}
+	return errors.Join(failures...)
 }

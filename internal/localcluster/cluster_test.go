@@ -7,15 +7,19 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -56,7 +60,7 @@ func TestStopLeavesNoProcessAndNoPort(t *testing.T) {
 		}
 	}
 	for _, port := range []int{c.state.Port, c.state.EtcdPort} {
-		if err := tryPort(port); err != nil {
+		if err := TryPort(port); err != nil {
 			t.Errorf("port %d is still taken: %v", port, err)
 		}
 	}
@@ -157,7 +161,7 @@ func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testPatience)
 	defer cancel()
 	_, err := Start(ctx, Options{Dir: dir})
-	if err == nil || !strings.Contains(err.Error(), "etcd ended right after its start") {
+	if err == nil || !strings.Contains(err.Error(), "etcd has ended") {
 		t.Fatalf("got %v, want that etcd ended", err)
 	}
 	c, err := Open(dir)
@@ -373,4 +377,135 @@ func TestANodeAppliedByHandBecomesReady(t *testing.T) {
 		}
 		return fmt.Errorf("its status is %v", node.Status)
 	})
+}
+
+// etcdChange changes what etcd holds under a key, past the API server.
+func etcdChange(t *testing.T, c *Cluster, key string, change func(value string) string) {
+	t.Helper()
+	pki := controlPlane{c}.pki()
+	config, err := rest.TLSConfigFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(pki, "ca.crt"),
+		CertFile: filepath.Join(pki, "etcd-client.crt"), KeyFile: filepath.Join(pki, "etcd-client.key")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{fmt.Sprintf("https://%s:%d", loopback, c.state.EtcdPort)}, TLS: config, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	found, err := client.Get(testContext(t), key)
+	if err != nil || len(found.Kvs) != 1 {
+		t.Fatalf("etcd has %+v of %s, %v", found, key, err)
+	}
+	changed := change(string(found.Kvs[0].Value))
+	if changed == string(found.Kvs[0].Value) {
+		t.Fatalf("nothing is changed in %s", changed)
+	}
+	if _, err := client.Put(testContext(t), key, changed); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An API server that was killed while it installed a definition leaves it like this, and the next does not go on.
+func TestADefinitionThatIsInstalledForEverIsRepaired(t *testing.T) {
+	ctx := testContext(t)
+	options := Options{Name: "installing", Dir: filepath.Join(t.TempDir(), "installing"), WithoutControllers: true, WithoutKwok: true}
+	var err error
+	if options.Manifests, err = parseManifests([]byte(smallDefinition)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Start(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Stop() })
+	for _, process := range c.Processes() {
+		if process.Name == "kube-apiserver" {
+			if err := process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	etcdChange(t, c, "/registry/apiextensions.k8s.io/customresourcedefinitions/things.example.org", func(value string) string {
+		established := regexp.MustCompile(`"reason":"InitialNamesAccepted","message":"[^"]*"`)
+		value = established.ReplaceAllString(value, `"reason":"Installing","message":"the initial names have been accepted"`)
+		return regexp.MustCompile(`"type":"Established","status":"True"`).ReplaceAllString(value, `"type":"Established","status":"False"`)
+	})
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Start(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = again.Stop() })
+}
+
+const smallDefinition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: things.example.org
+spec:
+  group: example.org
+  names: {kind: Thing, listKind: ThingList, plural: things, singular: thing}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object}}
+`
+
+// What starts a process may be killed before it has written that down.
+func TestProcessesThatWereNotWrittenDownAreEnded(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "orphans")
+	lost, err := start(Program{Name: "lost", Path: pathOf(t, "sleep"), Args: []string{"600"}}, t.TempDir(), true, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := startSleep(t)
+	if len(leftovers(dir)) == 0 {
+		t.Skip("the environment of other processes cannot be read on this platform")
+	}
+	if _, err := prepare(Options{Dir: dir}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if lost.IsAlive() || !other.IsAlive() {
+		t.Errorf("the lost process is alive: %t, one of another cluster: %t", lost.IsAlive(), other.IsAlive())
+	}
+}
+
+func TestAFolderThatIsRemovedInPartIsNotTakenForACluster(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "gone")
+	if err := os.MkdirAll(filepath.Join(removedDir(dir), "etcd"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := prepare(Options{Dir: dir}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(removedDir(dir)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is left of the one before is there: %v", err)
+	}
+	if err := Discard(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after its removal: %v", err)
+	}
+}
+
+func TestAContinuedClusterKeepsWhatItWasMadeWith(t *testing.T) {
+	dir := t.TempDir()
+	if err := (&state{Name: "kept", Kubernetes: "v1.35.2", FeatureGates: []string{"A=true"}}).write(dir); err != nil {
+		t.Fatal(err)
+	}
+	options := Options{Dir: dir}
+	if err := options.keep(); err != nil || options.Kubernetes != "v1.35.2" || len(options.FeatureGates) != 1 {
+		t.Errorf("continued with %q and %v: %v", options.Kubernetes, options.FeatureGates, err)
+	}
+	for _, other := range []Options{{Dir: dir, Kubernetes: "v1.34.0"}, {Dir: dir, FeatureGates: []string{"A=false"}}} {
+		if err := other.keep(); err == nil || !strings.Contains(err.Error(), "v1.35.2") {
+			t.Errorf("got %v, want what it was made with", err)
+		}
+	}
 }

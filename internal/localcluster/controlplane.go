@@ -175,6 +175,7 @@ func (c controlPlane) apiServer(options Options) (Program, error) {
 			"--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-")
 	}
+	arguments = append(arguments, gates(options)...)
 	for _, version := range options.Serve {
 		arguments = append(arguments, "--runtime-config="+version+"=true")
 	}
@@ -191,7 +192,7 @@ func (c controlPlane) apiServer(options Options) (Program, error) {
 }
 
 func (c controlPlane) controllerManager(options Options) Program {
-	return Program{Name: "kube-controller-manager", Path: c.state.Binaries.Path("kube-controller-manager"), Args: []string{
+	return Program{Name: "kube-controller-manager", Path: c.state.Binaries.Path("kube-controller-manager"), Args: append([]string{
 		"--kubeconfig=" + c.componentKubeconfig("kube-controller-manager"),
 		"--secure-port=0",
 		"--leader-elect=false",
@@ -205,7 +206,15 @@ func (c controlPlane) controllerManager(options Options) Program {
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 		"--v=" + strconv.Itoa(options.Verbosity),
-	}}
+	}, gates(options)...)}
+}
+
+// gates are the flags for feature gates, which the programs of Kubernetes have in common.
+func gates(options Options) []string {
+	if len(options.FeatureGates) == 0 {
+		return nil
+	}
+	return []string{"--feature-gates=" + strings.Join(options.FeatureGates, ",")}
 }
 
 // startKwok writes kwok's configuration and starts it.
@@ -259,12 +268,12 @@ func (c controlPlane) startKwok(ctx context.Context, verbosity int) error {
 func (c controlPlane) choosePorts(wanted int) error {
 	switch {
 	case wanted != 0:
-		if err := tryPort(wanted); err != nil {
+		if err := TryPort(wanted); err != nil {
 			return fmt.Errorf("port %d for the API server is not free: %w; choose another, or 0 for any that is free", wanted, err)
 		}
 		c.state.Port = wanted
 	case c.state.Port != 0:
-		if err := tryPort(c.state.Port); err != nil {
+		if err := TryPort(c.state.Port); err != nil {
 			return fmt.Errorf("port %d, on which the API server of this cluster listened before, is not free any more: %w", c.state.Port, err)
 		}
 	default:
@@ -283,14 +292,15 @@ func (c controlPlane) choosePorts(wanted int) error {
 func FreePort() (int, error) {
 	for range portAttempts {
 		port := firstPort + rand.IntN(lastPort-firstPort)
-		if tryPort(port) == nil {
+		if TryPort(port) == nil {
 			return port, nil
 		}
 	}
 	return 0, errors.New("found no free port between " + strconv.Itoa(firstPort) + " and " + strconv.Itoa(lastPort))
 }
 
-func tryPort(port int) error {
+// TryPort is an error if a port of the loopback interface is taken.
+func TryPort(port int) error {
 	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
 	if err != nil {
 		return err

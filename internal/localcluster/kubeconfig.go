@@ -41,10 +41,19 @@ func writeKubeconfig(path, name, server, pki, identity string) error {
 		}
 		*data = content
 	}
-	if err := clientcmd.WriteToFile(*newKubeconfig(name, cluster, user), path); err != nil {
+	if err := writeConfig(*newKubeconfig(name, cluster, user), path); err != nil {
 		return fmt.Errorf("write the kubeconfig %s: %w", path, err)
 	}
 	return nil
+}
+
+// writeConfig replaces a kubeconfig in one step: what is ended meanwhile leaves the old one or the new one.
+func writeConfig(config clientcmdapi.Config, path string) error {
+	content, err := clientcmd.Write(config)
+	if err != nil {
+		return err
+	}
+	return replaceFile(path, content)
 }
 
 // newKubeconfig returns a kubeconfig with one context, the current one.
@@ -67,7 +76,7 @@ func (c *Cluster) copyKubeconfig(path string) error {
 		return err
 	}
 	c.state.Kubeconfig = filepath.Join(c.dir, "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, c.state.Kubeconfig); err != nil {
+	if err := writeConfig(*config, c.state.Kubeconfig); err != nil {
 		return fmt.Errorf("write the kubeconfig %s: %w", c.state.Kubeconfig, err)
 	}
 	return c.loadConfig()
@@ -144,7 +153,7 @@ func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name 
 	cluster.Server = cmp.Or(c.routes[types.NamespacedName{Namespace: namespace, Name: name}], cluster.Server)
 	c.mutex.Unlock()
 	path = base + ".kubeconfig"
-	if err := clientcmd.WriteToFile(*newKubeconfig(contextName(c.state.Name), cluster, user), path); err != nil {
+	if err := writeConfig(*newKubeconfig(contextName(c.state.Name), cluster, user), path); err != nil {
 		return "", time.Time{}, fmt.Errorf("write the kubeconfig %s: %w", path, err)
 	}
 	return path, token.ExpirationTimestamp.Time, nil
@@ -192,7 +201,7 @@ func (c *Cluster) mergeInto(path string) error {
 	config.AuthInfos[name] = added.AuthInfos[name]
 	config.Contexts[name] = added.Contexts[name]
 	config.CurrentContext = name
-	if err := clientcmd.WriteToFile(*config, absolute); err != nil {
+	if err := writeConfig(*config, absolute); err != nil {
 		return err
 	}
 	c.mutex.Lock()
@@ -219,5 +228,5 @@ func removeContext(path, name string) error {
 	if len(config.Clusters)+len(config.AuthInfos)+len(config.Contexts) == 0 {
 		return os.Remove(path)
 	}
-	return clientcmd.WriteToFile(*config, path)
+	return writeConfig(*config, path)
 }

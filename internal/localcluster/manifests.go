@@ -30,10 +30,10 @@ import (
 const (
 	// fieldManager owns what is applied.
 	fieldManager = "hekla"
-	// crdPatience bounds the wait for a CustomResourceDefinition to be established and served.
-	crdPatience = time.Minute
-	// admissionPatience bounds the wait for the API server to read what its admission policies need.
-	admissionPatience = time.Minute
+	// installingPatience is how long a definition may say that it is being installed before it is touched.
+	installingPatience = 3 * time.Second
+	// touchedAnnotation is what a definition is touched by: when that was.
+	touchedAnnotation = "hekla.sh/touched"
 )
 
 // ReadManifests reads every .yaml file of a tree, in the order of the paths. A document that is no Kubernetes object is
@@ -103,7 +103,7 @@ func (c *Cluster) Apply(ctx context.Context, objects []*unstructured.Unstructure
 	if err != nil {
 		return err
 	}
-	a := applier{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))}
+	a := applier{cluster: c, client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))}
 	ordered := slices.Clone(objects)
 	slices.SortStableFunc(ordered, func(x, y *unstructured.Unstructured) int {
 		return cmp.Compare(applyRank(x), applyRank(y))
@@ -148,8 +148,14 @@ func objectName(object *unstructured.Unstructured) string {
 
 // applier applies one object after the other.
 type applier struct {
-	client dynamic.Interface
-	mapper *restmapper.DeferredDiscoveryRESTMapper
+	cluster *Cluster
+	client  dynamic.Interface
+	mapper  *restmapper.DeferredDiscoveryRESTMapper
+}
+
+// await waits for something that the API server does.
+func (a *applier) await(ctx context.Context, what string, condition func(context.Context) error) error {
+	return a.cluster.Await(ctx, what, condition, "kube-apiserver")
 }
 
 // resource returns where objects of this kind live.
@@ -166,36 +172,25 @@ func (a *applier) resource(object *unstructured.Unstructured) (dynamic.ResourceI
 }
 
 func (a *applier) apply(ctx context.Context, object *unstructured.Unstructured) error {
-	resource, err := a.resource(object)
-	if err != nil {
-		return err
-	}
-	if object.GroupVersionKind().GroupKind().String() == "ConfigMap" {
-		_, err := resource.Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager})
-		if apierrors.IsAlreadyExists(err) {
-			return nil
-		}
-		return err
-	}
 	body, err := json.Marshal(object)
 	if err != nil {
 		return err
 	}
 	isForced := true
-	for deadline := time.Now().Add(admissionPatience); ; {
-		_, err = resource.Patch(ctx, object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
-			FieldManager: fieldManager,
-			Force:        &isForced,
-		})
-		if !isNotYetJudged(err) || time.Now().After(deadline) {
-			return err
+	return a.await(ctx, object.GetKind()+" "+objectName(object), func(ctx context.Context) error {
+		resource, err := a.resource(object)
+		if err != nil {
+			return passing(err)
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(processPoll):
+		if object.GroupVersionKind().GroupKind().String() == "ConfigMap" {
+			if _, err = resource.Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager}); apierrors.IsAlreadyExists(err) {
+				err = nil
+			}
+			return passing(err)
 		}
-	}
+		_, err = resource.Patch(ctx, object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: fieldManager, Force: &isForced})
+		return passing(err)
+	})
 }
 
 // isNotYetJudged reports whether the API server refuses an object only because it has not read the parameters of an
@@ -208,23 +203,39 @@ func isNotYetJudged(err error) bool {
 // awaitServed waits until the definitions are established and discovery knows their kinds: the two do not happen at the
 // same moment.
 func (a *applier) awaitServed(ctx context.Context, definitions []*unstructured.Unstructured) error {
-	ctx, cancel := context.WithTimeout(ctx, crdPatience)
-	defer cancel()
 	for _, definition := range definitions {
-		for {
+		touched := time.Now()
+		err := a.await(ctx, "CustomResourceDefinition "+definition.GetName(), func(ctx context.Context) error {
 			err := a.checkServed(ctx, definition)
-			if err == nil {
-				break
+			if err != nil {
+				a.mapper.Reset()
 			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("CustomResourceDefinition %s is not served: %w", definition.GetName(), err)
-			case <-time.After(processPoll):
+			if errors.Is(err, errNotEstablished) && time.Since(touched) > installingPatience {
+				touched = time.Now()
+				err = errors.Join(err, a.touch(ctx, definition))
 			}
-			a.mapper.Reset()
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("CustomResourceDefinition %s is not served: %w", definition.GetName(), err)
 		}
 	}
 	return nil
+}
+
+// errNotEstablished says that the API server has not taken a definition up yet.
+var errNotEstablished = errors.New("it is not established")
+
+// touch changes a definition in what means nothing. An API server that was ended while it installed a definition goes
+// on with that only when the definition changes.
+func (a *applier) touch(ctx context.Context, definition *unstructured.Unstructured) error {
+	resource, err := a.resource(definition)
+	if err != nil {
+		return err
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, touchedAnnotation, time.Now().UTC().Format(time.RFC3339Nano))
+	_, err = resource.Patch(ctx, definition.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+	return err
 }
 
 func (a *applier) checkServed(ctx context.Context, definition *unstructured.Unstructured) error {
@@ -245,7 +256,7 @@ func (a *applier) checkServed(ctx context.Context, definition *unstructured.Unst
 		return isMap && condition["type"] == "Established" && condition["status"] == "True"
 	})
 	if !isEstablished {
-		return fmt.Errorf("it is not established; its conditions are %v", conditions)
+		return fmt.Errorf("%w; its conditions are %v", errNotEstablished, conditions)
 	}
 	group, _, err := unstructured.NestedString(current.Object, "spec", "group")
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,8 +27,6 @@ const (
 	clusterLabel = "hekla.sh/local-cluster"
 	// nodeParallelism is how many nodes are created at once: enough to keep a small API server busy.
 	nodeParallelism = 16
-	// serviceAccountPatience bounds the wait for the ServiceAccount of a new namespace.
-	serviceAccountPatience = time.Minute
 )
 
 // NodeTemplate says what nodes are like. The zero value is a node called node-N with 8 CPUs, 32Gi of memory and room
@@ -123,17 +120,29 @@ func (c *Cluster) AddNodes(ctx context.Context, count int, template NodeTemplate
 			names = append(names, name)
 		}
 	}
-	failures := make([]error, count)
-	workqueue.ParallelizeUntil(ctx, nodeParallelism, count, func(i int) {
-		_, failures[i] = client.CoreV1().Nodes().Create(ctx, template.node(c.state.Name, names[i]), metav1.CreateOptions{})
-	})
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	for i, err := range failures {
-		if err != nil {
-			return nil, fmt.Errorf("create the node %s: %w", names[i], err)
+	isMade, wasTried := make([]bool, count), make([]bool, count)
+	err = c.Await(ctx, "the nodes", func(ctx context.Context) error {
+		failures := make([]error, count)
+		workqueue.ParallelizeUntil(ctx, nodeParallelism, count, func(i int) {
+			if isMade[i] {
+				return
+			}
+			_, err := client.CoreV1().Nodes().Create(ctx, template.node(c.state.Name, names[i]), metav1.CreateOptions{})
+			if wasTried[i] && apierrors.IsAlreadyExists(err) { // the answer to an earlier request did not arrive
+				err = nil
+			}
+			isMade[i], wasTried[i] = err == nil, true
+			if err != nil {
+				failures[i] = fmt.Errorf("create the node %s: %w", names[i], err)
+			}
+		})
+		if i := slices.IndexFunc(failures, func(err error) bool { return err != nil }); i >= 0 {
+			return passing(failures[i])
 		}
+		return ctx.Err() // then not all were tried
+	}, "kube-apiserver")
+	if err != nil {
+		return nil, err
 	}
 	return names, nil
 }
@@ -272,17 +281,11 @@ func (c *Cluster) awaitServiceAccount(ctx context.Context, namespace string) err
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, serviceAccountPatience)
-	defer cancel()
-	for {
+	return c.Await(ctx, "the default ServiceAccount of namespace "+namespace, func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
-		if err == nil {
-			return nil
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("kube-controller-manager has not made it: %w", err)
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("kube-controller-manager has made no default ServiceAccount in the namespace %s: %w; its log is in %s", namespace, err, c.LogDir())
-		case <-time.After(processPoll):
-		}
-	}
+		return passing(err)
+	}, "kube-apiserver", "kube-controller-manager")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -133,5 +134,50 @@ func TestAPodThatItsQueueHoldsEndsWhenItIsDeleted(t *testing.T) {
 			return nil
 		}
 		return fmt.Errorf("it is still there: %v", err)
+	})
+}
+
+// A kubelet says of a deleted pod that it has ended. The Job waits for that before it makes another, and before its
+// finalizer goes; and so does the namespace.
+func TestJobsThatWaitForFailedPodsAndTheirNamespaceGo(t *testing.T) {
+	client := clientOf(t, shared)
+	if err := shared.CreateNamespace(testContext(t), "going"); err != nil {
+		t.Fatal(err)
+	}
+	failed := batchv1.Failed
+	pod := newPod("", nil).Spec
+	pod.NodeName = "node-1"
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "replaces", Namespace: "going"}, Spec: batchv1.JobSpec{
+		PodReplacementPolicy: &failed, Template: corev1.PodTemplateSpec{Spec: pod}}}
+	if _, err := client.BatchV1().Jobs("going").Create(testContext(t), job, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	running := func(ctx context.Context, but types.UID) (*corev1.Pod, error) {
+		pods, err := client.CoreV1().Pods("going").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range pods.Items {
+			if p := &pods.Items[i]; p.UID != but && p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+				return p, nil
+			}
+		}
+		return nil, fmt.Errorf("of %d pods none runs", len(pods.Items))
+	}
+	var first *corev1.Pod
+	eventually(t, func(ctx context.Context) (err error) { first, err = running(ctx, ""); return err })
+	if err := client.CoreV1().Pods("going").Delete(testContext(t), first.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error { _, err := running(ctx, first.UID); return err })
+	if err := client.CoreV1().Namespaces().Delete(testContext(t), "going", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		namespace, err := client.CoreV1().Namespaces().Get(ctx, "going", metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("it is still there: %v, %+v", err, namespace.Status.Conditions)
 	})
 }

@@ -117,9 +117,13 @@ func (p *Process) signal(signal os.Signal) error {
 	return nil
 }
 
+// ownerVariable names, in the environment of each process of a cluster, the folder of the cluster.
+const ownerVariable = "HEKLA_LOCAL_CLUSTER"
+
 // start runs the program with its output appended to a log file in logDir. A detached process lives on when its parent
-// ends; any other dies with its parent where the platform allows.
-func start(program Program, logDir string, isDetached bool) (*Process, error) {
+// ends; any other dies with its parent where the platform allows. Its environment names the folder of the cluster, so
+// that it can be found if the caller ends before the process is written down.
+func start(program Program, logDir string, isDetached bool, owner string) (*Process, error) {
 	logPath := filepath.Join(logDir, program.Name+".log")
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -128,6 +132,7 @@ func start(program Program, logDir string, isDetached bool) (*Process, error) {
 	defer func() { _ = log.Close() }()
 	command := exec.Command(program.Path, program.Args...)
 	command.Stdout, command.Stderr = log, log
+	command.Env = append(os.Environ(), ownerVariable+"="+owner)
 	command.SysProcAttr = processAttributes(isDetached)
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", program.Name, err)
@@ -138,29 +143,6 @@ func start(program Program, logDir string, isDetached bool) (*Process, error) {
 	// Empty when the process has ended already: then it is not alive, and waiting for it says why.
 	process.StartTime, _ = processStartTime(process.PID)
 	return process, nil
-}
-
-// waitUntil polls condition until it holds; it fails when ctx ends first, or the process does, or one that it needs.
-func (p *Process) waitUntil(ctx context.Context, condition func(context.Context) error, needs ...*Process) error {
-	for {
-		err := condition(ctx)
-		if err == nil {
-			return nil
-		}
-		for _, process := range append(needs, p) {
-			if !process.IsAlive() {
-				return fmt.Errorf("%s ended right after its start; the end of its log %s:\n%s", process.Name, process.LogPath, process.tail())
-			}
-		}
-		select {
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return fmt.Errorf("interrupted while %s was starting: %w", p.Name, ctx.Err())
-			}
-			return fmt.Errorf("%s did not become ready in time: %w; the end of its log %s:\n%s", p.Name, err, p.LogPath, p.tail())
-		case <-time.After(processPoll):
-		}
-	}
 }
 
 // tail returns the end of the log, from the start of a line.
@@ -176,6 +158,11 @@ func (p *Process) tail() string {
 		}
 	}
 	return string(content)
+}
+
+// AnswersOK is an error unless a GET of url is answered with 200.
+func AnswersOK(ctx context.Context, url string) error {
+	return answersOK(http.DefaultClient, url)(ctx)
 }
 
 // answersOK returns a condition that holds when a GET of url is answered with 200.

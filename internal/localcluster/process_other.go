@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // processStartTime identifies the running process with this PID; it fails when there is none.
@@ -22,6 +23,12 @@ func processStartTime(pid int) (string, error) {
 	}
 	return strings.TrimSpace(startTime), nil
 }
+
+// processorTime is not known here: only a change of the reason for a wait is progress.
+func processorTime(int) time.Duration { return 0 }
+
+// leftovers are not found here: the environment of other processes cannot be read everywhere.
+func leftovers(string) []*Process { return nil }
 
 // processAttributes puts every child into a group of its own, so that Ctrl-C on the terminal reaches the parent only.
 // There is no way here to have a child die with its parent.

@@ -32,7 +32,7 @@ func emptyCluster(t *testing.T) *Cluster {
 
 func startSleep(t *testing.T) *Process {
 	t.Helper()
-	process, err := start(Program{Name: "sleep", Path: pathOf(t, "sleep"), Args: []string{"600"}}, t.TempDir(), false)
+	process, err := start(Program{Name: "sleep", Path: pathOf(t, "sleep"), Args: []string{"600"}}, t.TempDir(), false, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package localcluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -43,6 +47,11 @@ type Options struct {
 	// Serve are API versions, or resources of them, that the API server does not serve unless it is told to, as its
 	// flag --runtime-config names them: "resource.k8s.io/v1beta2".
 	Serve []string
+	// Kubernetes is a version of the API server, the controller manager and kubectl, such as v1.35.2. "" is that of the
+	// cluster if it is continued, else the one that this module requires.
+	Kubernetes string
+	// FeatureGates are those of Kubernetes, each as NAME=true or NAME=false. A cluster that is continued keeps its own.
+	FeatureGates []string
 	// Verbosity is the log level (-v) of the Kubernetes components; above 0 kwok logs every pod.
 	Verbosity int
 	// Fsync makes etcd wait for the disk with every write. It costs most of the speed and helps only after a crash of
@@ -65,9 +74,35 @@ func (o *Options) validate() error {
 	if o.WithoutKwok && o.Nodes > 0 && o.Attach != "" {
 		return errors.New("nodes in an attached cluster need kwok to keep them Ready")
 	}
-	if o.Attach != "" && (o.Port != 0 || o.AuditLog != "" || o.Fsync || len(o.Serve) > 0 || o.WithoutControllers) {
-		return errors.New("port, audit log, fsync, served versions and controllers belong to a control plane, and an attached cluster has its own")
+	if o.Attach != "" && (o.Port != 0 || o.AuditLog != "" || o.Fsync || len(o.Serve) > 0 || o.WithoutControllers || o.Kubernetes != "" || len(o.FeatureGates) > 0) {
+		return errors.New("port, audit log, fsync, served versions, feature gates and controllers belong to a control plane, and an attached cluster has its own")
 	}
+	for _, gate := range o.FeatureGates {
+		name, value, _ := strings.Cut(gate, "=")
+		if _, err := strconv.ParseBool(value); err != nil || name == "" {
+			return fmt.Errorf("the feature gate %q is not NAME=true or NAME=false", gate)
+		}
+	}
+	return nil
+}
+
+// keep takes over what a cluster that is continued has been from its start.
+func (o *Options) keep() error {
+	if o.Dir == "" {
+		return nil
+	}
+	before, err := readState(o.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if o.Kubernetes != "" && before.Kubernetes != o.Kubernetes || len(o.FeatureGates) > 0 && !slices.Equal(before.FeatureGates, o.FeatureGates) {
+		return fmt.Errorf("the cluster in %s was made with Kubernetes %s and the feature gates %v, and keeps them; remove it first", o.Dir,
+			cmp.Or(before.Kubernetes, "of Hekla's own version"), before.FeatureGates)
+	}
+	o.Kubernetes, o.FeatureGates = before.Kubernetes, before.FeatureGates
 	return nil
 }
 
@@ -83,10 +118,13 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Name == "" {
 		options.Name = "local"
 	}
+	if err := options.keep(); err != nil {
+		return nil, err
+	}
 	var programs *binaries.Binaries
 	if options.Attach == "" || options.Nodes > 0 {
 		var err error
-		if programs, err = binaries.Ensure(ctx, options.Progress); err != nil {
+		if programs, err = binaries.EnsureVersion(ctx, options.Kubernetes, options.Progress); err != nil {
 			return nil, err
 		}
 	}
@@ -94,6 +132,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Tell(options.Progress)
 	if err := c.bringUp(ctx, options); err != nil {
 		return nil, errors.Join(err, c.Stop())
 	}
@@ -134,11 +173,19 @@ func prepare(options Options, programs *binaries.Binaries) (*Cluster, error) {
 			return nil, fmt.Errorf("the cluster in %s runs already: %s has pid %d", c.dir, process.Name, process.PID)
 		}
 	}
+	if err := endLeftovers(c.dir); err != nil {
+		return nil, err
+	}
+	if err := os.RemoveAll(removedDir(c.dir)); err != nil {
+		return nil, fmt.Errorf("remove what is left of an earlier cluster: %w", err)
+	}
 	c.state.Name = options.Name
 	c.state.IsAttached = options.Attach != ""
 	c.state.IsDetached = options.Detached
+	c.state.Kubernetes, c.state.FeatureGates = options.Kubernetes, options.FeatureGates
 	c.state.Binaries = programs
 	c.state.Processes = nil
+	c.state.IsComplete = false
 	if options.NodeTemplate.Capacity != nil || c.state.NodeCapacity == nil {
 		c.state.NodeCapacity = options.NodeTemplate.capacity()
 	}

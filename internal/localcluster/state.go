@@ -21,10 +21,13 @@ type state struct {
 	IsAttached   bool                `json:"isAttached"`
 	IsDetached   bool                `json:"isDetached"`
 	WasReady     bool                `json:"wasReady"`
+	IsComplete   bool                `json:"isComplete"`
 	Kubeconfig   string              `json:"kubeconfig"`
 	MergedInto   string              `json:"mergedInto,omitempty"`
 	Port         int                 `json:"port,omitempty"`
 	EtcdPort     int                 `json:"etcdPort,omitempty"`
+	Kubernetes   string              `json:"kubernetes,omitempty"`   // "" for the version that is built anyway
+	FeatureGates []string            `json:"featureGates,omitempty"` // NAME=true or NAME=false
 	Binaries     *binaries.Binaries  `json:"binaries,omitempty"`
 	NodeCapacity corev1.ResourceList `json:"nodeCapacity,omitempty"`
 	Processes    []*Process          `json:"processes"`
@@ -50,11 +53,16 @@ func (s *state) write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("encode the state of the cluster: %w", err)
 	}
-	work := statePath(dir) + ".new"
+	return replaceFile(statePath(dir), content)
+}
+
+// replaceFile writes a file that only its owner may read, and puts it into its place when it is complete.
+func replaceFile(path string, content []byte) error {
+	work := path + ".new"
 	if err := os.WriteFile(work, content, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(work, statePath(dir))
+	return os.Rename(work, path)
 }
 
 // ClusterDir returns the folder of the cluster called name among those that a user keeps.

@@ -10,6 +10,7 @@ import (
 
 	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/explain/survey"
+	"hekla.sh/hekla/internal/localcluster/supervisor"
 	"hekla.sh/hekla/internal/process"
 	"hekla.sh/hekla/internal/snapshot"
 	"hekla.sh/hekla/internal/version"
@@ -37,6 +38,12 @@ func (r *runner) diagnose(ctx context.Context, gangs []survey.Gang) (diagnosis.D
 		d.Health.RightsUnknown = err.Error()
 	} else {
 		d.Health.MissingRights = missing
+	}
+	// Outside of a local cluster the variable is not set.
+	if folder := os.Getenv(supervisor.FolderVariable); folder != "" {
+		if d.Supervised, err = supervisor.Read(folder); err != nil {
+			return diagnosis.Diagnosis{}, err
+		}
 	}
 	d.Complain()
 	return d, nil

@@ -28,6 +28,11 @@ func (d *Diagnosis) Complain() {
 	if d.Cycles.Broken > 0 {
 		say(logs, "%d of %d cycles broke, and their decisions were dropped", d.Cycles.Broken, d.Cycles.Count)
 	}
+	for i := range d.Supervised {
+		if text := d.Supervised[i].String(); text != "" {
+			say("hekla up", "%s", text)
+		}
+	}
 	if problem := d.Configuration.Problem; problem != "" {
 		say("hekla diag -o yaml", "%s", problem)
 	}

@@ -9,6 +9,7 @@ import (
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
+	"hekla.sh/hekla/internal/localcluster/supervisor"
 )
 
 // Diagnosis is how a scheduler is.
@@ -28,6 +29,9 @@ type Diagnosis struct {
 	Requests      []apiserver.Latency `json:"requests"`
 	Configuration Configuration       `json:"configuration"`
 	Health        Health              `json:"health"`
+	// Supervised are the programs of a local cluster that are started again when they end, the scheduler among them;
+	// none elsewhere.
+	Supervised []supervisor.Status `json:"supervised,omitempty"`
 }
 
 // Scheduler is the process that answers.

@@ -14,6 +14,7 @@ import (
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
+	"hekla.sh/hekla/internal/localcluster/supervisor"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
@@ -53,12 +54,16 @@ func TestComplaintsNameTheFaultAndACommand(t *testing.T) {
 		t.Errorf("a healthy scheduler is said to have %+v", healthy.Health.Complaints)
 	}
 	d := Diagnosis{Queues: []survey.Line{{Queue: "nowhere", State: survey.Missing, Jobs: 2}}, Requests: []apiserver.Latency{{Request: "create pods/binding", Median: 2500}},
+		Supervised:    []supervisor.Status{{Name: "hekla-scheduler"}, {Name: "hekla-controllers", Ends: 2, Ended: new(time.Time), Reason: "exit status 1: no lease"}},
 		Configuration: Configuration{Problem: "ConfigMap a/b cannot be used"},
 		Health: Health{ClockAheadSeconds: -7, MissingRights: []string{"create pods/binding"},
 			Nodes: survey.Nodes{NotReady: survey.NodeList{Count: 3, Nodes: []string{"n1", "n2"}}}}}
 	d.Cycles.Broken, d.Cycles.Count, d.Outbox.StatusesWaiting = 1, 9, 5000
 	d.Complain()
-	for _, want := range []string{"1 of 9 cycles broke", "ConfigMap a/b cannot be used", "lacks rights: create pods/binding", "differs from that of the scheduler by -7 s",
+	if said := d.Health.Complaints; slices.ContainsFunc(said, func(c Complaint) bool { return strings.HasPrefix(c.Fault, "hekla-scheduler has ended") }) {
+		t.Errorf("of one that has not ended it says %+v", said)
+	}
+	for _, want := range []string{"1 of 9 cycles broke", "hekla-controllers has ended 2 times", "exit status 1: no lease", "ConfigMap a/b cannot be used", "lacks rights: create pods/binding", "differs from that of the scheduler by -7 s",
 		"3 nodes are not ready, such as n1", "2 jobs name queue nowhere", `"create pods/binding" take more than 2.5 s`, "5000 writes wait"} {
 		if !slices.ContainsFunc(d.Health.Complaints, func(c Complaint) bool { return strings.Contains(c.Fault, want) && c.Next != "" }) {
 			t.Errorf("no complaint says %q: %+v", want, d.Health.Complaints)

@@ -22,16 +22,24 @@ import (
 // requirements then do not take turns rebuilding.
 const keptBuilds = 2
 
-// Binaries are the programs of a local cluster, all of one build.
+// Binaries are the programs of a local cluster, all of one build, or those of Kubernetes of another.
 type Binaries struct {
 	// Dir is the folder they are in.
 	Dir string
+	// KubernetesDir is the folder of those of Kubernetes, if they are of another version than Hekla is built with.
+	KubernetesDir string `json:",omitempty"`
 	// KubernetesVersion is what the API server reports, for example v1.36.3.
 	KubernetesVersion string
 }
 
 // Path returns the executable called name: etcd, kube-apiserver, kube-controller-manager, kubectl or kwok.
-func (b *Binaries) Path(name string) string { return filepath.Join(b.Dir, name) }
+func (b *Binaries) Path(name string) string {
+	isOfKubernetes := slices.ContainsFunc(ofKubernetes(), func(s source) bool { return s.name == name })
+	if b.KubernetesDir != "" && isOfKubernetes {
+		return filepath.Join(b.KubernetesDir, name)
+	}
+	return filepath.Join(b.Dir, name)
+}
 
 // Ensure returns the programs from the cache, which is in the user's cache folder. On first use it builds them
 // there, which takes minutes, needs the go command, and tells progress how far it is. Two callers at once build once.
@@ -46,6 +54,30 @@ func Ensure(ctx context.Context, progress io.Writer) (*Binaries, error) {
 		return nil, err
 	}
 	return made.ensure(ctx, folder, progress)
+}
+
+// EnsureVersion is Ensure with the programs of Kubernetes of a version such as v1.35.2. They are built from what the Go
+// module proxy has. etcd and kwok stay those of Ensure. "" is the version that Ensure has.
+func EnsureVersion(ctx context.Context, version string, progress io.Writer) (*Binaries, error) {
+	if version != "" {
+		var err error
+		if version, err = canonical(version); err != nil {
+			return nil, err
+		}
+	}
+	result, err := Ensure(ctx, progress)
+	if err != nil || version == "" || version == result.KubernetesVersion {
+		return result, err
+	}
+	folder, err := cache.Dir("bin")
+	if err != nil {
+		return nil, err
+	}
+	other, err := newVersionRecipe(version).ensure(ctx, folder, progress)
+	if err != nil {
+		return nil, err
+	}
+	return &Binaries{Dir: result.Dir, KubernetesDir: other.Dir, KubernetesVersion: version}, nil
 }
 
 // ensure is Ensure for any recipe and cache folder.
@@ -96,18 +128,13 @@ func (r *recipe) build(ctx context.Context, dir string, progress io.Writer) erro
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the build: %w", err)
 	}
-	for name, content := range map[string][]byte{"go.mod": r.goMod, "go.sum": r.goSum} {
-		if err := os.WriteFile(filepath.Join(work, name), content, 0o644); err != nil {
-			return fmt.Errorf("write %s of the build: %w", name, err)
-		}
-	}
 	meter := startMeter(progress, fmt.Sprintf("Building the programs of the local cluster (Kubernetes %s), once, into %s", r.kubernetes, dir))
 	if err := r.compile(ctx, work, meter); err != nil {
 		meter.finish("Broken off")
 		return err
 	}
 	meter.finish("Built")
-	for _, source := range sources {
+	for _, source := range r.sources {
 		if source.builtAs == "" {
 			continue
 		}
@@ -121,15 +148,30 @@ func (r *recipe) build(ctx context.Context, dir string, progress io.Writer) erro
 	return nil
 }
 
-// compile runs the go command in work, which holds the requirements, and leaves the executables there.
+// toCompile is a template of go list: the packages that go build will compile, and name. What is in Go's build cache it
+// does not name.
+const toCompile = `{{if .Stale}}{{if ne .StaleReason "not installed but available in build cache"}}{{.ImportPath}}
+{{end}}{{end}}`
+
+// compile runs the go command in work and leaves the executables there.
 func (r *recipe) compile(ctx context.Context, work string, meter *meter) error {
-	arguments := append([]string{"list", "-mod=readonly", "-deps", "-f", "{{.ImportPath}}"}, importPaths()...)
+	if r.goMod == nil {
+		if err := r.require(ctx, work, meter); err != nil {
+			return err
+		}
+	}
+	for name, content := range map[string][]byte{"go.mod": r.goMod, "go.sum": r.goSum} {
+		if err := os.WriteFile(filepath.Join(work, name), content, 0o644); err != nil {
+			return fmt.Errorf("write %s of the build: %w", name, err)
+		}
+	}
+	arguments := append([]string{"list", r.modules, "-deps", "-f", toCompile}, r.importPaths()...)
 	packages, err := runGo(ctx, work, meter, arguments...)
 	if err != nil {
 		return fmt.Errorf("find what to build: %w", err)
 	}
 	meter.expect(strings.Count(packages, "\n"))
-	arguments = append([]string{"build", "-mod=readonly", "-buildvcs=false", "-v", "-ldflags", r.ldflags, "-o", work}, importPaths()...)
+	arguments = append([]string{"build", r.modules, "-buildvcs=false", "-v", "-ldflags", r.ldflags, "-o", work}, r.importPaths()...)
 	if _, err := runGo(ctx, work, meter, arguments...); err != nil {
 		return fmt.Errorf("build the programs of the local cluster: %w", err)
 	}

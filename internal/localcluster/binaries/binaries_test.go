@@ -58,6 +58,67 @@ func TestARecipeIsKnownByItsVersionsAlone(t *testing.T) {
 	}
 }
 
+const goModOfKubernetes = `module k8s.io/kubernetes
+
+go 1.25.0
+
+godebug default=go1.25
+
+require (
+	github.com/blang/semver/v4 v4.0.0
+	k8s.io/api v0.0.0
+)
+
+replace (
+	example.org/kept => example.org/other v1.0.0
+	k8s.io/api => ./staging/src/k8s.io/api
+)
+`
+
+func TestAnotherVersionRequiresWhatWasPublishedWithIt(t *testing.T) {
+	got, err := requirements([]byte(goModOfKubernetes), "v1.35.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"go 1.25.0\n", "godebug default=go1.25\n", "require k8s.io/kubernetes v1.35.2\n", "replace k8s.io/api => k8s.io/api v0.35.2\n"} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+}
+
+func TestVersionsOfKubernetesAreRecognised(t *testing.T) {
+	for given, want := range map[string]string{"v1.35.2": "v1.35.2", "1.35.2": "v1.35.2", "v1.37.0-rc.1": "v1.37.0-rc.1", "v1.35": "", "1": "", "v2.0.0": "", "latest": "", "": ""} {
+		got, err := canonical(given)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q, %v", given, got, err)
+		}
+	}
+	if _, err := EnsureVersion(t.Context(), "newest", io.Discard); err == nil || !strings.Contains(err.Error(), "v1.35.2") {
+		t.Errorf("got %v, want what a version looks like", err)
+	}
+}
+
+// The folder that stands for a proxy is empty, so that nothing is asked of any other.
+func TestAVersionThatTheProxyDoesNotHaveIsNamed(t *testing.T) {
+	t.Setenv("GOPROXY", "file://"+t.TempDir())
+	t.Setenv("GOFLAGS", "-modcacherw")
+	t.Setenv("GOMODCACHE", t.TempDir())
+	_, err := newVersionRecipe("v1.99.0").ensure(t.Context(), t.TempDir(), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "Kubernetes v1.99.0 cannot be built") || !strings.Contains(err.Error(), "GOPROXY") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestProgramsOfAnotherVersionAreInTheirOwnFolder(t *testing.T) {
+	b := Binaries{Dir: "own", KubernetesDir: "other", KubernetesVersion: "v1.35.2"}
+	for name, want := range map[string]string{"etcd": "own/etcd", "kwok": "own/kwok", "kubectl": "other/kubectl", "kube-apiserver": "other/kube-apiserver"} {
+		if got := b.Path(name); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestABuildThatIsBrokenOffLeavesNothing(t *testing.T) {
 	made, err := newRecipe(hekla.GoMod, hekla.GoSum)
 	if err != nil {
@@ -126,6 +187,28 @@ func TestOnlyTheBuildsUsedLastAreKept(t *testing.T) {
 	}
 }
 
+// go build compiles what go list has said it would, then links without a word.
+func TestTheMeterReachesItsEnd(t *testing.T) {
+	var out bytes.Buffer
+	m := startMeter(&out, "Building")
+	m.show()
+	m.expect(2)
+	for _, text := range []string{"example.org/a\n", "example.org/b\n"} {
+		m.show()
+		if _, err := m.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.show()
+	m.finish("Built")
+	want := []string{"Building", "fetching modules", "0 of 2 packages compiled (0 %)", "1 of 2 packages compiled (50 %)", "all 2 packages compiled, linking", "Built after 0s."}
+	for i, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
+		if i >= len(want) || !strings.Contains(line, want[i]) {
+			t.Errorf("line %d is %q", i, line)
+		}
+	}
+}
+
 func TestTheMeterCountsPackagesAndKeepsMessages(t *testing.T) {
 	var out bytes.Buffer
 	m := startMeter(&out, "Building")
@@ -137,7 +220,7 @@ func TestTheMeterCountsPackagesAndKeepsMessages(t *testing.T) {
 	}
 	m.show()
 	m.finish("Broken off")
-	if !strings.Contains(out.String(), "2 of at most 10 packages") {
+	if !strings.Contains(out.String(), "2 of 10 packages compiled (20 %)") {
 		t.Errorf("shows %q", out.String())
 	}
 	if !strings.HasSuffix(m.tail(), "# example.org/c\nc.go:1: broken") {

@@ -5,7 +5,8 @@
 //
 // Invariants:
 //
-//  1. The versions are those of the go.mod embedded in this module, wherever the executable runs.
+//  1. The versions are those of the go.mod embedded in this module, wherever the executable runs; [EnsureVersion] has
+//     the programs of Kubernetes of another version.
 //  2. The cache holds complete builds only: a build is made next to its place and renamed into it.
 //  3. Two callers at once build once.
 //

@@ -32,13 +32,13 @@ type meter struct {
 	mutex    sync.Mutex
 	partial  string
 	last     []string
-	total    int
+	total    int // -1 until it is known
 	compiled int
 }
 
 // startMeter announces what begins. The caller calls finish.
 func startMeter(out io.Writer, announcement string) *meter {
-	m := &meter{out: out, started: time.Now(), stop: make(chan struct{}), stopped: make(chan struct{})}
+	m := &meter{out: out, total: -1, started: time.Now(), stop: make(chan struct{}), stopped: make(chan struct{})}
 	_, _ = fmt.Fprintln(out, announcement)
 	interval := plainInterval
 	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -63,7 +63,7 @@ func (m *meter) run(interval time.Duration) {
 	}
 }
 
-// expect says how many packages there are. The go command names only those it has to compile, so it is a maximum.
+// expect says how many packages will be compiled.
 func (m *meter) expect(total int) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -91,11 +91,16 @@ func (m *meter) Write(text []byte) (int, error) {
 func (m *meter) show() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	text := fmt.Sprintf("  %s  %d of at most %d packages compiled", m.elapsed(), m.compiled, m.total)
-	if m.total == 0 {
-		text = fmt.Sprintf("  %s  fetching modules", m.elapsed())
+	text := "  " + m.elapsed().String() + "  "
+	switch {
+	case m.total < 0:
+		text += "fetching modules"
+	case m.compiled < m.total:
+		text += fmt.Sprintf("%d of %d packages compiled (%d %%)", m.compiled, m.total, 100*m.compiled/m.total)
+	default: // that takes a while, and the go command says nothing
+		text += fmt.Sprintf("all %d packages compiled, linking", m.compiled)
 	}
-	if len(m.last) > 0 {
+	if len(m.last) > 0 && m.compiled < m.total {
 		text += ": " + m.last[len(m.last)-1]
 	}
 	if m.isTerminal {

@@ -16,9 +16,12 @@ import (
 // kubernetesModule is the module whose version the built programs report as their own.
 const kubernetesModule = "k8s.io/kubernetes"
 
+// source is a program, by the package that it is built from.
+type source struct{ name, importPath, builtAs string }
+
 // sources lists the packages that are built. The executable is called as Go would call it unless builtAs says what Go
 // does call it.
-var sources = [...]struct{ name, importPath, builtAs string }{
+var sources = []source{
 	{name: "etcd", importPath: "go.etcd.io/etcd/server/v3", builtAs: "server"},
 	{name: "kube-apiserver", importPath: "k8s.io/kubernetes/cmd/kube-apiserver"},
 	{name: "kube-controller-manager", importPath: "k8s.io/kubernetes/cmd/kube-controller-manager"},
@@ -28,7 +31,9 @@ var sources = [...]struct{ name, importPath, builtAs string }{
 
 // recipe is all that decides what a build of the programs gives.
 type recipe struct {
-	goMod      []byte // the requirements of this module under another module name
+	sources    []source
+	modules    string // the flag of the go command that says whether requirements may be added
+	goMod      []byte // the requirements of this module under another module name; nil if they are looked up first
 	goSum      []byte
 	kubernetes string // for example v1.36.3
 	ldflags    string
@@ -45,7 +50,7 @@ func newRecipe(goMod, goSum []byte) (*recipe, error) {
 		return nil, fmt.Errorf("the embedded go.mod: %w", err)
 	}
 	var versions []string
-	result := &recipe{goSum: goSum}
+	result := &recipe{goSum: goSum, sources: sources, modules: "-mod=readonly"}
 	for _, require := range file.Require {
 		versions = append(versions, require.Mod.String())
 		if require.Mod.Path == kubernetesModule {
@@ -60,7 +65,7 @@ func newRecipe(goMod, goSum []byte) (*recipe, error) {
 	}
 	result.ldflags = ldflags(result.kubernetes)
 
-	if err := file.AddModuleStmt("hekla.sh/local-cluster-build"); err != nil {
+	if err := file.AddModuleStmt(buildModule); err != nil {
 		return nil, fmt.Errorf("rename the module of the embedded go.mod: %w", err)
 	}
 	if result.goMod, err = file.Format(); err != nil {
@@ -89,9 +94,9 @@ func ldflags(kubernetes string) string {
 }
 
 // importPaths returns what to hand to the go command.
-func importPaths() []string {
-	paths := make([]string, 0, len(sources))
-	for _, source := range sources {
+func (r *recipe) importPaths() []string {
+	paths := make([]string, 0, len(r.sources))
+	for _, source := range r.sources {
 		paths = append(paths, source.importPath)
 	}
 	return paths

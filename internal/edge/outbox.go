@@ -65,6 +65,7 @@ type Outbox struct {
 	jobs      *status.Writer // PodGroups and queues
 	pods      *status.Writer
 	workloads *status.Writer
+	diary     *diary
 
 	events        *eventWriter
 	eventLimit    flowcontrol.RateLimiter
@@ -81,6 +82,7 @@ func NewOutbox(clients *apiserver.Clients, options OutboxOptions) *Outbox {
 		eventLimit:    flowcontrol.NewTokenBucketRateLimiter(eventsPerSecond, eventsAtOnce),
 		evictionLimit: flowcontrol.NewTokenBucketRateLimiter(evictionEventsPerSecond, evictionEventsAtOnce),
 		stop:          func() {},
+		diary:         newDiary(options.Logger.WithName("decisions")),
 	}
 	backOff := apiserver.RequestBackOff
 	if options.backOff != nil {
@@ -108,6 +110,7 @@ func (o *Outbox) Start(ctx context.Context) {
 	o.pods.Start(ctx, statusWorkers)
 	o.workloads.Start(ctx, admissionWorkers)
 	o.events.start(ctx)
+	o.diary.start(ctx)
 }
 
 // Do queues decisions. It never waits. After [Outbox.Drain] it does nothing.
@@ -116,6 +119,7 @@ func (o *Outbox) Do(d decision.Decisions) {
 		return
 	}
 	for i := range d.Ended {
+		o.diary.ended(&d.Ended[i])
 		o.plans.End(&d.Ended[i])
 	}
 	// First, because there may be others of the same name.
@@ -125,8 +129,11 @@ func (o *Outbox) Do(d decision.Decisions) {
 	for _, name := range d.GonePods {
 		o.pods.Void(name)
 	}
-	for _, c := range d.Groups {
-		o.jobs.Put(status.Group(c))
+	for i := range d.Groups {
+		if d.Groups[i].IsAdmission {
+			o.diary.admitted(&d.Groups[i])
+		}
+		o.jobs.Put(status.Group(d.Groups[i]))
 	}
 	for _, c := range d.Places {
 		o.jobs.Put(status.Place(c))
@@ -139,6 +146,7 @@ func (o *Outbox) Do(d decision.Decisions) {
 	}
 	// After the statuses, because the status of a plan is the newer one of this cycle.
 	for i := range d.Plans {
+		o.diary.begun(&d.Plans[i])
 		o.plans.Begin(&d.Plans[i])
 	}
 	for _, c := range d.Queues {
@@ -164,8 +172,9 @@ func (o *Outbox) Do(d decision.Decisions) {
 		o.plans.Bound(b.UID)
 	}
 	o.binder.Add(d.Binds)
-	for _, n := range d.Events {
-		o.Show(n)
+	for i := range d.Events {
+		o.diary.noticed(&d.Events[i])
+		o.Show(d.Events[i])
 	}
 }
 
@@ -212,6 +221,7 @@ func (o *Outbox) evicted(e *decision.Eviction, result plans.EvictionResult) {
 	if result != plans.EvictionSent && result != plans.EvictionForced {
 		return
 	}
+	o.diary.evicted(e, result)
 	if !o.evictionLimit.TryAccept() {
 		o.droppedEvents.Add(1)
 		return
@@ -284,6 +294,7 @@ func (o *Outbox) Wait() {
 	o.pods.Wait()
 	o.workloads.Wait()
 	o.events.workers.Wait()
+	o.diary.writer.Wait()
 }
 
 // OutboxStats are the numbers of an outbox.

@@ -24,6 +24,7 @@ func (o *Outbox) writeWorkload(d *decision.WorkloadStatus) {
 		}
 		o.options.Workload(cache.WorkloadWritten{Workload: d.Workload, UID: d.UID, Number: d.Number, Version: version})
 		for _, n := range d.Events {
+			o.diary.workload(&n)
 			if n.Reason == v1beta2.ReasonQuotaReserved || n.Reason == v1beta2.ReasonAdmitted {
 				o.events.tellAdmission(n)
 			} else {

@@ -15,7 +15,7 @@ func TestFlagsWithoutEffectAreAcceptedAndNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"--old-number=5 has no effect: it counts by itself", "--feature-gates=A=true has no effect: there are no feature gates",
-		"--logtostderr=true has no effect: the log is JSON on standard error"}
+		"--logtostderr=true has no effect: the log goes to standard error, see --log-format"}
 	if diff := cmp.Diff(want, given()); diff != "" {
 		t.Errorf("what is said (-want +got):\n%s", diff)
 	}

@@ -11,23 +11,23 @@ import (
 // Superseded is a flag of Volcano that changes nothing here, with the reason.
 type Superseded struct{ Name, Placeholder, Reason string }
 
-const isJSON = "the log is JSON on standard error"
+const isElsewhere = "the log goes to standard error, see --log-format"
 
 // common are those that all of Volcano's programs have.
 var common = []Superseded{
 	{"feature-gates", "", "there are no feature gates"},
 	{"log-flush-frequency", "5s", "every line of the log is written at once"},
-	{"add-dir-header", "false", isJSON},
-	{"alsologtostderr", "false", isJSON},
-	{"log-backtrace-at", "", isJSON},
-	{"log-dir", "", isJSON},
-	{"log-file", "", isJSON},
-	{"log-file-max-size", "1800", isJSON},
-	{"logtostderr", "true", isJSON},
-	{"one-output", "false", isJSON},
-	{"skip-headers", "false", isJSON},
-	{"skip-log-headers", "false", isJSON},
-	{"stderrthreshold", "2", isJSON},
+	{"add-dir-header", "false", isElsewhere},
+	{"alsologtostderr", "false", isElsewhere},
+	{"log-backtrace-at", "", isElsewhere},
+	{"log-dir", "", isElsewhere},
+	{"log-file", "", isElsewhere},
+	{"log-file-max-size", "1800", isElsewhere},
+	{"logtostderr", "true", isElsewhere},
+	{"one-output", "false", isElsewhere},
+	{"skip-headers", "false", isElsewhere},
+	{"skip-log-headers", "false", isElsewhere},
+	{"stderrthreshold", "2", isElsewhere},
 	{"vmodule", "", "the log has one level for all files, see -v"},
 }
 

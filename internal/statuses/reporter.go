@@ -179,8 +179,14 @@ func (r *Reporter) writeGroup(j *cluster.Job, arriving bool, now time.Time, d *d
 	r.announce(j, last.Conditions, status.Conditions, d)
 	r.memory.setGroup(j, &status)
 	d.Groups = append(d.Groups, decision.GroupStatus{Job: j.ID, UID: j.UID(), Status: status,
+		Queue: j.QueueName, IsAdmission: isPending(last.Phase) && !isPending(status.Phase),
 		AwaitsPods: awaitsPods(j),
 		IsRefresh:  refreshes})
+}
+
+// isPending reports whether a phase says that a job waits for admission.
+func isPending(phase schedulingv1beta1.PodGroupPhase) bool {
+	return phase == "" || phase == schedulingv1beta1.PodGroupPending
 }
 
 // placeIn is the message about the place of the job in a status, "" if there is none.

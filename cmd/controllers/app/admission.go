@@ -63,6 +63,7 @@ type admissionOptions struct {
 	authenticates      bool
 	gracefulShutdown   time.Duration
 	verbosity          int
+	logFormat          string
 	showVersion        bool
 	featureGates       process.FeatureGates
 	// ineffective says which flags were given that change nothing.
@@ -122,7 +123,8 @@ func (o *admissionOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.enableMetrics, "enable-metrics", false, "Serve /metrics.")
 	flags.BoolVar(&o.authenticates, "authenticate-metrics", false, authenticateMetricsUsage)
 	flags.DurationVar(&o.gracefulShutdown, "graceful-shutdown-time", 30*time.Second, "How long requests under way may take when the server stops.")
-	flags.IntVarP(&o.verbosity, "v", "v", 0, "How much to log: 0 what matters, up to 10 everything.")
+	flags.IntVarP(&o.verbosity, "v", "v", 0, process.VerbosityUsage)
+	flags.StringVar(&o.logFormat, "log-format", process.AutomaticFormat, process.LogFormatUsage)
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version, and exit.")
 	flags.IntVar(&o.port, "admission-port", 8443, "Another name for --port.")
 	_ = flags.MarkHidden("admission-port") // it is there
@@ -156,9 +158,7 @@ func (o *admissionOptions) validate() error {
 	if o.cronJobInterval < 0 || o.cronJobInterval > time.Minute {
 		invalid("shortest-cronjob-interval", o.cronJobInterval, "must be from 0 to 1m")
 	}
-	if o.verbosity < 0 || o.verbosity > 10 {
-		invalid("v", o.verbosity, "must be from 0 to 10")
-	}
+	problems = append(problems, process.CheckLog(o.verbosity, o.logFormat)...)
 	for _, path := range o.enabled {
 		if !slices.Contains(admission.Paths(), path) {
 			invalid("enabled-admission", path, "there are "+strings.Join(admission.Paths(), ", "))
@@ -190,7 +190,7 @@ func (o *admissionOptions) options() admission.Options {
 
 // run serves until the context ends.
 func (o *admissionOptions) run(ctx context.Context) error {
-	logger, err := process.Log(o.verbosity)
+	logger, err := process.Log(o.verbosity, o.logFormat)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func NewCommand(others ...Setup) *cobra.Command {
 
 // run runs the controllers until the context ends or leadership is lost; the latter is an error.
 func (o *options) run(ctx context.Context, others []Setup) error {
-	logger, err := process.Log(o.verbosity)
+	logger, err := process.Log(o.verbosity, o.logFormat)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,12 @@ func (o *options) run(ctx context.Context, others []Setup) error {
 		return err
 	}
 	process.LeaveCores()
-	return manage(ctx, restConfig, o, logger, true, metrics.Registry, others)
+	if err := manage(ctx, restConfig, o, logger, true, metrics.Registry, others); err != nil {
+		logger.Error(err, "Controllers end")
+		return err
+	}
+	logger.Info("Controllers end", "reason", "they were asked to stop")
+	return nil
 }
 
 // Run runs the controllers as the command with these flags does, on a connection that the caller has made and with the

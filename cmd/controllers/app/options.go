@@ -65,6 +65,7 @@ type options struct {
 	authenticateMetrics     bool
 	election                process.Election
 	verbosity               int
+	logFormat               string
 	showVersion             bool
 	ineffective             func() []string // the flags that were given and have no effect
 }
@@ -110,7 +111,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.listenAddress, "listen-address", ":8081", "Address of /metrics.")
 	flags.BoolVar(&o.enableMetrics, "enable-metrics", false, "Serve /metrics.")
 	flags.BoolVar(&o.authenticateMetrics, "authenticate-metrics", false, authenticateMetricsUsage)
-	flags.IntVarP(&o.verbosity, "v", "v", 0, "How much to log: 0 what matters, up to 10 everything.")
+	flags.IntVarP(&o.verbosity, "v", "v", 0, process.VerbosityUsage)
+	flags.StringVar(&o.logFormat, "log-format", process.AutomaticFormat, process.LogFormatUsage)
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version, and exit.")
 	o.election.AddFlags(flags)
 }
@@ -144,9 +146,7 @@ func (o *options) validate() error {
 	if o.cronJobInterval < 0 || o.cronJobInterval > time.Minute {
 		invalid("shortest-cronjob-interval", o.cronJobInterval, "must be from 0 to 1m")
 	}
-	if o.verbosity < 0 || o.verbosity > 10 {
-		invalid("v", o.verbosity, "must be from 0 to 10")
-	}
+	problems = append(problems, process.CheckLog(o.verbosity, o.logFormat)...)
 	configMap := func(flag, value string) {
 		if !isNamespacedName(value) {
 			invalid(flag, value, "must be NAMESPACE/NAME")

@@ -50,7 +50,7 @@ func NewCommand(extensions ...scheduler.Extension) *cobra.Command {
 // run runs the scheduler until the context ends or it cannot go on; the latter is an error.
 func (o *options) run(command *cobra.Command, registry *framework.Registry) error {
 	ctx := command.Context()
-	logger, err := process.Log(o.verbosity)
+	logger, err := process.Log(o.verbosity, o.logFormat)
 	if err != nil {
 		return err
 	}
@@ -188,8 +188,12 @@ func (o *options) schedule(ctx context.Context, restConfig *rest.Config, clients
 	logger.Info("Scheduler starts", "version", version.Version, "schedulerNames", o.schedulerNames)
 	err = lead(ctx)
 	if problem := closeQuestions(); problem != nil {
-		return problem
+		err = problem
 	}
-	logger.Info("Scheduler ends")
-	return err
+	if err != nil {
+		logger.Error(err, "Scheduler ends")
+		return err
+	}
+	logger.Info("Scheduler ends", "reason", "it was asked to stop")
+	return nil
 }

@@ -47,6 +47,7 @@ type options struct {
 	webAddress            string
 	featureGates          process.FeatureGates
 	verbosity             int
+	logFormat             string
 	showVersion           bool
 	ineffective           func() []string // the flags that were given and have no effect
 }
@@ -108,7 +109,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"With --tls-cert-file: authorities by which the certificate of a client is checked, if it sends one.")
 
 	o.election.AddFlags(flags)
-	flags.IntVarP(&o.verbosity, "v", "v", 0, "How much to log: 0 what matters, up to 10 everything.")
+	flags.IntVarP(&o.verbosity, "v", "v", 0, process.VerbosityUsage)
+	flags.StringVar(&o.logFormat, "log-format", process.AutomaticFormat, process.LogFormatUsage)
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version, and exit.")
 }
 
@@ -156,9 +158,7 @@ func (o *options) validate() error {
 	if o.caFile != "" && o.certFile == "" {
 		invalid("ca-cert-file", o.caFile, "has no meaning without --tls-cert-file")
 	}
-	if o.verbosity < 0 || o.verbosity > 10 {
-		invalid("v", o.verbosity, "must be from 0 to 10")
-	}
+	problems = append(problems, process.CheckLog(o.verbosity, o.logFormat)...)
 	o.validateAnswers(invalid)
 	problems = append(problems, o.election.Validate()...)
 	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })

@@ -126,6 +126,10 @@ type GroupStatus struct {
 	Job    JobID
 	UID    types.UID
 	Status schedulingv1beta1.PodGroupStatus
+	// Queue is the queue of the job. IsAdmission is set if the last status, or the lack of one, said that the job waits
+	// for admission, and this one does not.
+	Queue       string
+	IsAdmission bool
 	// AwaitsPods is true of an admitted job that lacks pods of its minimum and has a controller, which may create them
 	// once it sees the phase.
 	AwaitsPods bool

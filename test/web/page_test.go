@@ -81,6 +81,7 @@ func TestThePageInABrowser(t *testing.T) {
 		t.Run("every reader can use it, "+look.name, func(t *testing.T) { w.accessible(t, b, look.dark, look.width) })
 	}
 	t.Run("pictures", func(t *testing.T) { w.pictures(t, b) })
+	t.Run("it survives failures and a new leader", func(t *testing.T) { w.survives(t, b) })
 	t.Run("ten thousand jobs", func(t *testing.T) { w.tenThousand(t, b) })
 }
 
@@ -130,6 +131,54 @@ func (w *site) everything(t *testing.T, b *browser.Browser) {
 		}
 		return nil
 	})
+}
+
+// survives lets an answer fail, and the scheduler end and another begin. What was read stays, and nothing is live that
+// is not.
+func (w *site) survives(t *testing.T, b *browser.Browser) {
+	type link struct {
+		Head  string
+		Notes []string
+	}
+	linked := func(state string) link {
+		t.Helper()
+		return browser.Must[link](t, b, "linked", arguments{"state": state})
+	}
+	w.open(t, b, w.operator, nil)
+	w.settle(t, b)
+	browser.Must[any](t, b, "expect", arguments{"pattern": "status of 503|ERR_CONNECTION|ERR_EMPTY|ERR_INCOMPLETE|ERR_SOCKET"})
+	before := browser.Must[table](t, b, "rows", nil)
+
+	browser.Must[any](t, b, "fail", arguments{"path": "/overviews/jobs", "status": 503})
+	browser.Must[string](t, b, "go", arguments{"path": "#/", "wait": ".tile"})
+	browser.Must[string](t, b, "go", arguments{"path": "#/jobs", "wait": ".stale"})
+	said := linked("stale")
+	if said.Head != "not up to date" || !slices.ContainsFunc(said.Notes, func(note string) bool {
+		return strings.HasPrefix(note, "These values are of ") && strings.Contains(note, " ago: the scheduler is busy. Trying again.")
+	}) {
+		t.Errorf("of an answer that failed the page says %+v", said)
+	}
+	if rows := browser.Must[table](t, b, "rows", nil); rows.All != before.All {
+		t.Errorf("of %d jobs %d are shown after one answer has failed", before.All, rows.All)
+	}
+	browser.Must[any](t, b, "heal", nil)
+	linked("live") // it has tried again by itself
+
+	w.stop()
+	if said := linked("lost"); said.Head != "not connected" || !strings.Contains(said.Notes[0], "not up to date") {
+		t.Errorf("without a scheduler the page says %+v", said)
+	}
+	if rows := browser.Must[table](t, b, "rows", nil); rows.All != before.All {
+		t.Errorf("of %d jobs %d are shown without a scheduler", before.All, rows.All)
+	}
+	w.job(t, "research", "newcomer", "ai-training", 1, amounts("1", "1Gi", "0"), false, "")
+	w.jobs, w.ofUser = w.jobs+1, w.ofUser+1
+	w.lead()
+	linked("live")
+	browser.Must[string](t, b, "wait", arguments{"text": "research/newcomer"})
+	if rows := browser.Must[table](t, b, "rows", nil); rows.All != before.All+1 {
+		t.Errorf("after a new leader there are %d jobs, want %d", rows.All, before.All+1)
+	}
 }
 
 func (w *site) ownNamespace(t *testing.T, b *browser.Browser) {

@@ -45,7 +45,7 @@ type site struct {
 	address        string
 	operator, user string // tokens: of all, and of the namespace research
 	jobs, ofUser   int    // how many there are, and how many of the user's namespace
-	stop           context.CancelFunc
+	stop           func() // ends the scheduler
 }
 
 // here is the site of all tests of the package.
@@ -71,23 +71,36 @@ func onSite(t *testing.T) *site {
 	manifests, err := localcluster.ReadManifests(hekla.Installer)
 	must(t, err)
 	manifests = append(localcluster.WithoutPods(manifests), apitest.Object(t, apitest.SystemNamespace, configuration))
-	ctx, stop := context.WithCancel(context.Background())
-	cluster, err := localcluster.Start(ctx, localcluster.Options{Nodes: 1, Manifests: manifests, Progress: os.Stderr})
+	cluster, err := localcluster.Start(context.Background(), localcluster.Options{Nodes: 1, Manifests: manifests, Progress: os.Stderr})
 	must(t, err)
-	w := &site{cluster: cluster, stop: stop}
+	w := &site{cluster: cluster, stop: func() {}}
 	here = w
 	w.api, err = apitest.Client(cluster.Config())
 	must(t, err)
 	port, err := localcluster.FreePort()
 	must(t, err)
 	w.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	command := scheduler.NewCommand()
-	command.SetArgs([]string{"--web-address=" + w.address, "--kubeconfig=" + cluster.KubeconfigPath(), "--leader-elect=false",
-		"--scheduler-configmap=" + apitest.SystemNamespace + "/volcano-scheduler-configmap"})
-	go func() { _ = command.ExecuteContext(ctx) }()
+	w.lead()
 	w.fill(t)
 	w.operator, w.user = w.reader(t, "operator", "ClusterRoleBinding", "volcano-ask-all", ""), w.reader(t, "user", "RoleBinding", "view", "research")
 	return w
+}
+
+// lead runs a scheduler that serves the page, until stop is called.
+func (w *site) lead() {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	command := scheduler.NewCommand()
+	command.SetArgs([]string{"--web-address=" + w.address, "--kubeconfig=" + w.cluster.KubeconfigPath(), "--leader-elect=false",
+		"--scheduler-configmap=" + apitest.SystemNamespace + "/volcano-scheduler-configmap"})
+	go func() {
+		defer close(ended)
+		_ = command.ExecuteContext(ctx)
+	}()
+	w.stop = func() {
+		stop()
+		<-ended
+	}
 }
 
 func must(t *testing.T, err error) {

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { connect, disconnect, forgetLists, onRefused, setToken, takeToken, useConnection } from "./api";
+import { clock, span } from "./format";
 import { Cycles } from "./pages/cycles";
 import { Evictions } from "./pages/evictions";
 import { Job } from "./pages/job";
@@ -10,6 +11,7 @@ import { Jobs } from "./pages/jobs";
 import { Nodes } from "./pages/nodes";
 import { Overview } from "./pages/overview";
 import { Queues } from "./pages/queues";
+import { useNow } from "./ui";
 
 const pages: { key: string; title: string; short: string }[] = [
   { key: "", title: "Overview", short: "o" },
@@ -74,12 +76,33 @@ function Login({ why, enter }: { why: string; enter: (token: string) => void }) 
   );
 }
 
+const linked = { live: "live", stale: "not up to date", lost: "not connected", connecting: "connecting" };
+
 function Live() {
-  const [state, why] = useConnection();
+  const { state, why } = useConnection();
   return (
     <span class={`live is-${state}`} role="status" title={why}>
-      {state === "live" ? "live" : state === "lost" ? "not connected" : "connecting"}
+      {linked[state]}
     </span>
+  );
+}
+
+/** patience is how long the page may be behind until it says so, in milliseconds: a new connection takes a moment. */
+const patience = 2000;
+
+/** Stale says that what is shown is old, since when, and why. */
+function Stale() {
+  const { since, why } = useConnection();
+  const now = useNow(since !== undefined);
+  if (since === undefined || now - since < patience) return null;
+  return (
+    <p class="note stale" role="status">
+      What is shown is not up to date{" "}
+      <span aria-hidden="true">
+        since {clock(new Date(since).toISOString())}, {span((now - since) / 1000)}
+      </span>
+      : {(why || "the connection is lost").replace(/\.$/, "")}. Trying again.
+    </p>
   );
 }
 
@@ -191,6 +214,7 @@ function Page({ leave }: { leave: () => void }) {
         </button>
       </header>
       <main id="main" ref={main} tabIndex={-1}>
+        <Stale />
         {page === "queues" ? (
           <Queues selected={rest[0]} />
         ) : page === "jobs" && rest.length > 1 ? (

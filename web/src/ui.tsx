@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Live } from "./api";
 import type { Entry } from "./types";
-import { clock } from "./format";
+import { clock, span } from "./format";
 
 export function jobAddress(job: string): string {
   const [namespace, ...name] = job.split("/");
@@ -24,15 +24,39 @@ export function State({ state }: { state: string }) {
   return <span class={`state ${state.toLowerCase()}`}>{state}</span>;
 }
 
+/** useNow is the time in milliseconds, and a new one each second while that is wanted. */
+export function useNow(isWanted: boolean): number {
+  const [now, set] = useState(Date.now);
+  useEffect(() => {
+    if (!isWanted) return;
+    set(Date.now());
+    const timer = setInterval(() => set(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, [isWanted]);
+  return now;
+}
+
+/** Old says how old values are that could not be read again, and why. */
+function Old({ at, why }: { at: number; why: string }) {
+  const now = useNow(true);
+  return (
+    <p class="note stale" role="status" data-age={Math.round((now - at) / 1000)}>
+      These values are of {clock(new Date(at).toISOString())}
+      <span aria-hidden="true">, {span((now - at) / 1000)} ago</span>: {why.replace(/\.$/, "")}. Trying again.
+    </p>
+  );
+}
+
 /** Loaded shows what has been loaded, or why it has not. */
 export function Loaded<T>({ live, children }: { live: Live<T>; children: (value: T) => ComponentChildren }) {
   return (
     <>
-      {live.problem && (
+      {live.problem && live.value === undefined && (
         <p class="problem" role="alert">
           {live.problem.message}
         </p>
       )}
+      {live.problem && live.value !== undefined && <Old at={live.at ?? 0} why={live.problem.message} />}
       {live.value !== undefined
         ? children(live.value)
         : !live.problem && (

@@ -22,10 +22,12 @@ export class World {
     this.page = await this.context.newPage();
     this.page.setDefaultTimeout(patience);
     this.problems = [];
+    this.expected = undefined;
     this.address = address;
     this.page.on("pageerror", (e) => this.problems.push(`an error of the page: ${e}`));
     this.page.on("console", (m) => {
-      if (m.type() === "error" && !/status of 40[134]/.test(m.text())) this.problems.push(`the console: ${m.text()}`);
+      if (m.type() === "error" && !/status of 40[134]/.test(m.text()) && !this.expected?.test(m.text()))
+        this.problems.push(`the console: ${m.text()}`);
     });
     this.page.on("request", (r) => {
       if (!r.url().startsWith(address) && !r.url().startsWith("data:")) this.problems.push(`a request to another host: ${r.url()}`);
@@ -34,6 +36,33 @@ export class World {
     await this.page.goto(`${address}/${token ? `#token=${encodeURIComponent(token)}` : ""}`);
     if (token) await this.page.locator(".live.is-live").waitFor();
     return { url: this.page.url(), title: await this.page.title() };
+  }
+
+  /** expect lets the browser complain of what a test brings about. */
+  async expect({ pattern }) {
+    this.expected = new RegExp(pattern);
+  }
+
+  /** fail answers requests whose address ends like this, before any parameters, with an error, until heal is called. */
+  async fail({ path, status }) {
+    this.failing = (url) => url.pathname.endsWith(path);
+    await this.page.route(this.failing, (route) =>
+      route.fulfill({ status, contentType: "application/json", body: JSON.stringify({ message: "the scheduler is busy" }) }),
+    );
+  }
+
+  async heal() {
+    await this.page.unroute(this.failing);
+  }
+
+  /** linked says what the page says of its connection, once it says so: in its head, and in its note. */
+  async linked({ state }) {
+    const head = this.page.locator(`.live.is-${state}`);
+    await head.waitFor();
+    const note = this.page.locator("main .stale");
+    if (state === "live") await note.first().waitFor({ state: "detached" });
+    else if (state !== "connecting") await note.first().waitFor();
+    return { head: await head.innerText(), notes: await note.allInnerTexts() };
   }
 
   /** trouble is what has gone wrong since open. */

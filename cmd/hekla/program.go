@@ -37,6 +37,7 @@ func newProgram(arguments []string, streams genericiooptions.IOStreams) (program
 		program.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: called}
 	}
 	cli.AddCommands(program, called, streams)
+	cli.Group(program)
 	cli.PointToHelp(program)
 	program.SetArgs(rest)
 	return program, called

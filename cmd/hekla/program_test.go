@@ -56,6 +56,19 @@ func TestAnyOtherNameIsHekla(t *testing.T) {
 	}
 }
 
+func TestTheHelpHasTheCommandsInGroups(t *testing.T) {
+	program, _ := newProgram([]string{"hekla"}, genericiooptions.NewTestIOStreamsDiscard())
+	for _, command := range program.Commands() {
+		if command.GroupID == "" && !command.Hidden {
+			t.Errorf("%s is in no group", command.Name())
+		}
+	}
+	_, out, err := start(t, "hekla", "--help")
+	if err != nil || strings.Contains(out, "Additional Commands") || !strings.Contains(out, "\nJobs:\n") || !strings.Contains(out, "\nWhy and what if:\n") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
 func TestAnUnknownCommandNamesTheListOfCommands(t *testing.T) {
 	_, _, err := start(t, "hekla", "wyh")
 	if err == nil || !strings.HasSuffix(cli.Explain(err).Error(), "\nhekla --help lists the commands") || !strings.Contains(cli.Explain(err).Error(), "\twhy") {
@@ -65,7 +78,7 @@ func TestAnUnknownCommandNamesTheListOfCommands(t *testing.T) {
 
 func TestErrorsOfUsageEndInTheCommandThatHelps(t *testing.T) {
 	for help, arguments := range map[string][]string{
-		"hekla why job --help": {"hekla", "why", "job"}, "hekla why --help": {"hekla", "why", "jobb", "x"}, "hekla diag --help": {"hekla", "diag", "--gnag"},
+		"hekla why job --help": {"hekla", "why", "job"}, "hekla why --help": {"hekla", "why", "jobb"}, "hekla diag --help": {"hekla", "diag", "--gnag"},
 		"kubectl hekla replay --help": {"kubectl-hekla", "replay"}, "vcctl job view --help": {"vcctl", "job", "view", "--fast"},
 		"vsub --help": {"vsub", "--fast"}, "hekla why pod --help": {"hekla", "why", "pod", "a/b/c", "--master=https://127.0.0.1:1"},
 	} {

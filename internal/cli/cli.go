@@ -2,22 +2,21 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"os"
-	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"hekla.sh/hekla/internal/cli/ask"
 	"hekla.sh/hekla/internal/cli/job"
+	"hekla.sh/hekla/internal/cli/jobs"
 	"hekla.sh/hekla/internal/cli/quota"
 	"hekla.sh/hekla/internal/cli/session"
-	"hekla.sh/hekla/internal/version"
 )
 
-// AddCommands adds the verbs to the command hekla, or to what else it is called: job, queue, jobflow, jobtemplate, pod
-// and version. The program is what a person types to start the command.
+// AddCommands adds the verbs to the command hekla, or to what else it is called. The program is what a person types to
+// start the command.
 func AddCommands(root *cobra.Command, program string, streams genericiooptions.IOStreams) {
 	addVerbs(root, session.New(program, false, streams))
 }
@@ -28,7 +27,37 @@ func addVerbs(root *cobra.Command, s *session.Session) {
 	if !s.IsVolcano {
 		root.AddCommand(quota.NewCommands(s, newListPodsCommand(s))...)
 		root.AddCommand(ask.NewCommands(s)...)
+		root.AddCommand(jobs.NewCommand(s))
+		addVersionFlag(root, s)
 	}
+}
+
+// groups are the groups of commands in the help, in its order, with the commands in them.
+var groups = []struct {
+	title    string
+	commands []string
+}{
+	{"Jobs:", []string{"jobs", "job", "jobflow", "jobtemplate", "pod"}},
+	{"Queues and quota:", []string{"queue", "tree", "create", "list", "stop", "resume"}},
+	{"Why and what if:", []string{"why", "try", "diag", "simulate", "snapshot", "replay"}},
+	{"A cluster on this machine:", []string{"up", "down", "demo"}},
+	{"Migration and checks:", []string{"import", "audit", "bench", "chaos"}},
+	{"Other commands:", []string{"version", "completion", "help"}},
+}
+
+// Group puts the commands of hekla into the groups of its help.
+func Group(root *cobra.Command) {
+	for _, group := range groups {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
+		for _, command := range root.Commands() {
+			if slices.Contains(group.commands, command.Name()) {
+				command.GroupID = group.title
+			}
+		}
+	}
+	last := groups[len(groups)-1].title
+	root.SetHelpCommandGroupID(last)
+	root.SetCompletionCommandGroupID(last)
 }
 
 // Names are the programs, besides hekla, that the executable is when it is linked under their names.
@@ -96,14 +125,4 @@ func newQueuesCommand(s *session.Session) *cobra.Command {
 	session.AddWatchFlag(command, &isWatch)
 	s.AddTableFlags(command)
 	return command
-}
-
-func newVersionCommand(s *session.Session) *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Say which version this is", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(s.Out, "Version: %s\nGo Version: %s\nGo OS/Arch: %s/%s\n", version.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
-	}
 }

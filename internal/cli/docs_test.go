@@ -31,7 +31,7 @@ func TestEveryVerbAndFlagIsDescribed(t *testing.T) {
 	}
 	page := string(content)
 	verbs := verbsOf(program("hekla", genericiooptions.NewTestIOStreamsDiscard()))
-	if len(verbs) != 47 {
+	if len(verbs) != 48 {
 		t.Errorf("there are %d verbs", len(verbs))
 	}
 	for _, verb := range verbs {

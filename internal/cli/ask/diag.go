@@ -72,6 +72,19 @@ func (a *asker) diagnose(ctx context.Context, parameters url.Values) (answer, er
 	return asked(ctx, a, path, whole, p.diagnosis)
 }
 
+// SchedulerVersion is the version of the scheduler that leads.
+func SchedulerVersion(ctx context.Context, s *session.Session) (string, error) {
+	a, err := newAsker(s, "")
+	if err != nil {
+		return "", err
+	}
+	var reply api.Reply[diagnosis.Diagnosis]
+	if _, err := a.ask(ctx, api.Diagnoses.Path("", diagnosed), nil, &reply); err != nil {
+		return "", err
+	}
+	return reply.Answer.Scheduler.Version, nil
+}
+
 func (p *printer) diagnosis(w io.Writer, d *diagnosis.Diagnosis) {
 	age := func(at time.Time) string { return duration.HumanDuration(d.Time.Sub(at)) }
 	fmt.Fprintf(w, "Scheduler %s on %s leads for %s and places pods of %s\n", d.Scheduler.Version, cmp.Or(d.Scheduler.Host, "an unknown host"), age(d.Scheduler.Leads),

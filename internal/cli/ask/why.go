@@ -5,14 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/cli/owner"
 	"hekla.sh/hekla/internal/cli/session"
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/queueing"
@@ -23,21 +28,63 @@ import (
 // followPeriod is how often a question is asked again with --watch.
 const followPeriod = 2 * time.Second
 
+// finder answers about an object.
+type finder func(a *asker, ctx context.Context, namespace, name string) (answer, error)
+
+// whyKinds are the kinds with answers of their own.
+var whyKinds = []struct {
+	use, short string
+	aliases    []string
+	find       finder
+	complete   func(*session.Session) cobra.CompletionFunc
+}{
+	{"job", "Say why a job waits, what would make it start, and who evicted it", []string{"jobs", "vcjob", "vj"}, (*asker).whyJob,
+		func(s *session.Session) cobra.CompletionFunc { return s.CompleteJobs }},
+	{"pod", "Say why a pod waits or left", []string{"pods", "po"}, (*asker).whyPod,
+		func(s *session.Session) cobra.CompletionFunc {
+			return s.Completion(corev1.SchemeGroupVersion.WithKind("Pod"), true)
+		}},
+	{"queue", "Say what a queue holds and may hold, and why", []string{"queues", "q"}, (*asker).whyQueue,
+		func(s *session.Session) cobra.CompletionFunc { return s.CompleteQueues }},
+	{"workload", "Say why a Workload waits", []string{"workloads", "wl", "kwl"}, (*asker).whyWorkload,
+		func(s *session.Session) cobra.CompletionFunc {
+			return s.Completion(v1beta2.SchemeGroupVersion.WithKind("Workload"), true)
+		}},
+	{"node", "Say what holds a node", []string{"nodes", "no"}, (*asker).whyNode,
+		func(s *session.Session) cobra.CompletionFunc {
+			return s.Completion(corev1.SchemeGroupVersion.WithKind("Node"), false)
+		}},
+}
+
 func newWhyCommand(s *session.Session) *cobra.Command {
+	var f whyFlags
 	group := &cobra.Command{
-		Use: "why", Short: "Explain the state of a job, pod, queue, workload or node", Args: cobra.NoArgs, RunE: session.ShowHelp,
+		Use: "why (KIND NAME | TYPE/NAME)", Short: "Explain the state of a job, pod, queue, workload or node",
+		Long: `Explains the state of a job, pod, queue, workload or node. A job may be named by what its user has made, of any type that the API
+server knows: hekla why raycluster/big finds the Workload or PodGroup of it.`,
+		Example: "  " + s.Program + " why job/train\n  " + s.Program + " why raycluster/big -n team-a\n  " + s.Program + " why queue research\n  " +
+			s.Program + " why pod team-a/train-worker-0 -w",
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			if len(arguments) == 0 {
+				return command.Help()
+			}
+			kind, name, err := owner.Split(arguments[0])
+			if len(arguments) == 2 {
+				kind, name, err = arguments[0], arguments[1], nil
+			}
+			if err != nil {
+				return fmt.Errorf("%w; %q shows how it is used", err, command.CommandPath()+" --help")
+			}
+			return f.run(s, command, name, finderOf(kind))
+		},
+		ValidArgsFunction: func(command *cobra.Command, arguments []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return completeOwner(s, command, arguments, begun)
+		},
 	}
-	for _, kind := range []struct {
-		use, short string
-		find       func(a *asker, ctx context.Context, namespace, name string) (answer, error)
-	}{
-		{"job", "Say why a job waits, what would make it start, and who evicted it", (*asker).whyJob},
-		{"pod", "Say why a pod waits or left", (*asker).whyPod},
-		{"queue", "Say what a queue holds and may hold, and why", (*asker).whyQueue},
-		{"workload", "Say why a Workload waits", (*asker).whyWorkload},
-		{"node", "Say what holds a node", (*asker).whyNode},
-	} {
-		group.AddCommand(newKind(s, kind.use, kind.short, kind.find))
+	f.add(s, group)
+	for _, kind := range whyKinds {
+		group.AddCommand(newKind(s, kind.use, kind.short, kind.aliases, kind.find, kind.complete(s)))
 	}
 	s.AddConnectionFlags(group.PersistentFlags())
 	session.AddLogFlags(group)
@@ -45,33 +92,78 @@ func newWhyCommand(s *session.Session) *cobra.Command {
 	return group
 }
 
-func newKind(s *session.Session, use, short string, find func(a *asker, ctx context.Context, namespace, name string) (answer, error)) *cobra.Command {
-	var isWatch bool
-	var format string
+// finderOf answers about objects of a type as a user types it.
+func finderOf(kind string) finder {
+	for _, known := range whyKinds {
+		if strings.EqualFold(kind, known.use) || slices.Contains(known.aliases, strings.ToLower(kind)) {
+			return known.find
+		}
+	}
+	return func(a *asker, ctx context.Context, namespace, name string) (answer, error) {
+		return whyOwner(ctx, a, kind, namespace, name)
+	}
+}
+
+// completeOwner completes TYPE/NAME with the names of the type.
+func completeOwner(s *session.Session, command *cobra.Command, arguments []string, begun string) ([]string, cobra.ShellCompDirective) {
+	const nothingElse = cobra.ShellCompDirectiveNoFileComp
+	kind, name, isPair := strings.Cut(begun, "/")
+	if len(arguments) > 0 || !isPair {
+		return nil, nothingElse
+	}
+	resolved, isNamespaced, err := s.KindFor(kind)
+	if err != nil {
+		return nil, nothingElse
+	}
+	names, directive := s.Completion(resolved, isNamespaced)(command, nil, name)
+	for i := range names {
+		names[i] = kind + "/" + names[i]
+	}
+	return names, directive
+}
+
+// whyFlags are the flags of all commands below why.
+type whyFlags struct {
+	isWatch bool
+	format  string
+}
+
+func (f *whyFlags) add(s *session.Session, command *cobra.Command) {
+	s.AddNamespaceFlag(command, session.VcctlShorthands)
+	command.Flags().StringVarP(&f.format, "output", "o", "", "format of the whole answer: json, yaml")
+	session.AddWatchFlag(command, &f.isWatch)
+}
+
+// run answers about an object by its name, or by its namespace and name.
+func (f *whyFlags) run(s *session.Session, command *cobra.Command, text string, find finder) error {
+	a, err := newAsker(s, f.format)
+	if err != nil {
+		return err
+	}
+	namespace, err := s.Namespace()
+	if err != nil {
+		return err
+	}
+	name := text
+	if of, in, hasNamespace := strings.Cut(name, "/"); hasNamespace { // as answers name jobs
+		namespace, name = of, in
+	}
+	if namespace == "" || name == "" || strings.Contains(name, "/") {
+		return fmt.Errorf("%q is no name: give NAME or NAMESPACE/NAME; %q shows how it is used", text, command.CommandPath()+" --help")
+	}
+	return a.follow(command.Context(), f.isWatch, func(ctx context.Context) (answer, error) { return find(a, ctx, namespace, name) })
+}
+
+func newKind(s *session.Session, use, short string, aliases []string, find finder, complete cobra.CompletionFunc) *cobra.Command {
+	var f whyFlags
 	command := &cobra.Command{
-		Use: use + " NAME", Short: short, Args: cobra.ExactArgs(1),
+		Use: use + " NAME", Aliases: aliases, Short: short, Args: cobra.ExactArgs(1), ValidArgsFunction: complete,
+		Example: "  " + s.Program + " why " + use + " NAME\n  " + s.Program + " why " + use + " NAME -o yaml",
 		RunE: func(command *cobra.Command, arguments []string) error {
-			a, err := newAsker(s, format)
-			if err != nil {
-				return err
-			}
-			namespace, err := s.Namespace()
-			if err != nil {
-				return err
-			}
-			name := arguments[0]
-			if of, in, hasNamespace := strings.Cut(name, "/"); hasNamespace { // as answers name jobs
-				namespace, name = of, in
-			}
-			if namespace == "" || name == "" || strings.Contains(name, "/") {
-				return fmt.Errorf("%q is no name: give NAME or NAMESPACE/NAME; %q shows how it is used", arguments[0], command.CommandPath()+" --help")
-			}
-			return a.follow(command.Context(), isWatch, func(ctx context.Context) (answer, error) { return find(a, ctx, namespace, name) })
+			return f.run(s, command, arguments[0], find)
 		},
 	}
-	s.AddNamespaceFlag(command, session.VcctlShorthands)
-	command.Flags().StringVarP(&format, "output", "o", "", "format of the whole answer: json, yaml")
-	session.AddWatchFlag(command, &isWatch)
+	f.add(s, command)
 	return command
 }
 
@@ -114,6 +206,47 @@ func (a *asker) whyWorkload(ctx context.Context, namespace, name string) (answer
 	return a.why(ctx, api.Workloads, namespace, name)
 }
 
+// whyOwner answers about what stands for an object of any type: its Workload or PodGroup.
+func whyOwner(ctx context.Context, a *asker, kind, namespace, name string) (answer, error) {
+	resolved, isNamespaced, err := a.session.KindFor(kind)
+	if err != nil {
+		return answer{}, err
+	}
+	switch {
+	case resolved.GroupKind() == session.JobKind.GroupKind():
+		return a.whyJob(ctx, namespace, name)
+	case !isNamespaced:
+		return answer{}, fmt.Errorf("a %s is no job, and has no answer; there are answers about jobs, pods, queues, workloads and nodes", resolved.Kind)
+	}
+	c, err := a.session.Client()
+	if err != nil {
+		return answer{}, err
+	}
+	return whyFound(ctx, a, c, resolved, namespace, name)
+}
+
+// whyFound answers about the first of what stands for an object.
+func whyFound(ctx context.Context, a *asker, c client.Client, kind schema.GroupVersionKind, namespace, name string) (answer, error) {
+	found, err := owner.Find(ctx, c, kind, namespace, name)
+	if err != nil {
+		return answer{}, fmt.Errorf("%s: %w", owner.Name(kind.GroupKind(), name), a.session.Explain(err))
+	}
+	resource := api.Jobs
+	if found[0].IsWorkload {
+		resource = api.Workloads
+	}
+	first, err := a.why(ctx, resource, namespace, found[0].Name)
+	if err != nil || len(found) == 1 {
+		return first, err
+	}
+	text := first.text
+	first.text = func(w io.Writer) {
+		text(w)
+		fmt.Fprintf(w, "This is about %s, the oldest of %d that %s has.\n", found[0].Name, len(found), owner.Name(kind.GroupKind(), name))
+	}
+	return first, nil
+}
+
 func (a *asker) why(ctx context.Context, resource api.Resource, namespace, name string) (answer, error) {
 	var reply api.Reply[api.Job]
 	raw, err := a.ask(ctx, resource.Path(namespace, name), nil, &reply)
@@ -140,7 +273,10 @@ func (a *asker) unknownJob(ctx context.Context, namespace, name string, asked er
 		return a.whyWorkload(ctx, namespace, workload)
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return answer{}, fmt.Errorf("%w; %q lists the jobs there are", asked, a.session.Program+" job list -n "+namespace)
+		if found, problem := whyFound(ctx, a, c, batchv1.SchemeGroupVersion.WithKind("Job"), namespace, name); problem == nil {
+			return found, nil // a Job of batch/v1 whose pods are placed here
+		}
+		return answer{}, fmt.Errorf("%w; %q lists the jobs there are", asked, a.session.Program+" jobs -n "+namespace)
 	}
 	if err != nil {
 		return answer{}, a.session.Explain(err)

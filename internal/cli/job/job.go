@@ -18,7 +18,11 @@ import (
 
 // NewCommand returns the verbs of job.
 func NewCommand(s *session.Session) *cobra.Command {
-	return session.NewGroup(s, "job", []string{"jobs", "vcjob", "vj"}, "Run, list, view, suspend, resume and delete jobs",
+	aliases := []string{"vcjob", "vj"}
+	if s.IsVolcano { // elsewhere jobs lists the jobs of all kinds
+		aliases = append(aliases, "jobs")
+	}
+	return session.NewGroup(s, "job", aliases, "Run, list, view, suspend, resume and delete Jobs of Volcano",
 		NewRunCommand(s, RunDefaults{Image: DefaultImage, Scheduler: DefaultScheduler}, session.VcctlShorthands),
 		newJobListCommand(s),
 		newJobViewCommand(s, session.VcctlShorthands),

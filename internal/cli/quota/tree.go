@@ -38,6 +38,9 @@ Pending    Workloads that are not admitted`,
 		},
 	}
 	command.Flags().BoolVar(&hasNoHeaders, "no-headers", false, "without titles")
+	s.AddConnectionFlags(command.Flags())
+	session.AddLogFlags(command)
+	session.AddSynonyms(command)
 	return command
 }
 

@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -161,6 +163,28 @@ func (s *Session) Names(kind string, arguments []string) ([]string, error) {
 		return nil, fmt.Errorf("which %s? Give its name; %q lists them", kind, s.Program+" "+kind+" list")
 	}
 	return arguments, nil
+}
+
+// KindFor is the kind that a user means by a type, as kubectl understands it: job, jobs, rayclusters.ray.io, vj.
+func (s *Session) KindFor(text string) (kind schema.GroupVersionKind, isNamespaced bool, err error) {
+	mapper, err := s.connection.ToRESTMapper()
+	if err != nil {
+		return kind, false, s.Explain(err)
+	}
+	whole, short := schema.ParseResourceArg(strings.ToLower(text))
+	if whole != nil {
+		kind, _ = mapper.KindFor(*whole)
+	}
+	if kind.Empty() {
+		if kind, err = mapper.KindFor(short.WithVersion("")); err != nil {
+			return kind, false, s.Explain(err)
+		}
+	}
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return kind, false, s.Explain(err)
+	}
+	return kind, mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
 // RESTConfig is how the API server is reached.

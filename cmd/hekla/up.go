@@ -107,7 +107,7 @@ Go module proxy, once.`,
 	flags.StringVar(&u.kubeconfig, "kubeconfig", "", "kubeconfig file to which the cluster is added as the current context, besides the cluster's own")
 	flags.IntVar(&u.port, "port", 0, "port of the API server (default: one that is free)")
 	flags.IntVar(&u.pagePort, "page-port", 0, "port of the web page (default: the one before, else one that is free)")
-	flags.StringVar(&u.kubernetes, "kubernetes", "", "version of Kubernetes, such as v1.35.2, for a new cluster (default: the one that Hekla is built with)")
+	flags.StringVar(&u.kubernetes, "kubernetes", "", "version of Kubernetes, such as v1.35.1, for a new cluster (default: the one that Hekla is built with)")
 	flags.StringSliceVar(&u.featureGates, "feature-gates", nil, "feature gates of Kubernetes as NAME=true or NAME=false, for a new cluster")
 	flags.StringVar(&u.attach, "attach", "", "kubeconfig of a cluster that is there already: only apply Hekla's objects and run its scheduler and controllers; nodes are added only if --nodes is given")
 	flags.StringSliceVar(&u.components, "components", componentNames(), "parts of Hekla to run; empty for none, to run them elsewhere")
@@ -314,6 +314,9 @@ func (u *upCommand) adjust(ctx context.Context, cluster *localcluster.Cluster, d
 	running := make(map[string]bool)
 	for _, process := range cluster.Processes() {
 		running[process.Name] = process.IsAlive()
+	}
+	if u.isGiven("page-port") && running["hekla-scheduler"] {
+		u.say("--page-port is not changed while the scheduler runs; hekla down first.")
 	}
 	for _, component := range u.selected {
 		// One that never ran was left out on purpose, unless it is asked for now.

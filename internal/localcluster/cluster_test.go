@@ -496,15 +496,15 @@ func TestAFolderThatIsRemovedInPartIsNotTakenForACluster(t *testing.T) {
 
 func TestAContinuedClusterKeepsWhatItWasMadeWith(t *testing.T) {
 	dir := t.TempDir()
-	if err := (&state{Name: "kept", Kubernetes: "v1.35.2", FeatureGates: []string{"A=true"}}).write(dir); err != nil {
+	if err := (&state{Name: "kept", Kubernetes: "v1.35.1", FeatureGates: []string{"A=true"}}).write(dir); err != nil {
 		t.Fatal(err)
 	}
 	options := Options{Dir: dir}
-	if err := options.keep(); err != nil || options.Kubernetes != "v1.35.2" || len(options.FeatureGates) != 1 {
+	if err := options.keep(); err != nil || options.Kubernetes != "v1.35.1" || len(options.FeatureGates) != 1 {
 		t.Errorf("continued with %q and %v: %v", options.Kubernetes, options.FeatureGates, err)
 	}
 	for _, other := range []Options{{Dir: dir, Kubernetes: "v1.34.0"}, {Dir: dir, FeatureGates: []string{"A=false"}}} {
-		if err := other.keep(); err == nil || !strings.Contains(err.Error(), "v1.35.2") {
+		if err := other.keep(); err == nil || !strings.Contains(err.Error(), "v1.35.1") {
 			t.Errorf("got %v, want what it was made with", err)
 		}
 	}

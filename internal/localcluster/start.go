@@ -47,7 +47,7 @@ type Options struct {
 	// Serve are API versions, or resources of them, that the API server does not serve unless it is told to, as its
 	// flag --runtime-config names them: "resource.k8s.io/v1beta2".
 	Serve []string
-	// Kubernetes is a version of the API server, the controller manager and kubectl, such as v1.35.2. "" is that of the
+	// Kubernetes is a version of the API server, the controller manager and kubectl, such as v1.35.1. "" is that of the
 	// cluster if it is continued, else the one that this module requires.
 	Kubernetes string
 	// FeatureGates are those of Kubernetes, each as NAME=true or NAME=false. A cluster that is continued keeps its own.

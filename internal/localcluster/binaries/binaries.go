@@ -56,7 +56,7 @@ func Ensure(ctx context.Context, progress io.Writer) (*Binaries, error) {
 	return made.ensure(ctx, folder, progress)
 }
 
-// EnsureVersion is Ensure with the programs of Kubernetes of a version such as v1.35.2. They are built from what the Go
+// EnsureVersion is Ensure with the programs of Kubernetes of a version such as v1.35.1. They are built from what the Go
 // module proxy has. etcd and kwok stay those of Ensure. "" is the version that Ensure has.
 func EnsureVersion(ctx context.Context, version string, progress io.Writer) (*Binaries, error) {
 	if version != "" {
@@ -131,6 +131,9 @@ func (r *recipe) build(ctx context.Context, dir string, progress io.Writer) erro
 	meter := startMeter(progress, fmt.Sprintf("Building the programs of the local cluster (Kubernetes %s), once, into %s", r.kubernetes, dir))
 	if err := r.compile(ctx, work, meter); err != nil {
 		meter.finish("Broken off")
+		if r.isLookedUp && ctx.Err() == nil {
+			return fmt.Errorf("Kubernetes %s cannot be built from what the Go module proxy has (go env GOPROXY): %w", r.kubernetes, err)
+		}
 		return err
 	}
 	meter.finish("Built")
@@ -155,7 +158,7 @@ const toCompile = `{{if .Stale}}{{if ne .StaleReason "not installed but availabl
 
 // compile runs the go command in work and leaves the executables there.
 func (r *recipe) compile(ctx context.Context, work string, meter *meter) error {
-	if r.goMod == nil {
+	if r.isLookedUp {
 		if err := r.require(ctx, work, meter); err != nil {
 			return err
 		}

@@ -76,11 +76,11 @@ replace (
 `
 
 func TestAnotherVersionRequiresWhatWasPublishedWithIt(t *testing.T) {
-	got, err := requirements([]byte(goModOfKubernetes), "v1.35.2")
+	got, err := requirements([]byte(goModOfKubernetes), "v1.35.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"go 1.25.0\n", "godebug default=go1.25\n", "require k8s.io/kubernetes v1.35.2\n", "replace k8s.io/api => k8s.io/api v0.35.2\n"} {
+	for _, want := range []string{"go 1.25.0\n", "godebug default=go1.25\n", "require k8s.io/kubernetes v1.35.1\n", "replace k8s.io/api => k8s.io/api v0.35.1\n"} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("it lacks %q:\n%s", want, got)
 		}
@@ -88,13 +88,13 @@ func TestAnotherVersionRequiresWhatWasPublishedWithIt(t *testing.T) {
 }
 
 func TestVersionsOfKubernetesAreRecognised(t *testing.T) {
-	for given, want := range map[string]string{"v1.35.2": "v1.35.2", "1.35.2": "v1.35.2", "v1.37.0-rc.1": "v1.37.0-rc.1", "v1.35": "", "1": "", "v2.0.0": "", "latest": "", "": ""} {
+	for given, want := range map[string]string{"v1.35.1": "v1.35.1", "1.35.1": "v1.35.1", "v1.37.0-rc.1": "v1.37.0-rc.1", "v1.35": "", "1": "", "v2.0.0": "", "latest": "", "": ""} {
 		got, err := canonical(given)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q is %q, %v", given, got, err)
 		}
 	}
-	if _, err := EnsureVersion(t.Context(), "newest", io.Discard); err == nil || !strings.Contains(err.Error(), "v1.35.2") {
+	if _, err := EnsureVersion(t.Context(), "newest", io.Discard); err == nil || !strings.Contains(err.Error(), "v1.35.1") {
 		t.Errorf("got %v, want what a version looks like", err)
 	}
 }
@@ -111,7 +111,7 @@ func TestAVersionThatTheProxyDoesNotHaveIsNamed(t *testing.T) {
 }
 
 func TestProgramsOfAnotherVersionAreInTheirOwnFolder(t *testing.T) {
-	b := Binaries{Dir: "own", KubernetesDir: "other", KubernetesVersion: "v1.35.2"}
+	b := Binaries{Dir: "own", KubernetesDir: "other", KubernetesVersion: "v1.35.1"}
 	for name, want := range map[string]string{"etcd": "own/etcd", "kwok": "own/kwok", "kubectl": "other/kubectl", "kube-apiserver": "other/kube-apiserver"} {
 		if got := b.Path(name); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)

@@ -33,7 +33,8 @@ var sources = []source{
 type recipe struct {
 	sources    []source
 	modules    string // the flag of the go command that says whether requirements may be added
-	goMod      []byte // the requirements of this module under another module name; nil if they are looked up first
+	isLookedUp bool   // goMod and goSum are found out when it is built
+	goMod      []byte // the requirements of this module under another module name
 	goSum      []byte
 	kubernetes string // for example v1.36.3
 	ldflags    string

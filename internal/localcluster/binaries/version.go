@@ -28,14 +28,14 @@ func ofKubernetes() []source {
 	return slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return !strings.HasPrefix(s.importPath, kubernetesModule+"/") })
 }
 
-// canonical completes a version to the form that Go's modules have, such as v1.35.2.
+// canonical completes a version to the form that Go's modules have, such as v1.35.1.
 func canonical(version string) (string, error) {
 	given := version
 	if !strings.HasPrefix(version, "v") {
 		version = "v" + version
 	}
 	if semver.Canonical(version) != version || semver.Major(version) != "v1" {
-		return "", fmt.Errorf("%q is no version of Kubernetes such as v1.35.2", given)
+		return "", fmt.Errorf("%q is no version of Kubernetes such as v1.35.1", given)
 	}
 	return version, nil
 }
@@ -43,7 +43,7 @@ func canonical(version string) (string, error) {
 // newVersionRecipe is a recipe for the programs of one version of Kubernetes. What it requires is looked up when it is
 // built.
 func newVersionRecipe(version string) *recipe {
-	r := &recipe{sources: ofKubernetes(), modules: "-mod=mod", kubernetes: version, ldflags: ldflags(version)}
+	r := &recipe{sources: ofKubernetes(), modules: "-mod=mod", isLookedUp: true, kubernetes: version, ldflags: ldflags(version)}
 	hash := sha256.New()
 	for _, source := range r.sources {
 		_, _ = fmt.Fprintln(hash, source.importPath)
@@ -68,7 +68,7 @@ func (r *recipe) require(ctx context.Context, work string, meter *meter) error {
 		if reason == "" {
 			reason = fmt.Sprint(err)
 		}
-		return fmt.Errorf("Kubernetes %s cannot be built: the Go module proxy (go env GOPROXY) does not give %s: %s", r.kubernetes, kubernetesModule, reason)
+		return fmt.Errorf("look up %s: %s", kubernetesModule, reason)
 	}
 	own, err := os.ReadFile(module.GoMod)
 	if err != nil {

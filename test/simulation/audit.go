@@ -39,7 +39,7 @@ func (l *auditLog) add(e *auditinternal.Event) {
 // report is what package audit proves from the log.
 func (l *auditLog) report() (*audit.Report, error) {
 	auditor := audit.New(audit.Options{})
-	if err := auditor.Read(&l.lines); err != nil {
+	if err := auditor.Read(bytes.NewReader(l.lines.Bytes())); err != nil {
 		return nil, err
 	}
 	return auditor.End(), nil

@@ -45,8 +45,8 @@
 //
 // The environment of the tests: HEKLA_SIMULATION_SEED is the first seed, HEKLA_SIMULATION_RUNS how many there are, and
 // HEKLA_SIMULATION_STEPS how many steps each has before it comes to rest. HEKLA_SIMULATION_TRACE names a file for the
-// steps of the last run, HEKLA_SIMULATION_SHRINK is how many runs may be used to make a failing plan smaller, and with
-// HEKLA_SIMULATION_LOG the programs log to standard error.
+// steps of the last run, and HEKLA_SIMULATION_AUDIT one for its audit log. HEKLA_SIMULATION_SHRINK is how many runs may
+// be used to make a failing plan smaller, and with HEKLA_SIMULATION_LOG the programs log to standard error.
 //
 // It must not know how anything is decided.
 package simulation

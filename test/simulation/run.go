@@ -38,6 +38,7 @@ type Result struct {
 	EndHash    string         // of what the API server holds in the end
 	Virtual    time.Duration
 	Trace      []string
+	Log        []byte // the audit log of the API server
 }
 
 // String is the result without its trace.
@@ -47,7 +48,7 @@ func (r *Result) String() string {
 }
 
 // Run carries out a plan. It changes settings of the process, so that tests that call it cannot be parallel.
-func Run(t *testing.T, plan *Plan, programs []Program) *Result {
+func Run(t *testing.T, plan *Plan, programs []Program) (result *Result) {
 	t.Helper()
 	logf.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
@@ -58,18 +59,15 @@ func Run(t *testing.T, plan *Plan, programs []Program) *Result {
 	//lint:ignore SA1019 there is no other way for libraries that use the global source
 	mathrand.Seed(int64(plan.Seed))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	var result *Result
-	t.Run(fmt.Sprintf("seed %d", plan.Seed), func(t *testing.T) {
-		cryptotest.SetGlobalRandom(t, plan.Seed)
-		// Programs that were killed leave goroutines behind, as a process may that ends. The bubble complains of them
-		// when the run is over.
-		defer func() {
-			if problem := recover(); problem != nil && result == nil {
-				panic(problem)
-			}
-		}()
-		synctest.Test(t, func(*testing.T) { result = runInBubble(plan, programs) })
-	})
+	cryptotest.SetGlobalRandom(t, plan.Seed)
+	// Programs that were killed leave goroutines behind, as a process may that ends. The bubble complains of them when
+	// the run is over.
+	defer func() {
+		if problem := recover(); problem != nil && result == nil {
+			panic(problem)
+		}
+	}()
+	synctest.Test(t, func(*testing.T) { result = runInBubble(plan, programs) })
 	return result
 }
 
@@ -199,7 +197,7 @@ func (d *driver) end() *Result {
 	}
 	d.result.Evictions = report.Evictions
 	d.result.Steps, d.result.Virtual, d.result.Trace = d.step, time.Since(d.plan.begin), d.trace
-	d.result.StepsHash, d.result.EndHash = sum(d.steps), d.stateHash()
+	d.result.StepsHash, d.result.EndHash, d.result.Log = sum(d.steps), d.stateHash(), d.log.lines.Bytes()
 	return &d.result
 }
 

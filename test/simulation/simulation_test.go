@@ -19,31 +19,45 @@ func TestRandomRunsBreakNoRuleAndComeToRest(t *testing.T) {
 	total, begin := 0, time.Now()
 	happened := map[string]int{}
 	for seed := first; seed < first+runs; seed++ {
-		plan := simulation.NewPlan(uint64(seed), steps, simulation.DefaultRates)
-		result := simulation.Run(t, plan, programs)
-		t.Log(result)
-		total += result.Steps
-		for kind, n := range result.Happened {
-			happened[kind] += n
-		}
-		if file := os.Getenv("HEKLA_SIMULATION_TRACE"); file != "" {
-			if err := os.WriteFile(file, []byte(strings.Join(result.Trace, "\n")), 0o600); err != nil {
-				t.Fatal(err)
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			result := simulate(t, seed, steps)
+			total += result.Steps
+			for kind, n := range result.Happened {
+				happened[kind] += n
 			}
-		}
-		if len(result.Violations) == 0 {
-			continue
-		}
-		violated := fmt.Sprintf("HEKLA_SIMULATION_SEED=%d HEKLA_SIMULATION_STEPS=%d:\n%s", seed, steps, strings.Join(result.Violations, "\n"))
-		if os.Getenv("HEKLA_SIMULATION_SEED") == "" && !comesAgain(t, plan) {
-			t.Log("Not again in two more runs: ", violated)
-			continue
-		}
-		t.Error(violated)
-		shrink(t, plan)
+		})
+	}
+	if total == 0 {
+		t.Fatalf("-run leaves none of the seeds %d to %d, which HEKLA_SIMULATION_SEED and HEKLA_SIMULATION_RUNS ask for", first, first+runs-1)
 	}
 	took := time.Since(begin)
 	t.Logf("%d steps in %s, %.0f a second; %v", total, took.Round(time.Second), float64(total)/took.Seconds(), happened)
+}
+
+// simulate runs a random plan, which is to break no rule.
+func simulate(t *testing.T, seed, steps int) *simulation.Result {
+	t.Helper()
+	plan := simulation.NewPlan(uint64(seed), steps, simulation.DefaultRates)
+	result := simulation.Run(t, plan, programs)
+	t.Log(result)
+	for name, text := range map[string][]byte{"HEKLA_SIMULATION_TRACE": []byte(strings.Join(result.Trace, "\n")), "HEKLA_SIMULATION_AUDIT": result.Log} {
+		if file := os.Getenv(name); file != "" {
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(result.Violations) == 0 {
+		return result
+	}
+	violated := fmt.Sprintf("HEKLA_SIMULATION_SEED=%d HEKLA_SIMULATION_STEPS=%d:\n%s", seed, steps, strings.Join(result.Violations, "\n"))
+	if os.Getenv("HEKLA_SIMULATION_SEED") == "" && !comesAgain(t, plan) {
+		t.Log("Not again in two more runs: ", violated)
+		return result
+	}
+	t.Error(violated)
+	shrink(t, plan)
+	return result
 }
 
 // TestQuotasThatAreCutWhileAVictimLeaves has quotas cut while a Workload waits for others to leave, and nothing else.

@@ -169,7 +169,7 @@ func (c component) prepare(ctx context.Context, cluster *localcluster.Cluster, p
 		if err != nil {
 			return program, "", err
 		}
-		arguments = append(arguments, "--enable-metrics=true", "--listen-address="+address)
+		arguments = append(arguments, "--enable-metrics=true", "--enable-pprof=true", "--listen-address="+address)
 		metricsURL = "http://" + address + "/metrics"
 	}
 	if c.answers && !cluster.IsAttached() { // a foreign API server does not reach this host

@@ -173,12 +173,16 @@ func newManager(restConfig *rest.Config, o *options, warmsUp bool, logger logr.L
 	}
 	skip := true
 	election := o.election
+	served := metricsOptions(addressIf(o.enableMetrics, o.listenAddress), o.authenticateMetrics)
+	if o.enablePprof {
+		served.ExtraHandlers = process.Profiles()
+	}
 	mgr, err := manager.New(restConfig, manager.Options{
 		Scheme:                 scheme,
 		Cache:                  controllers.CacheOptions(),
 		Logger:                 logger,
 		HealthProbeBindAddress: addressIf(o.enableHealthz, o.healthzAddress),
-		Metrics:                metricsOptions(addressIf(o.enableMetrics, o.listenAddress), o.authenticateMetrics),
+		Metrics:                served,
 		// A replica that waits keeps its caches full, so that it takes over at once.
 		// The library would refuse a second manager in the process, since its names are those of metrics.
 		Controller:                    controllerconfig.Controller{EnableWarmup: &warmsUp, SkipNameValidation: &skip},
@@ -208,6 +212,7 @@ func cachesAreFull(cache cache.Cache) healthz.Checker {
 	}
 }
 
+// authenticateMetricsUsage is of the webhook server, which serves no profiles.
 const authenticateMetricsUsage = "Serve /metrics by HTTPS, and only to clients whose token the API server authenticates, and authorizes to get that path."
 
 // metricsOptions say how metrics are served: to all clients, or to those that the API server permits to get them.

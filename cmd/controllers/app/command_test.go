@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	"hekla.sh/hekla/test/apitest"
 )
 
 // discovery serves as much of an API server as a manager asks before it starts: that there are pods. The rest is for
@@ -98,5 +101,47 @@ func TestAStopIsFollowedBeforeTheCachesAreFull(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("it still runs")
+	}
+}
+
+func TestProfilesAreServedOnlyWhenAskedFor(t *testing.T) {
+	for want, arguments := range map[int][]string{http.StatusNotFound: nil, http.StatusOK: {"--enable-pprof"}} {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := listener.Addr().String()
+		_ = listener.Close()
+		o := parse(t, append(arguments, "--enable-metrics", "--listen-address="+address, "--leader-elect=false")...)
+		if err := o.validate(); err != nil {
+			t.Fatal(err)
+		}
+		mgr, err := newManager(&rest.Config{Host: discovery(t, http.NotFound)}, o, false, logr.Discard())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- mgr.Start(ctx) }()
+		for path, want := range map[string]int{"/metrics": http.StatusOK, "/debug/pprof/cmdline": want} {
+			apitest.Eventually(t, func(ctx context.Context) error {
+				request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
+				if err != nil {
+					return err
+				}
+				response, err := http.DefaultClient.Do(request)
+				if err != nil {
+					return err
+				}
+				if response.StatusCode != want {
+					err = fmt.Errorf("%s with %v: %d, want %d", path, arguments, response.StatusCode, want)
+				}
+				return errors.Join(err, response.Body.Close())
+			})
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -63,6 +63,7 @@ type options struct {
 	listenAddress           string
 	enableMetrics           bool
 	authenticateMetrics     bool
+	enablePprof             bool
 	election                process.Election
 	verbosity               int
 	logFormat               string
@@ -110,7 +111,9 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.enableHealthz, "enable-healthz", false, "Serve /healthz and /readyz.")
 	flags.StringVar(&o.listenAddress, "listen-address", ":8081", "Address of /metrics.")
 	flags.BoolVar(&o.enableMetrics, "enable-metrics", false, "Serve /metrics.")
-	flags.BoolVar(&o.authenticateMetrics, "authenticate-metrics", false, authenticateMetricsUsage)
+	flags.BoolVar(&o.authenticateMetrics, "authenticate-metrics", false,
+		"Serve /metrics and /debug/pprof/ by HTTPS, and only to clients whose token the API server authenticates, and authorizes to get that path.")
+	flags.BoolVar(&o.enablePprof, "enable-pprof", false, "Serve /debug/pprof/ on the address of /metrics, which needs --enable-metrics.")
 	flags.IntVarP(&o.verbosity, "v", "v", 0, process.VerbosityUsage)
 	flags.StringVar(&o.logFormat, "log-format", process.AutomaticFormat, process.LogFormatUsage)
 	flags.BoolVar(&o.showVersion, "version", false, "Print the version, and exit.")
@@ -145,6 +148,9 @@ func (o *options) validate() error {
 	}
 	if o.cronJobInterval < 0 || o.cronJobInterval > time.Minute {
 		invalid("shortest-cronjob-interval", o.cronJobInterval, "must be from 0 to 1m")
+	}
+	if o.enablePprof && !o.enableMetrics {
+		invalid("enable-pprof", o.enablePprof, "needs --enable-metrics, whose server shows profiles, too")
 	}
 	problems = append(problems, process.CheckLog(o.verbosity, o.logFormat)...)
 	configMap := func(flag, value string) {

@@ -97,7 +97,7 @@ func TestAFlagThatCannotBeMeantIsNamed(t *testing.T) {
 		"--controller-configmap=name", "--controller-configmap=", "--controller-configmap=a/b/c", "--controller-configmap=a/", "--scheduler-configmap=name",
 		"--leader-elect-resource-lock=configmaps", "--leader-elect-lease-duration=1s", "--leader-elect-renew-deadline=2s",
 		"--leader-elect-retry-period=0s", "--leader-elect-resource-name=", "--leader-elect-resource-namespace=", "--v=11",
-		"--shortest-cronjob-interval=-1s", "--shortest-cronjob-interval=61s",
+		"--shortest-cronjob-interval=-1s", "--shortest-cronjob-interval=61s", "--enable-pprof",
 	} {
 		t.Run(argument, func(t *testing.T) {
 			err := parse(t, argument).validate()

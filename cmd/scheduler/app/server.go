@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"os"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 
 	"hekla.sh/hekla/internal/keypair"
+	"hekla.sh/hekla/internal/process"
 )
 
 // certificateLife is that of the certificate of the metrics, which no client verifies and nothing renews.
@@ -126,11 +126,9 @@ func (o *options) metricsHandler(metrics http.Handler) http.Handler {
 		mux.Handle("GET /metrics", metrics)
 	}
 	if o.enablePprof {
-		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		for path, handler := range process.Profiles() {
+			mux.Handle("GET "+path, handler)
+		}
 	}
 	return mux
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // doubleBind: no pod is bound twice.
@@ -48,33 +49,86 @@ func (*overCommit) bound(a *Auditor, p *pod, n *node, c *change) {
 	}
 }
 
-// promised: room that is kept for a nominated pod goes to no pod of lower priority, and to none of the same.
-type promised struct{ silent }
+// promised: room that is kept for a nominated pod goes to no pod of lower priority, and to none of the same. The
+// scheduler that gives it away may have decided at the same time that the nominated pod gets another node, or none. It
+// sends both decisions at once, and the other one may arrive later.
+type promised struct {
+	silent
+	takers []deadline[*taker]
+}
 
-func (*promised) bound(a *Auditor, p *pod, n *node, c *change) {
+// taker is a pod that was bound to room that seems to be promised.
+type taker struct {
+	pod      *pod
+	node     *node
+	at       time.Time
+	user     string
+	promises []promise
+	// stays is what the pods hold that stay on the node, without the taker. request is the taker's, offers the node's.
+	stays, request, offers amounts
+}
+
+// promise is a pod that is nominated for the node, with its request.
+type promise struct {
+	pod     *pod
+	request amounts
+}
+
+func (r *promised) bound(a *Auditor, p *pod, n *node, c *change) {
 	if c.what != bound || !n.isKnown || !n.isWhole || p.nominated == n.name {
 		return
 	}
-	stays, waits := amounts{}, []*pod{}
+	t := &taker{pod: p, node: n, at: c.at, user: c.user, stays: amounts{}, request: p.request, offers: n.offers(c.at)}
 	for _, other := range n.pods {
-		if !other.isLeaving && other.eviction == nil {
-			stays.add(other.request, 1)
+		if other != p && !other.isLeaving && other.eviction == nil {
+			t.stays.add(other.request, 1)
 		}
 	}
 	for _, other := range a.nominees(n.name) {
 		if other.priority >= p.priority && other.job() != p.job() && c.at.Sub(other.nominatedAt) > unseen {
-			stays.add(other.request, 1)
-			waits = append(waits, other)
+			t.promises = append(t.promises, promise{other, other.request})
 		}
 	}
-	if len(waits) == 0 {
-		return
+	if _, isBeyond := t.excess(t.promises); isBeyond {
+		r.takers = append(r.takers, deadline[*taker]{c.at.Add(unseen), t})
 	}
-	what, isBeyond := stays.beyond(n.offers(c.at), p.request)
-	stays.add(p.request, -1)
-	if _, wasBeyond := stays.beyond(n.offers(c.at), p.request); isBeyond && !wasBeyond {
-		a.violate(RulePromisedRoom, c.at, c.user, fmt.Sprintf("the room is promised to pods of no lower priority: with them %s", what), p, n, waits[0])
+}
+
+func (r *promised) tick(a *Auditor) {
+	for _, t := range due(&r.takers, a.now) {
+		var kept []promise
+		for _, w := range t.promises {
+			if !w.pod.isFreed(t.node.name, t.user) {
+				kept = append(kept, w)
+			}
+		}
+		if what, isBeyond := t.excess(kept); isBeyond {
+			a.violate(RulePromisedRoom, t.at, t.user, fmt.Sprintf("the room is promised to pods of no lower priority: with them %s", what), t.pod, t.node, kept[0].pod)
+		}
 	}
+}
+
+// isFreed reports whether a pod that was nominated for a node is not any more, since a scheduler has bound it to another
+// one or has changed its nomination.
+func (p *pod) isFreed(node, user string) bool {
+	if p.node != "" {
+		return p.node != node && p.boundBy == user
+	}
+	return p.nominated != node && (p.nominatedBy == user || p.nominatedBy == "")
+}
+
+// excess is what the node would hold too much of with the taker and promises, though not with the promises alone.
+func (t *taker) excess(promises []promise) (what string, isBeyond bool) {
+	all := amounts{}
+	all.add(t.stays, 1)
+	for _, w := range promises {
+		all.add(w.request, 1)
+	}
+	if _, wasBeyond := all.beyond(t.offers, t.request); wasBeyond || len(promises) == 0 {
+		return "", false
+	}
+	all.add(t.request, 1)
+	return all.beyond(t.offers, t.request)
 }
 
 // nominees are the pods that wait for room on a node, by name.

@@ -71,7 +71,7 @@ func (a *Auditor) observePod(before *pod, c *change) {
 			a.free(before, c)
 			a.forget(before)
 		}
-		a.pods[p.uid], a.names[p.key], p.nominatedAt = p, p, c.at
+		a.pods[p.uid], a.names[p.key], p.nominatedAt, p.nominatedBy = p, p, c.at, c.user
 		if p.node == "" && !p.hasEnded {
 			a.lines[p.shape] = append(a.lines[p.shape], p)
 		}
@@ -90,8 +90,8 @@ func (a *Auditor) observePod(before *pod, c *change) {
 		if before.node == "" {
 			before.node = was.node
 		}
-		if before.nominatedAt = c.at; was.nominated == before.nominated {
-			before.nominatedAt = was.nominatedAt
+		if before.nominatedAt, before.nominatedBy = c.at, c.user; was.nominated == before.nominated {
+			before.nominatedAt, before.nominatedBy = was.nominatedAt, was.nominatedBy
 		}
 		p = before
 		a.join(p)

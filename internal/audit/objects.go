@@ -105,6 +105,7 @@ type pod struct {
 	priority    int32
 	nominated   string // status.nominatedNodeName
 	nominatedAt time.Time
+	nominatedBy string // who wrote it last, "" if that is not known
 	gang        key    // its PodGroup, or its group of pods by labels; "" if it has none
 	task        string // volcano.sh/task-spec
 	owner       types.UID

@@ -439,6 +439,59 @@ func TestRules(t *testing.T) {
 			s.bind("b", "n1")
 			s.pass(time.Hour)
 		}, nil},
+		{"promised room is given up after it has gone to another pod", func(s *story) {
+			s.node("n1", "4")
+			s.node("n2", "4")
+			s.pod("b", "3", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.pod("c", "2")
+			s.bind("c", "n1")
+			s.bind("b", "n2")
+			s.pass(time.Hour)
+		}, nil},
+		{"promised room is promised elsewhere after it has gone to another pod", func(s *story) {
+			s.node("n1", "4")
+			s.pod("b", "3", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.pod("c", "2")
+			s.bind("c", "n1")
+			s.nominate("b", "")
+			s.pass(time.Hour)
+		}, nil},
+		{"promised room is given up long after it has gone to another pod", func(s *story) {
+			s.node("n1", "4")
+			s.node("n2", "4")
+			s.pod("b", "3", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.pod("c", "2")
+			s.bind("c", "n1")
+			s.pass(time.Minute)
+			s.bind("b", "n2")
+		}, []string{audit.RulePromisedRoom + " Pod work/c"}},
+		{"promised room is given up after another scheduler has taken it", func(s *story) {
+			s.node("n1", "4")
+			s.node("n2", "4")
+			s.pod("b", "3", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.pod("c", "2")
+			s.bind("c", "n1", "another-scheduler")
+			s.bind("b", "n2")
+			s.pass(time.Hour)
+		}, []string{audit.RulePromisedRoom + " Pod work/c"}},
+		{"promised room goes to another pod, and the other one is deleted", func(s *story) {
+			s.node("n1", "4")
+			s.pod("b", "3", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.pod("c", "2")
+			s.bind("c", "n1")
+			s.remove("b", person)
+			s.pass(time.Hour)
+		}, []string{audit.RulePromisedRoom + " Pod work/c"}},
 		{"promised room goes to a pod of higher priority", func(s *story) {
 			s.node("n1", "4")
 			s.pod("b", "3", ofPriority(5))

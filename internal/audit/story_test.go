@@ -152,8 +152,10 @@ func (s *story) change(pod string, change func(p *corev1.Pod)) {
 	s.request("patch", "", "pods", "status", s.pods[pod], nil, kubelet)
 }
 
+// nominate says that the scheduler keeps room on a node for a pod, or on none.
 func (s *story) nominate(pod, node string) {
-	s.change(pod, func(p *corev1.Pod) { p.Status.NominatedNodeName = node })
+	s.pods[pod].Status.NominatedNodeName = node
+	s.request("patch", "", "pods", "status", s.pods[pod], nil, theScheduler)
 }
 
 func (s *story) end(pod string) {

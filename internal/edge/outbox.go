@@ -169,7 +169,7 @@ func (o *Outbox) Do(d decision.Decisions) {
 	}
 	for _, b := range d.Binds {
 		o.pods.DropPod(b.Pod, b.UID)
-		o.plans.Bound(b.UID)
+		o.plans.Bound(b)
 	}
 	o.binder.Add(d.Binds)
 	for i := range d.Events {

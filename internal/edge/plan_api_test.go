@@ -27,6 +27,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 	"hekla.sh/hekla/test/apitest"
 )
 
@@ -464,6 +465,33 @@ func TestAPlanThatIsCancelledInTheMiddleLeavesTheRestInPeace(t *testing.T) {
 		t.Errorf("the preemptor is still promised %q", node)
 	}
 	s.expectResults(map[plans.EvictionResult]int{plans.EvictionSent: plans.Workers, plans.EvictionDropped: 4})
+}
+
+func TestAPodWhoseBindingWaitsForAVolumeIsNominatedForNoOtherNode(t *testing.T) {
+	s := newPlanning(t)
+	n := &needy{T: t, admin: s.admin, namespace: s.namespace}
+	a, b := createPod(t, s.admin, s.namespace, "a"), createPod(t, s.admin, s.namespace, "b")
+	s.begin(s.plan("p", []*corev1.Pod{a, b}, nil))
+	s.settle()
+	reservation := &supplies.Reservation{Patience: time.Hour, Volumes: []supplies.VolumeReservation{wantsVolume(n.claim("claim"), nil)}}
+	var d decision.Decisions
+	for pod, node := range map[*corev1.Pod]string{a: "another", b: "node"} {
+		d.Binds = append(d.Binds, decision.Bind{Pod: nameOf(pod), UID: pod.UID, Node: node, IsNominated: true, Reservation: reservation})
+	}
+	s.outbox.Do(d)
+	eventually(t, func(context.Context) string {
+		if left := s.outbox.Stats(); left.StepsWaiting+left.StepsInFlight > 0 {
+			return fmt.Sprintf("%+v", left)
+		}
+		return ""
+	})
+	for pod, want := range map[*corev1.Pod]string{a: "", b: "node"} {
+		live := s.live(pod)
+		_, isRecorded := live.Annotations[schedulingv1beta1.PromiseRecordKey]
+		if node := live.Status.NominatedNodeName; node != want || isRecorded != (want != "") {
+			t.Errorf("pod %s is nominated for %q, recorded %t, want %q", pod.Name, node, isRecorded, want)
+		}
+	}
 }
 
 func TestALostReplyIsAnsweredByAskingAgain(t *testing.T) {

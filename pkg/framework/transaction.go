@@ -136,7 +136,8 @@ func (x Transaction) Commit() {
 			continue
 		}
 		s.Binds = append(s.Binds, decision.Bind{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, Job: t.Job.ID,
-			Created: t.Created(), IsHeld: t.IsHeld(), Account: t.Job.QueueName + "/" + t.Job.ID.Text(), Reservation: t.Reservation})
+			Created: t.Created(), IsHeld: t.IsHeld(), Account: t.Job.QueueName + "/" + t.Job.ID.Text(), Reservation: t.Reservation,
+			IsNominated: t.Job.Plan != nil || t.Pod.Status.NominatedNodeName != ""})
 	}
 	x.mustBePlanned()
 	s.placed, s.moved = s.placed[:x.first], s.moved[:x.moved]

@@ -38,7 +38,7 @@ func TestUndoingAnInnerTransactionLeavesTheOuterOneAsItWas(t *testing.T) {
 	}
 	outer.Place(task("j1-1"), c.Node("n1"))
 	outer.Commit()
-	if len(s.Binds) != 2 || s.Binds[0].Pod.Name != "j0-0" || s.Binds[1].Pod.Name != "j1-1" || s.Binds[1].Node != "n1" {
+	if len(s.Binds) != 2 || s.Binds[0].Pod.Name != "j0-0" || s.Binds[1].Pod.Name != "j1-1" || s.Binds[1].Node != "n1" || s.Binds[1].IsNominated {
 		t.Errorf("decided %+v", s.Binds)
 	}
 	if task("j0-1").Status != cluster.Pending || task("j1-1").Status != cluster.Binding {
@@ -83,6 +83,12 @@ func TestWhatIsPromisedAndEvictedBecomesAPlan(t *testing.T) {
 	s.Begin().Undo()
 	if len(f.told) != 8 {
 		t.Errorf("what is in force is taken back with the next transaction: the observer was told %v", f.told)
+	}
+	x = s.Begin()
+	x.Place(task("j1-1"), c.Node("n1"))
+	x.Commit()
+	if len(s.Binds) != 1 || !s.Binds[0].IsNominated {
+		t.Errorf("decided %+v, though the job of the pod has a plan", s.Binds)
 	}
 }
 

@@ -334,13 +334,24 @@ func (e *podStep) refuses(err error) {
 	e.of.refused = append(e.of.refused, cache.Refused{Pod: e.pod, UID: e.uid, Reason: e.describe(err), ByBudget: forbids(err)})
 }
 
-// Bound removes the nominated node of a pod that is bound.
-func (x *Executor) Bound(uid types.UID) {
+// Bound drops the nomination of a pod that is about to be bound. The API server removes the nominated node with the
+// binding. A binding that waits for volumes or devices may take minutes, and until then other schedulers, and one that
+// starts, leave the room of the nominated node to the pod. So another node than that of the binding is withdrawn first.
+func (x *Executor) Bound(b decision.Bind) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
-	if e := x.promises[uid]; e != nil && e.step == nominate {
+	if e := x.promises[b.UID]; e != nil && e.step == nominate {
 		x.void(e)
 	}
+	if b.Reservation == nil || !b.IsNominated || x.isClosed {
+		return
+	}
+	plan := &planExecution{job: b.Job, isEnd: true}
+	e := x.podStep(plan, withdraw, b.Pod, b.UID)
+	e.node = b.Node
+	plan.stages = [][]*podStep{{e}}
+	x.admit(plan)
+	x.proceed(plan)
 }
 
 // Sending returns a channel that closes when the nominated node of a pod is written, nil if no such write is in flight.

@@ -24,6 +24,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
+	"hekla.sh/hekla/pkg/cluster/supplies"
 )
 
 // scripted is what a planner acts on in a test, on a clock that stands still while anything is busy: each request takes
@@ -389,11 +390,11 @@ func TestNominationsOfAPod(t *testing.T) {
 		acting(t, func(t *testing.T, s *scripted) {
 			s.records = false
 			s.Begin(planOf("p", []string{"a", "b"}, []string{"!v"}))
-			s.Bound("a")
+			s.Bound(bindOf("a", false))
 			s.told(nil)
 			elapse(500 * time.Millisecond)
 			sending := s.Sending("b")
-			s.Bound("b")
+			s.Bound(bindOf("b", false))
 			if s.Sending("a") != nil || sending == nil {
 				t.Fatal("it is not known what is under way")
 			}
@@ -406,6 +407,32 @@ func TestNominationsOfAPod(t *testing.T) {
 			s.expectRest(t)
 		})
 	})
+}
+
+func TestWhoseBindingWaitsKeepsNoOtherNode(t *testing.T) {
+	acting(t, func(t *testing.T, s *scripted) {
+		s.Begin(planOf("p", []string{"a", "b", "c"}, nil))
+		elapse(time.Minute)
+		s.Begin(planOf("q", []string{"d"}, nil))
+		elapse(500 * time.Millisecond)
+		withoutPlan := bindOf("c", true)
+		withoutPlan.IsNominated = false
+		for _, b := range []decision.Bind{bindOf("a", true), bindOf("b", false), withoutPlan, bindOf("d", true)} {
+			s.Bound(b)
+		}
+		elapse(time.Minute)
+		s.expect(t, "1s nominate a n", "1s nominate b n", "1s nominate c n", "61s nominate d n", "61s withdraw a m", "62s withdraw d m")
+		s.expectRest(t)
+	})
+}
+
+// bindOf is the binding of a pod to node m, which waits for volumes or not.
+func bindOf(name string, waits bool) decision.Bind {
+	b := decision.Bind{Pod: podKey(name), UID: types.UID(name), Node: "m", IsNominated: true}
+	if waits {
+		b.Reservation = &supplies.Reservation{}
+	}
+	return b
 }
 
 func TestAClosedPlannerFinishesWhatIsUnderWayAndBeginsNothing(t *testing.T) {

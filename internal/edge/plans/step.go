@@ -64,7 +64,7 @@ type podStep struct {
 	step   step
 	pod    types.NamespacedName
 	uid    types.UID
-	node   string  // to nominate
+	node   string  // to nominate, or not to withdraw
 	victim *victim // for ask, mark and evict
 	// refusal is the text about a refused eviction to write on a pod that stays; "" if there was none.
 	refusal string
@@ -254,10 +254,10 @@ func (m messenger) spare(ctx context.Context, e *podStep) error {
 	return m.patch(ctx, e, live.ResourceVersion, stays, nil)
 }
 
-// withdraw removes the nominated node of a pod.
+// withdraw removes the nominated node of a pod without a node, unless it is that of the step.
 func (m messenger) withdraw(ctx context.Context, e *podStep) error {
 	live, err := m.live(ctx, e)
-	if err != nil || live.Status.NominatedNodeName == "" {
+	if err != nil || live.Spec.NodeName != "" || live.Status.NominatedNodeName == "" || live.Status.NominatedNodeName == e.node {
 		return err
 	}
 	return m.patch(ctx, e, live.ResourceVersion, promised("", ""), nil)

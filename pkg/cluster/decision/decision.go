@@ -52,6 +52,8 @@ type Bind struct {
 	Account string
 	// Reservation is what must be written of volumes and devices first, nil if nothing.
 	Reservation *supplies.Reservation
+	// IsNominated is set if the API may show a nominated node of the pod, which may be another one.
+	IsNominated bool
 }
 
 // AccountAnnotation of a pod with a node is the queue that was charged when it got it, a slash, and its job. It is

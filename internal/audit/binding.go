@@ -49,82 +49,115 @@ func (*overCommit) bound(a *Auditor, p *pod, n *node, c *change) {
 	}
 }
 
-// promised: room that is kept for a nominated pod goes to no pod of lower priority, and to none of the same. The
-// scheduler that gives it away may have decided at the same time that the nominated pod gets another node, or none. It
-// sends both decisions at once, and the other one may arrive later.
+// promised: room that is kept for a nominated pod goes to no pod of lower priority, and to none of the same.
+//
+// Whether a pod takes such room is known later. A nominated pod may need the room of victims that are not evicted yet,
+// and a scheduler may hold room for more pods than those that are nominated. So the rule waits until the nominated pods
+// wait no more, and takes the pods that were evicted by then for such victims. And the scheduler that gives the room away
+// may have decided at the same time that the nominated pod gets another node, or none: it sends both decisions at once,
+// and that one may arrive later.
 type promised struct {
 	silent
-	takers []deadline[*taker]
+	takers []*taker
+	looked time.Time
 }
 
 // taker is a pod that was bound to room that seems to be promised.
 type taker struct {
-	pod      *pod
-	node     *node
-	at       time.Time
-	user     string
-	promises []promise
-	// stays is what the pods hold that stay on the node, without the taker. request is the taker's, offers the node's.
-	stays, request, offers amounts
+	pod  *pod
+	node *node
+	at   time.Time
+	user string
+	// stays are the other pods that were to stay on the node, and promises those that were nominated for it.
+	stays, promises []holding
+	// request is the taker's, offers the node's.
+	request, offers amounts
 }
 
-// promise is a pod that is nominated for the node, with its request.
-type promise struct {
+// holding is a pod with what it requested.
+type holding struct {
 	pod     *pod
 	request amounts
+	isKept  bool // it was promised room on the node, and got it while the taker was there
 }
 
 func (r *promised) bound(a *Auditor, p *pod, n *node, c *change) {
+	for _, t := range r.takers {
+		for i := range t.promises {
+			if w := &t.promises[i]; w.pod == p && t.node == n {
+				w.isKept = t.pod.counts
+			}
+		}
+	}
 	if c.what != bound || !n.isKnown || !n.isWhole || p.nominated == n.name {
 		return
 	}
-	t := &taker{pod: p, node: n, at: c.at, user: c.user, stays: amounts{}, request: p.request, offers: n.offers(c.at)}
-	for _, other := range n.pods {
-		if other != p && !other.isLeaving && other.eviction == nil {
-			t.stays.add(other.request, 1)
-		}
-	}
+	t := &taker{pod: p, node: n, at: c.at, user: c.user, request: p.request, offers: n.offers(c.at)}
 	for _, other := range a.nominees(n.name) {
 		if other.priority >= p.priority && other.job() != p.job() && c.at.Sub(other.nominatedAt) > unseen {
-			t.promises = append(t.promises, promise{other, other.request})
+			t.promises = append(t.promises, holding{pod: other, request: other.request})
+		}
+	}
+	if len(t.promises) == 0 {
+		return
+	}
+	for _, other := range n.pods {
+		if other != p && !other.isLeaving && other.eviction == nil {
+			t.stays = append(t.stays, holding{pod: other, request: other.request})
 		}
 	}
 	if _, isBeyond := t.excess(t.promises); isBeyond {
-		r.takers = append(r.takers, deadline[*taker]{c.at.Add(unseen), t})
+		r.takers = append(r.takers, t)
 	}
 }
 
 func (r *promised) tick(a *Auditor) {
-	for _, t := range due(&r.takers, a.now) {
-		var kept []promise
+	if len(r.takers) == 0 || a.now.Sub(r.looked) < time.Second { // what is waited for takes longer
+		return
+	}
+	r.looked = a.now
+	r.takers = slices.DeleteFunc(r.takers, func(t *taker) bool {
+		age := a.now.Sub(t.at)
+		if age <= unseen || age <= a.options.PlanTimeout && slices.ContainsFunc(t.promises, func(w holding) bool { return a.waitingFor[t.node.name][w.pod.uid] == w.pod }) {
+			return false
+		}
+		var broken []holding
 		for _, w := range t.promises {
-			if !w.pod.isFreed(t.node.name, t.user) {
-				kept = append(kept, w)
+			if !w.isKept && !t.frees(w.pod) {
+				broken = append(broken, w)
 			}
 		}
-		if what, isBeyond := t.excess(kept); isBeyond {
-			a.violate(RulePromisedRoom, t.at, t.user, fmt.Sprintf("the room is promised to pods of no lower priority: with them %s", what), t.pod, t.node, kept[0].pod)
+		if what, isBeyond := t.excess(broken); isBeyond {
+			a.violate(RulePromisedRoom, t.at, t.user, fmt.Sprintf("the room is promised to pods of no lower priority: with them %s", what), t.pod, t.node, broken[0].pod)
+		}
+		return true
+	})
+}
+
+// frees reports whether a pod that was nominated for the node was given another one, or none, when the taker was bound,
+// and by the same scheduler.
+func (t *taker) frees(p *pod) bool {
+	if p.node != "" {
+		return p.node != t.node.name && p.boundBy == t.user && p.boundAt.Sub(t.at) <= unseen
+	}
+	return p.nominated != t.node.name && (p.nominatedBy == t.user || p.nominatedBy == "") && p.nominatedAt.Sub(t.at) <= unseen
+}
+
+// excess is what the node would hold too much of with the taker and promises, though not with the promises alone. Pods
+// that have been evicted do not count.
+func (t *taker) excess(promises []holding) (what string, isBeyond bool) {
+	if len(promises) == 0 {
+		return "", false
+	}
+	all := amounts{}
+	for _, held := range [...][]holding{t.stays, promises} {
+		for _, h := range held {
+			if h.pod.eviction == nil {
+				all.add(h.request, 1)
+			}
 		}
 	}
-}
-
-// isFreed reports whether a pod that was nominated for a node is not any more, since a scheduler has bound it to another
-// one or has changed its nomination.
-func (p *pod) isFreed(node, user string) bool {
-	if p.node != "" {
-		return p.node != node && p.boundBy == user
-	}
-	return p.nominated != node && (p.nominatedBy == user || p.nominatedBy == "")
-}
-
-// excess is what the node would hold too much of with the taker and promises, though not with the promises alone.
-func (t *taker) excess(promises []promise) (what string, isBeyond bool) {
-	all := amounts{}
-	all.add(t.stays, 1)
-	for _, w := range promises {
-		all.add(w.request, 1)
-	}
-	if _, wasBeyond := all.beyond(t.offers, t.request); wasBeyond || len(promises) == 0 {
+	if _, wasBeyond := all.beyond(t.offers, t.request); wasBeyond {
 		return "", false
 	}
 	all.add(t.request, 1)

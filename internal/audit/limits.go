@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// queueLimit: no pod is bound beyond the capability of its queue, or of one above it.
+// queueLimit: no pod is bound beyond the capability of its queue, or of one above it. Pods that leave do not count, as in
+// Volcano, unless they are of a Workload.
 type queueLimit struct{ silent }
 
 func (*queueLimit) bound(a *Auditor, p *pod, _ *node, c *change) {
@@ -27,11 +28,42 @@ func (*queueLimit) bound(a *Auditor, p *pod, _ *node, c *change) {
 		if c.at.Before(q.until) {
 			limits = limits.laxer(q.before)
 		}
-		if what, is := q.used.beyond(limits, p.request); is {
+		used := q.used
+		if _, is := used.beyond(limits, p.request); is {
+			used = maps.Clone(used)
+			used.add(a.leavingIn(name), -1)
+		}
+		if what, is := used.beyond(limits, p.request); is {
 			a.violate(RuleQueueLimit, c.at, c.user, fmt.Sprintf("with it the queue holds %s", what), q, p)
 		}
 		name = q.parent
 	}
+}
+
+// leavingIn is what pods hold of a queue and of those below it that leave and are not of a Workload.
+func (a *Auditor) leavingIn(name string) amounts {
+	all := amounts{}
+	for _, p := range a.pods {
+		if p.counts && p.charged != "" && (p.isLeaving || p.eviction != nil) && a.workloadOf(p) == nil && a.isBelow(p.charged, name) {
+			all.add(p.request, 1)
+		}
+	}
+	return all
+}
+
+// isBelow reports whether a queue is another one, or below it.
+func (a *Auditor) isBelow(name, other string) bool {
+	for depth := 0; name != "" && depth < 32; depth++ {
+		if name == other {
+			return true
+		}
+		q := a.queues[name]
+		if q == nil {
+			return false
+		}
+		name = q.parent
+	}
+	return false
 }
 
 func (q *queue) String() string { return "Queue " + q.name }

@@ -439,6 +439,43 @@ func TestRules(t *testing.T) {
 			s.bind("b", "n1")
 			s.pass(time.Hour)
 		}, nil},
+		{"a pod is bound next to a promise whose victim is evicted later", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "2")
+			s.bind("a", "n1")
+			s.pod("b", "1", ofPriority(5))
+			s.nominate("b", "n1") // since the scheduler holds room for c, which is to come
+			s.pass(time.Minute)
+			s.pod("c", "2", ofPriority(5))
+			s.bind("c", "n1")
+			s.pass(time.Minute)
+			s.leave("a")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, nil},
+		{"a pod is bound next to a promise that is kept", func(s *story) {
+			s.node("n1", "4")
+			s.pod("a", "2")
+			s.bind("a", "n1")
+			s.pod("b", "2", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.pod("c", "1")
+			s.bind("c", "n1")
+			s.pass(time.Minute)
+			s.end("a")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, nil},
+		{"promised room is not given back", func(s *story) {
+			s.node("n1", "4")
+			s.pod("b", "3", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.pod("c", "2")
+			s.bind("c", "n1")
+			s.pass(time.Hour)
+		}, []string{audit.RulePromisedRoom + " Pod work/c"}},
 		{"promised room is given up after it has gone to another pod", func(s *story) {
 			s.node("n1", "4")
 			s.node("n2", "4")
@@ -470,6 +507,7 @@ func TestRules(t *testing.T) {
 			s.bind("c", "n1")
 			s.pass(time.Minute)
 			s.bind("b", "n2")
+			s.pass(time.Hour)
 		}, []string{audit.RulePromisedRoom + " Pod work/c"}},
 		{"promised room is given up after another scheduler has taken it", func(s *story) {
 			s.node("n1", "4")
@@ -531,6 +569,33 @@ func TestRules(t *testing.T) {
 			s.pod("a", "3", inGroup("g"))
 			s.pod("b", "2", inGroup("g"))
 			s.bind("a", "n1")
+			s.bind("b", "n1")
+		}, []string{audit.RuleQueueLimit + " Queue q"}},
+		{"a pod is bound while another of its queue leaves", func(s *story) {
+			s.node("n1", "8")
+			s.queue("root", "4")
+			s.queue("q", "4", func(q *scheduling.Queue) { q.Spec.Parent = "root" })
+			s.group("g", "q", 1)
+			s.pod("a", "3", inGroup("g"))
+			s.bind("a", "n1")
+			s.pod("b", "1", inGroup("g"))
+			s.pod("c", "2", inGroup("g"), ofPriority(5))
+			s.nominate("c", "n1")
+			s.evict("a")
+			s.bind("c", "n1")
+			s.bind("b", "n1")
+		}, nil},
+		{"a queue holds more than it may without a pod that leaves", func(s *story) {
+			s.node("n1", "8")
+			s.queue("q", "4")
+			s.group("g", "q", 1)
+			s.pod("a", "1", inGroup("g"))
+			s.bind("a", "n1")
+			s.pod("b", "3", inGroup("g"))
+			s.pod("c", "2", inGroup("g"), ofPriority(5))
+			s.nominate("c", "n1")
+			s.evict("a")
+			s.bind("c", "n1")
 			s.bind("b", "n1")
 		}, []string{audit.RuleQueueLimit + " Queue q"}},
 		{"the limit of a queue is lifted, and is set anew", func(s *story) {

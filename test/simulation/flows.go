@@ -75,7 +75,7 @@ func deleteJobFlow(d *driver, random *rand.Rand) bool {
 // flowsAtRest looks at what starts Volcano Jobs when all of these have ended.
 func (r *rules) flowsAtRest() {
 	for _, o := range r.driver.observer.all(jobFlows) {
-		if phase, _, _ := unstructured.NestedString(o.Object, "status", "state", "phase"); phase != "Succeed" && phase != "Failed" && !r.isHeldByUser(o) {
+		if phase, _, _ := unstructured.NestedString(o.Object, "status", "state", "phase"); phase != "Succeed" && phase != "Failed" && !r.isHeldByUser(o) && !r.lacksTemplate(o) {
 			r.violate("JobFlow %s/%s does not end: %s", o.GetNamespace(), o.GetName(), text(o, "status"))
 		}
 	}
@@ -84,6 +84,15 @@ func (r *rules) flowsAtRest() {
 			r.violate("CronJob %s/%s names Jobs that have ended: %s", o.GetNamespace(), o.GetName(), text(o, "status"))
 		}
 	}
+}
+
+// lacksTemplate reports whether a JobFlow names a JobTemplate that is gone, with the definition of its kind: it waits
+// until there is one again.
+func (r *rules) lacksTemplate(o *object) bool {
+	flows, _, _ := unstructured.NestedSlice(o.Object, "spec", "flows")
+	return slices.ContainsFunc(flows, func(flow any) bool {
+		return r.driver.observer.get(jobTemplates, o.GetNamespace(), flow.(map[string]any)["name"].(string)) == nil
+	})
 }
 
 // isHeldByUser reports whether a Job of an object is aborted: it goes on when its user wants it to.

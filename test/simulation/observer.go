@@ -20,7 +20,7 @@ var observed = []string{
 	"/api/v1/namespaces", "/api/v1/nodes", "/api/v1/pods", "/api/v1/configmaps", "/api/v1/secrets", "/api/v1/services",
 	"/apis/batch/v1/jobs", "/apis/policy/v1/poddisruptionbudgets",
 	"/apis/apps/v1/deployments", "/apis/apps/v1/replicasets", "/apis/apps/v1/statefulsets", "/apis/apps/v1/controllerrevisions", "/api/v1/persistentvolumeclaims", "/apis/resource.k8s.io/v1/resourceclaims",
-	"/apis/batch.volcano.sh/v1alpha1/jobs", "/apis/batch.volcano.sh/v1alpha1/cronjobs", "/apis/flow.volcano.sh/v1alpha1/jobflows", "/apis/scheduling.volcano.sh/v1beta1/podgroups", "/apis/scheduling.volcano.sh/v1beta1/queues",
+	"/apis/batch.volcano.sh/v1alpha1/jobs", "/apis/batch.volcano.sh/v1alpha1/cronjobs", "/apis/flow.volcano.sh/v1alpha1/jobflows", "/apis/flow.volcano.sh/v1alpha1/jobtemplates", "/apis/scheduling.volcano.sh/v1beta1/podgroups", "/apis/scheduling.volcano.sh/v1beta1/queues",
 	"/apis/jobset.x-k8s.io/v1alpha2/jobsets", "/apis/kueue.x-k8s.io/v1beta2/workloads", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues", "/apis/kueue.x-k8s.io/v1beta2/localqueues",
 }
 

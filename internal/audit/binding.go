@@ -53,24 +53,24 @@ func (*overCommit) bound(a *Auditor, p *pod, n *node, c *change) {
 //
 // Whether a pod takes such room is known later. A nominated pod may need the room of victims that are not evicted yet,
 // and a scheduler may hold room for more pods than those that are nominated. So the rule waits until the nominated pods
-// wait no more, and takes the pods that were evicted by then for such victims. And the scheduler that gives the room away
-// may have decided at the same time that the nominated pod gets another node, or none: it sends both decisions at once,
-// and that one may arrive later.
+// wait no more, and takes the pods that were evicted by then for such victims. And the scheduler that gives the room
+// away may have decided at the same time that the nominated pod gets another node, or none: it sends both decisions at
+// once, and that one may arrive later.
 type promised struct {
 	silent
-	takers []*taker
-	looked time.Time
+	arrivals []*arrival
+	looked   time.Time
 }
 
-// taker is a pod that was bound to room that seems to be promised.
-type taker struct {
+// arrival is a pod that was bound to room that seems to be promised.
+type arrival struct {
 	pod  *pod
 	node *node
 	at   time.Time
 	user string
 	// stays are the other pods that were to stay on the node, and promises those that were nominated for it.
 	stays, promises []holding
-	// request is the taker's, offers the node's.
+	// request is the arrival's, offers the node's.
 	request, offers amounts
 }
 
@@ -78,11 +78,11 @@ type taker struct {
 type holding struct {
 	pod     *pod
 	request amounts
-	isKept  bool // it was promised room on the node, and got it while the taker was there
+	isKept  bool // it was promised room on the node, and got it while the arrival was there
 }
 
 func (r *promised) bound(a *Auditor, p *pod, n *node, c *change) {
-	for _, t := range r.takers {
+	for _, t := range r.arrivals {
 		for i := range t.promises {
 			if w := &t.promises[i]; w.pod == p && t.node == n {
 				w.isKept = t.pod.counts
@@ -92,7 +92,7 @@ func (r *promised) bound(a *Auditor, p *pod, n *node, c *change) {
 	if c.what != bound || !n.isKnown || !n.isWhole || p.nominated == n.name {
 		return
 	}
-	t := &taker{pod: p, node: n, at: c.at, user: c.user, request: p.request, offers: n.offers(c.at)}
+	t := &arrival{pod: p, node: n, at: c.at, user: c.user, request: p.request, offers: n.offers(c.at)}
 	for _, other := range a.nominees(n.name) {
 		if other.priority >= p.priority && other.job() != p.job() && c.at.Sub(other.nominatedAt) > unseen {
 			t.promises = append(t.promises, holding{pod: other, request: other.request})
@@ -107,16 +107,16 @@ func (r *promised) bound(a *Auditor, p *pod, n *node, c *change) {
 		}
 	}
 	if _, isBeyond := t.excess(t.promises); isBeyond {
-		r.takers = append(r.takers, t)
+		r.arrivals = append(r.arrivals, t)
 	}
 }
 
 func (r *promised) tick(a *Auditor) {
-	if len(r.takers) == 0 || a.now.Sub(r.looked) < time.Second { // what is waited for takes longer
+	if len(r.arrivals) == 0 || a.now.Sub(r.looked) < time.Second { // what is waited for takes longer
 		return
 	}
 	r.looked = a.now
-	r.takers = slices.DeleteFunc(r.takers, func(t *taker) bool {
+	r.arrivals = slices.DeleteFunc(r.arrivals, func(t *arrival) bool {
 		age := a.now.Sub(t.at)
 		if age <= unseen || age <= a.options.PlanTimeout && slices.ContainsFunc(t.promises, func(w holding) bool { return a.waitingFor[t.node.name][w.pod.uid] == w.pod }) {
 			return false
@@ -134,18 +134,18 @@ func (r *promised) tick(a *Auditor) {
 	})
 }
 
-// frees reports whether a pod that was nominated for the node was given another one, or none, when the taker was bound,
+// frees reports whether a pod that was nominated for the node was given another one, or none, when the arrival was bound,
 // and by the same scheduler.
-func (t *taker) frees(p *pod) bool {
+func (t *arrival) frees(p *pod) bool {
 	if p.node != "" {
 		return p.node != t.node.name && p.boundBy == t.user && p.boundAt.Sub(t.at) <= unseen
 	}
 	return p.nominated != t.node.name && (p.nominatedBy == t.user || p.nominatedBy == "") && p.nominatedAt.Sub(t.at) <= unseen
 }
 
-// excess is what the node would hold too much of with the taker and promises, though not with the promises alone. Pods
+// excess is what the node would hold too much of with the arrival and promises, though not with the promises alone. Pods
 // that have been evicted do not count.
-func (t *taker) excess(promises []holding) (what string, isBeyond bool) {
+func (t *arrival) excess(promises []holding) (what string, isBeyond bool) {
 	if len(promises) == 0 {
 		return "", false
 	}

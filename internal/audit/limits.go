@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// queueLimit: no pod is bound beyond the capability of its queue, or of one above it. Pods that leave do not count, as in
-// Volcano, unless they are of a Workload.
+// queueLimit: no pod is bound beyond the capability of its queue, or of one above it. Pods that leave do not count, as
+// in Volcano, unless they are of a Workload.
 type queueLimit struct{ silent }
 
 func (*queueLimit) bound(a *Auditor, p *pod, _ *node, c *change) {

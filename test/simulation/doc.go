@@ -33,10 +33,13 @@
 //  1. Only the driver's goroutine talks to the API server in memory, apart from discovery, which programs ask for while
 //     they hold locks.
 //  2. The driver decides by the seed and by sorted lists only: the same programs make the same steps. What is left to
-//     chance is within a program: the order in which Go runs its goroutines, its select statements and iterations over
-//     maps, and timers of the same instant. What parts two runs first is in client-go: an informer that has its list
-//     already tells a new handler of the objects in the order of a map, and in that order a controller writes them. So
-//     a seed that fails may have to run several times until it fails again.
+//     chance is within a program, and none of it takes a seed: the order of iterations over maps; which of several
+//     ready cases a select takes; timers of the same instant; and where the runtime interrupts a goroutine, which it
+//     does after ten milliseconds of real time, also on one processor. What parts two runs first, after some hundred
+//     steps, is in client-go: AddEventHandler of an informer that has its list already tells the new handler of the
+//     objects in the order of a map (List of the thread-safe store), and in that order a controller writes them. To
+//     sort there would only let the next of these part them. So a seed that fails may have to run several times until
+//     it fails again; HEKLA_SIMULATION_TRACE and HEKLA_SIMULATION_AUDIT keep the run that did.
 //  3. What programs do is not stubbed. What is simulated is said here: kubelets (a bound pod starts, ends as its
 //     annotations say, and goes when it is deleted), nodes with their devices, the provisioner of volumes, and the
 //     operator that makes the Jobs of JobSets and lets them run. The controllers of Jobs, Deployments, ReplicaSets,

@@ -134,8 +134,8 @@ func (r *promised) tick(a *Auditor) {
 	})
 }
 
-// frees reports whether a pod that was nominated for the node was given another one, or none, when the arrival was bound,
-// and by the same scheduler.
+// frees reports whether a pod that was nominated for the node was given another one, or none, when the arrival was
+// bound, and by the same scheduler.
 func (t *arrival) frees(p *pod) bool {
 	if p.node != "" {
 		return p.node != t.node.name && p.boundBy == t.user && p.boundAt.Sub(t.at) <= unseen
@@ -143,8 +143,8 @@ func (t *arrival) frees(p *pod) bool {
 	return p.nominated != t.node.name && (p.nominatedBy == t.user || p.nominatedBy == "") && p.nominatedAt.Sub(t.at) <= unseen
 }
 
-// excess is what the node would hold too much of with the arrival and promises, though not with the promises alone. Pods
-// that have been evicted do not count.
+// excess is what the node would hold too much of with the arrival and promises, though not with the promises alone.
+// Pods that have been evicted do not count.
 func (t *arrival) excess(promises []holding) (what string, isBeyond bool) {
 	if len(promises) == 0 {
 		return "", false

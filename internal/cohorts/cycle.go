@@ -409,7 +409,7 @@ func (c *Cycle) bar(n *workload.Nomination, outcome workload.Outcome) {
 	}
 }
 
-func appendNew(list []resources.Dim, fr resources.Dim) []resources.Dim {
+func appendNew(list []resources.FR, fr resources.FR) []resources.FR {
 	if slices.Contains(list, fr) {
 		return list
 	}

@@ -12,11 +12,11 @@ import (
 // amounts are CPUs, memory and devices by short names. A test lists only what it needs.
 type amounts map[string]int64
 
-// index has the dimensions of the tests: resources, and one of a flavor.
+// index has the dimensions of the tests.
 func index() *resources.Index {
 	x := resources.NewIndex()
 	x.Dim("example.com/a")
-	x.OfFlavor("spot", "cpu")
+	x.Dim("example.com/b")
 	return x
 }
 
@@ -28,7 +28,7 @@ func dim(name string) resources.Dim {
 		return resources.Memory
 	case "pods":
 		return resources.Pods
-	case "spot":
+	case "example.com/b":
 		return 4
 	}
 	return 3
@@ -83,7 +83,7 @@ func TestSurplusIsWhatLiesAboveTheShare(t *testing.T) {
 		"the share speaks of pods alone":          {amounts{"cpu": 4, "pods": 4}, amounts{"pods": 9}, amounts{"cpu": 1, "pods": 1}, amounts{"cpu": 1, "pods": 1}, true},
 		"no share at all":                         {amounts{"cpu": 4}, amounts{}, amounts{"cpu": 4}, amounts{"cpu": 1}, true},
 		"deserving nothing":                       {amounts{"cpu": 4}, amounts{"cpu": 0}, amounts{"cpu": 4}, amounts{"cpu": 1}, true},
-		"another flavor":                          {amounts{"cpu": 4, "spot": 1}, amounts{"cpu": 1, "spot": 2}, amounts{"spot": 1}, amounts{"spot": 1}, false},
+		"another resource":                        {amounts{"cpu": 4, "example.com/b": 1}, amounts{"cpu": 1, "example.com/b": 2}, amounts{"example.com/b": 1}, amounts{"example.com/b": 1}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := &quota.Node{Name: "q", Terms: quota.Terms{Deserved: test.deserved.limits()}}
@@ -204,7 +204,7 @@ func parentOf(root *quota.Node) func(*quota.Node) *quota.Node {
 
 func drawAmounts(r *rapid.T, what string) amounts {
 	a := amounts{}
-	for _, name := range []string{"cpu", "memory", "pods", "example.com/a", "spot"} {
+	for _, name := range []string{"cpu", "memory", "pods", "example.com/a", "example.com/b"} {
 		if rapid.Bool().Draw(r, what+" "+name) {
 			a[name] = rapid.Int64Range(0, 4).Draw(r, what)
 		}

@@ -41,8 +41,8 @@ func drawForest(r *rapid.T, withholding bool) forest {
 		if withholding {
 			terms.Lendable, terms.Borrowable = drawAmounts(r, "lendable").limits(), drawAmounts(r, "borrowable").limits()
 			// In one resource every node withholds something, so that what one node hides affects the next.
-			terms.Deserved.Set(dim("spot"), rapid.Int64Range(1, 4).Draw(r, "deserved"))
-			terms.Lendable.Set(dim("spot"), rapid.Int64Range(0, 2).Draw(r, "lendable"))
+			terms.Deserved.Set(dim("example.com/b"), rapid.Int64Range(1, 4).Draw(r, "deserved"))
+			terms.Lendable.Set(dim("example.com/b"), rapid.Int64Range(0, 2).Draw(r, "lendable"))
 		}
 		f.terms, f.parents = append(f.terms, terms), append(f.parents, parent)
 	}

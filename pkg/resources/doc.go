@@ -1,7 +1,8 @@
 // Package resources is the arithmetic of the scheduler: integer vectors over an index of resource names.
 //
 // Main types: [Index] gives every resource name a dimension. [Vector] is an amount in each dimension. [Limits] is a
-// vector in which a dimension may be absent, which means unlimited. [Ratio] is an exact fraction.
+// vector in which a dimension may be absent, which means unlimited. [Ratio] is an exact fraction. An [FR] is a resource
+// of a flavor, which is no dimension.
 //
 // Invariants:
 //

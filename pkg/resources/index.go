@@ -43,13 +43,14 @@ const Further corev1.ResourceName = "hekla.sh/further-resources"
 // Index assigns dimensions to resource names, in the order in which the names are first seen. It belongs to one cluster
 // model, and is used by the same goroutine.
 //
-// Quotas may be kept by flavor: 8 CPUs of the flavor spot, 4 of the flavor reserved. A resource of a flavor has a
-// dimension of its own. Requests of pods and capacities of nodes have no flavor.
+// Quotas may be kept by flavor: 8 CPUs of the flavor spot, 4 of the flavor reserved. A resource of a flavor is an [FR],
+// which is no dimension. Requests of pods and capacities of nodes have no flavor.
 type Index struct {
-	names     []corev1.ResourceName
-	flavors   []string // of the dimensions
-	byName    map[corev1.ResourceName]Dim
-	ofFlavors map[flavored]Dim
+	names  []corev1.ResourceName
+	byName map[corev1.ResourceName]Dim
+
+	flavored  []flavored // by FR
+	ofFlavors map[flavored]FR
 
 	invented  []bool // by dimension: only requests name it
 	inventing int    // how many these are
@@ -57,15 +58,9 @@ type Index struct {
 	revealed  int
 }
 
-// flavored is a resource of a flavor.
-type flavored struct {
-	flavor string
-	name   corev1.ResourceName
-}
-
 // NewIndex returns an index that holds the three dimensions every pod has.
 func NewIndex() *Index {
-	x := &Index{byName: map[corev1.ResourceName]Dim{}, ofFlavors: map[flavored]Dim{}}
+	x := &Index{byName: map[corev1.ResourceName]Dim{}, ofFlavors: map[flavored]FR{}}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods} {
 		x.Dim(name)
 	}
@@ -77,8 +72,7 @@ func (x *Index) Dim(name corev1.ResourceName) Dim {
 	d, ok := x.byName[name]
 	switch {
 	case !ok:
-		d = x.grow(flavored{name: name})
-		x.byName[name] = d
+		d = x.grow(name)
 		if x.hides {
 			x.revealed++
 		}
@@ -99,8 +93,7 @@ func (x *Index) AskedDim(name corev1.ResourceName) Dim {
 		x.hides = true
 		return x.AskedDim(Further)
 	}
-	d := x.grow(flavored{name: name})
-	x.byName[name] = d
+	d := x.grow(name)
 	x.invented[d] = true
 	x.inventing++
 	return d
@@ -113,24 +106,10 @@ func (x *Index) IsInvented(d Dim) bool { return x.invented[d] }
 // requests with an amount of Further must be read again.
 func (x *Index) Revealed() int { return x.revealed }
 
-// OfFlavor returns the dimension of a resource of a flavor, and adds one if it is new. Flavor "" is the resource
-// without flavor.
-func (x *Index) OfFlavor(flavor string, name corev1.ResourceName) Dim {
-	if flavor == "" {
-		return x.Dim(name)
-	}
-	key := flavored{flavor, name}
-	d, ok := x.ofFlavors[key]
-	if !ok {
-		d = x.grow(key)
-		x.ofFlavors[key] = d
-	}
-	return d
-}
-
-func (x *Index) grow(f flavored) Dim {
+func (x *Index) grow(name corev1.ResourceName) Dim {
 	d := Dim(len(x.names))
-	x.names, x.flavors, x.invented = append(x.names, f.name), append(x.flavors, f.flavor), append(x.invented, false)
+	x.names, x.invented = append(x.names, name), append(x.invented, false)
+	x.byName[name] = d
 	return d
 }
 
@@ -143,22 +122,18 @@ func (x *Index) Find(name corev1.ResourceName) (Dim, bool) {
 // Name returns the resource of a dimension.
 func (x *Index) Name(d Dim) corev1.ResourceName { return x.names[d] }
 
-// Flavor returns the flavor of a dimension, "" for a resource without.
-func (x *Index) Flavor(d Dim) string { return x.flavors[d] }
-
-// Resources yields the dimensions of resources without a flavor, each with its name. So no name comes twice.
+// Resources yields the dimensions, each with its name. No name comes twice.
 func (x *Index) Resources() iter.Seq2[Dim, corev1.ResourceName] {
 	return func(yield func(Dim, corev1.ResourceName) bool) {
 		for d, name := range x.names {
-			if x.flavors[d] == "" && !yield(Dim(d), name) {
+			if !yield(Dim(d), name) {
 				return
 			}
 		}
 	}
 }
 
-// Len is the number of dimensions, those of flavors among them. What is shown by the name of a resource is walked by
-// [Index.Resources].
+// Len is the number of dimensions.
 func (x *Index) Len() int { return len(x.names) }
 
 // Vector turns a resource list into amounts. Negative quantities, which the API server does not accept, count as zero.
@@ -303,22 +278,22 @@ func Clamped(list corev1.ResourceList) corev1.ResourceList {
 	return list
 }
 
-// List turns a vector into quantities, without zeros and resources of flavors.
+// List turns a vector into quantities, without zeros.
 func (x *Index) List(v Vector) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for d, value := range v {
-		if value != 0 && x.flavors[d] == "" {
+		if value != 0 {
 			list[x.names[d]] = Quantity(x.names[d], value)
 		}
 	}
 	return list
 }
 
-// LimitList turns limits into quantities: all that are present, also zeros, without resources of flavors.
+// LimitList turns limits into quantities: all that are present, also zeros.
 func (x *Index) LimitList(l Limits) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for d := range Dim(len(x.names)) {
-		if value, ok := l.At(d); ok && x.flavors[d] == "" {
+		if value, ok := l.At(d); ok {
 			list[x.names[d]] = Quantity(x.names[d], value)
 		}
 	}

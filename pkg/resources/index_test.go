@@ -207,28 +207,17 @@ func TestAListThatHasAsManyNamesAsAreCountedIsCountedWhole(t *testing.T) {
 	}
 }
 
-func TestAResourceOfAFlavorHasItsOwnDimension(t *testing.T) {
+func TestAResourceOfAFlavorIsNoDimension(t *testing.T) {
 	x := NewIndex()
-	spot, reserved := x.OfFlavor("spot", "cpu"), x.OfFlavor("reserved", "cpu")
-	if x.OfFlavor("", "cpu") != CPU || spot == CPU || spot == reserved || x.OfFlavor("spot", "cpu") != spot {
-		t.Errorf("cpu has the dimensions %d, %d of spot and %d of reserved", x.OfFlavor("", "cpu"), spot, reserved)
+	before := x.Len()
+	spot, reserved, gpu := x.OfFlavor("spot", "cpu"), x.OfFlavor("reserved", "cpu"), x.OfFlavor("spot", "example.com/gpu")
+	if spot == reserved || spot == gpu || x.OfFlavor("spot", "cpu") != spot {
+		t.Errorf("cpu is %d of spot and %d of reserved, a GPU of spot is %d", spot, reserved, gpu)
 	}
-	if x.Name(spot) != "cpu" || x.Flavor(spot) != "spot" || x.Flavor(CPU) != "" {
-		t.Errorf("dimension %d is of %s of flavor %q", spot, x.Name(spot), x.Flavor(spot))
+	if x.ResourceOf(reserved) != "cpu" || x.FlavorOf(reserved) != "reserved" || x.ResourceOf(gpu) != "example.com/gpu" || x.FlavorOf(gpu) != "spot" {
+		t.Errorf("%d is %s of flavor %q, %d is %s of flavor %q", reserved, x.ResourceOf(reserved), x.FlavorOf(reserved), gpu, x.ResourceOf(gpu), x.FlavorOf(gpu))
 	}
-	if found, _ := x.Find("cpu"); found != CPU {
-		t.Errorf("cpu without flavor is found at %d", found)
-	}
-	var amounts Vector
-	var limits Limits
-	amounts.Set(spot, 7)
-	amounts.Set(CPU, 1000)
-	limits.Set(spot, 7)
-	limits.Set(CPU, 1000)
-	want := resource.MustParse("1")
-	for _, list := range []corev1.ResourceList{x.List(amounts), x.LimitList(limits)} {
-		if have := list["cpu"]; len(list) != 1 || have.Cmp(want) != 0 {
-			t.Errorf("without flavors there is %v", list)
-		}
+	if _, isKnown := x.Find("example.com/gpu"); isKnown || x.Len() != before {
+		t.Errorf("the flavors have grown the dimensions from %d to %d", before, x.Len())
 	}
 }

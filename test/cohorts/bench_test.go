@@ -30,7 +30,7 @@ func wide(nominal int64, fair bool) *model {
 			q := &workload.Queue{}
 			q.Name, q.Weight = fmt.Sprintf("q%03d-%d", i, j), cohort.DefaultWeight
 			q.Quotas = []cohort.Quota{{FR: fr, Nominal: nominal, BorrowingLimit: cohort.Unlimited, LendingLimit: cohort.Unlimited}}
-			q.Groups = []workload.Group{{Resources: []resources.Dim{cpu}, Flavors: []workload.GroupFlavor{{Flavor: m.flavor("default"), FRs: []resources.Dim{fr}}}}}
+			q.Groups = []workload.Group{{Resources: []resources.Dim{cpu}, Flavors: []workload.GroupFlavor{{Flavor: m.flavor("default"), FRs: []resources.FR{fr}}}}}
 			q.Preemption = workload.Preemption{WithinClusterQueue: workload.LowerPriority, ReclaimWithinCohort: workload.Any}
 			q.Fungibility.NextOnPreempt = true
 			queues = append(queues, q)
@@ -59,7 +59,7 @@ func (m *model) one(q *workload.Queue, i int, shape string) *workload.Workload {
 		shape = name
 	}
 	return &workload.Workload{UID: name, Name: name, Queue: q, Timestamp: after(i), Shape: shape,
-		PodSets: []workload.PodSet{{Name: "main", Count: 1, MinCount: 1, Requests: []cohort.Amount{{FR: resources.CPU, Value: 1000}}}}}
+		PodSets: []workload.PodSet{{Name: "main", Count: 1, MinCount: 1, Requests: []resources.Amount{{Dim: resources.CPU, Value: 1000}}}}}
 }
 
 // fillUp charges each queue for what it may use.
@@ -134,7 +134,7 @@ func BenchmarkManyCandidates(b *testing.B) {
 				m.queues.Charge(m.one(victims, i, ""), []cohort.Amount{{FR: victims.Quotas[0].FR, Value: 1000}})
 			}
 			w := m.one(m.queues.All()[0], 0, "")
-			claim := &workload.Claim{Workload: w, Usage: []cohort.Amount{{FR: victims.Quotas[0].FR, Value: 900_000}}, Needs: []resources.Dim{victims.Quotas[0].FR}}
+			claim := &workload.Claim{Workload: w, Usage: []cohort.Amount{{FR: victims.Quotas[0].FR, Value: 900_000}}, Needs: []resources.FR{victims.Quotas[0].FR}}
 			for b.Loop() {
 				m.rules.Victims(claim, nil)
 			}

@@ -50,7 +50,7 @@ func quantity(name, text string) int64 {
 	return q.Value()
 }
 
-func (m *model) fr(flavor, name string) resources.Dim {
+func (m *model) fr(flavor, name string) resources.FR {
 	return m.index.OfFlavor(flavor, corev1.ResourceName(name))
 }
 
@@ -215,9 +215,9 @@ func (m *model) pending(s *pendingSpec) *workload.Workload {
 			set.MinCount = *p.MinCount
 		}
 		for _, name := range slices.Sorted(maps.Keys(p.Requests)) {
-			set.Requests = append(set.Requests, cohort.Amount{FR: m.index.Dim(corev1.ResourceName(name)), Value: quantity(name, p.Requests[name])})
+			set.Requests = append(set.Requests, resources.Amount{Dim: m.index.Dim(corev1.ResourceName(name)), Value: quantity(name, p.Requests[name])})
 		}
-		slices.SortFunc(set.Requests, func(a, b cohort.Amount) int { return cmp.Compare(a.FR, b.FR) })
+		slices.SortFunc(set.Requests, func(a, b resources.Amount) int { return cmp.Compare(a.Dim, b.Dim) })
 		w.PodSets = append(w.PodSets, set)
 	}
 	w.Shape = fmt.Sprint(s.Priority, w.PodSets)

@@ -53,7 +53,7 @@ type given struct {
 	answers []oracleSpec
 }
 
-func (g given) Ask(_ *workload.Workload, fr resources.Dim, _ int64) (workload.Mode, int) {
+func (g given) Ask(_ *workload.Workload, fr resources.FR, _ int64) (workload.Mode, int) {
 	modes := map[string]workload.Mode{"NoCandidates": workload.NoCandidates, "Preempt": workload.Preempt, "Reclaim": workload.Reclaim}
 	for _, a := range g.answers {
 		if g.fr(a.Flavor, a.Resource) == fr {

@@ -113,7 +113,7 @@ func pods(w *workload.Workload, parts []workload.Part) (all []wanted) {
 	for _, part := range parts {
 		var v resources.Vector
 		for _, r := range w.PodSets[part.PodSet].Requests {
-			v.Set(r.FR, r.Value)
+			v.Set(r.Dim, r.Value)
 		}
 		for range part.Count {
 			all = append(all, wanted{v, part.Flavors})

@@ -17,14 +17,14 @@ func TestWhatQueuesCanUse(t *testing.T) {
 		for _, e := range expect.Available {
 			for _, a := range m.amounts(e.Amounts) {
 				if got := max(0, m.byName[e.ClusterQueue].Available(a.FR)); got != a.Value {
-					t.Errorf("queue %s can use %d more of %s/%s, want %d", e.ClusterQueue, got, m.index.Flavor(a.FR), m.index.Name(a.FR), a.Value)
+					t.Errorf("queue %s can use %d more of %s/%s, want %d", e.ClusterQueue, got, m.index.FlavorOf(a.FR), m.index.ResourceOf(a.FR), a.Value)
 				}
 			}
 		}
 		for _, e := range expect.PotentialAvailable {
 			for _, a := range m.amounts(e.Amounts) {
 				if got := m.byName[e.ClusterQueue].Potential(a.FR); got != a.Value {
-					t.Errorf("queue %s can use at most %d of %s/%s, want %d", e.ClusterQueue, got, m.index.Flavor(a.FR), m.index.Name(a.FR), a.Value)
+					t.Errorf("queue %s can use at most %d of %s/%s, want %d", e.ClusterQueue, got, m.index.FlavorOf(a.FR), m.index.ResourceOf(a.FR), a.Value)
 				}
 			}
 		}

@@ -107,7 +107,7 @@ func (t *table) show(n *cohort.Node, name string, depth int) {
 // sums are what a node and all below it have of a resource of a flavor.
 type sums struct{ quota, used int64 }
 
-func sum(n *cohort.Node, fr resources.Dim) sums {
+func sum(n *cohort.Node, fr resources.FR) sums {
 	s := sums{quota: n.Nominal(fr)}
 	if n.IsQueue {
 		s.used = n.Usage(fr)
@@ -132,8 +132,8 @@ func (t *table) add(n *cohort.Node, depth int) {
 	}
 	begin := strings.Repeat("  ", depth) + printers.EscapeTerminal(n.Name) + "\t" + kind
 	end := share + "\t" + strconv.FormatInt(t.waiting(n), 10)
-	frs := slices.SortedFunc(slices.Values(n.Tree().FRs()), func(a, b resources.Dim) int {
-		return cmp.Or(cmp.Compare(t.Index.Flavor(a), t.Index.Flavor(b)), cmp.Compare(t.Index.Name(a), t.Index.Name(b)))
+	frs := slices.SortedFunc(slices.Values(n.Tree().FRs()), func(a, b resources.FR) int {
+		return cmp.Or(cmp.Compare(t.Index.FlavorOf(a), t.Index.FlavorOf(b)), cmp.Compare(t.Index.ResourceOf(a), t.Index.ResourceOf(b)))
 	})
 	isAny := false
 	for _, fr := range frs {
@@ -143,14 +143,14 @@ func (t *table) add(n *cohort.Node, depth int) {
 		}
 		isAny = true
 		amount := func(value int64) string {
-			quantity := resources.Quantity(t.Index.Name(fr), max(0, value))
+			quantity := resources.Quantity(t.Index.ResourceOf(fr), max(0, value))
 			return quantity.String()
 		}
 		borrowed := int64(0)
 		if n.Parent() != nil {
 			borrowed = n.Usage(fr) - n.Subtree(fr)
 		}
-		t.rows = append(t.rows, strings.Join([]string{begin, printers.EscapeTerminal(t.Index.Flavor(fr) + "/" + string(t.Index.Name(fr))),
+		t.rows = append(t.rows, strings.Join([]string{begin, printers.EscapeTerminal(t.Index.FlavorOf(fr) + "/" + string(t.Index.ResourceOf(fr))),
 			amount(s.quota), amount(s.used), amount(borrowed), amount(n.Available(fr)), end}, "\t"))
 	}
 	if !isAny {

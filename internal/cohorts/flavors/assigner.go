@@ -14,7 +14,7 @@ import (
 // Oracle says whether evictions could make room for an amount of one flavor's resource, if quota alone counted. The
 // answer is NoCandidates, Preempt or Reclaim, and how far up in the tree the amount would be found after the evictions.
 type Oracle interface {
-	Ask(w *workload.Workload, fr resources.Dim, value int64) (mode workload.Mode, level int)
+	Ask(w *workload.Workload, fr resources.FR, value int64) (mode workload.Mode, level int)
 }
 
 // Assigner chooses flavors.
@@ -81,7 +81,7 @@ func Counts(w *workload.Workload) []int32 {
 	return counts
 }
 
-func (s *search) assume(fr resources.Dim, value int64) {
+func (s *search) assume(fr resources.FR, value int64) {
 	for i := range s.assumed {
 		if s.assumed[i].FR == fr {
 			s.assumed[i].Value += value
@@ -91,7 +91,7 @@ func (s *search) assume(fr resources.Dim, value int64) {
 	s.assumed = append(s.assumed, cohort.Amount{FR: fr, Value: value})
 }
 
-func (s *search) assumes(fr resources.Dim) int64 {
+func (s *search) assumes(fr resources.FR) int64 {
 	for _, a := range s.assumed {
 		if a.FR == fr {
 			return a.Value
@@ -100,7 +100,7 @@ func (s *search) assumes(fr resources.Dim) int64 {
 	return 0
 }
 
-func appendNew(list []resources.Dim, fr resources.Dim) []resources.Dim {
+func appendNew(list []resources.FR, fr resources.FR) []resources.FR {
 	if slices.Contains(list, fr) {
 		return list
 	}
@@ -184,8 +184,8 @@ func (p *podSet) group(count int32) bool {
 	}
 	covered := true
 	for _, r := range p.of.Requests {
-		if r.FR != resources.Pods {
-			covered = add(r.FR, times(r.Value, count)) && covered
+		if r.Dim != resources.Pods {
+			covered = add(r.Dim, times(r.Value, count)) && covered
 		}
 	}
 	if g, _ := p.queue.Group(resources.Pods); g >= 0 {

@@ -110,7 +110,7 @@ func (p *podSet) try(g, i int) *choice {
 func (p *podSet) ask(g int, a *workload.FlavorAssignment) {
 	assumed := p.assumes(a.FR)
 	value := min(a.Value, resources.Unlimited-assumed) + assumed
-	node, f := &p.queue.Node, workload.Reason{Flavor: a.Flavor.Name, Resource: string(p.Index.Name(a.FR)), Group: g}
+	node, f := &p.queue.Node, workload.Reason{Flavor: a.Flavor.Name, Resource: string(p.Index.ResourceOf(a.FR)), Group: g}
 	if value == 0 {
 		a.Mode = workload.Fit // a Workload whose pods have all ended requests nothing
 		return

@@ -14,7 +14,7 @@ import (
 // none is an oracle by which no eviction helps.
 type none struct{}
 
-func (none) Ask(*workload.Workload, resources.Dim, int64) (workload.Mode, int) {
+func (none) Ask(*workload.Workload, resources.FR, int64) (workload.Mode, int) {
 	return workload.NoCandidates, 0
 }
 

@@ -101,7 +101,7 @@ func with(has, added map[string]string) map[string]string {
 func requests(index *resources.Index, set *workload.PodSet) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for _, r := range set.Requests {
-		name := index.Name(r.FR)
+		name := index.Name(r.Dim)
 		if name == corev1.ResourceCPU {
 			list[name] = *resource.NewMilliQuantity(r.Value, resource.DecimalSI)
 		} else {

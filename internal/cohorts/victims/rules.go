@@ -38,8 +38,8 @@ type search struct {
 	nodes workload.Nodes // nil if only quota is asked
 
 	queue     *workload.Queue
-	frs       []resources.Dim // of these others must be above their quota
-	nodesOnly bool            // quota fits, and only nodes are short
+	frs       []resources.FR // of these others must be above their quota
+	nodesOnly bool           // quota fits, and only nodes are short
 	spared    map[*workload.Workload]bool
 	opening   map[*workload.Workload]bool // answers of Nodes.Opens
 	first     bool                        // those who stand on a useful node are taken first
@@ -62,8 +62,8 @@ type candidate struct {
 // Ask says whether evictions could make room for an amount of one flavor's resource, if quota alone counted: no
 // Workload may be evicted, some of the own queue, or of other queues only. level is how far up in the tree the amount
 // is found after the evictions.
-func (r *Rules) Ask(w *workload.Workload, fr resources.Dim, value int64) (mode workload.Mode, level int) {
-	victims := r.Victims(&workload.Claim{Workload: w, Usage: []cohort.Amount{{FR: fr, Value: value}}, Needs: []resources.Dim{fr}}, nil)
+func (r *Rules) Ask(w *workload.Workload, fr resources.FR, value int64) (mode workload.Mode, level int) {
+	victims := r.Victims(&workload.Claim{Workload: w, Usage: []cohort.Amount{{FR: fr, Value: value}}, Needs: []resources.FR{fr}}, nil)
 	mode = workload.Reclaim
 	if len(victims) == 0 {
 		mode = workload.NoCandidates

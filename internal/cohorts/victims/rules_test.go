@@ -14,7 +14,7 @@ import (
 
 // claim asks for so many cores of quota.
 func claim(t *trees.Trees, w *workload.Workload, cores int64) *workload.Claim {
-	return &workload.Claim{Workload: w, Usage: []cohort.Amount{{FR: t.FR(), Value: 1000 * cores}}, Needs: []resources.Dim{t.FR()}}
+	return &workload.Claim{Workload: w, Usage: []cohort.Amount{{FR: t.FR(), Value: 1000 * cores}}, Needs: []resources.FR{t.FR()}}
 }
 
 func named(found []workload.Victim) string {

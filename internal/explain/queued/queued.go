@@ -218,11 +218,11 @@ func waiting(index *resources.Index, reader *workloads.Reader, rules *victims.Ru
 	}
 
 	claim := &workload.Claim{Workload: &e.Workload}
-	asked := map[resources.Dim]int64{} // of each flavor's resource, by the pod sets so far
+	asked := map[resources.FR]int64{} // of each flavor's resource, by the pod sets so far
 	for i := range e.PodSets {
 		set := &e.PodSets[i]
 		for _, r := range requests(index, set) {
-			group, position := e.Queue.Group(r.FR)
+			group, position := e.Queue.Group(r.Dim)
 			if group < 0 {
 				continue // the message says so
 			}
@@ -237,7 +237,7 @@ func waiting(index *resources.Index, reader *workloads.Reader, rules *victims.Ru
 					}
 					continue
 				}
-				name := index.Name(r.FR)
+				name := index.Name(r.Dim)
 				text := func(value int64) string { q := resources.Quantity(name, max(value, 0)); return q.String() }
 				answer.Short = append(answer.Short, Shortage{PodSet: set.Name, Flavor: can[f].Name, Resource: string(name), Requested: text(value),
 					Available: text(available), Missing: text(value - available), Most: text(e.Queue.Potential(fr)),
@@ -284,10 +284,10 @@ func usable(all []workload.GroupFlavor, set *workload.PodSet) (can []workload.Gr
 }
 
 // requests are those of one pod of a pod set, with one pod if these are counted.
-func requests(index *resources.Index, set *workload.PodSet) []cohort.Amount {
+func requests(index *resources.Index, set *workload.PodSet) []resources.Amount {
 	all := slices.Clone(set.Requests)
 	if pods, is := index.Find("pods"); is {
-		all = append(all, cohort.Amount{FR: pods, Value: 1})
+		all = append(all, resources.Amount{Dim: pods, Value: 1})
 	}
 	return all
 }

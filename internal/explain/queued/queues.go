@@ -51,7 +51,7 @@ func Queues(index *resources.Index, reader *workloads.Reader) []ClusterQueue {
 		for g := range q.Groups {
 			for _, flavor := range q.Groups[g].Flavors {
 				for _, fr := range flavor.FRs {
-					name := index.Name(fr)
+					name := index.ResourceOf(fr)
 					text := func(value int64) string { quantity := resources.Quantity(name, value); return quantity.String() }
 					quota := Quota{Flavor: flavor.Name, Resource: string(name), Nominal: text(q.Nominal(fr)), Used: text(q.Usage(fr))}
 					if more := q.Usage(fr) - q.Nominal(fr); more > 0 {

@@ -30,7 +30,7 @@ type Assignment struct {
 	// Usage is what is charged, one amount for each flavor's resource, in the order of the dimensions.
 	Usage []cohort.Amount
 	// Needs are the flavors' resources that do not fit without evictions.
-	Needs []resources.Dim
+	Needs []resources.FR
 	// NodesShort says that the nodes do not hold all pods without evictions.
 	NodesShort bool
 	// Cursor is where the next search begins, for each pod set and group: one behind the flavor at which this one has
@@ -38,7 +38,7 @@ type Assignment struct {
 	Cursor [][]int
 	// Lacks are all flavors' resources that were short in the search, and NodesLacked says that nodes were. A change of
 	// them may help.
-	Lacks       []resources.Dim
+	Lacks       []resources.FR
 	NodesLacked bool
 	// Contested says that fewer pods would have fitted if there were a Workload to evict.
 	Contested bool
@@ -78,7 +78,7 @@ type PodSetAssignment struct {
 type FlavorAssignment struct {
 	Resource resources.Dim
 	Flavor   *Flavor
-	FR       resources.Dim
+	FR       resources.FR
 	Value    int64 // of all pods together
 	Mode     Mode
 	Level    int
@@ -128,7 +128,7 @@ type Claim struct {
 	Workload *Workload
 	Usage    []cohort.Amount
 	// Needs are the flavors' resources that do not fit. It is empty if only nodes are short.
-	Needs []resources.Dim
+	Needs []resources.FR
 	// Parts are to be placed on nodes. It is nil if only quota is asked.
 	Parts []Part
 }

@@ -27,7 +27,7 @@ func (q *Queues) Audit() (found []string) {
 
 // auditBelow returns what a node uses: a queue what its Workloads are charged, a Cohort what those below it do not
 // cover by what they do not lend.
-func (q *Queues) auditBelow(n *cohort.Node, fr resources.Dim, found *[]string) (usage int64) {
+func (q *Queues) auditBelow(n *cohort.Node, fr resources.FR, found *[]string) (usage int64) {
 	if queue := q.byNode[n]; queue != nil {
 		for _, w := range queue.holders {
 			for _, a := range w.Charge {
@@ -45,7 +45,7 @@ func (q *Queues) auditBelow(n *cohort.Node, fr resources.Dim, found *[]string) (
 		usage = plus(usage, max(0, q.auditBelow(child, fr, found)-kept))
 	}
 	if have := n.Usage(fr); have != usage {
-		*found = append(*found, fmt.Sprintf("%s uses %d of %s, should use %d", n.Path(), have, q.Index.Name(fr), usage))
+		*found = append(*found, fmt.Sprintf("%s uses %d of %s, should use %d", n.Path(), have, q.Index.ResourceOf(fr), usage))
 	}
 	return usage
 }

@@ -26,7 +26,7 @@ type Group struct {
 // GroupFlavor is a flavor in a group. FRs are its resources, in the order of the group's.
 type GroupFlavor struct {
 	*Flavor
-	FRs []resources.Dim
+	FRs []resources.FR
 }
 
 // Policy says which Workloads may be evicted, by their priority.

@@ -26,13 +26,13 @@ type Queues struct {
 // waitKey is what a refused Workload waits for: a flavor's resource in a tree, or the nodes if tree is nil.
 type waitKey struct {
 	tree *cohort.Tree
-	fr   resources.Dim
+	fr   resources.FR
 	// use says that also a charge may help, because there may be a Workload to evict then.
 	use bool
 }
 
 // anything is the flavors' resource of a key that any charge in the tree is for.
-const anything resources.Dim = -1
+const anything resources.FR = -1
 
 // New returns Queues without any queue.
 func New(index *resources.Index) *Queues {

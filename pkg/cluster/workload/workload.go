@@ -49,7 +49,7 @@ type PodSet struct {
 	// MinCount is the least number of pods with which the pod set can run; Count if it cannot shrink.
 	MinCount int32
 	// Requests are those of one pod, in the order of the dimensions.
-	Requests []cohort.Amount
+	Requests []resources.Amount
 	// Template is what the pods are made of, nil if only quota counts.
 	Template *corev1.PodTemplateSpec
 }
@@ -77,7 +77,7 @@ func Compare(a, b *Workload) int {
 }
 
 // Uses reports whether the Workload is charged for any of the flavors' resources.
-func (w *Workload) Uses(frs []resources.Dim) bool {
+func (w *Workload) Uses(frs []resources.FR) bool {
 	for _, a := range w.Charge {
 		for _, fr := range frs {
 			if a.FR == fr && a.Value > 0 {

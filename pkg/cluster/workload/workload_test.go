@@ -46,7 +46,7 @@ func ExampleQueues() {
 	t.Remove(first)
 	t.Charge(first, cores(t, 1)) // its quota is reserved
 	tell("the first is admitted")
-	t.Refuse(queue.Head(), &workload.Assignment{Mode: workload.NoFit, Lacks: []resources.Dim{t.FR()}})
+	t.Refuse(queue.Head(), &workload.Assignment{Mode: workload.NoFit, Lacks: []resources.FR{t.FR()}})
 	tell("the second does not fit")
 	t.Release(first) // it has finished
 	tell("the first has finished")
@@ -131,10 +131,10 @@ func TestWorkloadsComeByPriorityThenByAgeThenByUID(t *testing.T) {
 
 func TestARefusedWorkloadIsTriedAgainOnceWhatItLacksChanges(t *testing.T) {
 	lacksQuota := func(t *trees.Trees) *workload.Assignment {
-		return &workload.Assignment{Mode: workload.NoFit, Lacks: []resources.Dim{t.FR()}}
+		return &workload.Assignment{Mode: workload.NoFit, Lacks: []resources.FR{t.FR()}}
 	}
 	evicting := func(t *trees.Trees) *workload.Assignment {
-		return &workload.Assignment{Mode: workload.NoCandidates, Lacks: []resources.Dim{t.FR()}}
+		return &workload.Assignment{Mode: workload.NoCandidates, Lacks: []resources.FR{t.FR()}}
 	}
 	lacksNodes := func(*trees.Trees) *workload.Assignment {
 		return &workload.Assignment{Mode: workload.NoFit, NodesLacked: true}
@@ -204,7 +204,7 @@ func TestEqualWorkloadsShareARefusal(t *testing.T) {
 				if isThere {
 					all.Add(w)
 				}
-				all.Refuse(refused, &workload.Assignment{Lacks: []resources.Dim{all.FR()}})
+				all.Refuse(refused, &workload.Assignment{Lacks: []resources.FR{all.FR()}})
 				if !isThere {
 					all.Add(w)
 				}

@@ -88,7 +88,7 @@ func (h *Held) isAsBut(other *Held, withNodes bool) bool {
 
 // charges are what an admission takes of the quota, without pods that have ended.
 func (r *holding) charges(o *v1beta2.Workload, a *v1beta2.Admission) []cohort.Amount {
-	sums := map[resources.Dim]int64{}
+	sums := map[resources.FR]int64{}
 	for i := range a.PodSetAssignments {
 		p := &a.PodSetAssignments[i]
 		all, left := settings.PodsLeft(o, p)
@@ -125,7 +125,7 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-func amounts(sums map[resources.Dim]int64) (v []cohort.Amount) {
+func amounts(sums map[resources.FR]int64) (v []cohort.Amount) {
 	for _, fr := range slices.Sorted(maps.Keys(sums)) {
 		if sums[fr] > 0 {
 			v = append(v, cohort.Amount{FR: fr, Value: sums[fr]})

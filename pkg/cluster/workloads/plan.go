@@ -278,7 +278,7 @@ func (r *planning) requests(w *settings.Workload, a *v1beta2.Admission) bool {
 			return false
 		}
 		for _, asked := range set.Requests {
-			name := r.index.Name(asked.FR)
+			name := r.index.Name(asked.Dim)
 			if _, has := p.Flavors[name]; has && resources.Saturated(name, p.ResourceUsage[name]) < product(asked.Value, int64(*p.Count)) {
 				return false
 			}

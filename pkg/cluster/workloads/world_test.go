@@ -238,7 +238,7 @@ func dump(r *workloads.Reader, keys []types.NamespacedName) string {
 		line := fmt.Sprintf("%s strict %v inactive %q:", q.Path(), q.Strict, q.Inactive)
 		used := map[string]int64{}
 		for _, a := range q.Used() {
-			used[index.Flavor(a.FR)+"/"+string(index.Name(a.FR))] = a.Value
+			used[index.FlavorOf(a.FR)+"/"+string(index.ResourceOf(a.FR))] = a.Value
 		}
 		for _, name := range slices.Sorted(maps.Keys(used)) {
 			line += fmt.Sprintf(" %s=%d", name, used[name])

@@ -19,8 +19,8 @@ type account struct {
 	parent   *account
 	children []*account
 
-	subtree, local, used, potential map[resources.Dim]*big.Int
-	charged                         map[resources.Dim]*big.Int
+	subtree, local, used, potential map[resources.FR]*big.Int
+	charged                         map[resources.FR]*big.Int
 }
 
 var zero = new(big.Int)
@@ -42,8 +42,8 @@ func smaller(a, b *big.Int) *big.Int {
 }
 
 // sum works out what is below an account.
-func (a *account) sum(frs []resources.Dim) {
-	a.subtree, a.local, a.used, a.potential = map[resources.Dim]*big.Int{}, map[resources.Dim]*big.Int{}, map[resources.Dim]*big.Int{}, map[resources.Dim]*big.Int{}
+func (a *account) sum(frs []resources.FR) {
+	a.subtree, a.local, a.used, a.potential = map[resources.FR]*big.Int{}, map[resources.FR]*big.Int{}, map[resources.FR]*big.Int{}, map[resources.FR]*big.Int{}
 	for _, child := range a.children {
 		child.sum(frs)
 	}
@@ -63,7 +63,7 @@ func (a *account) sum(frs []resources.Dim) {
 }
 
 // bound works out the most that each account could use.
-func (a *account) bound(frs []resources.Dim) {
+func (a *account) bound(frs []resources.FR) {
 	for _, fr := range frs {
 		a.potential[fr] = a.subtree[fr]
 		if a.parent != nil {
@@ -78,7 +78,7 @@ func (a *account) bound(frs []resources.Dim) {
 	}
 }
 
-func (a *account) available(fr resources.Dim) *big.Int {
+func (a *account) available(fr resources.FR) *big.Int {
 	if a.parent == nil {
 		return minus(a.subtree[fr], a.used[fr])
 	}
@@ -91,13 +91,13 @@ func (a *account) available(fr resources.Dim) *big.Int {
 }
 
 // share is the largest part that is borrowed of a resource, nil if nothing is.
-func (a *account) share(index *resources.Index, frs []resources.Dim) *big.Rat {
+func (a *account) share(index *resources.Index, frs []resources.FR) *big.Rat {
 	if a.parent == nil {
 		return nil
 	}
 	borrowed, lendable := map[string]*big.Int{}, map[string]*big.Int{}
 	for _, fr := range frs {
-		name := string(index.Name(fr))
+		name := string(index.ResourceOf(fr))
 		if borrowed[name] == nil {
 			borrowed[name], lendable[name] = zero, zero
 		}
@@ -133,7 +133,7 @@ var limits = rapid.OneOf(rapid.Just(cohort.Unlimited), amounts)
 // ledger is a random tree, with what is charged in it.
 type ledger struct {
 	index    *resources.Index
-	frs      []resources.Dim
+	frs      []resources.FR
 	all      []*account
 	root     *account
 	queues   []*account
@@ -162,7 +162,7 @@ func draw(t *rapid.T) *ledger {
 				n.Quotas = append(n.Quotas, cohort.Quota{FR: fr, Nominal: amounts.Draw(t, "nominal"), BorrowingLimit: limits.Draw(t, "borrowing"), LendingLimit: limits.Draw(t, "lending")})
 			}
 		}
-		a := &account{node: n, charged: map[resources.Dim]*big.Int{}}
+		a := &account{node: n, charged: map[resources.FR]*big.Int{}}
 		if i == 0 {
 			w.root = a
 		} else {

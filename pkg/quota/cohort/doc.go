@@ -2,9 +2,8 @@
 // borrow, and how much it uses. It is the arithmetic of Kueue's cohorts (rules C2 to C5 and C9).
 //
 // Main types: a [Node] is a ClusterQueue or a Cohort. [Terms] are its settings. A [Tree] is a Cohort without parent
-// with all below it, or a ClusterQueue without Cohort. A dimension ([resources.Dim]) is a resource of a flavor
-// ([resources.Index.OfFlavor]); the rules call it an FR. A [Share] says how far a node is above its quota, by its
-// weight.
+// with all below it, or a ClusterQueue without Cohort. An FR ([resources.FR]) is a resource of a flavor. A [Share] says
+// how far a node is above its quota, by its weight.
 //
 // The questions, and the functions that answer them:
 //

@@ -11,7 +11,7 @@ const Unlimited = resources.Unlimited
 
 // Quota is what a ClusterQueue or Cohort may use of one flavor's resource.
 type Quota struct {
-	FR      resources.Dim
+	FR      resources.FR
 	Nominal int64
 	// BorrowingLimit is how much more than its subtree has the node may use, LendingLimit how much others may use of
 	// it. Both are Unlimited if they are not set.
@@ -20,7 +20,7 @@ type Quota struct {
 
 // Amount is so much of one flavor's resource.
 type Amount struct {
-	FR    resources.Dim
+	FR    resources.FR
 	Value int64
 }
 
@@ -126,7 +126,7 @@ func (n *Node) Path() string {
 	return n.parent.Path() + "/" + n.Name
 }
 
-func (n *Node) at(fr resources.Dim) cell {
+func (n *Node) at(fr resources.FR) cell {
 	if slot := n.tree.slot(fr); slot >= 0 {
 		return n.cells[slot]
 	}
@@ -134,27 +134,27 @@ func (n *Node) at(fr resources.Dim) cell {
 }
 
 // Nominal is the node's own quota.
-func (n *Node) Nominal(fr resources.Dim) int64 { return n.at(fr).nominal }
+func (n *Node) Nominal(fr resources.FR) int64 { return n.at(fr).nominal }
 
 // BorrowingLimit is how much more than its quota the node may use, Unlimited if it is not set.
-func (n *Node) BorrowingLimit(fr resources.Dim) int64 { return n.at(fr).borrowing }
+func (n *Node) BorrowingLimit(fr resources.FR) int64 { return n.at(fr).borrowing }
 
 // LendingLimit is how much of its quota others may use, Unlimited if it is not set.
-func (n *Node) LendingLimit(fr resources.Dim) int64 { return n.at(fr).lending }
+func (n *Node) LendingLimit(fr resources.FR) int64 { return n.at(fr).lending }
 
 // Subtree is the quota of the node with what the nodes below lend.
-func (n *Node) Subtree(fr resources.Dim) int64 { return n.at(fr).subtree.narrow() }
+func (n *Node) Subtree(fr resources.FR) int64 { return n.at(fr).subtree.narrow() }
 
 // Usage is what the node uses: a ClusterQueue all that was charged, a Cohort what spills out of its members.
-func (n *Node) Usage(fr resources.Dim) int64 { return n.at(fr).usage.narrow() }
+func (n *Node) Usage(fr resources.FR) int64 { return n.at(fr).usage.narrow() }
 
 // Potential is the most that the node could use if nothing were used (rule C3).
-func (n *Node) Potential(fr resources.Dim) int64 { return n.at(fr).potential.narrow() }
+func (n *Node) Potential(fr resources.FR) int64 { return n.at(fr).potential.narrow() }
 
 func (c *cell) localFree() wide { return c.local.sub(c.usage).orZero() }
 
 // Available is how much more the node can use now (rule C2). It may be below zero.
-func (n *Node) Available(fr resources.Dim) int64 {
+func (n *Node) Available(fr resources.FR) int64 {
 	slot := n.tree.slot(fr)
 	if slot < 0 {
 		return 0
@@ -186,11 +186,11 @@ func (n *Node) Fits(v []Amount) bool {
 }
 
 // Borrows reports whether the node uses more than its quota with an amount more.
-func (n *Node) Borrows(fr resources.Dim, value int64) bool {
+func (n *Node) Borrows(fr resources.FR, value int64) bool {
 	return n.borrows(fr, widen(value))
 }
 
-func (n *Node) borrows(fr resources.Dim, value wide) bool {
+func (n *Node) borrows(fr resources.FR, value wide) bool {
 	c := n.at(fr)
 	return c.usage.add(value).isAbove(c.subtree)
 }
@@ -199,7 +199,7 @@ func (n *Node) borrows(fr resources.Dim, value wide) bool {
 // ClusterQueue, or if there is no Cohort. Otherwise it is the height of the lowest Cohort that has it. mayReclaim says
 // that others could have to give it back: the amount is within the quota of the ClusterQueue or of a Cohort that is not
 // the root (rule C5).
-func (n *Node) BorrowLevel(fr resources.Dim, value int64) (level int, mayReclaim bool) {
+func (n *Node) BorrowLevel(fr resources.FR, value int64) (level int, mayReclaim bool) {
 	if n.parent == nil || !n.Borrows(fr, value) {
 		return 0, n.parent != nil
 	}
@@ -230,7 +230,7 @@ func (n *Node) FitsQuota(v []Amount) (fits bool, rest []Amount) {
 }
 
 // IsOver reports whether the node uses more than its quota of any of the flavors' resources.
-func (n *Node) IsOver(frs []resources.Dim) bool {
+func (n *Node) IsOver(frs []resources.FR) bool {
 	for _, fr := range frs {
 		if c := n.at(fr); c.usage.isAbove(c.subtree) {
 			return true

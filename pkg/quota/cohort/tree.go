@@ -12,9 +12,9 @@ import (
 type Tree struct {
 	Root *Node
 
-	frs       []resources.Dim // by slot
-	slots     []int32         // slot of an FR plus one, 0 if the tree has none
-	resources []int           // by slot: the resource without its flavor
+	frs       []resources.FR // by slot
+	slots     []int32        // slot of an FR plus one, 0 if the tree has none
+	resources []int          // by slot: the resource without its flavor
 	names     map[resourceName]int
 	index     *resources.Index
 
@@ -94,7 +94,7 @@ func (t *Tree) plant(n *Node, depth int) {
 	}
 }
 
-func (t *Tree) slot(fr resources.Dim) int {
+func (t *Tree) slot(fr resources.FR) int {
 	if int(fr) < len(t.slots) {
 		return int(t.slots[fr]) - 1
 	}
@@ -102,14 +102,14 @@ func (t *Tree) slot(fr resources.Dim) int {
 }
 
 // add gives an FR a slot.
-func (t *Tree) add(fr resources.Dim) int {
+func (t *Tree) add(fr resources.FR) int {
 	if slot := t.slot(fr); slot >= 0 {
 		return slot
 	}
 	for len(t.slots) <= int(fr) {
 		t.slots = append(t.slots, 0)
 	}
-	name := resourceName(t.index.Name(fr))
+	name := resourceName(t.index.ResourceOf(fr))
 	resource, ok := t.names[name]
 	if !ok {
 		resource = len(t.names)
@@ -187,7 +187,7 @@ func (n *Node) Used() []Amount {
 
 // use is what is used of an FR.
 type use struct {
-	fr    resources.Dim
+	fr    resources.FR
 	value wide
 }
 
@@ -204,7 +204,7 @@ func (n *Node) uses() []use {
 
 // FRs returns the flavors' resources that the tree has quota for, or that were charged. The caller must not change the
 // list.
-func (t *Tree) FRs() []resources.Dim { return t.frs }
+func (t *Tree) FRs() []resources.FR { return t.frs }
 
 // Charge books amounts at a ClusterQueue, and what spills out of it above (rule C4).
 func (n *Node) Charge(v []Amount) {
@@ -213,7 +213,7 @@ func (n *Node) Charge(v []Amount) {
 	}
 }
 
-func (n *Node) charge(fr resources.Dim, value wide) {
+func (n *Node) charge(fr resources.FR, value wide) {
 	slot := n.tree.slot(fr)
 	if slot < 0 {
 		slot = n.tree.add(fr)

@@ -31,7 +31,7 @@ func New() *Trees {
 }
 
 // FR is the quota of cpu in the flavor default.
-func (t *Trees) FR() resources.Dim { return t.Index.OfFlavor(t.Flavor.Name, "cpu") }
+func (t *Trees) FR() resources.FR { return t.Index.OfFlavor(t.Flavor.Name, "cpu") }
 
 // Queue makes a ClusterQueue with so many cores in a Cohort. It evicts Workloads of lower priority, and gets back what
 // others borrow.
@@ -40,7 +40,7 @@ func (t *Trees) Queue(name, in string, cores int64) *workload.Queue {
 	q.Name, q.Weight = name, cohort.DefaultWeight
 	q.Quotas = []cohort.Quota{{FR: t.FR(), Nominal: 1000 * cores, BorrowingLimit: cohort.Unlimited, LendingLimit: cohort.Unlimited}}
 	q.Groups = []workload.Group{{Resources: []resources.Dim{resources.CPU},
-		Flavors: []workload.GroupFlavor{{Flavor: t.Flavor, FRs: []resources.Dim{t.FR()}}}}}
+		Flavors: []workload.GroupFlavor{{Flavor: t.Flavor, FRs: []resources.FR{t.FR()}}}}}
 	q.Preemption = workload.Preemption{WithinClusterQueue: workload.LowerPriority, ReclaimWithinCohort: workload.Any}
 	q.Fungibility.NextOnPreempt = true
 	if t.cohorts[in] == nil {
@@ -74,7 +74,7 @@ func unique(nodes []*cohort.Node) (once []*cohort.Node) {
 func (t *Trees) Workload(q *workload.Queue, name string, pods, priority int32) *workload.Workload {
 	t.made++
 	return &workload.Workload{UID: name, Name: name, Queue: q, Priority: priority, Timestamp: Start.Add(time.Duration(t.made) * time.Second),
-		PodSets: []workload.PodSet{{Name: "main", Count: pods, MinCount: pods, Requests: []cohort.Amount{{FR: resources.CPU, Value: 1000}}}}}
+		PodSets: []workload.PodSet{{Name: "main", Count: pods, MinCount: pods, Requests: []resources.Amount{{Dim: resources.CPU, Value: 1000}}}}}
 }
 
 // Wait makes a Workload that waits in its queue.

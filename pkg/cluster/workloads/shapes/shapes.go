@@ -16,7 +16,6 @@ import (
 	"hekla.sh/hekla/pkg/apis/podspec"
 	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/cluster/workload"
-	"hekla.sh/hekla/pkg/quota/cohort"
 	"hekla.sh/hekla/pkg/resources"
 )
 
@@ -140,10 +139,10 @@ func (t *Table) podSet(s *Shape, p *settings.PodSet, template *corev1.PodTemplat
 		if name == corev1.ResourcePods {
 			continue // they are counted by the number of pods
 		}
-		set.Requests = append(set.Requests, cohort.Amount{FR: t.index.AskedDim(name), Value: resources.Saturated(name, list[name])})
+		set.Requests = append(set.Requests, resources.Amount{Dim: t.index.AskedDim(name), Value: resources.Saturated(name, list[name])})
 	}
-	slices.SortFunc(set.Requests, func(a, b cohort.Amount) int { return int(a.FR) - int(b.FR) })
-	set.Requests = slices.CompactFunc(set.Requests, func(a, b cohort.Amount) bool { return a.FR == b.FR }) // resources that no queue has
+	slices.SortFunc(set.Requests, func(a, b resources.Amount) int { return int(a.Dim) - int(b.Dim) })
+	set.Requests = slices.CompactFunc(set.Requests, func(a, b resources.Amount) bool { return a.Dim == b.Dim }) // resources that no queue has
 	return set
 }
 

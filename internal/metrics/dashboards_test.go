@@ -14,19 +14,64 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	controllers "hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/internal/edge"
 	"hekla.sh/hekla/internal/edge/binder"
 	"hekla.sh/hekla/internal/edge/intake"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/kueue/settings"
+	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/cache"
+	"hekla.sh/hekla/pkg/cluster/workloads"
 	"hekla.sh/hekla/test/fixture"
 )
 
-// serving serves /metrics of a scheduler that has placed, evicted and refused pods.
+// ofQuotas are the metrics of controllers that serve a ClusterQueue.
+type ofQuotas struct {
+	registry *prometheus.Registry
+	next     func() // a Workload is admitted, and another evicted
+}
+
+func quotas(t *testing.T) ofQuotas {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	m, err := controllers.New(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &v1beta2.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: "quota"}}
+	q.Spec.CohortName = "all"
+	q.Spec.ResourceGroups = []v1beta2.ResourceGroup{{CoveredResources: []corev1.ResourceName{"cpu"}, Flavors: []v1beta2.FlavorQuotas{{Name: "f",
+		Resources: []v1beta2.ResourceQuota{{Name: "cpu", NominalQuota: resource.MustParse("4")}}}}}}
+	q.Status.FlavorsReservation = []v1beta2.FlavorUsage{{Name: "f", Resources: []v1beta2.ResourceUsage{{Name: "cpu", Total: resource.MustParse("6")}}}}
+	read := settings.OfClusterQueue(q)
+	next := func() {
+		m.ClusterQueue(q, &read, 0, true)
+		m.ClusterQueueShare("quota", "all", 125)
+		m.WorkloadEvicted("quota", types.NamespacedName{Namespace: "n", Name: "l"}, v1beta2.Preempted)
+		before := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "w"}}
+		after := before.DeepCopy()
+		after.Status.Admission = &v1beta2.Admission{ClusterQueue: "quota"}
+		conditions.Reserve(after, "quota", time.Now())
+		conditions.Admit(after, time.Now())
+		m.WorkloadMoved(before, after)
+	}
+	next()
+	return ofQuotas{registry, next}
+}
+
+// serving serves the metrics of a scheduler that has placed, evicted and refused pods, and those of controllers.
 func serving(t *testing.T) (server *httptest.Server, next func()) {
 	t.Helper()
 	r := victims(t)
@@ -39,9 +84,14 @@ func serving(t *testing.T) (server *httptest.Server, next func()) {
 	r.cycle(cache.Delete{Object: fixture.Pod(victim)}, cache.Set{Object: fixture.Queue("c", fixture.Capped("cpu=9 memory=9Gi"))},
 		cache.Set{Object: fixture.Node("gpus", "cpu=1 nvidia.com/gpu=1")}, cache.Set{Object: fixture.Group("trains", "c", 1)},
 		cache.Set{Object: fixture.Pod("t1", fixture.In("trains"), fixture.On("gpus"), fixture.Asks("nvidia.com/gpu=1"))})
-	server = httptest.NewServer(r.Handler())
+	r.Workloads(&workloads.Tally{Rounds: 1, Reserved: 1})
+	_ = r.Handler() // which shows errors of scrapes, too
+	of := quotas(t)
+	server = httptest.NewServer(promhttp.HandlerFor(prometheus.Gatherers{r.registry, of.registry}, promhttp.HandlerOpts{}))
 	t.Cleanup(server.Close)
 	return server, func() {
+		of.next()
+		r.Workloads(&workloads.Tally{Rounds: 1, Reserved: 1})
 		r.now = r.now.Add(time.Minute)
 		r.cycle(cache.Set{Object: fixture.Queue("c", fixture.Capped("cpu=8 memory=8Gi"))})
 	}
@@ -95,7 +145,7 @@ func labelsOf(name string, family *dto.MetricFamily) (labels []string) {
 }
 
 var (
-	seriesPattern  = regexp.MustCompile(`\b((?:hekla|volcano)_[a-z0-9_]+)(?:\{([^}]*)\})?`)
+	seriesPattern  = regexp.MustCompile(`\b((?:hekla|volcano|kueue)_[a-z0-9_]+)(?:\{([^}]*)\})?`)
 	matcherPattern = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"`)
 	byPattern      = regexp.MustCompile(`by \(([^)]*)\)`)
 	legendPattern  = regexp.MustCompile(`\{\{ ?(?:\$labels\.)?([a-z_]+) ?\}\}`)
@@ -149,7 +199,7 @@ func TestEachPanelQueriesWhatTheSchedulerShows(t *testing.T) {
 	families, panels, ids := scrape(t), 0, map[string]string{}
 	asked := newMonitor(t)
 	files, err := filepath.Glob(monitoring + "/*.json")
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 4 {
 		t.Fatalf("the dashboards are %v: %v", files, err)
 	}
 	for _, file := range files {

@@ -136,9 +136,16 @@ func (m *Metrics) gauge(prefix, name, help string) prometheus.Gauge {
 	return g
 }
 
-// Handler serves the metrics.
+// Handler serves the metrics. A series that cannot be shown is left out, and counted in
+// promhttp_metric_handler_errors_total: the others must not go with it.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2, Registry: m.registry})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2, Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
+}
+
+// Check returns what a scrape could not show, nil if it could show all.
+func (m *Metrics) Check() error {
+	_, err := m.registry.Gather()
+	return err
 }
 
 // Describe names every series that there may be.

@@ -33,6 +33,9 @@ func shown(t *testing.T, m *Metrics, prefix string) map[string]string {
 	if recorder.Code != http.StatusOK {
 		t.Fatalf("%d: %s", recorder.Code, recorder.Body)
 	}
+	if err := m.Check(); err != nil {
+		t.Fatal(err)
+	}
 	values := map[string]string{}
 	for line := range strings.Lines(recorder.Body.String()) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && strings.HasPrefix(name, prefix) {

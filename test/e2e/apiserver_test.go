@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -35,8 +37,8 @@ var (
 	system  *installed.System
 	// programs is the folder of our executables.
 	programs string
-	// metricsURL is where the scheduler serves its metrics.
-	metricsURL string
+	// metricsURL is where the scheduler serves its metrics, controllersURL the controllers.
+	metricsURL, controllersURL string
 )
 
 // auditEnv names the file that gets the audit log, if any is to be kept. A test of test/installer reads from it which
@@ -55,15 +57,51 @@ func runAll(m *testing.M) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, system.Stop()) }()
 	cluster, core, batch, programs = system.Cluster, system.Core, system.Volcano, system.Folder
-	if _, err := system.Run(ctx, installed.Controllers); err != nil {
+	controllers, err := system.Run(ctx, installed.Controllers)
+	if err != nil {
 		return 1, err
 	}
 	program, err := system.Run(ctx, installed.Scheduler)
 	if err != nil {
 		return 1, err
 	}
-	metricsURL = program.MetricsURL
-	return m.Run(), nil
+	metricsURL, controllersURL = program.MetricsURL, controllers.MetricsURL
+	code = m.Run()
+	return code, scraped(ctx)
+}
+
+// scrape reads the metrics of a program.
+func scrape(ctx context.Context, url string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", response.Status, text)
+	}
+	return string(text), err
+}
+
+// scraped is an error if the scheduler or the controllers do not show all their metrics.
+func scraped(ctx context.Context) error {
+	for _, url := range []string{metricsURL, controllersURL} {
+		text, err := scrape(ctx, url)
+		if err != nil {
+			return fmt.Errorf("%s: %w", url, err)
+		}
+		for line := range strings.Lines(text) {
+			if count, is := strings.CutPrefix(line, `promhttp_metric_handler_errors_total{cause="gathering"} `); is && strings.TrimSpace(count) != "0" {
+				return fmt.Errorf("%s: %s scrapes lacked series", url, strings.TrimSpace(count))
+			}
+		}
+	}
+	return nil
 }
 
 func kubectl(t *testing.T, arguments ...string) string {
@@ -75,9 +113,15 @@ func kubectl(t *testing.T, arguments ...string) string {
 	return output
 }
 
-// haveNodes brings the cluster to that many nodes.
+// haveNodes brings the cluster to that many nodes. When the test ends it looks whether all metrics are shown.
 func haveNodes(t *testing.T, count int) {
 	t.Helper()
+	t.Cleanup(func() {
+		// A program that the test has ended begins again.
+		if err := apitest.Await(context.WithoutCancel(t.Context()), scraped); err != nil {
+			t.Error(err)
+		}
+	})
 	apitest.Eventually(t, func(ctx context.Context) error {
 		nodes, err := cluster.Nodes(ctx)
 		if err != nil {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -478,17 +477,12 @@ func TestAMistakeInTheConfigurationIsToldAndChangesNothing(t *testing.T) {
 // metric reads a metric of the scheduler that has no labels.
 func metric(ctx context.Context, t *testing.T, name string) float64 {
 	t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, metricsURL, http.NoBody)
+	text, err := scrape(ctx, metricsURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(response.Body)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 type moves struct {
 	cluster, local     queueMoves             // by ClusterQueue, and by LocalQueue
 	preempted          *prometheus.CounterVec // by the ClusterQueue of the one that has preempted, and the reason
+	evictedOnce        *prometheus.CounterVec // by ClusterQueue and reason
 	share, cohortShare *prometheus.GaugeVec
 }
 
@@ -22,6 +23,7 @@ type moves struct {
 type queueMoves struct {
 	reserved, admitted                     *prometheus.CounterVec
 	reservedWait, admittedWait, checksWait *prometheus.HistogramVec
+	readyWait, readySinceAdmission         *prometheus.HistogramVec
 }
 
 func newMoves() *moves {
@@ -31,6 +33,7 @@ func newMoves() *moves {
 	return &moves{
 		cluster:     newQueueMoves("", "cluster_queue"),
 		local:       newQueueMoves("local_queue_", "name", "namespace"),
+		evictedOnce: newCounter("evicted_workloads_once_total", "Workloads that were stopped for the first time.", "cluster_queue", "reason", "detailed_reason"),
 		preempted:   newCounter("preempted_workloads_total", "Workloads that were preempted.", "preempting_cluster_queue", "reason"),
 		share:       gauge("cluster_queue_weighted_share", "The weighted share of fair sharing, in thousandths.", "cluster_queue", "cohort"),
 		cohortShare: gauge("cohort_weighted_share", "The weighted share of fair sharing, in thousandths.", "cohort"),
@@ -44,11 +47,13 @@ func newQueueMoves(prefix string, labels ...string) queueMoves {
 			Buckets: append([]float64{1}, prometheus.ExponentialBuckets(2.5, 2, 13)...)}, labels)
 	}
 	return queueMoves{
-		reserved:     newCounter(prefix+"quota_reserved_workloads_total", "Reservations of quota.", labels...),
-		admitted:     newCounter(prefix+"admitted_workloads_total", "Admissions.", labels...),
-		reservedWait: wait("quota_reserved_wait_time_seconds", "Time from when the workload was queued until its quota was reserved."),
-		admittedWait: wait("admission_wait_time_seconds", "Time from when the workload was queued until it was admitted."),
-		checksWait:   wait("admission_checks_wait_time_seconds", "Time from the reservation of quota until the workload was admitted."),
+		reserved:            newCounter(prefix+"quota_reserved_workloads_total", "Reservations of quota.", labels...),
+		admitted:            newCounter(prefix+"admitted_workloads_total", "Admissions.", labels...),
+		reservedWait:        wait("quota_reserved_wait_time_seconds", "Time from when the workload was queued until its quota was reserved."),
+		admittedWait:        wait("admission_wait_time_seconds", "Time from when the workload was queued until it was admitted."),
+		readyWait:           wait("ready_wait_time_seconds", "Time from when the workload was queued until its pods were ready."),
+		readySinceAdmission: wait("admitted_until_ready_wait_time_seconds", "Time from when the workload was admitted until its pods were ready."),
+		checksWait:          wait("admission_checks_wait_time_seconds", "Time from the reservation of quota until the workload was admitted."),
 	}
 }
 
@@ -57,9 +62,9 @@ func newCounter(name, help string, labels ...string) *prometheus.CounterVec {
 }
 
 func (m *moves) collectors() []prometheus.Collector {
-	all := []prometheus.Collector{m.preempted, m.share, m.cohortShare}
+	all := []prometheus.Collector{m.preempted, m.evictedOnce, m.share, m.cohortShare}
 	for _, q := range []*queueMoves{&m.cluster, &m.local} {
-		all = append(all, q.reserved, q.admitted, q.reservedWait, q.admittedWait, q.checksWait)
+		all = append(all, q.reserved, q.admitted, q.reservedWait, q.admittedWait, q.checksWait, q.readyWait, q.readySinceAdmission)
 	}
 	return all
 }
@@ -70,7 +75,7 @@ type deleter interface {
 }
 
 func (m *queueMoves) end(of prometheus.Labels) {
-	for _, series := range []deleter{m.reserved, m.admitted, m.reservedWait, m.admittedWait, m.checksWait} {
+	for _, series := range []deleter{m.reserved, m.admitted, m.reservedWait, m.admittedWait, m.checksWait, m.readyWait, m.readySinceAdmission} {
 		series.DeletePartialMatch(of)
 	}
 }
@@ -78,6 +83,7 @@ func (m *queueMoves) end(of prometheus.Labels) {
 func (m *moves) clusterQueueGone(name string) {
 	m.cluster.end(prometheus.Labels{"cluster_queue": name})
 	m.share.DeletePartialMatch(prometheus.Labels{"cluster_queue": name})
+	m.evictedOnce.DeletePartialMatch(prometheus.Labels{"cluster_queue": name})
 	m.preempted.DeletePartialMatch(prometheus.Labels{"preempting_cluster_queue": name})
 }
 
@@ -91,6 +97,13 @@ func (m *Metrics) WorkloadMoved(before, after *v1beta2.Workload) {
 	if becomes(before, after, v1beta2.Preempted) {
 		c := conditions.Of(after, v1beta2.Preempted)
 		q.preempted.WithLabelValues(conditions.PreemptionOf(c.Message).PreemptorQueue(), c.Reason).Inc()
+	}
+	if queue := heldIn(before); queue != "" && conditions.Of(before, v1beta2.Evicted) == nil && conditions.Is(after, v1beta2.Evicted) {
+		detail := ""
+		if c := conditions.Of(after, v1beta2.Preempted); c != nil && conditions.Is(after, v1beta2.Preempted) {
+			detail = c.Reason
+		}
+		q.evictedOnce.WithLabelValues(queue, conditions.Of(after, v1beta2.Evicted).Reason, detail).Inc()
 	}
 	queue := heldIn(after)
 	if queue == "" {
@@ -114,6 +127,11 @@ func (m *queueMoves) count(before, after *v1beta2.Workload, queue ...string) {
 		if len(after.Status.AdmissionChecks) > 0 {
 			m.checksWait.WithLabelValues(queue...).Observe(admitted.Sub(at(after, v1beta2.QuotaReserved)).Seconds())
 		}
+	}
+	if becomes(before, after, v1beta2.PodsReady) && conditions.Is(after, v1beta2.Admitted) {
+		ready := at(after, v1beta2.PodsReady)
+		m.readyWait.WithLabelValues(queue...).Observe(ready.Sub(queuedAt(after)).Seconds())
+		m.readySinceAdmission.WithLabelValues(queue...).Observe(ready.Sub(at(after, v1beta2.Admitted)).Seconds())
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,9 +56,12 @@ func TestTheNumbersOfQueuesAreShown(t *testing.T) {
 	read := settings.OfClusterQueue(q)
 	m.ClusterQueue(q, &read, 0, true)
 	l := &v1beta2.LocalQueue{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "l"},
-		Status: v1beta2.LocalQueueStatus{PendingWorkloads: 7, ReservingWorkloads: 6, AdmittedWorkloads: 5}}
+		Status: v1beta2.LocalQueueStatus{PendingWorkloads: 7, ReservingWorkloads: 6, AdmittedWorkloads: 5,
+			FlavorsReservation: usageOf("4"), FlavorsUsage: usageOf("3")}}
 	m.LocalQueue(l, 3)
-	m.WorkloadFinished("a")
+	of := types.NamespacedName{Namespace: "lab", Name: "l"}
+	m.WorkloadFinished("a", of)
+	m.WorkloadEvicted("a", of, "Preempted")
 	m.CohortShare("c", 250)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	before := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "w", CreationTimestamp: metav1.NewTime(begin)}}
@@ -67,13 +71,26 @@ func TestTheNumbersOfQueuesAreShown(t *testing.T) {
 	conditions.Reserve(now, "a", begin.Add(time.Second))
 	conditions.Admit(now, begin.Add(2*time.Second))
 	m.WorkloadMoved(before, now)
+	ready := now.DeepCopy()
+	conditions.Set(ready, v1beta2.PodsReady, true, "Started", "", begin.Add(5*time.Second))
+	m.WorkloadMoved(now, ready)
+	stopped := ready.DeepCopy()
+	conditions.Set(stopped, v1beta2.Evicted, true, v1beta2.ReasonPodsReadyTimeout, "", begin.Add(9*time.Second))
+	m.WorkloadMoved(ready, stopped)
+	again := stopped.DeepCopy()
+	conditions.Set(again, v1beta2.Evicted, false, v1beta2.ReasonPodsReadyTimeout, "", begin.Add(10*time.Second))
+	m.WorkloadMoved(stopped, again)
+	m.WorkloadMoved(again, stopped) // it is not the first time
 	want := map[string]float64{
 		"kueue_cluster_queue_lending_limit": 4, "kueue_cluster_queue_resource_usage": 1.5, "kueue_reserving_active_workloads": 3,
 		"kueue_admitted_active_workloads": 2, "kueue_finished_workloads_total": 1, "kueue_cohort_weighted_share": 250,
 		"kueue_quota_reserved_workloads_total": 1, "kueue_local_queue_pending_workloads": 7, "kueue_local_queue_reserving_active_workloads": 6,
 		"kueue_local_queue_admitted_active_workloads": 5, "kueue_local_queue_quota_reserved_workloads_total": 1,
 		"kueue_local_queue_admitted_workloads_total": 1, "kueue_local_queue_admission_wait_time_seconds": 1,
-		"kueue_local_queue_admission_checks_wait_time_seconds": 1,
+		"kueue_local_queue_admission_checks_wait_time_seconds": 1, "kueue_local_queue_resource_reservation": 4, "kueue_local_queue_resource_usage": 3,
+		"kueue_local_queue_status": 1, "kueue_local_queue_finished_workloads_total": 1, "kueue_local_queue_evicted_workloads_total": 1,
+		"kueue_ready_wait_time_seconds": 1, "kueue_admitted_until_ready_wait_time_seconds": 1, "kueue_local_queue_ready_wait_time_seconds": 1,
+		"kueue_local_queue_admitted_until_ready_wait_time_seconds": 1, "kueue_evicted_workloads_once_total": 1,
 	}
 	var names []string
 	for name := range want {
@@ -88,4 +105,8 @@ func TestTheNumbersOfQueuesAreShown(t *testing.T) {
 			t.Errorf("%s of a LocalQueue that is gone is %v", name, value)
 		}
 	}
+}
+
+func usageOf(cpus string) []v1beta2.FlavorUsage {
+	return []v1beta2.FlavorUsage{{Name: "spot", Resources: []v1beta2.ResourceUsage{{Name: "cpu", Total: resource.MustParse(cpus)}}}}
 }

@@ -5,7 +5,9 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
@@ -17,9 +19,10 @@ type quotas struct {
 	pending, reserving, admitted, state             *prometheus.GaugeVec // by ClusterQueue
 	nominal, borrowing, lending, reservation, usage *prometheus.GaugeVec // by ClusterQueue, flavor and resource
 
-	localPending, localReserving, localAdmitted *prometheus.GaugeVec // by LocalQueue
+	localPending, localReserving, localAdmitted, localState *prometheus.GaugeVec // by LocalQueue
+	localReservation, localUsage                            *prometheus.GaugeVec // by LocalQueue, flavor and resource
 
-	finished, evicted *prometheus.CounterVec
+	finished, evicted, localFinished, localEvicted *prometheus.CounterVec
 
 	moves *moves
 
@@ -41,28 +44,34 @@ func newQuotas() *quotas {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "kueue", Name: name, Help: help}, labels)
 	}
 	return &quotas{
-		pending:        gauge("pending_workloads", "Workloads that are not admitted: active ones are tried, inadmissible ones wait for a change.", "cluster_queue", "status"),
-		reserving:      gauge("reserving_active_workloads", "Workloads with reserved quota that have not finished.", "cluster_queue"),
-		admitted:       gauge("admitted_active_workloads", "Admitted workloads that have not finished.", "cluster_queue"),
-		state:          gauge("cluster_queue_status", "1 for the state that the ClusterQueue is in, 0 for the others.", "cluster_queue", "status"),
-		nominal:        amount("nominal_quota", "The nominal quota."),
-		borrowing:      amount("borrowing_limit", "How much may be borrowed; no series means no limit."),
-		lending:        amount("lending_limit", "How much others may borrow; no series means all."),
-		reservation:    amount("resource_reservation", "What workloads with reserved quota hold."),
-		usage:          amount("resource_usage", "What admitted workloads hold."),
-		localPending:   gauge("local_queue_pending_workloads", "Workloads that are not admitted.", "name", "namespace", "status"),
-		localReserving: gauge("local_queue_reserving_active_workloads", "Workloads with reserved quota that have not finished.", "name", "namespace"),
-		localAdmitted:  gauge("local_queue_admitted_active_workloads", "Admitted workloads that have not finished.", "name", "namespace"),
-		finished:       counter("finished_workloads_total", "Workloads whose job has ended.", "cluster_queue"),
-		evicted:        counter("evicted_workloads_total", "Workloads that were stopped, by the reason of their eviction.", "cluster_queue", "reason"),
-		moves:          newMoves(),
-		shown:          map[string]string{},
+		pending:          gauge("pending_workloads", "Workloads that are not admitted: active ones are tried, inadmissible ones wait for a change.", "cluster_queue", "status"),
+		reserving:        gauge("reserving_active_workloads", "Workloads with reserved quota that have not finished.", "cluster_queue"),
+		admitted:         gauge("admitted_active_workloads", "Admitted workloads that have not finished.", "cluster_queue"),
+		state:            gauge("cluster_queue_status", "1 for the state that the ClusterQueue is in, 0 for the others.", "cluster_queue", "status"),
+		nominal:          amount("nominal_quota", "The nominal quota."),
+		borrowing:        amount("borrowing_limit", "How much may be borrowed; no series means no limit."),
+		lending:          amount("lending_limit", "How much others may borrow; no series means all."),
+		reservation:      amount("resource_reservation", "What workloads with reserved quota hold."),
+		usage:            amount("resource_usage", "What admitted workloads hold."),
+		localPending:     gauge("local_queue_pending_workloads", "Workloads that are not admitted.", "name", "namespace", "status"),
+		localReserving:   gauge("local_queue_reserving_active_workloads", "Workloads with reserved quota that have not finished.", "name", "namespace"),
+		localAdmitted:    gauge("local_queue_admitted_active_workloads", "Admitted workloads that have not finished.", "name", "namespace"),
+		localState:       gauge("local_queue_status", "1 for the status of the condition Active of the LocalQueue, 0 for the others.", "name", "namespace", "active"),
+		localReservation: gauge("local_queue_resource_reservation", "What workloads with reserved quota hold.", "name", "namespace", "flavor", "resource"),
+		localUsage:       gauge("local_queue_resource_usage", "What admitted workloads hold.", "name", "namespace", "flavor", "resource"),
+		localFinished:    counter("local_queue_finished_workloads_total", "Workloads whose job has ended.", "name", "namespace"),
+		localEvicted:     counter("local_queue_evicted_workloads_total", "Workloads that were stopped, by the reason of their eviction.", "name", "namespace", "reason"),
+		finished:         counter("finished_workloads_total", "Workloads whose job has ended.", "cluster_queue"),
+		evicted:          counter("evicted_workloads_total", "Workloads that were stopped, by the reason of their eviction.", "cluster_queue", "reason"),
+		moves:            newMoves(),
+		shown:            map[string]string{},
 	}
 }
 
 func (q *quotas) collectors() []prometheus.Collector {
 	return append(q.moves.collectors(), q.pending, q.reserving, q.admitted, q.state, q.nominal, q.borrowing, q.lending, q.reservation, q.usage,
-		q.localPending, q.localReserving, q.localAdmitted, q.finished, q.evicted)
+		q.localPending, q.localReserving, q.localAdmitted, q.localState, q.localReservation, q.localUsage, q.finished, q.evicted, q.localFinished,
+		q.localEvicted)
 }
 
 // ClusterQueue shows the status of a ClusterQueue. inadmissible of its pending workloads wait for a change.
@@ -161,22 +170,47 @@ func (m *Metrics) LocalQueue(object *v1beta2.LocalQueue, inadmissible int32) {
 	q.localPending.WithLabelValues(object.Name, object.Namespace, "inadmissible").Set(float64(inadmissible))
 	q.localReserving.WithLabelValues(object.Name, object.Namespace).Set(float64(status.ReservingWorkloads))
 	q.localAdmitted.WithLabelValues(object.Name, object.Namespace).Set(float64(status.AdmittedWorkloads))
+	active := metav1.ConditionUnknown
+	if c := meta.FindStatusCondition(status.Conditions, v1beta2.ActiveCondition); c != nil {
+		active = c.Status
+	}
+	for _, s := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown} {
+		is := 0.0
+		if s == active {
+			is = 1
+		}
+		q.localState.WithLabelValues(object.Name, object.Namespace, string(s)).Set(is)
+	}
+	of := prometheus.Labels{"name": object.Name, "namespace": object.Namespace}
+	for gauge, usages := range map[*prometheus.GaugeVec][]v1beta2.FlavorUsage{q.localReservation: status.FlavorsReservation, q.localUsage: status.FlavorsUsage} {
+		gauge.DeletePartialMatch(of) // of flavors that the ClusterQueue has no more
+		for i := range usages {
+			for j := range usages[i].Resources {
+				r := &usages[i].Resources[j]
+				gauge.WithLabelValues(object.Name, object.Namespace, usages[i].Name, string(r.Name)).Set(r.Total.AsApproximateFloat64())
+			}
+		}
+	}
 }
 
 // LocalQueueGone ends the series of a LocalQueue that does not exist any more.
 func (m *Metrics) LocalQueueGone(name types.NamespacedName) {
-	for _, gauge := range []*prometheus.GaugeVec{m.quotas.localPending, m.quotas.localReserving, m.quotas.localAdmitted} {
-		gauge.DeletePartialMatch(prometheus.Labels{"name": name.Name, "namespace": name.Namespace})
+	q := m.quotas
+	for _, series := range []deleter{q.localPending, q.localReserving, q.localAdmitted, q.localState, q.localReservation, q.localUsage, q.localFinished, q.localEvicted} {
+		series.DeletePartialMatch(prometheus.Labels{"name": name.Name, "namespace": name.Namespace})
 	}
 	m.quotas.moves.localQueueGone(name)
 }
 
-// WorkloadFinished counts a Workload whose job has ended.
-func (m *Metrics) WorkloadFinished(clusterQueue string) {
+// WorkloadFinished counts a Workload whose job has ended, in the ClusterQueue of which it holds quota and in its
+// LocalQueue.
+func (m *Metrics) WorkloadFinished(clusterQueue string, localQueue types.NamespacedName) {
 	m.quotas.finished.WithLabelValues(clusterQueue).Inc()
+	m.quotas.localFinished.WithLabelValues(localQueue.Name, localQueue.Namespace).Inc()
 }
 
-// WorkloadEvicted counts a Workload that was stopped.
-func (m *Metrics) WorkloadEvicted(clusterQueue, reason string) {
+// WorkloadEvicted counts a Workload that was stopped likewise.
+func (m *Metrics) WorkloadEvicted(clusterQueue string, localQueue types.NamespacedName, reason string) {
 	m.quotas.evicted.WithLabelValues(clusterQueue, reason).Inc()
+	m.quotas.localEvicted.WithLabelValues(localQueue.Name, localQueue.Namespace, reason).Inc()
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
@@ -38,7 +39,7 @@ func TestTheSeriesOfAClusterQueueAreThoseOfItsFlavors(t *testing.T) {
 		FlavorsReservation: []v1beta2.FlavorUsage{{Name: "spot", Resources: []v1beta2.ResourceUsage{{Name: "cpu", Total: resource.MustParse("1")}}}}}
 	read := settings.OfClusterQueue(q)
 	m.ClusterQueue(q, &read, 2, true)
-	m.WorkloadEvicted("a", "Preempted")
+	m.WorkloadEvicted("a", types.NamespacedName{Namespace: "n", Name: "l"}, "Preempted")
 	const labels = `{cluster_queue="a",cohort="c",flavor="spot",resource="cpu"}`
 	expect(`# HELP kueue_cluster_queue_borrowing_limit How much may be borrowed; no series means no limit.
 # TYPE kueue_cluster_queue_borrowing_limit gauge

@@ -11,6 +11,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -337,7 +338,7 @@ func (r *writer) release(ctx context.Context, w *v1beta2.Workload, also func()) 
 	}); err != nil {
 		return err
 	}
-	r.metrics.WorkloadEvicted(queue, reason)
+	r.metrics.WorkloadEvicted(queue, localQueueOf(w), reason)
 	return nil
 }
 
@@ -346,8 +347,13 @@ func (r *writer) end(ctx context.Context, w *v1beta2.Workload, reason, message s
 	if err := r.patchStatus(ctx, w, func() { conditions.Finish(w, reason, message, r.state.now()) }); err != nil {
 		return err
 	}
-	r.metrics.WorkloadFinished(heldIn(w))
+	r.metrics.WorkloadFinished(heldIn(w), localQueueOf(w))
 	return nil
+}
+
+// localQueueOf names the LocalQueue of a Workload.
+func localQueueOf(w *v1beta2.Workload) types.NamespacedName {
+	return types.NamespacedName{Namespace: w.Namespace, Name: w.Spec.QueueName}
 }
 
 // heldIn is the ClusterQueue whose quota a Workload holds, "" if it holds none.

@@ -98,9 +98,11 @@ func (o *overview) namespaces(ctx context.Context) (map[string]bool, error) {
 
 // parts are what an overview consists of: each is read alone. since is the token of the list that the client has.
 var parts = map[string]func(o *board.Store, v *board.View, since string, redactor *redactor) any{
-	"summary": func(o *board.Store, v *board.View, _ string, _ *redactor) any { return o.Summary(v) },
-	"queues":  func(o *board.Store, v *board.View, since string, _ *redactor) any { return o.Queues(v, since) },
-	"nodes":   func(o *board.Store, v *board.View, since string, _ *redactor) any { return o.Nodes(v, since) },
+	"summary":     func(o *board.Store, v *board.View, _ string, _ *redactor) any { return o.Summary(v) },
+	"queues":      func(o *board.Store, v *board.View, since string, _ *redactor) any { return o.Queues(v, since) },
+	"quotas":      func(o *board.Store, v *board.View, since string, _ *redactor) any { return o.Quotas(v, since) },
+	"localqueues": func(o *board.Store, v *board.View, since string, _ *redactor) any { return o.LocalQueues(v, since) },
+	"nodes":       func(o *board.Store, v *board.View, since string, _ *redactor) any { return o.Nodes(v, since) },
 	"jobs": func(o *board.Store, v *board.View, since string, redactor *redactor) any {
 		answer := o.Jobs(v, since)
 		for i := range answer.Rows {

@@ -54,11 +54,16 @@ const (
 	WorkloadsOff = "WorkloadsOff"
 )
 
+// OfAnotherScheduler is the cause of a job that belongs to another scheduler.
+func OfAnotherScheduler(j *cluster.Job) Cause {
+	return Cause{Code: ForeignScheduler, Message: "its PodGroup belongs to the scheduler " + j.Scheduler()}
+}
+
 // cause finds the dominant reason.
 func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 	switch {
 	case j.IsForeign:
-		return Cause{Code: ForeignScheduler, Message: "its PodGroup belongs to the scheduler " + j.Scheduler()}
+		return OfAnotherScheduler(j)
 	case j.Over():
 		return Cause{Code: Finished, Message: "all its pods have ended"}
 	case state.Verdict == nil && !order.Waits(j) && j.Lacks() <= 0 && j.Queue != nil:

@@ -34,7 +34,7 @@ func (m *Model) state(now time.Time, j *cluster.Job) Job {
 		}
 	}
 	answer.Tasks = m.jobPods(j)
-	if v := j.Verdict; v != nil && !j.Over() && (j.IsPendingAdmission() || j.Lacks() > 0 || j.Count(cluster.Pending) > 0) {
+	if v := j.Verdict; v != nil && !j.Over() && (j.IsPendingAdmission() || j.Lacks() > 0 || j.Count(cluster.Pending) > 0 || j.Plan != nil) {
 		answer.Verdict = VerdictOf(v)
 	}
 	answer.BackOffs = m.backOffs(now, j)

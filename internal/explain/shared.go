@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 )
@@ -17,6 +18,9 @@ type shared struct {
 	suitable map[*cluster.Class]int
 	proposed map[cluster.JobID]proposed
 	largest  []int64 // by resource: the most that a node has, nil until it is asked for
+	// tooLarge says of shapes of Workloads why no node can hold a pod of them, nil if one can.
+	tooLarge map[string]*Cause
+	briefs   *queued.Briefs // of Workloads
 }
 
 // sessionLife is how long a session answers questions about the same state of the model. Plugins for which time counts
@@ -26,7 +30,8 @@ const sessionLife = time.Second
 // known returns what is shared about the model as it is.
 func (m *Model) known() *shared {
 	if version := m.cache.Version(); m.shared == nil || m.shared.version != version {
-		m.shared = &shared{version: version, suitable: map[*cluster.Class]int{}, proposed: map[cluster.JobID]proposed{}}
+		m.shared = &shared{version: version, suitable: map[*cluster.Class]int{}, proposed: map[cluster.JobID]proposed{}, tooLarge: map[string]*Cause{},
+			briefs: queued.NewBriefs(m.cluster.Resources, m.cache.Workloads.Reader)}
 	}
 	return m.shared
 }

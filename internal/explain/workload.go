@@ -15,6 +15,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/podspec"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
+	"hekla.sh/hekla/pkg/cluster/workloads/queues"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -27,6 +28,18 @@ func (m *Model) Workloads() []queued.Workload {
 	}
 	return all
 }
+
+// EachWorkload visits the Workloads of kueue.x-k8s.io, in no particular order, each with its state ([queued.Waiting]
+// and others) and the cause that [Model.WhyWorkload] gives.
+func (m *Model) EachWorkload(visit func(e *workloads.Entry, state string, cause Cause)) {
+	for e := range m.cache.Workloads.Entries() {
+		w := m.known().briefs.Of(e)
+		visit(e, w.State, m.causeOf(&w, &e.Workload))
+	}
+}
+
+// Quotas are the trees of ClusterQueues and Cohorts, and the LocalQueues, of kueue.x-k8s.io.
+func (m *Model) Quotas() *queues.Registry { return m.cache.Workloads.Registry() }
 
 // queued explains a Workload by the rules of the policy.
 func (m *Model) queued(e *workloads.Entry) queued.Workload {
@@ -90,6 +103,20 @@ func (m *Model) causeOf(w *queued.Workload, of *workload.Workload) Cause {
 
 // tooLarge reports whether a pod of a Workload requests more than any node has, and says so.
 func (m *Model) tooLarge(of *workload.Workload, c *Cause) bool {
+	known := m.known().tooLarge
+	why, isKnown := known[of.Shape]
+	if !isKnown || of.Shape == "" {
+		why = m.beyondNodes(of)
+		known[of.Shape] = why
+	}
+	if why != nil {
+		c.Code, c.Message, c.Short, c.Never = why.Code, why.Message, why.Short, true
+	}
+	return why != nil
+}
+
+// beyondNodes is the cause if a pod of a Workload requests more than any node has, nil if none does.
+func (m *Model) beyondNodes(of *workload.Workload) *Cause {
 	most := m.largestNode()
 	for i := range of.PodSets {
 		set := &of.PodSets[i]
@@ -110,11 +137,11 @@ func (m *Model) tooLarge(of *workload.Workload, c *Cause) bool {
 			continue
 		}
 		slices.SortFunc(short, func(a, b verdict.Shortage) int { return strings.Compare(string(a.Resource), string(b.Resource)) })
-		c.Code, c.Short, c.Never = string(verdict.TooLargeForAnyNode), shortages(short), true
+		c := &Cause{Code: string(verdict.TooLargeForAnyNode), Short: shortages(short)}
 		c.Message = fmt.Sprintf("a pod of pod set %s requests more than any node has, even if it were empty: %s", set.Name, sentenceOf(c.Short))
-		return true
+		return c
 	}
-	return false
+	return nil
 }
 
 // largestNode returns the most that a node has of each known resource.

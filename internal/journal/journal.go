@@ -36,13 +36,13 @@ type Entry struct {
 	Queue string    `json:"queue,omitempty"`
 	Pod   string    `json:"pod,omitempty"`
 	Node  string    `json:"node,omitempty"`
-	// For is the job for which a pod is evicted, by Action, Rule and Plan.
+	// For is the job for which a pod is evicted, by Action, Rule and Plan, or the Workload for which another must stop.
 	For    string `json:"for,omitempty"`
 	Action string `json:"action,omitempty"`
 	Rule   string `json:"rule,omitempty"`
 	Plan   string `json:"plan,omitempty"`
-	// Reason is the code of a verdict. Message is a sentence: the verdict, why a plan was cancelled, or why a pod is
-	// evicted.
+	// Reason is the code of a verdict, or the reason for which a Workload must stop. Message is a sentence: the
+	// verdict, why a plan was cancelled, or why a pod is evicted.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Subject is the queue, task, pod or other job that is the cause of a verdict; empty if it is the job itself.
@@ -74,6 +74,7 @@ type record struct {
 	rule      string
 	plan      string
 	message   string
+	reason    string
 	verdict   *verdict.Verdict
 	bytes     int
 	number    uint64 // how many were added before it

@@ -90,7 +90,7 @@ func (l *Journal) find(from int32, most int, before func(*record) int32, matches
 
 func (r *record) entry() Entry {
 	e := Entry{Cycle: r.cycle, Time: r.time, Kind: r.kind, Job: nameOf(r.job), Queue: r.queue, Pod: nameOf(r.pod), Node: r.node,
-		For: nameOf(r.preemptor), Action: r.action, Rule: r.rule, Plan: r.plan, Message: r.message}
+		For: nameOf(r.preemptor), Action: r.action, Rule: r.rule, Plan: r.plan, Reason: r.reason, Message: r.message}
 	if r.verdict != nil {
 		e.Reason, e.Message, e.Subject = string(r.verdict.Reason()), r.verdict.Sentence(), r.verdict.Subject
 	}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"time"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -60,8 +61,12 @@ func (l *Journal) noteWorkload(s *decision.WorkloadStatus) {
 		r.kind = Admitted
 		l.add(r)
 	}
-	if s.Evict != nil {
-		r.kind, r.message = SentBack, s.Evict.Message
+	if e := s.Evict; e != nil {
+		r.kind, r.message, r.reason = SentBack, e.Message, cmp.Or(e.Preempted, e.Reason)
+		if e.By.Name != "" {
+			r.preemptor = cluster.WorkloadID(e.By.Namespace, e.By.Name)
+			r.of = r.preemptor // as evictions of pods
+		}
 		l.add(r)
 	}
 }

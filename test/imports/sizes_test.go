@@ -63,6 +63,7 @@ var overMark = map[string]string{
 	"pkg/cluster/cache.queues":                 "a part of the cache that embeds what all parts share, the model among it",
 	"pkg/cluster/cache.ranks":                  "a part of the cache that embeds what all parts share, the model among it",
 	"pkg/cluster/cache.refusals":               "a part of the cache that embeds what all parts share, the model among it",
+	"pkg/cluster/cache/held.Workloads":         "it embeds the reader of Workloads, and keeps the model in step with it",
 	"pkg/cluster/model":                        "all totals of the model change in one place",
 	"pkg/cluster/model.Cluster":                "each operation that can be undone is a method",
 	"pkg/cluster/model.attention":              "it embeds the registry of objects: what has changed is noted by object",

@@ -72,6 +72,7 @@ func TestThePageInABrowser(t *testing.T) {
 	t.Run("a user sees the own namespace, and sums", func(t *testing.T) { w.ownNamespace(t, b) })
 	t.Run("everything is done with the keyboard", func(t *testing.T) { w.keyboard(t, b) })
 	t.Run("when a job starts", func(t *testing.T) { w.starts(t, b) })
+	t.Run("Workloads and what they hold", func(t *testing.T) { w.ofKueue(t, b) })
 	t.Run("the queue tree and the nodes", func(t *testing.T) { w.details(t, b) })
 	for _, look := range []struct {
 		name  string
@@ -266,6 +267,37 @@ func (w *site) starts(t *testing.T, b *browser.Browser) {
 	want(t, said, "Never, as things are.")
 }
 
+// ofKueue finds a Workload that waits by two clicks from the overview, the quotas that it lacks, and a job whose
+// scheduler's name is mistyped.
+func (w *site) ofKueue(t *testing.T, b *browser.Browser) {
+	w.open(t, b, w.operator, nil)
+	apitest.Eventually(t, func(context.Context) error {
+		var text string
+		if err := b.Do("go", arguments{"path": "#/jobs?kind=Workload", "wait": "[role=grid] .body [role=row]"}, &text); err != nil {
+			return err
+		}
+		for _, part := range []string{"WaitingForQuota", "ExceedsMaxQuota", "research/waits", "research/too-much", fmt.Sprintf("%d jobs of %d", workloads, w.jobs)} {
+			if !strings.Contains(text, part) {
+				return fmt.Errorf("no %s in %s", part, text)
+			}
+		}
+		return nil
+	})
+	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/", "wait": ".tile"}), "WaitingForQuota", "and 2 ClusterQueues", "1 job of queues of this scheduler")
+	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs?state=Foreign", "wait": "[role=grid] .body [role=row]"}), "research/mistyped", "vulcano")
+	text := browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/workload%2Fwaits", "wait": "[data-cause]"})
+	want(t, text, "WaitingForQuota", "Quotas that are short", "standard", "hekla why workload waits -n research", "1 of 1 that wait in its ClusterQueue")
+	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/workload%2Ftoo-much", "wait": "[data-cause]"}), "It cannot start as things are")
+	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/workload%2Fborrows", "wait": "[data-cause]"}), "What it holds", "admitted")
+	text = browser.Must[string](t, b, "go", arguments{"path": "#/queues/ClusterQueue/batch", "wait": ".quotas li.selected"})
+	want(t, text, "ClusterQueues and Cohorts", "shared", "4 / 2", "+2 borrowed", "2 lent", "weighted share", "research/batch", "production/batch")
+	w.open(t, b, w.user, nil)
+	text = browser.Must[string](t, b, "go", arguments{"path": "#/queues", "wait": ".quotas li"})
+	if want(t, text, "research/batch", "2 in namespaces that you may not see"); strings.Contains(text, "production/") {
+		t.Errorf("the LocalQueues of another namespace are in\n%s", text)
+	}
+}
+
 func (w *site) details(t *testing.T, b *browser.Browser) {
 	w.open(t, b, w.operator, nil)
 	text := browser.Must[string](t, b, "go", arguments{"path": "#/queues", "wait": ".tree li"})
@@ -285,7 +317,8 @@ func (w *site) details(t *testing.T, b *browser.Browser) {
 
 // views are the parts of the page, and what shows that they are there.
 var views = []struct{ path, wait string }{
-	{"#/", ".tile"}, {"#/jobs", "[role=grid] .body [role=row]"}, {"#/jobs/research/too-large", "[data-cause]"}, {"#/queues", ".tree li"},
+	{"#/", ".tile"}, {"#/jobs", "[role=grid] .body [role=row]"}, {"#/jobs/research/too-large", "[data-cause]"}, {"#/queues", ".quotas li"},
+	{"#/jobs/research/workload%2Fwaits", "[data-cause]"}, {"#/jobs?state=Foreign", "[role=grid] .body [role=row]"},
 	{"#/queues/ai-training", ".card"}, {"#/nodes", ".cell"}, {"#/evictions", "table"}, {"#/cycles", ".cycles li"},
 }
 

@@ -32,10 +32,10 @@ kind: ConfigMap
 metadata: {name: volcano-scheduler-configmap}
 data:
   volcano-scheduler.conf: |
-    actions: "enqueue, allocate, preempt, reclaim, backfill"
+    actions: "enqueue, admit, allocate, preempt, reclaim, backfill"
     tiers:
     - plugins: [{name: priority}, {name: gang}, {name: conformance}]
-    - plugins: [{name: drf}, {name: predicates}, {name: capacity}, {name: nodeorder}]
+    - plugins: [{name: drf}, {name: predicates}, {name: capacity}, {name: nodeorder}, {name: cohorts}]
 `
 
 // site is a cluster with the scheduler, and what readers of the page need.
@@ -193,7 +193,54 @@ func (w *site) fill(t *testing.T) {
 	for i := range etls {
 		w.job(t, "research", fmt.Sprintf("etl-%02d", i), "analytics", 2, amounts("16", "128Gi", "0"), false, "", endingAfter(etlDeadline))
 	}
-	w.jobs, w.ofUser = trainings+services+etls+3, trainings+etls+2
+	w.quotas(t)
+	w.job(t, "research", "mistyped", "analytics", 1, amounts("1", "1Gi", "0"), false, "", func(p *corev1.Pod) { p.Spec.SchedulerName = "vulcano" })
+	w.jobs, w.ofUser = trainings+services+etls+workloads+4, trainings+etls+workloads-1+3
+}
+
+// workloads is the number of Workloads, of which one is not in research.
+const workloads = 4
+
+// quotas makes ClusterQueues of one Cohort, one of which borrows of the other, and Workloads.
+func (w *site) quotas(t *testing.T) {
+	t.Helper()
+	objects := []string{"{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: standard}}"}
+	for name, quota := range map[string]int{"batch": 2, "reports": 4} {
+		objects = append(objects, fmt.Sprintf(`{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: %s}, spec: {namespaceSelector: {}, cohortName: shared,
+  resourceGroups: [{coveredResources: [cpu], flavors: [{name: standard, resources: [{name: cpu, nominalQuota: %d}]}]}]}}`, name, quota))
+		for _, namespace := range []string{"research", "production"} {
+			objects = append(objects, fmt.Sprintf("{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: %s, namespace: %s}, spec: {clusterQueue: %[1]s}}", name, namespace))
+		}
+	}
+	for _, text := range objects {
+		w.make(t, apitest.Object(t, "", text))
+	}
+	w.make(t, workload("research", "borrows", "batch", 4))
+	w.awaitWorkload(t, "research", "borrows")
+	w.make(t, workload("research", "waits", "batch", 3), workload("research", "too-much", "reports", 7), workload("production", "confidential-report", "reports", 1))
+}
+
+func workload(namespace, name, queue string, cpus int) client.Object {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
+		"metadata": map[string]any{"namespace": namespace, "name": name},
+		"spec": map[string]any{"queueName": queue, "podSets": []any{map[string]any{"name": "main", "count": int64(1), "template": map[string]any{"spec": map[string]any{
+			"restartPolicy": "Never", "containers": []any{map[string]any{"name": "c", "image": "example.com/report",
+				"resources": map[string]any{"requests": map[string]any{"cpu": strconv.Itoa(cpus)}}}}}}}}}}}
+}
+
+// awaitWorkload waits until a Workload holds quota.
+func (w *site) awaitWorkload(t *testing.T, namespace, name string) {
+	t.Helper()
+	apitest.Eventually(t, func(ctx context.Context) error {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload"}}
+		if err := w.api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o); err != nil {
+			return err
+		}
+		if _, holds, _ := unstructured.NestedMap(o.Object, "status", "admission"); !holds {
+			return fmt.Errorf("Workload %s says %v", name, o.Object["status"])
+		}
+		return nil
+	})
 }
 
 // job makes a PodGroup and its pods.
@@ -226,10 +273,11 @@ func endingAfter(seconds int64) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = &seconds }
 }
 
-// many makes PodGroups without pods, many at once.
+// many makes PodGroups without pods and Workloads, many at once.
 func (w *site) many(t *testing.T, count int) {
 	t.Helper()
-	w.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sweep"}})
+	w.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sweep"}},
+		apitest.Object(t, "sweep", "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: batch}, spec: {clusterQueue: batch}}"))
 	errs, next := make(chan error), make(chan int)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -238,7 +286,12 @@ func (w *site) many(t *testing.T, count int) {
 		go func() {
 			var problems []error
 			for i := range next {
-				problems = append(problems, w.api.Create(ctx, &v1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "sweep", Name: fmt.Sprintf("trial-%05d", i)},
+				name := fmt.Sprintf("trial-%05d", i)
+				if i%4 == 0 {
+					problems = append(problems, w.api.Create(ctx, workload("sweep", name, "batch", 3)))
+					continue
+				}
+				problems = append(problems, w.api.Create(ctx, &v1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "sweep", Name: name},
 					Spec: v1beta1.PodGroupSpec{MinMember: 1, Queue: []string{"analytics", "ai-training", "default"}[i%3]}}))
 			}
 			errs <- errors.Join(problems...)

@@ -44,12 +44,12 @@ export function short(resource: string): string {
   return resource.replace(/^.*\//, "");
 }
 
-/** main are the resources that are shown first: those that nodes have, CPU and memory in front. What has no name is an amount of a flavor. */
+/** main are the resources that are shown first: those that nodes have, CPU and memory in front. */
 export function main(resources: string[], present: (number[] | null | undefined)[]): number[] {
   const rank = (r: string) => (r === "cpu" ? 0 : r === "memory" ? 1 : r.includes("/") ? 2 : 3);
   return resources
     .map((_, i) => i)
-    .filter((i) => !["", "pods", "ephemeral-storage"].includes(resources[i]!) && present.some((p) => (p?.[i] ?? 0) > 0))
+    .filter((i) => !["pods", "ephemeral-storage"].includes(resources[i]!) && present.some((p) => (p?.[i] ?? 0) > 0))
     .sort((a, b) => rank(resources[a]!) - rank(resources[b]!) || resources[a]!.localeCompare(resources[b]!));
 }
 

@@ -11,6 +11,7 @@ import { Jobs } from "./pages/jobs";
 import { Nodes } from "./pages/nodes";
 import { Overview } from "./pages/overview";
 import { Queues } from "./pages/queues";
+import { Workload } from "./pages/workload";
 import { useNow } from "./ui";
 
 const pages: { key: string; title: string; short: string }[] = [
@@ -216,7 +217,9 @@ function Page({ leave }: { leave: () => void }) {
       <main id="main" ref={main} tabIndex={-1}>
         <Stale />
         {page === "queues" ? (
-          <Queues selected={rest[0]} />
+          <Queues selected={rest.length === 1 ? rest[0] : undefined} quota={rest.length > 1 ? rest.join("/") : undefined} />
+        ) : page === "jobs" && rest.length > 1 && rest[1]!.startsWith("workload/") ? (
+          <Workload key={path} namespace={rest[0]!} name={rest[1]!.slice("workload/".length)} />
         ) : page === "jobs" && rest.length > 1 ? (
           <Job key={path} namespace={rest[0]!} name={rest.slice(1).join("/")} />
         ) : page === "jobs" ? (

@@ -10,9 +10,12 @@ export interface List<T> {
 
 export interface JobRow {
   job: string;
+  kind: "PodGroup" | "Workload";
   name: string;
+  owner?: string;
   queue: string;
-  state: "Pending" | "Admitted" | "Running" | "Finished";
+  localQueue?: string;
+  state: "Pending" | "Admitted" | "Running" | "Finished" | "Foreign";
   priority: number;
   minAvailable: number;
   lacks: number;
@@ -27,6 +30,7 @@ export interface JobCounts {
   admitted: number;
   running: number;
   finished: number;
+  foreign: number;
 }
 export interface Jobs extends List<JobRow> {
   resources: string[];
@@ -54,6 +58,41 @@ export interface QueueRow {
 }
 export interface Queues extends List<QueueRow> {
   resources: string[];
+}
+
+export interface FlavorQuota {
+  flavor: string;
+  resource: string;
+  quota: number;
+  used: number;
+  borrowed?: number;
+  lent?: number;
+  available: number;
+}
+export interface QuotaRow {
+  kind: "ClusterQueue" | "Cohort";
+  name: string;
+  parent?: string;
+  inactive?: string;
+  share?: number;
+  flavors?: FlavorQuota[];
+  pending: number;
+  admitted: number;
+  running: number;
+  oldest?: string;
+}
+export type Quotas = List<QuotaRow>;
+export interface LocalQueueRow {
+  localQueue: string;
+  clusterQueue: string;
+  problem?: string;
+  pending: number;
+  admitted: number;
+  running: number;
+  oldest?: string;
+}
+export interface LocalQueues extends List<LocalQueueRow> {
+  others: number;
 }
 
 export interface NodeRow {
@@ -135,6 +174,8 @@ export interface Summary {
   waiting: { reason: string; jobs: number }[];
   oldest?: string;
   queues: number;
+  clusterQueues: number;
+  workloads: number;
   nodes: NodeTotals;
   evictions: number;
   decisions: Minute[];
@@ -230,8 +271,43 @@ export interface ETA {
   never?: boolean;
   message: string;
 }
+export interface Neighbor {
+  workload: string;
+  clusterQueue?: string;
+  priority: number;
+}
+export interface QuotaShortage {
+  podSet: string;
+  flavor: string;
+  resource: string;
+  requested: string;
+  available: string;
+  missing: string;
+  most: string;
+}
+/** Queued is how a Workload stands. */
+export interface Queued {
+  workload: string;
+  localQueue: string;
+  clusterQueue?: string;
+  path?: string;
+  wants?: string;
+  state: string;
+  priority: number;
+  place?: number;
+  of?: number;
+  ahead?: Neighbor[];
+  checks?: string[];
+  short?: QuotaShortage[];
+  candidates?: Neighbor[];
+  candidateCount: number;
+  spared?: Neighbor[];
+  waitsFor?: Neighbor[];
+  podSets?: { name: string; count: number; flavors?: string[]; nodes?: { node: string; count: number }[] }[];
+}
 export interface JobAnswer {
   job: Job;
+  queued?: Queued;
   cause: Cause;
   ahead?: { job: string; priority: number; because: string; reason?: string }[];
   proposals?: Record<string, unknown>[];

@@ -13,7 +13,17 @@ export function jobAddress(job: string): string {
 /** JobLink names a job, and leads to it unless its name is hidden. */
 export function JobLink({ job }: { job: string | undefined }) {
   if (!job) return null;
-  return job.startsWith("(") ? <span class="muted">{job}</span> : <a href={jobAddress(job)}>{job}</a>;
+  return job.startsWith("(") ? <span class="muted">{job}</span> : <a href={jobAddress(job)}>{job.replace("/workload/", "/")}</a>;
+}
+
+/** workloadID is the name of a Workload among those of jobs. */
+export function workloadID(name: string): string {
+  return name.startsWith("(") ? name : name.replace("/", "/workload/");
+}
+
+/** QuotaLink leads to a ClusterQueue or Cohort. */
+export function QuotaLink({ kind, name }: { kind: "ClusterQueue" | "Cohort"; name: string }) {
+  return <a href={`#/queues/${kind}/${encodeURIComponent(name)}`}>{name}</a>;
 }
 
 export function Code({ code, never }: { code: string; never?: boolean | undefined }) {

@@ -156,3 +156,40 @@ func TestWhoAppliesAllChangesHasTheWholeList(t *testing.T) {
 		}
 	}
 }
+
+func TestQuotasAreForAllAndLocalQueuesOfOwnNamespaces(t *testing.T) {
+	s := New(7)
+	o := seen(1, "a/workload/w", "Pending", "a/x", "Foreign")
+	o.Board.Jobs[0].Kind = rows.KindWorkload
+	o.Board.Quotas = []*rows.Quota{{Kind: rows.KindClusterQueue, Name: "same"}, {Kind: rows.KindCohort, Name: "same"}}
+	o.Board.LocalQueues = []*rows.LocalQueue{{LocalQueue: "a/q", ClusterQueue: "same"}, {LocalQueue: "b/q", ClusterQueue: "same"}}
+	for _, e := range []journal.Entry{{Job: "a/workload/w", For: "b/workload/v", Reason: "InClusterQueue"}, {Job: "a/x"}, {Job: "b/workload/v"}} {
+		e.Cycle, e.Time, e.Kind = 1, noon, journal.SentBack
+		o.Entries = append(o.Entries, e)
+	}
+	s.Update(o)
+	mine := &View{Namespaces: []string{"a"}}
+	quotas, locals := s.Quotas(mine, ""), s.LocalQueues(mine, "")
+	if len(quotas.Rows) != 2 || len(locals.Rows) != 1 || locals.Rows[0].LocalQueue != "a/q" || locals.Others != 1 {
+		t.Errorf("the quotas are %+v, and the LocalQueues %+v", quotas, locals)
+	}
+	if summary := s.Summary(mine); summary.ClusterQueues != 1 || summary.Workloads != 1 || summary.Jobs != (JobCounts{Pending: 1, Foreign: 1}) {
+		t.Errorf("the summary is %+v", summary)
+	}
+	// A PodGroup that is sent back loses no pods.
+	if evictions := s.Evictions(mine); len(evictions.Rows) != 1 || evictions.Rows[0].Reason != "InClusterQueue" || evictions.Others != 1 {
+		t.Errorf("the evictions are %+v", evictions)
+	}
+	if spaces := s.Namespaces(); len(spaces) != 2 {
+		t.Errorf("the namespaces are %v", spaces)
+	}
+	next := seen(2, "a/workload/w", "Pending", "a/x", "Foreign")
+	next.Board.Quotas = o.Board.Quotas[:1]
+	s.Update(next)
+	if changed := s.Quotas(mine, quotas.Token); len(changed.Rows) != 0 || !reflect.DeepEqual(changed.Gone, []string{"Cohort/same"}) {
+		t.Errorf("what has changed of the quotas is %+v", changed)
+	}
+	if changed := s.LocalQueues(mine, locals.Token); !reflect.DeepEqual(changed.Gone, []string{"a/q"}) {
+		t.Errorf("what has changed of the LocalQueues is %+v", changed)
+	}
+}

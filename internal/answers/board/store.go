@@ -1,6 +1,8 @@
 package board
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +26,8 @@ type Store struct {
 	jobs      table[rows.Job]
 	queues    table[rows.Queue]
 	nodes     table[rows.Node]
+	quotas    table[rows.Quota]
+	locals    table[rows.LocalQueue]
 	evictions []journal.Entry // the oldest first
 	cycles    []Cycle         // the oldest first
 	minutes   []Minute        // the oldest first
@@ -36,6 +40,8 @@ func New(process uint64) *Store {
 		jobs:    newTable(func(r *rows.Job) string { return r.Job }),
 		queues:  newTable(func(r *rows.Queue) string { return r.Queue }),
 		nodes:   newTable(func(r *rows.Node) string { return r.Node }),
+		quotas:  newTable((*rows.Quota).Key),
+		locals:  newTable(func(r *rows.LocalQueue) string { return r.LocalQueue }),
 	}
 }
 
@@ -111,7 +117,8 @@ func (s *Store) Update(o scheduler.Overview) {
 	}
 	next := s.version + 1
 	changed := s.version == 0 || len(o.Entries) > 0
-	for _, table := range []bool{s.jobs.update(next, o.Board.Jobs), s.queues.update(next, o.Board.Queues), s.nodes.update(next, o.Board.Nodes)} {
+	for _, table := range []bool{s.jobs.update(next, o.Board.Jobs), s.queues.update(next, o.Board.Queues), s.nodes.update(next, o.Board.Nodes),
+		s.quotas.update(next, o.Board.Quotas), s.locals.update(next, o.Board.LocalQueues)} {
 		changed = changed || table
 	}
 	s.cycle, s.resources = o.Cycle, o.Board.Resources
@@ -125,7 +132,7 @@ func (s *Store) Update(o scheduler.Overview) {
 
 // enter stores one decision.
 func (s *Store) enter(e journal.Entry) {
-	if e.Kind == journal.Evicted {
+	if e.Kind == journal.Evicted || e.Kind == journal.SentBack && strings.Contains(e.Job, "/workload/") {
 		s.evictions = keepLast(append(s.evictions, e), maxEvictions)
 	}
 	if last := len(s.cycles) - 1; last < 0 || s.cycles[last].Cycle != e.Cycle {
@@ -162,17 +169,20 @@ func last[T any](list []T, most int) []T {
 	return reversed
 }
 
-// Namespaces returns the namespaces of all jobs, in no particular order.
+// Namespaces returns the namespaces of all jobs and LocalQueues, in no particular order.
 func (s *Store) Namespaces() []string {
 	s.mutex.RLock()
 	defer s.mutex.RUnlock()
 	seen := map[string]bool{}
-	var all []string
-	for _, r := range s.jobs.rows {
-		if namespace, _, _ := strings.Cut(r.value.Job, "/"); !seen[namespace] {
-			seen[namespace] = true
-			all = append(all, namespace)
-		}
+	see := func(name string) {
+		namespace, _, _ := strings.Cut(name, "/")
+		seen[namespace] = true
 	}
-	return all
+	for _, r := range s.jobs.rows {
+		see(r.value.Job)
+	}
+	for _, r := range s.locals.rows {
+		see(r.value.LocalQueue)
+	}
+	return slices.Collect(maps.Keys(seen))
 }

@@ -56,6 +56,7 @@ type JobCounts struct {
 	Admitted int `json:"admitted"`
 	Running  int `json:"running"`
 	Finished int `json:"finished"`
+	Foreign  int `json:"foreign"` // they name queues of this scheduler, and wait for another one
 }
 
 func (c *JobCounts) add(state string) {
@@ -66,6 +67,8 @@ func (c *JobCounts) add(state string) {
 		c.Admitted++
 	case rows.StateRunning:
 		c.Running++
+	case rows.StateForeign:
+		c.Foreign++
 	default:
 		c.Finished++
 	}
@@ -84,6 +87,18 @@ type Jobs struct {
 type Queues struct {
 	List[rows.Queue]
 	Resources []string `json:"resources"`
+}
+
+// Quotas are the rows of ClusterQueues and Cohorts.
+type Quotas struct {
+	List[rows.Quota]
+}
+
+// LocalQueues are the rows of LocalQueues in namespaces that the reader may see.
+type LocalQueues struct {
+	List[rows.LocalQueue]
+	// Others counts those that the reader may not see.
+	Others int `json:"others"`
 }
 
 // Nodes are the rows of nodes, or none if the reader may not see them, and their sums.
@@ -146,11 +161,14 @@ type Summary struct {
 	// Waiting says why jobs wait, the most frequent reason first.
 	Waiting []Reason `json:"waiting"`
 	// Oldest is when the oldest waiting job was made, nil if none waits.
-	Oldest    *time.Time `json:"oldest,omitempty"`
-	Queues    int        `json:"queues"`
-	Nodes     NodeTotals `json:"nodes"`
-	Evictions int        `json:"evictions"` // in the minutes of Decisions
-	Decisions []Minute   `json:"decisions"`
+	Oldest *time.Time `json:"oldest,omitempty"`
+	Queues int        `json:"queues"`
+	// ClusterQueues counts those, Workloads the jobs that are Workloads and have not finished.
+	ClusterQueues int        `json:"clusterQueues"`
+	Workloads     int        `json:"workloads"`
+	Nodes         NodeTotals `json:"nodes"`
+	Evictions     int        `json:"evictions"` // in the minutes of Decisions
+	Decisions     []Minute   `json:"decisions"`
 	// Namespaces are those that the reader may see; Everything says that these are all.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Everything bool     `json:"everything"`
@@ -170,12 +188,20 @@ func (s *Store) Summary(v *View) Summary {
 	for _, r := range s.jobs.rows {
 		j := r.value
 		answer.Jobs.add(j.State)
+		if j.Kind == rows.KindWorkload && j.State != rows.StateFinished {
+			answer.Workloads++
+		}
 		if j.State != rows.StatePending && j.State != rows.StateAdmitted {
 			continue
 		}
 		reasons[j.Reason]++
 		if answer.Oldest == nil || j.Created.Before(*answer.Oldest) {
 			answer.Oldest = &j.Created
+		}
+	}
+	for _, r := range s.quotas.rows {
+		if r.value.Kind == rows.KindClusterQueue {
+			answer.ClusterQueues++
 		}
 	}
 	for reason, jobs := range reasons {
@@ -227,6 +253,33 @@ func (s *Store) Queues(v *View, since string) Queues {
 	return answer
 }
 
+// Quotas returns the rows of ClusterQueues and Cohorts likewise.
+func (s *Store) Quotas(v *View, since string) Quotas {
+	s.mutex.RLock()
+	defer s.mutex.RUnlock()
+	now := s.token(v)
+	answer := Quotas{s.quotas.since(now.sinceOf(since), func(*rows.Quota) bool { return true }, func(string) bool { return true })}
+	answer.Token = now.String()
+	return answer
+}
+
+// LocalQueues returns the rows of LocalQueues likewise.
+func (s *Store) LocalQueues(v *View, since string) LocalQueues {
+	s.mutex.RLock()
+	defer s.mutex.RUnlock()
+	now := s.token(v)
+	answer := LocalQueues{}
+	answer.List = s.locals.since(now.sinceOf(since), func(l *rows.LocalQueue) bool {
+		if v.seesName(l.LocalQueue) {
+			return true
+		}
+		answer.Others++
+		return false
+	}, v.seesName)
+	answer.Token = now.String()
+	return answer
+}
+
 // Nodes returns the rows of nodes likewise, and their sums.
 func (s *Store) Nodes(v *View, since string) Nodes {
 	s.mutex.RLock()
@@ -241,7 +294,8 @@ func (s *Store) Nodes(v *View, since string) Nodes {
 	return answer
 }
 
-// Evictions are the last evictions of which the reader may see the victim or the preemptor, the newest first.
+// Evictions are the last evictions of pods and of Workloads of which the reader may see the victim or the preemptor,
+// the newest first.
 type Evictions struct {
 	Token string          `json:"token"`
 	Rows  []journal.Entry `json:"rows"`

@@ -237,7 +237,11 @@ func (p *printer) story(w io.Writer, entries []journal.Entry) {
 		case journal.Admitted:
 			text = "was admitted"
 		case journal.SentBack:
-			text = saying("was sent back to wait for admission", e.Message)
+			if e.For == p.namespace+"/workload/"+p.name {
+				text = saying("Workload "+strings.Replace(e.Job, "/workload/", "/", 1)+" was evicted for it", e.Message)
+			} else {
+				text = saying("was sent back to wait for admission", e.Message)
+			}
 		case journal.PlanBegun:
 			text = "plan " + e.Plan + " came into force " + e.Message
 		case journal.PlanCancelled:

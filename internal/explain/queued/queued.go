@@ -115,17 +115,11 @@ type Node struct {
 
 // Of explains a Workload among those of a reader. rules say whom it may evict.
 func Of(index *resources.Index, reader *workloads.Reader, rules *victims.Rules, e *workloads.Entry) Workload {
-	answer := Workload{Workload: e.ID().String(), LocalQueue: e.Object.Spec.QueueName, Wants: e.Wants(), State: state(e), Priority: e.Priority}
+	answer := standing(e)
 	if e.Queue != nil {
-		answer.ClusterQueue, answer.Path = e.Queue.Name, e.Queue.Path()
+		answer.Path = e.Queue.Path()
 	}
-	answer.Reason, answer.Message = e.Why()
 	switch answer.State {
-	case Finished, Leaving:
-		kind := map[string]string{Finished: v1beta2.Finished, Leaving: v1beta2.Evicted}[answer.State]
-		if c := conditions.Of(e.Object, kind); c != nil {
-			answer.Reason, answer.Message = c.Reason, c.Message
-		}
 	case Promised:
 		for _, other := range e.WaitsFor() {
 			answer.WaitsFor = append(answer.WaitsFor, neighbor(&other.Workload))
@@ -133,12 +127,34 @@ func Of(index *resources.Index, reader *workloads.Reader, rules *victims.Rules, 
 	case Reserved:
 		answer.Checks = unready(e)
 	case Waiting:
-		waiting(index, reader, rules, e, &answer)
+		line := e.Queue.Line()
+		slices.SortFunc(line, workload.Compare)
+		at := slices.Index(line, &e.Workload)
+		answer.Place, answer.Of, answer.Ahead, answer.Strict = at+1, len(line), neighbors(line[:max(at, 0)]), e.Queue.Strict
+		if at > 0 && e.Queue.Strict {
+			answer.HeadReason = reasonOf(reader, line[0])
+		}
+		waiting(index, rules, e, &answer)
 	case NotQueued:
 		answer.Inactive, answer.Stopped = reader.Inactive(e), reader.Stopped(e)
 	}
 	if e.Held != nil {
 		answer.PodSets = podSets(e.Held)
+	}
+	return answer
+}
+
+// standing says in which state a Workload is, and what its conditions say.
+func standing(e *workloads.Entry) Workload {
+	answer := Workload{Workload: e.ID().String(), LocalQueue: e.Object.Spec.QueueName, Wants: e.Wants(), State: state(e), Priority: e.Priority}
+	if e.Queue != nil {
+		answer.ClusterQueue = e.Queue.Name
+	}
+	answer.Reason, answer.Message = e.Why()
+	if kind := map[string]string{Finished: v1beta2.Finished, Leaving: v1beta2.Evicted}[answer.State]; kind != "" {
+		if c := conditions.Of(e.Object, kind); c != nil {
+			answer.Reason, answer.Message = c.Reason, c.Message
+		}
 	}
 	return answer
 }
@@ -207,16 +223,18 @@ func podSets(held *workloads.Held) (sets []PodSet) {
 	return sets
 }
 
-// waiting says where a Workload stands in its queue, what it lacks, and who has that.
-func waiting(index *resources.Index, reader *workloads.Reader, rules *victims.Rules, e *workloads.Entry, answer *Workload) {
-	line := e.Queue.Line()
-	slices.SortFunc(line, workload.Compare)
-	at := slices.Index(line, &e.Workload)
-	answer.Place, answer.Of, answer.Ahead, answer.Strict = at+1, len(line), neighbors(line[:max(at, 0)]), e.Queue.Strict
-	if at > 0 && e.Queue.Strict {
-		answer.HeadReason = reasonOf(reader, line[0])
+// waiting says what a Workload lacks, and who has that.
+func waiting(index *resources.Index, rules *victims.Rules, e *workloads.Entry, answer *Workload) {
+	claim := claimOf(index, e, answer)
+	if len(claim.Needs) == 0 {
+		return
 	}
+	candidates, spared := rules.Candidates(claim)
+	answer.Candidates, answer.CandidateCount, answer.Spared = neighbors(candidates), len(candidates), neighbors(spared)
+}
 
+// claimOf says what a Workload lacks, and returns it as a claim.
+func claimOf(index *resources.Index, e *workloads.Entry, answer *Workload) *workload.Claim {
 	claim := &workload.Claim{Workload: &e.Workload}
 	asked := map[resources.FR]int64{} // of each flavor's resource, by the pod sets so far
 	for i := range e.PodSets {
@@ -255,11 +273,7 @@ func waiting(index *resources.Index, reader *workloads.Reader, rules *victims.Ru
 			}
 		}
 	}
-	if len(claim.Needs) == 0 {
-		return
-	}
-	candidates, spared := rules.Candidates(claim)
-	answer.Candidates, answer.CandidateCount, answer.Spared = neighbors(candidates), len(candidates), neighbors(spared)
+	return claim
 }
 
 // reasonOf is why a Workload waits.

@@ -9,6 +9,7 @@ import (
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
+	"hekla.sh/hekla/pkg/cluster/workloads"
 	"hekla.sh/hekla/pkg/framework"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
@@ -21,6 +22,8 @@ type Maker struct {
 	order  []*jobEntry // by id
 	boards int         // how many were made
 	nodes  []nodeEntry // by slot
+
+	workloads map[*workloads.Entry]*workloadEntry
 }
 
 // jobEntry is a job, and its row with all that the row follows from.
@@ -42,6 +45,7 @@ type shape struct {
 	priority                  int32
 	minAvailable, lacks, pods int
 	isForeign                 bool
+	scheduler                 string // another one
 }
 
 // nodeEntry is the row of a node with all that the row follows from.
@@ -59,6 +63,7 @@ func (k *Maker) Board(m *explain.Model, now time.Time) Board {
 	m.Session(now, func(s *framework.Session) {
 		c := s.Cluster
 		b.Resources = make([]string, c.Resources.Len())
+		b.Quotas, b.LocalQueues = quotaRows(m, c.Resources)
 		for d, name := range c.Resources.Resources() {
 			b.Resources[d] = string(name)
 		}
@@ -69,7 +74,7 @@ func (k *Maker) Board(m *explain.Model, now time.Time) Board {
 			row := queueRow(s, q)
 			b.Queues, own[q] = append(b.Queues, row), row
 		}
-		b.Jobs = k.jobRows(c, own)
+		b.Jobs = merged(k.jobRows(c, own), k.workloadRows(m, c, b.Quotas, b.LocalQueues))
 		b.Nodes = k.nodeRows(c)
 	})
 	return b
@@ -103,6 +108,9 @@ func (k *Maker) list(c *model.Cluster) {
 	var added []*jobEntry
 	seen := 0
 	c.EachJob(func(j *cluster.Job) {
+		if j.IsOfWorkload() {
+			return // see workloadRows
+		}
 		e := k.jobs[j]
 		if e == nil {
 			e = &jobEntry{job: j, id: j.ID.String()}
@@ -128,8 +136,12 @@ func (k *Maker) list(c *model.Cluster) {
 
 // shapeOf returns what a row shows of the job itself.
 func shapeOf(j *cluster.Job) shape {
-	return shape{queue: j.QueueName, state: stateOf(j), priority: j.Priority, minAvailable: j.MinMember, lacks: max(j.Lacks(), 0),
+	s := shape{queue: j.QueueName, state: stateOf(j), priority: j.Priority, minAvailable: j.MinMember, lacks: max(j.Lacks(), 0),
 		pods: len(j.Tasks()), isForeign: j.IsForeign}
+	if j.IsForeign {
+		s.scheduler = j.Scheduler()
+	}
+	return s
 }
 
 // isCurrent reports whether the row is still right.
@@ -145,12 +157,15 @@ func (e *jobEntry) read() {
 	e.group, e.verdict, e.shape = j.Group, j.Verdict, shapeOf(j)
 	e.requests = rowAmounts(j.Usage.Request)
 	e.row = nil
-	if j.IsForeign {
+	if j.IsForeign && e.shape.state != StateForeign {
 		return
 	}
-	e.row = &Job{Job: e.id, Name: j.Name(), Queue: j.QueueName, State: e.shape.state, Priority: j.Priority, MinAvailable: j.MinMember, Lacks: e.shape.lacks,
+	e.row = &Job{Job: e.id, Kind: KindPodGroup, Name: j.Name(), Queue: j.QueueName, State: e.shape.state, Priority: j.Priority, MinAvailable: j.MinMember, Lacks: e.shape.lacks,
 		Pods: e.shape.pods, Created: j.Created(), Requests: e.requests}
-	if v := j.Verdict; v != nil && e.row.State != StateFinished {
+	if e.row.State == StateForeign {
+		c := explain.OfAnotherScheduler(j)
+		e.row.Reason, e.row.Message = c.Code, c.Message
+	} else if v := j.Verdict; v != nil && e.row.State != StateFinished {
 		e.row.Subject = v.Subject
 		code, sentence := j.Reason()
 		e.row.Reason, e.row.Message = string(code), cut(sentence())

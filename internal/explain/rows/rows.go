@@ -17,11 +17,14 @@ import (
 //
 // Boards share the rows of jobs and nodes that have not changed in between, so the rows must not be changed.
 type Board struct {
-	// Resources are names, "" for an amount of a flavor, which counts in addition to its resource.
 	Resources []string `json:"resources"`
-	Jobs      []*Job   `json:"jobs"`
-	Queues    []*Queue `json:"queues"`
-	Nodes     []*Node  `json:"nodes"`
+	// Jobs are PodGroups and Workloads.
+	Jobs   []*Job   `json:"jobs"`
+	Queues []*Queue `json:"queues"`
+	Nodes  []*Node  `json:"nodes"`
+	// Quotas are the ClusterQueues and Cohorts of kueue.x-k8s.io.
+	Quotas      []*Quota      `json:"quotas"`
+	LocalQueues []*LocalQueue `json:"localQueues"`
 }
 
 // The states of jobs on a board.
@@ -30,22 +33,38 @@ const (
 	StateAdmitted = "Admitted" // is admitted, and waits for nodes or pods
 	StateRunning  = "Running"  // has what it needs to start
 	StateFinished = "Finished"
+	// StateForeign is that of a PodGroup that names a queue of this scheduler, and has pods without a node that name
+	// another scheduler.
+	StateForeign = "Foreign"
+)
+
+// The kinds of jobs on a board.
+const (
+	KindPodGroup = "PodGroup"
+	KindWorkload = "Workload"
 )
 
 // Job is a job on a board.
 type Job struct {
-	Job      string `json:"job"`  // namespace and name of the PodGroup
-	Name     string `json:"name"` // namespace and name of what users call the job
-	Queue    string `json:"queue"`
-	State    string `json:"state"`
-	Priority int32  `json:"priority"`
+	// Job is the namespace and name of the PodGroup. That of a Workload is NAMESPACE/workload/NAME, as in the journal.
+	Job  string `json:"job"`
+	Kind string `json:"kind"`
+	Name string `json:"name"` // namespace and name of what users call the job
+	// Owner is the kind and name of the object that a Workload stands for, "" if it stands for none.
+	Owner string `json:"owner,omitempty"`
+	// Queue is the Queue of a PodGroup, and of a Workload the ClusterQueue, "" if it is in none. LocalQueue is that of
+	// a Workload, in its namespace.
+	Queue      string `json:"queue"`
+	LocalQueue string `json:"localQueue,omitempty"`
+	State      string `json:"state"`
+	Priority   int32  `json:"priority"`
 	// MinAvailable is how many pods must start together, Lacks how many of them have no node yet, Pods how many there
 	// are.
 	MinAvailable int `json:"minAvailable"`
 	Lacks        int `json:"lacks"`
 	Pods         int `json:"pods"`
-	// Reason is the code of the reason for which it waits ([cluster.Reason]), Message a sentence; both are empty if the
-	// job does not wait.
+	// Reason is the code of the reason for which it waits, as in the answer about it, Message a sentence; both are
+	// empty if the job does not wait.
 	Reason   string    `json:"reason,omitempty"`
 	Message  string    `json:"message,omitempty"`
 	Subject  string    `json:"subject,omitempty"` // the queue, job or pod that is the cause; empty if it is the job itself
@@ -69,8 +88,11 @@ type Queue struct {
 	Requests  []int64 `json:"requests,omitempty"`
 	// Borrowed is what it holds beyond Deserved.
 	Borrowed []int64 `json:"borrowed,omitempty"`
-	// Pending, Admitted and Running count its jobs by state. Oldest is when the oldest job that waits was made, nil if
-	// none waits.
+	Counts
+}
+
+// Counts count jobs by state. Oldest is when the oldest job that waits was made, nil if none waits.
+type Counts struct {
 	Pending  int        `json:"pending"`
 	Admitted int        `json:"admitted"`
 	Running  int        `json:"running"`
@@ -134,6 +156,8 @@ func stateOf(j *cluster.Job) string {
 	switch {
 	case j.Over():
 		return StateFinished
+	case j.IsForeign && j.Queue != nil && j.Lacks() > 0:
+		return StateForeign
 	case j.IsPendingAdmission():
 		return StatePending
 	case j.Lacks() > 0:
@@ -142,21 +166,21 @@ func stateOf(j *cluster.Job) string {
 	return StateRunning
 }
 
-// count counts a job of the queue.
-func (q *Queue) count(j *Job) {
+// count counts a job.
+func (c *Counts) count(j *Job) {
 	switch j.State {
-	case StateFinished:
+	case StateFinished, StateForeign:
 		return
 	case StateRunning:
-		q.Running++
+		c.Running++
 		return
 	case StateAdmitted:
-		q.Admitted++
+		c.Admitted++
 	default:
-		q.Pending++
+		c.Pending++
 	}
-	if q.Oldest == nil || j.Created.Before(*q.Oldest) {
-		q.Oldest = &j.Created
+	if c.Oldest == nil || j.Created.Before(*c.Oldest) {
+		c.Oldest = &j.Created
 	}
 }
 

@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -201,6 +202,12 @@ func (b *base) reread(changed bool, namespace string) {
 
 // Find returns a Workload by its name, nil if it does not exist.
 func (r *base) Find(key types.NamespacedName) *Entry { return r.entries[key] }
+
+// Entries are the Workloads, in no particular order.
+func (r *base) Entries() iter.Seq[*Entry] { return maps.Values(r.entries) }
+
+// Registry has the ClusterQueues, Cohorts and LocalQueues.
+func (r *base) Registry() *queues.Registry { return r.registry }
 
 // All are the Workloads, by name.
 func (r *base) All() []*Entry {

@@ -15,8 +15,10 @@ export function Evictions() {
           const words = text.toLowerCase().split(/\s+/).filter(Boolean);
           const rows = answer.rows.filter((e) => words.every((w) => JSON.stringify(e).toLowerCase().includes(w)));
           const rules = new Map<string, number>();
-          for (const e of answer.rows)
-            rules.set(`${e.action} under rule ${e.rule}`, (rules.get(`${e.action} under rule ${e.rule}`) ?? 0) + 1);
+          for (const e of answer.rows) {
+            const rule = e.kind === "SentBack" ? `admit because of ${e.reason}` : `${e.action} under rule ${e.rule}`;
+            rules.set(rule, (rules.get(rule) ?? 0) + 1);
+          }
           return (
             <>
               <div class="filters" role="search" aria-label="Evictions">
@@ -58,7 +60,7 @@ export function Evictions() {
                             <span class="muted">cycle {e.cycle}</span>
                           </td>
                           <td>
-                            {e.pod?.split("/").pop()}
+                            {e.pod ? e.pod.split("/").pop() : "Workload"}
                             <br />
                             <JobLink job={e.job} />
                             <br />
@@ -67,9 +69,9 @@ export function Evictions() {
                           <td>
                             <JobLink job={e.for} />
                           </td>
-                          <td>{e.action}</td>
+                          <td>{e.kind === "SentBack" ? "admit" : e.action}</td>
                           <td>
-                            <span class="rule">{e.rule}</span>
+                            <span class="rule">{e.rule ?? e.reason}</span>
                           </td>
                           <td>{e.message}</td>
                         </tr>
@@ -78,7 +80,9 @@ export function Evictions() {
                   </table>
                 </div>
               )}
-              {answer.rows.length === 0 && <p class="muted">The scheduler has evicted no pod that you may see, as far as it remembers.</p>}
+              {answer.rows.length === 0 && (
+                <p class="muted">The scheduler has evicted no pod or Workload that you may see, as far as it remembers.</p>
+              )}
             </>
           );
         }}

@@ -43,7 +43,7 @@ function Histogram({ reasons, label }: { reasons: NodeReason[]; label: string })
 }
 
 /** Starts says when a job will start, and what that follows from. */
-function Starts({ eta }: { eta: ETA }) {
+export function Starts({ eta }: { eta: ETA }) {
   if (!eta.earliest || !eta.latest) return <p>{eta.never ? "Never, as things are." : `Not known, because ${eta.unknownBecause}.`}</p>;
   return (
     <>
@@ -60,7 +60,7 @@ function Starts({ eta }: { eta: ETA }) {
   );
 }
 
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return (
     <div>
       <dt>{name}</dt>

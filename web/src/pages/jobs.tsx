@@ -5,8 +5,8 @@ import type { JobRow, Jobs as Answer } from "../types";
 import { Code, Column, Grid, jobAddress, Loaded, State, useNarrow } from "../ui";
 
 const nameOf = (r: JobRow) => r.job;
-const states = ["Pending", "Admitted", "Running", "Finished"] as const;
-const order = { Pending: 0, Admitted: 1, Running: 2, Finished: 3 };
+const states = ["Pending", "Admitted", "Running", "Finished", "Foreign"] as const;
+const order = { Pending: 0, Admitted: 1, Foreign: 2, Running: 3, Finished: 4 };
 const isWaiting = (r: JobRow) => r.state === "Pending" || r.state === "Admitted";
 
 const columns: Column<JobRow>[] = [
@@ -20,6 +20,13 @@ const columns: Column<JobRow>[] = [
       </a>
     ),
     sort: (a, b) => byName(a.name, b.name),
+  },
+  {
+    key: "kind",
+    title: "Kind",
+    class: "kindcell",
+    cell: (r) => <span title={r.owner}>{r.kind}</span>,
+    sort: (a, b) => byName(a.kind, b.kind) || byName(a.owner ?? "", b.owner ?? ""),
   },
   { key: "queue", title: "Queue", class: "queue", cell: (r) => r.queue, sort: (a, b) => byName(a.queue, b.queue) },
   {
@@ -60,7 +67,11 @@ const haystacks = new WeakMap<JobRow, string>();
 function haystack(r: JobRow): string {
   let text = haystacks.get(r);
   if (text === undefined)
-    haystacks.set(r, (text = `${r.name} ${r.job} ${r.queue} ${r.state} ${r.reason ?? ""} ${r.message ?? ""}`.toLowerCase()));
+    haystacks.set(
+      r,
+      (text =
+        `${r.name} ${r.job} ${r.kind} ${r.owner ?? ""} ${r.queue} ${r.localQueue ?? ""} ${r.state} ${r.reason ?? ""} ${r.message ?? ""}`.toLowerCase()),
+    );
   return text;
 }
 
@@ -69,7 +80,8 @@ export function Jobs({ query }: { query: URLSearchParams }) {
   const text = query.get("text") ?? "",
     reason = query.get("reason") ?? "",
     queue = query.get("queue") ?? "",
-    state = query.get("state") ?? "";
+    state = query.get("state") ?? "",
+    kind = query.get("kind") ?? "";
   const [sort, setSort] = useState({ key: "", down: false });
   const narrow = useNarrow();
   // The filter is in the address, so that it can be sent to somebody, and the way back finds it.
@@ -87,6 +99,7 @@ export function Jobs({ query }: { query: URLSearchParams }) {
         (!state || (state === "waiting" ? isWaiting(r) : r.state === state)) &&
         (!reason || r.reason === reason) &&
         (!queue || r.queue === queue) &&
+        (!kind || r.kind === kind) &&
         words.every((w) => haystack(r).includes(w)),
     );
     const column = columns.find((c) => c.key === sort.key);
@@ -99,7 +112,7 @@ export function Jobs({ query }: { query: URLSearchParams }) {
             a.created.localeCompare(b.created) ||
             byName(a.name, b.name),
     );
-  }, [rows, text, reason, queue, state, sort]);
+  }, [rows, text, reason, queue, state, kind, sort]);
   const reasons = useMemo(() => [...new Set((rows ?? []).flatMap((r) => r.reason ?? []))].sort(), [rows]);
   const queues = useMemo(() => [...new Set((rows ?? []).map((r) => r.queue))].sort(byName), [rows]);
   const counts = useMemo(() => {
@@ -142,8 +155,16 @@ export function Jobs({ query }: { query: URLSearchParams }) {
                   ))}
                 </select>
               </label>
+              <label>
+                Kind{" "}
+                <select value={kind} onChange={(e) => set("kind", e.currentTarget.value)}>
+                  <option value="">all</option>
+                  <option>PodGroup</option>
+                  <option>Workload</option>
+                </select>
+              </label>
               <div class="chips" role="group" aria-label="State">
-                {["", "waiting", ...states].map((s) => (
+                {["", "waiting", ...states.filter((s) => s !== "Foreign" || counts.Foreign || state === s)].map((s) => (
                   <button key={s} type="button" aria-pressed={state === s} onClick={() => set("state", s)}>
                     {s === ""
                       ? "All"

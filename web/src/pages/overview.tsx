@@ -20,6 +20,13 @@ export function Overview() {
                 namespaces are in the sums.
               </p>
             )}
+            {s.jobs.foreign > 0 && (
+              <p class="note">
+                <a href="#/jobs?state=Foreign">{plural(s.jobs.foreign, "job")}</a> of queues of this scheduler{" "}
+                {s.jobs.foreign === 1 ? "names" : "name"} another scheduler in <code>schedulerName</code>, and{" "}
+                {s.jobs.foreign === 1 ? "has" : "have"} no nodes.
+              </p>
+            )}
             <div class="tiles">
               <Tile
                 href="#/jobs?state=waiting"
@@ -43,7 +50,12 @@ export function Overview() {
                     : "all usable"
                 }
               />
-              <Tile href="#/queues" title="Queues" value={s.queues} note="" />
+              <Tile
+                href="#/queues"
+                title="Queues"
+                value={s.queues}
+                note={s.clusterQueues ? `and ${plural(s.clusterQueues, "ClusterQueue")}` : ""}
+              />
               <Tile href="#/evictions" title="Evictions" value={s.evictions} note="in the last hour" />
               <Tile href="#/cycles" title="Last cycle" value={s.cycle} note="" />
             </div>

@@ -3,6 +3,7 @@ import { useAnswer, useList } from "../api";
 import { amount, byName, main, plural, short, since } from "../format";
 import type { QueueAnswer, QueueRow, Queues as Answer } from "../types";
 import { Bar, Card, JobLink, Loaded } from "../ui";
+import { Quotas } from "./quotas";
 
 const nameOf = (q: QueueRow) => q.queue;
 /** limit is a limit of a resource, undefined if there is none. */
@@ -91,7 +92,7 @@ function flat(list: Branch[], closed: Set<string>, out: Branch[] = []): Branch[]
   return out;
 }
 
-export function Queues({ selected }: { selected: string | undefined }) {
+export function Queues({ selected, quota }: { selected: string | undefined; quota: string | undefined }) {
   const live = useList<Answer, QueueRow>("queues", nameOf);
   const [closed, setClosed] = useState<Set<string>>(new Set());
   const [text, setText] = useState("");
@@ -194,6 +195,7 @@ export function Queues({ selected }: { selected: string | undefined }) {
           );
         }}
       </Loaded>
+      <Quotas selected={quota} />
     </>
   );
 }

@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"iter"
 	"maps"
 	"slices"
 
@@ -132,6 +133,17 @@ func (r *Registry) LocalQueue(key types.NamespacedName) *LocalQueue {
 		r.locals[key] = l
 	}
 	return l
+}
+
+// LocalQueues are those that exist, in no particular order.
+func (r *Registry) LocalQueues() iter.Seq[*LocalQueue] {
+	return func(yield func(*LocalQueue) bool) {
+		for _, l := range r.locals {
+			if l.Settings != nil && !yield(l) {
+				return
+			}
+		}
+	}
 }
 
 // SetFlavor, SetCheck, SetNamespace, SetLocalQueue, SetCohort and SetClusterQueue say that an object was added or

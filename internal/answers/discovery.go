@@ -21,16 +21,23 @@ func (s *Server) known(answer func() any) http.HandlerFunc {
 	}
 }
 
-func thisGroup() metav1.APIGroup {
-	version := metav1.GroupVersionForDiscovery{GroupVersion: api.GroupVersion.String(), Version: api.GroupVersion.Version}
-	return metav1.APIGroup{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroup"}, Name: api.GroupVersion.Group,
-		Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}
+func thisGroup() metav1.APIGroup { return groupOf(api.GroupVersion.Group, api.GroupVersion.Version) }
+
+// groupOf is a group with versions, the preferred one first.
+func groupOf(name string, versions ...string) metav1.APIGroup {
+	group := metav1.APIGroup{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroup"}, Name: name}
+	for _, version := range versions {
+		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + version, Version: version})
+	}
+	group.PreferredVersion = group.Versions[0]
+	return group
 }
 
 func group() any { return thisGroup() }
 
 func groups() any {
-	return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"}, Groups: []metav1.APIGroup{thisGroup()}}
+	return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"},
+		Groups: []metav1.APIGroup{thisGroup(), groupOf(api.VisibilityGroup, api.VisibilityVersions...)}}
 }
 
 func resources() any {

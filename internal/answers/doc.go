@@ -13,6 +13,10 @@
 // client that asks this server itself, and not by way of the API server, needs no right to overviews if it may get jobs
 // in some namespace. It sees the rows of those namespaces, and the sums of the others.
 //
+// It also serves Kueue's group visibility.kueue.x-k8s.io: the Workloads that wait in a ClusterQueue or LocalQueue, with
+// their places (get clusterqueues/pendingworkloads, and localqueues/pendingworkloads of a namespace). Its
+// APIServices, and the right to get and patch them, are in installer/visibility.yaml.
+//
 // Main types: a [Server] is the handler. Its questions are asked of a [hekla.sh/hekla/pkg/scheduler.Questions], which
 // answers between cycles. Who asks and what they may is found out by package gate. Package api has what goes over the
 // wire. Package publish tells the API server where the leader is, and which authority signed its certificate.
@@ -23,7 +27,8 @@
 //     asked of the API server, and refused if it cannot be asked.
 //  2. Nothing is changed. A question that is answered leaves model, journal and cluster as they were.
 //  3. Names of jobs and pods of namespaces in which the client may not get jobs are left out of every answer, also from
-//     sentences; their sums stay. A snapshot is whole, and the right to it is one of its own.
+//     sentences; their sums stay. A snapshot is whole, and so is the list of Workloads that wait in a ClusterQueue. The
+//     rights to them are rights of their own.
 //  4. Questions take at most a bounded part of the scheduler's time ([Share]), and those of one user, or of all
 //     ServiceAccounts of a namespace, three quarters of it. Those beyond wait, and those that wait too long fail with
 //     429 and the time to wait. A request of more than [MaxBody] bytes is refused, and so is one that takes more than

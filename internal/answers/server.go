@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -117,6 +118,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST "+api.Submissions.Path("{namespace}", ""), s.guarded(api.Submissions, s.submission))
 	mux.HandleFunc("GET "+api.Overviews.Path("", ""), s.watchOverview)
 	mux.HandleFunc("GET "+api.Overviews.Path("", "{name}"), s.getOverview)
+	s.handleVisibility(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		write(w, nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 			Message: "there is no such question: " + r.Method + " " + r.URL.Path}})
@@ -343,7 +345,7 @@ func (s *Server) statusOf(err error, resource api.Resource, q *question) error {
 	case errors.As(err, &known):
 		return err
 	case errors.As(err, &absent):
-		status := apierrors.NewNotFound(schema.GroupResource{Group: api.GroupVersion.Group, Resource: resource.Name}, q.name)
+		status := apierrors.NewNotFound(schema.GroupResource{Group: cmp.Or(resource.Group, api.GroupVersion.Group), Resource: resource.Name}, q.name)
 		status.ErrStatus.Message = absent.Error()
 		return status
 	case errors.Is(err, explain.ErrTooLarge):

@@ -41,6 +41,23 @@ func (m *Model) EachWorkload(visit func(e *workloads.Entry, state string, cause 
 // Quotas are the trees of ClusterQueues and Cohorts, and the LocalQueues, of kueue.x-k8s.io.
 func (m *Model) Quotas() *queues.Registry { return m.cache.Workloads.Registry() }
 
+// PendingIn lists the Workloads that wait for a ClusterQueue, as [queued.PendingIn] does.
+func (m *Model) PendingIn(clusterQueue string, page queued.Page) ([]queued.Pending, error) {
+	if c := m.Quotas().FindClusterQueue(clusterQueue); c == nil {
+		return nil, NotFound{"ClusterQueue", clusterQueue}
+	}
+	return queued.PendingIn(m.cache.Workloads.Reader, clusterQueue, types.NamespacedName{}, page), nil
+}
+
+// PendingOf lists those of a LocalQueue likewise.
+func (m *Model) PendingOf(local types.NamespacedName, page queued.Page) ([]queued.Pending, error) {
+	l := m.Quotas().FindLocalQueue(local)
+	if l == nil {
+		return nil, NotFound{"LocalQueue", local.String()}
+	}
+	return queued.PendingIn(m.cache.Workloads.Reader, l.Settings.ClusterQueue, local, page), nil
+}
+
 // queued explains a Workload by the rules of the policy.
 func (m *Model) queued(e *workloads.Entry) queued.Workload {
 	reader := m.cache.Workloads.Reader

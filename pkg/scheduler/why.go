@@ -8,6 +8,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/forecast"
+	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/pkg/cluster"
 )
@@ -51,6 +52,16 @@ func (q *Questions) WhyWorkload(ctx context.Context, namespace, name string) (Jo
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (JobStory, error) {
 		why, err := m.WhyWorkload(types.NamespacedName{Namespace: namespace, Name: name})
 		return JobStory{Why: why, ETA: s.workloadETA(now, why.Queued, &why.Cause), Story: s.journal.OfJob(cluster.WorkloadID(namespace, name), maxStory)}, err
+	})
+}
+
+// PendingWorkloads lists the Workloads that wait for a ClusterQueue, or, in a namespace, those of a LocalQueue.
+func (q *Questions) PendingWorkloads(ctx context.Context, namespace, name string, page queued.Page) ([]queued.Pending, error) {
+	return ask(ctx, q, func(_ *Scheduler, m *explain.Model, _ time.Time) ([]queued.Pending, error) {
+		if namespace == "" {
+			return m.PendingIn(name, page)
+		}
+		return m.PendingOf(types.NamespacedName{Namespace: namespace, Name: name}, page)
 	})
 }
 

@@ -72,6 +72,7 @@ var overMark = map[string]string{
 	"pkg/cluster/workload":                     "what is decided about Workloads, in which words: flavors, policies, modes, outcomes and phases",
 	"pkg/cluster/workload.Queue":               "it embeds the node of the quota tree, and has the line of its Workloads",
 	"pkg/cluster/workloads":                    "what Workloads hold, promise and wait for is one state",
+	"pkg/cluster/workloads/queues.Registry":    "each kind of objects is set, dropped and found by a method of its own",
 	"pkg/cluster/workloads.Entry":              "it embeds the Workload that decisions are made about, and each question about its object is a method",
 	"pkg/cluster/workloads.Reader":             "it embeds what its parts share, and each event and each decision is a method",
 	"pkg/framework":                            "the contract between actions and plugins is one package that authors of plugins read",

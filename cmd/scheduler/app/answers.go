@@ -35,7 +35,7 @@ func (o *options) answerer(ctx context.Context, client kubernetes.Interface, r *
 func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface, r *runner, handler http.Handler, logger logr.Logger) (*server, error) {
 	namespace, service, _ := strings.Cut(o.answersService, "/")
 	publication, err := publish.New(client, publish.Options{
-		Namespace: namespace, Service: service, APIService: publish.APIService, Endpoint: o.answersEndpoint, Port: portOf(o.answersAddress), Leads: r.isSynced.Load,
+		Namespace: namespace, Service: service, APIService: publish.APIService, Further: publish.Visibility(), Endpoint: o.answersEndpoint, Port: portOf(o.answersAddress), Leads: r.isSynced.Load,
 		Logger: logger,
 	})
 	if err != nil {

@@ -30,14 +30,16 @@ import (
 )
 
 // register makes what the installer makes, for a process on the machine of the API server.
-func (w *testCluster) register() {
+func (w *testCluster) register(further ...string) {
 	w.t.Helper()
-	must(w.t, w.cluster.Apply(w.t.Context(), publish.Local(systemNamespace)))
+	must(w.t, w.cluster.Apply(w.t.Context(), publish.Local(systemNamespace, further...)))
 	w.t.Cleanup(func() {
-		err := w.core.Discovery().RESTClient().Delete().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices/" + publish.APIService).
-			Do(context.WithoutCancel(w.t.Context())).Error()
-		if err != nil {
-			w.t.Error(err)
+		for _, name := range append(further, publish.APIService) {
+			err := w.core.Discovery().RESTClient().Delete().AbsPath("/apis/apiregistration.k8s.io/v1/apiservices/" + name).
+				Do(context.WithoutCancel(w.t.Context())).Error()
+			if err != nil {
+				w.t.Error(err)
+			}
 		}
 	})
 }

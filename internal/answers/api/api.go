@@ -32,19 +32,20 @@ var GroupVersion = schema.GroupVersion{Group: "answers.hekla.sh", Version: "v1al
 type Resource struct {
 	Name, Singular, Kind, Verb string
 	Namespaced                 bool
+	Group                      string // "" is that of [GroupVersion]
 }
 
 // The resources.
 var (
-	Jobs        = Resource{"jobs", "job", "JobAnswer", "get", true}
-	Pods        = Resource{"pods", "pod", "PodAnswer", "get", true}
-	Queues      = Resource{"queues", "queue", "QueueAnswer", "get", true}
-	Workloads   = Resource{"workloads", "workload", "JobAnswer", "get", true}
-	Submissions = Resource{"submissions", "submission", "SubmissionAnswer", "create", true}
-	Nodes       = Resource{"nodes", "node", "NodeAnswer", "get", false}
-	Diagnoses   = Resource{"diagnoses", "diagnosis", "Diagnosis", "get", false}
-	Overviews   = Resource{"overviews", "overview", "Overview", "get", false}
-	Snapshots   = Resource{"snapshots", "snapshot", "Snapshot", "get", false}
+	Jobs        = Resource{Name: "jobs", Singular: "job", Kind: "JobAnswer", Verb: "get", Namespaced: true}
+	Pods        = Resource{Name: "pods", Singular: "pod", Kind: "PodAnswer", Verb: "get", Namespaced: true}
+	Queues      = Resource{Name: "queues", Singular: "queue", Kind: "QueueAnswer", Verb: "get", Namespaced: true}
+	Workloads   = Resource{Name: "workloads", Singular: "workload", Kind: "JobAnswer", Verb: "get", Namespaced: true}
+	Submissions = Resource{Name: "submissions", Singular: "submission", Kind: "SubmissionAnswer", Verb: "create", Namespaced: true}
+	Nodes       = Resource{Name: "nodes", Singular: "node", Kind: "NodeAnswer", Verb: "get"}
+	Diagnoses   = Resource{Name: "diagnoses", Singular: "diagnosis", Kind: "Diagnosis", Verb: "get"}
+	Overviews   = Resource{Name: "overviews", Singular: "overview", Kind: "Overview", Verb: "get"}
+	Snapshots   = Resource{Name: "snapshots", Singular: "snapshot", Kind: "Snapshot", Verb: "get"}
 )
 
 // Resources are all of them.

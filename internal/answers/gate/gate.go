@@ -98,13 +98,13 @@ func (g *Gate) User(r *http.Request) (who user.Info, ok bool, err error) {
 
 // Access is what a user wants to do with a resource of the API. An empty namespace is that of the cluster, or all.
 type Access struct {
-	Verb, Group, Version, Resource, Namespace, Name, Path string
+	Verb, Group, Version, Resource, Subresource, Namespace, Name, Path string
 }
 
 // May reports whether a user may do something.
 func (g *Gate) May(ctx context.Context, who user.Info, what Access) (bool, error) {
 	decision, _, err := g.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: who, Verb: what.Verb, APIGroup: what.Group, APIVersion: what.Version, Resource: what.Resource, Namespace: what.Namespace,
+		User: who, Verb: what.Verb, APIGroup: what.Group, APIVersion: what.Version, Resource: what.Resource, Subresource: what.Subresource, Namespace: what.Namespace,
 		Name: what.Name, Path: what.Path, ResourceRequest: true,
 	})
 	return decision == authorizer.DecisionAllow, err

@@ -57,9 +57,10 @@ const (
 type Publication struct {
 	client             kubernetes.Interface
 	namespace, service string
-	group              string // the name of the APIService
-	address            string // of this process for the API server: IP:PORT, or "" if it is on the same host
-	port               int    // where this process listens
+	group              string   // the name of the APIService
+	further            []string // those of other groups that are served, too
+	address            string   // of this process for the API server: IP:PORT, or "" if it is on the same host
+	port               int      // where this process listens
 	leads              func() bool
 	poked              chan struct{}
 	logger             logr.Logger
@@ -73,6 +74,9 @@ type Publication struct {
 type Options struct {
 	// Service is its name, in Namespace. APIService is VERSION.GROUP.
 	Namespace, Service, APIService string
+	// Further are APIServices of other groups that this process serves. One that does not exist, that this process may
+	// not get, or that names another Service, as that of a Kueue which runs in the cluster, is left alone.
+	Further []string
 	// Endpoint is the IP:PORT at which the API server finds this process. It is empty for a process on the machine of
 	// the API server, which is then found at its port of the host that the Service names.
 	Endpoint string
@@ -85,7 +89,7 @@ type Options struct {
 
 // New returns a publication with a certificate. Nothing is written before [Publication.Run].
 func New(client kubernetes.Interface, o Options) (*Publication, error) {
-	p := &Publication{client: client, namespace: o.Namespace, service: o.Service, group: o.APIService, address: o.Endpoint, port: o.Port, logger: o.Logger,
+	p := &Publication{client: client, namespace: o.Namespace, service: o.Service, group: o.APIService, further: o.Further, address: o.Endpoint, port: o.Port, logger: o.Logger,
 		leads: o.Leads, poked: make(chan struct{}, 1)}
 	if p.leads == nil {
 		p.leads = func() bool { return true }
@@ -162,16 +166,37 @@ func (p *Publication) step(ctx context.Context) error {
 			return fmt.Errorf("EndpointSlice %s/%s: %w", p.namespace, p.slice(), err)
 		}
 	}
-	if err := p.writeAuthority(ctx); err != nil {
+	now, err := p.readAuthority(ctx, p.group)
+	if err == nil {
+		err = p.writeAuthority(ctx, p.group, now)
+	}
+	if err != nil {
 		return fmt.Errorf("APIService %s: %w", p.group, err)
 	}
+	for _, name := range p.further {
+		now, err := p.readAuthority(ctx, name)
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || err == nil && !p.isOurs(&now) {
+			continue
+		}
+		if err == nil {
+			err = p.writeAuthority(ctx, name, now)
+		}
+		if err != nil {
+			return fmt.Errorf("APIService %s: %w", name, err)
+		}
+	}
 	return nil
+}
+
+// isOurs reports whether an APIService names the Service by which this process is found.
+func (p *Publication) isOurs(a *apiService) bool {
+	return a.Spec.Service != nil && a.Spec.Service.Name == p.service && a.Spec.Service.Namespace == p.namespace
 }
 
 // isAnswered reports whether a process answers where the API server passes questions on to, with a certificate that the
 // API server trusts.
 func (p *Publication) isAnswered(ctx context.Context) bool {
-	known, err := p.readAuthority(ctx)
+	known, err := p.readAuthority(ctx, p.group)
 	if err != nil {
 		return false // the writes say what is wrong
 	}
@@ -243,28 +268,26 @@ type apiService struct {
 	Spec struct {
 		CABundle []byte `json:"caBundle,omitempty"`
 		Service  *struct {
-			Port *int `json:"port,omitempty"`
+			Namespace string `json:"namespace,omitempty"`
+			Name      string `json:"name,omitempty"`
+			Port      *int   `json:"port,omitempty"`
 		} `json:"service,omitempty"`
 	} `json:"spec"`
 }
 
-// path is that of the APIService.
-func (p *Publication) path() string { return "/apis/apiregistration.k8s.io/v1/apiservices/" + p.group }
+// pathOf is that of an APIService.
+func pathOf(name string) string { return "/apis/apiregistration.k8s.io/v1/apiservices/" + name }
 
-func (p *Publication) readAuthority(ctx context.Context) (now apiService, err error) {
-	body, err := p.client.Discovery().RESTClient().Get().AbsPath(p.path()).SetHeader("Accept", "application/json").DoRaw(ctx)
+func (p *Publication) readAuthority(ctx context.Context, name string) (now apiService, err error) {
+	body, err := p.client.Discovery().RESTClient().Get().AbsPath(pathOf(name)).SetHeader("Accept", "application/json").DoRaw(ctx)
 	if err == nil {
 		err = bounds.UnmarshalJSON(body, &now)
 	}
 	return now, err
 }
 
-// writeAuthority makes the API server trust the certificate.
-func (p *Publication) writeAuthority(ctx context.Context) error {
-	now, err := p.readAuthority(ctx)
-	if err != nil {
-		return err
-	}
+// writeAuthority makes the API server trust the certificate, if an APIService does not do it yet.
+func (p *Publication) writeAuthority(ctx context.Context, name string, now apiService) error {
 	wanted := map[string]any{"caBundle": p.bundle}
 	isSame := string(now.Spec.CABundle) == string(p.bundle)
 	if p.address == "" {
@@ -278,5 +301,5 @@ func (p *Publication) writeAuthority(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.client.Discovery().RESTClient().Patch(types.MergePatchType).AbsPath(p.path()).Body(patch).SetHeader("Accept", "application/json").Do(ctx).Error()
+	return p.client.Discovery().RESTClient().Patch(types.MergePatchType).AbsPath(pathOf(name)).Body(patch).SetHeader("Accept", "application/json").Do(ctx).Error()
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 )
 
 // apiServer holds the APIService of a process on its own host. It stands for what cmd/scheduler/app tests with a real
@@ -143,12 +145,14 @@ func TestWhatIsNotInstalledIsNotMadeAndAMessageSaysSoOnce(t *testing.T) {
 
 // A process on the host of the API server makes the objects, and keeps them pointing to itself.
 func ExampleLocal() {
-	for _, object := range Local("volcano-system") {
+	for _, object := range Local("volcano-system", Visibility()...) {
 		fmt.Println(object.GetKind(), object.GetNamespace(), object.GetName())
 	}
 	// Output:
 	// Service volcano-system volcano-scheduler-answers
 	// APIService  v1alpha1.answers.hekla.sh
+	// APIService  v1beta2.visibility.kueue.x-k8s.io
+	// APIService  v1beta1.visibility.kueue.x-k8s.io
 }
 
 func TestTheCertificateIsForTheNameOfTheService(t *testing.T) {
@@ -159,5 +163,42 @@ func TestTheCertificateIsForTheNameOfTheService(t *testing.T) {
 	}
 	if names := certificate.Leaf.DNSNames; !slices.Contains(names, Service+".volcano-system.svc") {
 		t.Errorf("it is for %q", names)
+	}
+}
+
+// The objects that an administrator applies are those that the process writes to, and no others are within its rights.
+func TestTheInstallerHasWhatIsServedBesides(t *testing.T) {
+	text, err := os.ReadFile("../../../installer/visibility.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made, permitted []string
+	for part := range strings.SplitSeq(string(text), "\n---\n") {
+		var object struct {
+			Kind     string
+			Metadata struct{ Name string }
+			Spec     struct {
+				Service struct{ Name, Namespace string }
+			}
+			Rules []struct{ Resources, ResourceNames []string }
+		}
+		if err := yaml.Unmarshal([]byte(part), &object); err != nil {
+			t.Fatal(err)
+		}
+		if object.Kind == "APIService" {
+			made = append(made, object.Metadata.Name)
+			if s := object.Spec.Service; s.Name != Service || s.Namespace != "volcano-system" {
+				t.Errorf("%s is of %+v", object.Metadata.Name, s)
+			}
+		}
+		for _, rule := range object.Rules {
+			if slices.Contains(rule.Resources, "apiservices") {
+				permitted = append(permitted, rule.ResourceNames...)
+			}
+		}
+	}
+	slices.Sort(permitted)
+	if want := Visibility(); !slices.Equal(made, want) || !slices.Equal(permitted, slices.Sorted(slices.Values(want))) {
+		t.Errorf("there are %q, and %q may be written, want %q", made, permitted, want)
 	}
 }

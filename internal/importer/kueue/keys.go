@@ -35,7 +35,7 @@ func (i *importer) keys() source.Keys {
 		"resources":                    i.resources,
 		"featureGates":                 i.featureGates,
 		"objectRetentionPolicies":      i.retention,
-		"visibilityServer":             i.changed("no server of its own: hekla list workload shows positions, through the API server"),
+		"visibilityServer":             i.changed("no server of its own: the scheduler answers, after kubectl apply -f installer/visibility.yaml"),
 		"tls":                          i.tls,
 
 		"webhook":          i.changed("flags --listen-address, --port and --tls-cert-file of the admission server"),

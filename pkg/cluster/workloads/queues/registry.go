@@ -135,6 +135,22 @@ func (r *Registry) LocalQueue(key types.NamespacedName) *LocalQueue {
 	return l
 }
 
+// FindClusterQueue returns a ClusterQueue that exists, nil if there is none of the name.
+func (r *Registry) FindClusterQueue(name string) *ClusterQueue {
+	if c := r.clusters[name]; c != nil && c.Settings != nil {
+		return c
+	}
+	return nil
+}
+
+// FindLocalQueue returns a LocalQueue that exists, nil if there is none of the name.
+func (r *Registry) FindLocalQueue(key types.NamespacedName) *LocalQueue {
+	if l := r.locals[key]; l != nil && l.Settings != nil {
+		return l
+	}
+	return nil
+}
+
 // LocalQueues are those that exist, in no particular order.
 func (r *Registry) LocalQueues() iter.Seq[*LocalQueue] {
 	return func(yield func(*LocalQueue) bool) {

@@ -31,7 +31,7 @@ func (s *simulation) podsOfJobs() (made []*corev1.Pod) {
 			if names[keyOf(pod)] {
 				continue
 			}
-			s.input.CompletePod(pod)
+			s.input.CreatePod(pod)
 			made = append(made, pod)
 			lacks--
 		}

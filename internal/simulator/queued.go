@@ -95,7 +95,7 @@ func (s queuedCluster) MakePod(pod *corev1.Pod) bool {
 		pod.UID = types.UID(fmt.Sprintf("Pod %s, made again %d", key, s.returned[key]-1))
 	}
 	pod.CreationTimestamp = metav1.NewTime(s.now)
-	s.input.CompletePod(pod)
+	s.input.CreatePod(pod)
 	s.setPod(pod)
 	return true
 }

@@ -23,6 +23,7 @@ type (
 	Job          = report.Job
 	Queue        = report.Queue
 	Workload     = report.Workload
+	LeftOut      = report.LeftOut
 )
 
 // teller is a simulation that tells where it stands.
@@ -49,6 +50,7 @@ func (s teller) finish() {
 		r.Workloads = append(r.Workloads, Workload{Workload: w.Namespace + "/" + w.Name, ClusterQueue: at.ClusterQueue, Admitted: at.IsAdmitted,
 			Flavors: at.Flavors, Nodes: at.Nodes, Reason: at.Reason, Message: at.Message})
 	}
+	r.LeftOut = s.leftOut()
 	for _, q := range c.Queues() {
 		row := Queue{Queue: q.Name, Allocated: printed(c.Resources.List(q.Subtree.Allocated)), Deserved: map[string]string{}}
 		if share, ok := s.scheduler.Policy().Share(q); ok {

@@ -208,8 +208,8 @@ func (s *simulation) begin() error {
 	return err
 }
 
-// beginJob makes the PodGroup of a Job, unless it is given too, as after `kubectl get -o yaml`. A Job that is over
-// makes nothing.
+// beginJob makes the PodGroup of a Job, unless it is given too, as after `kubectl get -o yaml`. [teller.leftOut]
+// names the Jobs that it makes none for.
 func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 	if j.Spec.SchedulerName == "" && len(s.options.SchedulerNames) > 0 {
 		j.Spec.SchedulerName = s.options.SchedulerNames[0]
@@ -218,15 +218,7 @@ func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 	if problems := validation.ValidateJob(j); len(problems) > 0 {
 		return fmt.Errorf("Job %s/%s: %w", j.Namespace, j.Name, problems.ToAggregate())
 	}
-	switch j.Status.State.Phase {
-	case "", batchv1alpha1.Pending, batchv1alpha1.Running:
-	default:
-		return nil
-	}
-	if !slices.Contains(s.options.SchedulerNames, j.Spec.SchedulerName) {
-		return nil
-	}
-	if s.queued.HoldVolcanoJob(j) {
+	if !makesPods(j) || !slices.Contains(s.options.SchedulerNames, j.Spec.SchedulerName) || s.queued.HoldVolcanoJob(j) {
 		return nil
 	}
 	group := builder.PodGroup(j, s.priorityOf, func(task *batchv1alpha1.TaskSpec) *corev1.PodSpec {
@@ -241,6 +233,12 @@ func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 		s.setGroup(group)
 	}
 	return nil
+}
+
+// makesPods reports whether a Job is in a phase in which its pods are made.
+func makesPods(j *batchv1alpha1.Job) bool {
+	phase := j.Status.State.Phase
+	return phase == "" || phase == batchv1alpha1.Pending || phase == batchv1alpha1.Running
 }
 
 func (s *simulation) priorityOf(class string) int32 {
@@ -462,7 +460,7 @@ func (s *simulation) makePods() bool {
 				}
 				pod.UID = types.UID("Pod " + key.String())
 				pod.CreationTimestamp = metav1.NewTime(s.now)
-				s.input.CompletePod(pod)
+				s.input.CreatePod(pod)
 				s.setPod(pod)
 				made = true
 			}

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/component-helpers/storage/ephemeral"
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 
+	"hekla.sh/hekla/internal/simulator/manifests"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -73,22 +75,9 @@ func (s *provisioner) make(namespace, name string, owner types.UID, spec *corev1
 	if _, exists := s.known[supplyKey(claim)]; exists {
 		return
 	}
-	if claim.Spec.StorageClassName == nil {
-		claim.Spec.StorageClassName = s.defaultClass()
-	}
+	manifests.CompleteClaim(claim, slices.Collect(maps.Values(s.known)))
 	s.put(claim)
 	s.bindEarly(claim)
-}
-
-func (s *provisioner) defaultClass() *string {
-	var found *string
-	for _, o := range s.known {
-		if class, ok := o.(*storagev1.StorageClass); ok && class.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" &&
-			(found == nil || class.Name < *found) {
-			found = &class.Name
-		}
-	}
-	return found
 }
 
 // bindAll binds the claims that wait for no pod any more.
@@ -100,14 +89,40 @@ func (s *provisioner) bindAll() {
 	}
 }
 
-// bindEarly binds a claim whose class has volumes made at once.
+// bindEarly does what the controller of volumes does with a claim that waits for no pod: the claim gets the volume
+// that it names or that names it, another one that is there, or one that is made.
 func (s *provisioner) bindEarly(claim *corev1.PersistentVolumeClaim) {
-	name := types.NamespacedName{Name: storagehelpers.GetPersistentVolumeClaimClass(claim)}
-	class, ok := get[*storagev1.StorageClass](s, supplies.StorageClass, name)
-	if ok && claim.Spec.VolumeName == "" && class.Provisioner != storagehelpers.NotSupportedProvisioner &&
-		(class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate) {
+	if metav1.HasAnnotation(claim.ObjectMeta, storagehelpers.AnnBindCompleted) {
+		return
+	}
+	if name := claim.Spec.VolumeName; name != "" {
+		volume, ok := get[*corev1.PersistentVolume](s, supplies.Volume, types.NamespacedName{Name: name})
+		if ok && (volume.Spec.ClaimRef == nil || storagehelpers.IsVolumeBoundToClaim(volume, claim)) {
+			s.bind(claim, name)
+		}
+		return
+	}
+	class, hasClass := get[*storagev1.StorageClass](s, supplies.StorageClass, types.NamespacedName{Name: storagehelpers.GetPersistentVolumeClaimClass(claim)})
+	waitsForPod := hasClass && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+	volume, err := storagehelpers.FindMatchingVolume(claim, s.volumes(), nil, nil, waitsForPod, true)
+	switch {
+	case err != nil: // the API server would refuse its selector
+	case volume != nil:
+		s.bind(claim, volume.Name)
+	case hasClass && !waitsForPod && class.Provisioner != storagehelpers.NotSupportedProvisioner:
 		s.bind(claim, "")
 	}
+}
+
+// volumes returns the volumes by name.
+func (s *provisioner) volumes() (all []*corev1.PersistentVolume) {
+	for _, o := range s.known {
+		if volume, is := o.(*corev1.PersistentVolume); is {
+			all = append(all, volume)
+		}
+	}
+	slices.SortFunc(all, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
+	return all
 }
 
 // bind binds a claim to a volume; with "" one is made for it, which can be used anywhere.

@@ -136,3 +136,35 @@ spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu, a
 		})
 	}
 }
+
+func TestClaimsAreBoundAsTheirControllerBindsThem(t *testing.T) {
+	const volume = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: here}
+spec: {storageClassName: local, capacity: {storage: 3Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /disk}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n2]}]}]}}}
+---
+`
+	const claim = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: work}
+spec: {storageClassName: local, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+---
+`
+	const byPod = "volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]"
+	immediate := strings.Replace(storage, "name: local}\nprovisioner: kubernetes.io/no-provisioner\nvolumeBindingMode: WaitForFirstConsumer", "name: local}\nprovisioner: kubernetes.io/no-provisioner", 1)
+	nodes := strings.Replace(strings.Replace(twoNodes, "{name: n1", "{name: n1, labels: {kubernetes.io/hostname: n1}", 1),
+		"{name: n2", "{name: n2, labels: {kubernetes.io/hostname: n2}", 1)
+	for name, text := range map[string]string{
+		"by its first pod, to a volume that says no phase": storage + volume + claim,
+		"at once, to a volume that is there":               immediate + volume + claim,
+		"to the volume that it names":                      storage + volume + strings.Replace(claim, "spec: {", "spec: {volumeName: here, ", 1),
+		"to the volume that names it":                      storage + strings.Replace(volume, "spec: {", "spec: {claimRef: {namespace: work, name: data}, ", 1) + claim,
+	} {
+		t.Run(name, func(t *testing.T) {
+			report := mustSimulate(t, nodes+text+jobOf("train", 1, "", byPod), untilStable)
+			expectPlaced(t, report, "work/train-worker-0 n2")
+		})
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
@@ -36,7 +37,7 @@ import (
 // NewScheme returns the kinds that decisions depend on, with those from which users and controllers make them.
 func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme, schedulingv1.AddToScheme,
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, nodev1.AddToScheme, batchv1.AddToScheme, policyv1.AddToScheme, schedulingv1.AddToScheme,
 		storagev1.AddToScheme, resourcev1.AddToScheme, resourcev1beta2.AddToScheme, apis.AddToScheme, kueuev1beta1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic("invariant: the API types can be registered: " + err.Error())

@@ -56,6 +56,8 @@ type Input struct {
 
 	Namespaces map[string]*corev1.Namespace
 	Priorities map[string]*schedulingv1.PriorityClass
+
+	created map[*corev1.Pod]bool // pods that the input creates, rather than takes from a cluster
 }
 
 // Read reads files, folders, or with "-" the standard input. All errors name the place.
@@ -69,6 +71,7 @@ func Read(paths []string, stdin io.Reader) (*Input, error) {
 			return nil, err
 		}
 	}
+	r.nameAll()
 	// From here on nothing depends on the order of the documents.
 	slices.SortFunc(r.objects, func(a, b object) int { return cmp.Compare(sortKey(a), sortKey(b)) })
 	in := newInput()
@@ -108,6 +111,7 @@ func ReadObjects(from io.Reader) ([]runtime.Object, error) {
 	if err := r.readPath("-"); err != nil {
 		return nil, err
 	}
+	r.nameAll()
 	in := newInput()
 	objects := make([]runtime.Object, len(r.objects))
 	for i, o := range r.objects {
@@ -116,15 +120,13 @@ func ReadObjects(from io.Reader) ([]runtime.Object, error) {
 		}
 		objects[i] = o.Object
 	}
-	for _, pod := range in.Pods {
-		in.CompletePod(pod)
-	}
+	in.completeObjects()
 	return objects, nil
 }
 
 func newInput() *Input {
 	in := &Input{Namespaces: map[string]*corev1.Namespace{}, Priorities: map[string]*schedulingv1.PriorityClass{},
-		Templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}}
+		Templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{}, created: map[*corev1.Pod]bool{}}
 	for name, value := range systemPriorities {
 		in.Priorities[name] = &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
 	}
@@ -135,26 +137,34 @@ func newInput() *Input {
 func (in *Input) complete() {
 	in.addQueue(schedulingv1beta1.RootQueue)
 	in.addQueue(schedulingv1beta1.DefaultQueue)
-	for _, pod := range in.Pods {
-		in.CompletePod(pod)
-	}
-	in.nameNamespaces()
+	in.completeObjects()
+	in.addNamespaces()
 }
 
-// nameNamespaces gives namespaces the label of their name, and adds those of LocalQueues: ClusterQueues choose
-// namespaces by labels.
-func (in *Input) nameNamespaces() {
-	if len(in.Queueing) == 0 {
-		return
+// completeObjects fills in what the API server goes by other objects for.
+func (in *Input) completeObjects() {
+	for _, o := range in.Supplies {
+		if claim, is := o.(*corev1.PersistentVolumeClaim); is {
+			CompleteClaim(claim, in.Supplies)
+		}
 	}
+	for _, pod := range in.Pods {
+		if in.created[pod] {
+			in.CreatePod(pod)
+		} else {
+			in.completePod(pod, podspec.Given{})
+		}
+	}
+}
+
+// addNamespaces adds the namespaces of LocalQueues: ClusterQueues choose namespaces by labels.
+func (in *Input) addNamespaces() {
 	for _, o := range in.Queueing {
 		if name := o.GetNamespace(); name != "" && in.Namespaces[name] == nil {
 			in.Namespaces[name] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("Namespace /" + name)}}
+			setDefaults(in.Namespaces[name])
 			in.Others = append(in.Others, in.Namespaces[name])
 		}
-	}
-	for name, namespace := range in.Namespaces {
-		metav1.SetMetaDataLabel(&namespace.ObjectMeta, corev1.LabelMetadataName, name)
 	}
 }
 
@@ -192,6 +202,9 @@ func (in *Input) add(o object) error {
 	if err != nil {
 		return err
 	}
+	if pod, is := o.Object.(*corev1.Pod); is && pod.UID == "" {
+		in.created[pod] = true
+	}
 	if accessor.GetUID() == "" {
 		accessor.SetUID(types.UID(sortKey(o)))
 		if j, ok := o.Object.(*batchv1alpha1.Job); ok && len(j.Spec.Volumes) > 0 {
@@ -216,11 +229,6 @@ func (in *Input) add(o object) error {
 		in.Jobs = append(in.Jobs, decoded)
 	case *batchv1.Job:
 		in.BatchJobs = append(in.BatchJobs, decoded)
-	case *corev1.Node:
-		if decoded.Status.Allocatable == nil {
-			decoded.Status.Allocatable = decoded.Status.Capacity
-		}
-		in.Others = append(in.Others, decoded)
 	case *policyv1.PodDisruptionBudget:
 		b, err := NewBudget(decoded)
 		if err != nil {
@@ -232,7 +240,7 @@ func (in *Input) add(o object) error {
 	case *schedulingv1beta1.Queue:
 		completeQueue(decoded)
 		in.Others = append(in.Others, decoded)
-	case *topologyv1alpha1.HyperNode, *corev1.LimitRange, *nodev1.RuntimeClass:
+	case *corev1.Node, *topologyv1alpha1.HyperNode, *corev1.LimitRange, *nodev1.RuntimeClass:
 		in.Others = append(in.Others, decoded)
 	case *schedulingv1.PriorityClass:
 		in.Priorities[decoded.Name] = decoded
@@ -274,24 +282,17 @@ func completeQueue(q *schedulingv1beta1.Queue) {
 	q.Status.State = cmp.Or(q.Status.State, schedulingv1beta1.QueueStateOpen)
 }
 
-// CompletePod fills in the defaults of the API server that matter here: the scheduler, the phase, what the pod
-// requests, the ports of a pod on the host's network, and the priority of its class. What LimitRanges and a
-// RuntimeClass add, a pod that was taken from a cluster has.
-func (in *Input) CompletePod(pod *corev1.Pod) {
-	pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
-	pod.Status.Phase = cmp.Or(pod.Status.Phase, corev1.PodPending)
-	var given podspec.Given
-	if pod.UID == "" || pod.Spec.NodeName == "" {
-		given = in.Given(pod.Namespace, &pod.Spec)
-	}
+// CreatePod makes of a new pod what the API server makes of it, by what the pod says and by the LimitRanges of its
+// namespace, its RuntimeClass and its PriorityClass.
+func (in *Input) CreatePod(pod *corev1.Pod) {
+	tolerateFailures(&pod.Spec)
+	in.completePod(pod, in.Given(pod.Namespace, &pod.Spec))
+}
+
+// completePod fills in what a pod of a cluster has, which manifests written by tests may lack.
+func (in *Input) completePod(pod *corev1.Pod, given podspec.Given) {
+	setDefaults(pod)
 	podspec.Complete(&pod.Spec, given)
-	if pod.Spec.HostNetwork {
-		for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-			for i := range containers {
-				completePorts(&containers[i])
-			}
-		}
-	}
 	if pod.Spec.Priority != nil {
 		return
 	}
@@ -307,15 +308,6 @@ func (in *Input) CompletePod(pod *corev1.Pod) {
 		}
 	}
 	pod.Spec.Priority = &value
-}
-
-// completePorts makes a container on the host's network use the ports of the host that it names.
-func completePorts(c *corev1.Container) {
-	for i := range c.Ports {
-		if c.Ports[i].HostPort == 0 {
-			c.Ports[i].HostPort = c.Ports[i].ContainerPort
-		}
-	}
 }
 
 // Given is what the API server would complete a pod of a namespace by.

@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -58,6 +60,7 @@ type reader struct {
 	decoder runtime.Decoder
 	objects []object
 	seen    map[string]string // kind, namespace and name → place
+	unnamed []int             // of objects: those that have a generateName only
 	stdin   io.Reader
 }
 
@@ -145,8 +148,9 @@ type header struct {
 	Kind       string            `json:"kind"`
 	Items      []json.RawMessage `json:"items"`
 	Metadata   struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
+		Namespace    string `json:"namespace"`
+		Name         string `json:"name"`
+		GenerateName string `json:"generateName"`
 	} `json:"metadata"`
 }
 
@@ -169,7 +173,7 @@ func (r *reader) readObject(place string, text []byte) error {
 	if !kinds[h.APIVersion+" "+h.Kind] {
 		return fmt.Errorf("%s: a simulation knows no kind %s of %s", place, h.Kind, h.APIVersion)
 	}
-	place = fmt.Sprintf("%s, %s %s", place, h.Kind, strings.TrimPrefix(h.Metadata.Namespace+"/"+h.Metadata.Name, "/"))
+	place = fmt.Sprintf("%s, %s %s", place, h.Kind, strings.TrimPrefix(h.Metadata.Namespace+"/"+cmp.Or(h.Metadata.Name, h.Metadata.GenerateName), "/"))
 	decoded, err := r.decode(text, schema.FromAPIVersionAndKind(h.APIVersion, h.Kind))
 	if err != nil {
 		return fmt.Errorf("%s: %s", place, strings.TrimPrefix(err.Error(), "strict decoding error: "))
@@ -197,7 +201,7 @@ func (r *reader) add(place string, decoded runtime.Object) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", place, err)
 	}
-	if accessor.GetName() == "" {
+	if accessor.GetName() == "" && accessor.GetGenerateName() == "" {
 		return fmt.Errorf("%s: metadata.name is missing", place)
 	}
 	if clusterScoped[kind] {
@@ -205,16 +209,43 @@ func (r *reader) add(place string, decoded runtime.Object) error {
 	} else if accessor.GetNamespace() == "" {
 		accessor.SetNamespace(corev1.NamespaceDefault)
 	}
-	key := decoded.GetObjectKind().GroupVersionKind().Group + " " + kind + " " + accessor.GetNamespace() + "/" + accessor.GetName()
-	if first, ok := r.seen[key]; ok {
-		return fmt.Errorf("%s: given twice, first in %s", place, first)
+	if accessor.GetName() == "" {
+		r.unnamed = append(r.unnamed, len(r.objects))
+	} else if key := keyOf(decoded, accessor); r.seen[key] != "" {
+		return fmt.Errorf("%s: given twice, first in %s", place, r.seen[key])
+	} else {
+		r.seen[key] = place
 	}
-	r.seen[key] = place
 	if config, ok := decoded.(*corev1.ConfigMap); ok && config.Data[ConfigurationKey] == "" {
 		return fmt.Errorf("%s: data has no key %s; a simulation has no use for other ConfigMaps", place, ConfigurationKey)
 	}
 	r.objects = append(r.objects, object{Object: decoded, place: place})
 	return nil
+}
+
+// keyOf tells objects apart.
+func keyOf(o runtime.Object, accessor metav1.Object) string {
+	kind := o.GetObjectKind().GroupVersionKind()
+	return kind.Group + " " + kind.Kind + " " + accessor.GetNamespace() + "/" + accessor.GetName()
+}
+
+// maxGeneratedName is how much of a generateName the API server takes, so that five characters still fit into a label.
+const maxGeneratedName = 58
+
+// nameAll gives the objects that have a generateName only their names: five digits in the place of the API
+// server's five random characters, counted in the order in which they were read.
+func (r *reader) nameAll() {
+	for _, i := range r.unnamed {
+		o := r.objects[i]
+		accessor, _ := meta.Accessor(o.Object)
+		base := accessor.GetGenerateName()
+		base = base[:min(len(base), maxGeneratedName)]
+		for n := 1; accessor.GetName() == "" || r.seen[keyOf(o.Object, accessor)] != ""; n++ {
+			accessor.SetName(fmt.Sprintf("%s%05d", base, n))
+		}
+		r.seen[keyOf(o.Object, accessor)] = o.place
+	}
+	r.unnamed = nil
 }
 
 var clusterScoped = map[string]bool{"Node": true, "Namespace": true, "PersistentVolume": true, "StorageClass": true,

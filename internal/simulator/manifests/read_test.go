@@ -61,7 +61,7 @@ func TestWhatIsNotUnderstoodIsRefusedWithItsPlace(t *testing.T) {
 		"an object twice, once with its namespace": {podText + "---\n" + strings.Replace(podText, "name: p1", "name: p1, namespace: default", 1),
 			"given twice"},
 		"a key twice":        {nodeText + "kind: Pod\n", `standard input, document 1: yaml: unmarshal errors:`},
-		"no name":            {strings.Replace(podText, "name: p1", "generateName: p-", 1), "metadata.name is missing"},
+		"no name":            {strings.Replace(podText, "name: p1", "labels: {a: b}", 1), "metadata.name is missing"},
 		"no kind":            {"apiVersion: v1\nmetadata: {name: p}\n", "standard input, document 1: apiVersion or kind is missing"},
 		"no object":          {"- a\n- b\n", "standard input, document 1: this is no Kubernetes object"},
 		"no YAML":            {"a: b: c\n", "standard input, document 1: "},
@@ -96,6 +96,20 @@ func TestEveryWayOfWritingObjectsIsRead(t *testing.T) {
 				t.Errorf("what is read differs (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestNamesAreGenerated(t *testing.T) {
+	unnamed := strings.Replace(podText, "name: p1", "generateName: p-", 1)
+	long := strings.Repeat("x", 80)
+	in, err := read(unnamed + "---\n" + strings.Replace(podText, "p1", "p-00002", 1) + "---\n" + unnamed + "---\n" + strings.Replace(unnamed, "p-", long, 1) +
+		"---\n" + strings.Replace(unnamed, "kind: Pod", "kind: PersistentVolumeClaim", 1)[:strings.Index(unnamed, "spec:")+len("PersistentVolumeClaim")-len("Pod")])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"pod default/p-00001", "pod default/p-00002", "pod default/p-00003", "pod default/" + long[:58] + "00001", "queue root", "queue default"}
+	if diff := cmp.Diff(want, names(in)); diff != "" || in.Supplies[0].GetName() != "p-00001" {
+		t.Errorf("what is read differs (-want +got):\n%s\nand the claim is %s", diff, in.Supplies[0].GetName())
 	}
 }
 

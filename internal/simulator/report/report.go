@@ -25,6 +25,7 @@ type Report struct {
 	Jobs        []Job        `json:"jobs"`
 	Queues      []Queue      `json:"queues"`
 	Workloads   []Workload   `json:"workloads,omitempty"`
+	LeftOut     []LeftOut    `json:"leftOut,omitempty"`
 	// Explanations are the state at the end in full, and Journal what was decided and how verdicts changed, the oldest
 	// first. Both are there if they are asked for.
 	Explanations *Explanations   `json:"explanations,omitempty"`
@@ -142,6 +143,13 @@ type Workload struct {
 	Message      string                       `json:"message"`
 }
 
+// LeftOut names an object of the input, as "Kind namespace/name", that the simulation does nothing with, or which
+// refers to one that the input does not have.
+type LeftOut struct {
+	Object string `json:"object"`
+	Reason string `json:"reason"`
+}
+
 // New returns a report without anything decided.
 func New() *Report {
 	// Lists are printed as [] when they are empty, never as null.
@@ -189,6 +197,9 @@ func (r *Report) WriteText(to io.Writer) error {
 		if j.Reason != "" {
 			fmt.Fprintf(w, "%s waits: %s: %s\n", j.Job, j.Reason, j.Message)
 		}
+	}
+	for _, left := range r.LeftOut {
+		fmt.Fprintf(w, "%s: %s\n", left.Object, left.Reason)
 	}
 	return w.Flush()
 }

@@ -139,7 +139,7 @@ func TestThePageNamesAllFieldsOfTheJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, of := range map[string]any{"the whole": report.Report{}, "`binds`": report.Bind{}, "`evictions`": report.Eviction{}, "`nominations`": report.Nomination{},
-		"`jobs`": report.Job{}, "`queues`": report.Queue{}, "`workloads`": report.Workload{}, "`explanations`": report.Explanations{}} {
+		"`jobs`": report.Job{}, "`queues`": report.Queue{}, "`workloads`": report.Workload{}, "`leftOut`": report.LeftOut{}, "`explanations`": report.Explanations{}} {
 		row := regexp.MustCompile(`(?m)^\| ` + what + ` \| (.*) \|$`).FindStringSubmatch(string(text))
 		if row == nil {
 			t.Errorf("%s has no row for %s", page, what)

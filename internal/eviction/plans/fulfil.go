@@ -122,18 +122,13 @@ func placeInOrder(
 			suspended = suspendLaterPromises(s, x, p)
 		}
 		var placed []*cluster.Task
-		var left []Promise
-		for _, m := range promises {
-			if !waits[m.Task.Subgroup] && !(way.onlyFirst && len(left) > 0) && isIdle(m.Node, m.Task.Request()) && place(s, x, m.Task, m.Node) {
-				placed = append(placed, m.Task)
-			} else {
-				// later tasks of the order may need it
-				x.Pipeline(m.Task, m.Node)
-				left = append(left, m)
-			}
-		}
-		for _, m := range left {
-			x.Unpipeline(m.Task)
+		// What did not fit may fit next to what came after it: the order was made for the cluster as it was then.
+		left := promises
+		for isDone := false; !isDone; {
+			var now []*cluster.Task
+			now, left = placeEach(s, x, left, way.onlyFirst, func(m Promise) bool { return !waits[m.Task.Subgroup] })
+			placed = append(placed, now...)
+			isDone = len(now) == 0 || way.onlyFirst
 		}
 		if _, ok := inOrder(s, x, left); ok && len(placed) > 0 {
 			repromise(x, suspended)
@@ -145,6 +140,25 @@ func placeInOrder(
 		}
 	}
 	return nil
+}
+
+// placeEach places, in their order, those of some withdrawn promises whose nodes are idle and whose tasks fit, and
+// returns the others. With onlyFirst it places none after the first that does not fit.
+func placeEach(
+	s *framework.Session, x framework.Transaction, promises []Promise, onlyFirst bool, isWanted func(Promise) bool,
+) (placed []*cluster.Task, left []Promise) {
+	for _, m := range promises {
+		if isWanted(m) && !(onlyFirst && len(left) > 0) && isIdle(m.Node, m.Task.Request()) && place(s, x, m.Task, m.Node) {
+			placed = append(placed, m.Task)
+		} else {
+			x.Pipeline(m.Task, m.Node) // later tasks of the order may need it
+			left = append(left, m)
+		}
+	}
+	for _, m := range left {
+		x.Unpipeline(m.Task)
+	}
+	return placed, left
 }
 
 // place places a task on its nominated node, if it fits there now and its queue may hold it.

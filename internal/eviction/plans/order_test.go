@@ -71,3 +71,55 @@ func TestTheGivenOrderIsAskedAboutOnce(t *testing.T) {
 		})
 	}
 }
+
+// scriptedPlacer is a placement engine in which a pod fits depending on the pods that are placed before it.
+type scriptedPlacer struct {
+	framework.Placer
+	job  *cluster.Job
+	fits func(before, pod string) bool
+}
+
+func (p *scriptedPlacer) Fits(t *cluster.Task, _ *cluster.Node) bool {
+	before := ""
+	for _, other := range p.job.Tasks() {
+		if other.Status == cluster.Allocated {
+			before += other.Pod.Name
+		}
+	}
+	return p.fits(before, t.Pod.Name)
+}
+
+func TestPromisedPodsArePlacedInAnyOrderInWhichTheyFit(t *testing.T) {
+	for name, test := range map[string]struct {
+		fits func(before, pod string) bool
+		want string // those that are placed
+	}{
+		"all as they come":                      {func(string, string) bool { return true }, "abc"},
+		"the first fits behind the second":      {func(before, pod string) bool { return pod != "a" || before != "" }, "bca"},
+		"each fits behind the one that follows": {func(before, pod string) bool { return pod == "c" || strings.Contains(before, string(pod[0]+1)) }, "cba"},
+		"one fits nowhere":                      {func(_, pod string) bool { return pod != "b" }, "ac"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := harness.ForPlugins(t).Placing().Set(fixture.Queue("default"), fixture.Node("n", "cpu=8"), fixture.Group("g", "default", 3))
+			for _, pod := range []string{"a", "b", "c"} {
+				m.Set(fixture.Pod(pod, fixture.In("g"), fixture.Asks("cpu=1"), fixture.Spreading("zone", "x")))
+			}
+			s := m.Open()
+			j := m.JobNamed("g")
+			s.Outlook = &scripted{Outlook: m.Outlook, job: j, fits: func(string, string) bool { return true }}
+			s.Placer = &scriptedPlacer{Placer: s.Placer, job: j, fits: test.fits}
+			x := s.Begin()
+			promised := j.Pending(cluster.CompareTasks)
+			for _, pod := range promised {
+				x.Pipeline(pod, m.Node("n"))
+			}
+			got := ""
+			for _, placed := range placeInOrder(s, x, &cluster.Plan{Job: j}, promised, nil) {
+				got += placed.Pod.Name
+			}
+			if got != test.want {
+				t.Errorf("placed are %q, want %q", got, test.want)
+			}
+		})
+	}
+}

@@ -42,7 +42,8 @@ type Status struct {
 	Started time.Time `json:"started"`
 	// Ends is how often it has ended since its supervisor was started.
 	Ends int `json:"ends"`
-	// Ended is when it ended last, and Reason why: its exit code or signal, and the last line that it wrote.
+	// Ended is when it ended last, and Reason why: its exit code or signal, and, if it ended by itself with an error,
+	// the last line that it wrote.
 	Ended  *time.Time `json:"ended,omitempty"`
 	Reason string     `json:"reason,omitempty"`
 	// Again is when it is started again, nil while it runs.
@@ -141,11 +142,12 @@ func (o *Options) once(ctx context.Context, status *Status) (reason string, err 
 	stop := context.AfterFunc(ctx, func() { _ = command.Process.Signal(syscall.SIGTERM) })
 	defer stop()
 	problem := command.Wait()
-	reason = "exit status 0"
-	if problem != nil {
-		reason = problem.Error()
+	if problem == nil {
+		return "exit status 0", nil
 	}
-	if line := last.line(); line != "" {
+	reason = problem.Error()
+	// What was killed has not said why.
+	if line := last.line(); line != "" && command.ProcessState.Exited() {
 		reason += ": " + line
 	}
 	return reason, nil

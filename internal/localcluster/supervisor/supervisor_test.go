@@ -88,6 +88,14 @@ func TestWhatEndsIsStartedAgainAndSaysWhy(t *testing.T) {
 	}
 }
 
+func TestWhatIsKilledHasNotSaidWhy(t *testing.T) {
+	folder := t.TempDir()
+	supervise(t, folder, new(buffer), `echo "all is well"; kill -9 $$`)
+	if killed := eventually(t, folder, func(s *Status) bool { return s.Ends == 1 }); killed.Reason != "signal: killed" {
+		t.Errorf("the reason is %q", killed.Reason)
+	}
+}
+
 func TestTheProgramEndsInGoodOrderWithItsSupervisor(t *testing.T) {
 	folder, log := t.TempDir(), new(buffer)
 	stop := supervise(t, folder, log, `trap 'echo asked; exit 0' TERM; echo runs; while :; do sleep 0.05; done`)

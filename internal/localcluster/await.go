@@ -20,7 +20,7 @@ const (
 	// stepOfWork is the processor time that counts as progress, and startWork how much of it a wait may take in all. An
 	// API server starts in some seconds of it, also when they take many minutes because others use the machine. One
 	// that cannot become ready still takes some: the bound ends that.
-	stepOfWork, startWork = time.Second, time.Minute
+	stepOfWork, startWork = time.Second, 30 * time.Second
 	// tellAfter is how long a wait is silent, and tellEvery how often it says then what it waits for.
 	tellAfter, tellEvery = 5 * time.Second, 10 * time.Second
 	// attemptPatience bounds one request: one that hangs must not keep the wait from saying so.

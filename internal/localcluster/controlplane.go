@@ -176,6 +176,11 @@ func (c controlPlane) apiServer(options Options) (Program, error) {
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-")
 	}
 	arguments = append(arguments, gates(options)...)
+	if len(options.FeatureGates) > 0 {
+		// Some gates need versions of the API that are not served by default, and the API server does not become ready
+		// without them.
+		arguments = append(arguments, "--runtime-config=api/beta=true,api/alpha=true")
+	}
 	for _, version := range options.Serve {
 		arguments = append(arguments, "--runtime-config="+version+"=true")
 	}

@@ -41,6 +41,7 @@ type Model struct {
 	shared   *shared // nil before the first question
 	objects  nodeObjects
 	suitable map[*cluster.Class]*suitability
+	nodes    inventory
 	backlog  order.Backlog
 
 	mustEnd func() error // nil: the work for an answer is not bounded

@@ -35,7 +35,7 @@ func (m *Model) Submit(now time.Time, group *schedulingv1beta1.PodGroup, pods []
 		t := &trial{model: m, session: m.open(now), job: j}
 		answer = t.run()
 		if answer.Outcome == OutcomeWaiting || answer.Outcome == OutcomeNotAdmitted {
-			answer.Order = t.place()
+			answer.Order, answer.Mistakes = t.place(), m.mistakesOf(j)
 		}
 	})
 	return answer, err

@@ -1,6 +1,10 @@
 package explain
 
-import "time"
+import (
+	"time"
+
+	"hekla.sh/hekla/internal/explain/mistakes"
+)
 
 // Amounts are quantities by resource name, in the notation of Kubernetes: cpu in cores, memory in bytes, others by
 // number. A resource with an amount of zero is left out.
@@ -311,6 +315,8 @@ type Submission struct {
 	Verdict *Verdict `json:"verdict,omitempty"`
 	// Order is the place that it would have, absent if it would not wait, or its queue does not exist.
 	Order *Order `json:"order,omitempty"`
+	// Mistakes are names in the job that nothing in the cluster has, if it would wait.
+	Mistakes []mistakes.Mistake `json:"mistakes,omitempty"`
 	// Placements are the nodes of its pods: where they would be bound or, with Victims, nominated.
 	Placements []Placement `json:"placements,omitempty"`
 	// Action is the action that would evict the victims.

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/internal/explain/mistakes"
 	"hekla.sh/hekla/internal/explain/propose"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/pkg/cluster"
@@ -16,6 +17,10 @@ import (
 type Why struct {
 	Job   Job   `json:"job"`
 	Cause Cause `json:"cause"`
+	// Also are further reasons for which it could not start, once Cause is put right.
+	Also []Cause `json:"also,omitempty"`
+	// Mistakes are names in the job that nothing in the cluster has.
+	Mistakes []mistakes.Mistake `json:"mistakes,omitempty"`
 	// Ahead are the jobs of its queue that are tried before it, the first in front.
 	Ahead []Ahead `json:"ahead,omitempty"`
 	// Proposals are changes with which the job would start now. Each was tried by the code that places.
@@ -50,7 +55,13 @@ func (m *Model) Why(now time.Time, id cluster.JobID, wantsProposals bool) (Why, 
 	m.try(now, func(s *framework.Session) {
 		answer.Ahead = ahead(j, m.explore(s, j, &answer.Job))
 		answer.Cause = m.cause(s, j, &answer.Job)
+		if answer.Cause.Waits {
+			answer.Also = m.also(s, j, &answer.Cause)
+		}
 	})
+	if answer.Cause.Waits {
+		answer.Mistakes = m.mistakesOf(j)
+	}
 	switch {
 	case !answer.Cause.Waits:
 	case !wantsProposals:

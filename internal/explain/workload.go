@@ -76,8 +76,12 @@ func (m *Model) WhyWorkload(key types.NamespacedName) (Why, error) {
 		return Why{}, NotFound{"Workload", key.String()}
 	}
 	w := m.queued(e)
-	return Why{Queued: &w, Cause: m.causeOf(&w, &e.Workload), Job: Job{Job: w.Workload, Workload: w.Workload, Queue: w.ClusterQueue, Phase: w.State,
-		Admitted: w.State == queued.Admitted, Priority: w.Priority}}, nil
+	answer := Why{Queued: &w, Cause: m.causeOf(&w, &e.Workload), Job: Job{Job: w.Workload, Workload: w.Workload, Queue: w.ClusterQueue, Phase: w.State,
+		Admitted: w.State == queued.Admitted, Priority: w.Priority}}
+	if answer.Cause.Waits && w.State != queued.Reserved {
+		answer.Mistakes = m.mistakesOfWorkload(&w, &e.Workload)
+	}
+	return answer, nil
 }
 
 // neverAdmitted are the reasons of conditions that time does not mend.

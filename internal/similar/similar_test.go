@@ -1,4 +1,4 @@
-package conf
+package similar
 
 import "testing"
 
@@ -21,7 +21,7 @@ func TestOnlyANearNameIsSuggested(t *testing.T) {
 	known := []string{"reclaim", "preempt", "gang", "drf", "predicate.NodeAffinityEnable", "pdb", "cdp"}
 	for name, want := range map[string]string{"recliam": "reclaim", "Preempt": "preempt", "gangs": "gang", "frd": "", "sharing": "",
 		"predicate.NodeAffinity": "predicate.NodeAffinityEnable", "cdb": "cdp", "": ""} {
-		if got := nearest(name, known); got != want {
+		if got := Nearest(name, known); got != want {
 			t.Errorf("for %q it suggests %q, want %q", name, got, want)
 		}
 	}

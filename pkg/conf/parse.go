@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"hekla.sh/hekla/internal/similar"
 )
 
 // Parse reads a configuration. The error is [Problems] if the file is wrong, and another error if the catalogue is.
@@ -219,7 +221,7 @@ func (p *parser) actionArguments(e entry, actions []string) map[string]Arguments
 		if !found {
 			continue
 		}
-		if _, is := p.catalogue.Actions[name]; !is && nearest(name, slices.Collect(maps.Keys(p.catalogue.Actions))) == "" {
+		if _, is := p.catalogue.Actions[name]; !is && similar.Nearest(name, slices.Collect(maps.Keys(p.catalogue.Actions))) == "" {
 			// Volcano reads other things here, such as init-params for its vNPU, and passes over what it does not know.
 			p.notice(line, "configurations: %s has no effect: there is no such action", quote(name))
 			continue

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hekla.sh/hekla/internal/similar"
 )
 
 // metricsSchema is what Volcano's plugins read in the `metrics` block.
@@ -105,7 +107,7 @@ func choice[T ~string](p *parser, e entry, subject string, values ...T) T {
 		names[i] = string(value)
 	}
 	expected := "expected " + strings.Join(names, " or ")
-	if meant := nearest(e.value.Value, names); meant != "" {
+	if meant := similar.Nearest(e.value.Value, names); meant != "" {
 		expected += fmt.Sprintf("; did you mean %q?", meant)
 	}
 	p.report(e.line, subject, "%s is %s: %s", e.key, show(e.value), expected)

@@ -41,7 +41,7 @@ func (s *Session) withImpossible(j *cluster.Job, v *verdict.Verdict) *verdict.Ve
 			continue
 		}
 		refusal := *v // a plugin may keep the verdict that it returned
-		refusal.Impossible = s.impossible(t)
+		refusal.Impossible = s.Impossible(t)
 		if v.Code != verdict.NotEnoughResources { // which waits for what the pod lacks already
 			refusal.Help |= verdict.HelpNode
 			if t.Class.NeedsSupplies() {
@@ -75,8 +75,8 @@ func (s *Session) withNewNodes(j *cluster.Job, v *verdict.Verdict) *verdict.Verd
 	return &beyond
 }
 
-// impossible says why no node could hold a task even if it were empty.
-func (s *Session) impossible(t *cluster.Task) *verdict.Impossible {
+// Impossible says why no node could hold a task even if it were empty.
+func (s *Session) Impossible(t *cluster.Task) *verdict.Impossible {
 	nodes, _ := s.Placer.Explain(t)
 	i := &verdict.Impossible{Pod: t.Key().String(), Nodes: nodes, NoClaim: s.MissingClaim(t).Stock != nil}
 	largest := Keep(s, "largest node", func() resources.Vector { return LargestNode(s.Cluster.Nodes()) })

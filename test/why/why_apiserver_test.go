@@ -141,6 +141,8 @@ var stuck = map[string][]string{
 	"13-disruption-budget.yaml":      {"their disruption budget is spent"},
 	"14-namespace-quota.yaml":        {"exceeded quota: why"},
 	"15-scheduling-gate.yaml":        {"pods are held by scheduling gates"},
+	"16-two-mistakes.yaml":           {"did you mean accelerator?", "did you mean gpu, as in the taint gpu=yes:NoSchedule?"},
+	"17-misspelled-resource.yaml":    {"no node offers nvidia.com/gpus; did you mean nvidia.com/gpu?", "cannot start as things are"},
 }
 
 var code = regexp.MustCompile(`says ([A-Za-z]+)\.`)

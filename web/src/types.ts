@@ -309,6 +309,8 @@ export interface JobAnswer {
   job: Job;
   queued?: Queued;
   cause: Cause;
+  also?: Cause[];
+  mistakes?: { name: string; meant?: string; message: string }[];
   ahead?: { job: string; priority: number; because: string; reason?: string }[];
   proposals?: Record<string, unknown>[];
   noProposals?: string;

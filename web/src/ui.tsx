@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Live } from "./api";
-import type { Entry } from "./types";
+import type { Entry, JobAnswer } from "./types";
 import { clock, span } from "./format";
 
 export function jobAddress(job: string): string {
@@ -24,6 +24,24 @@ export function workloadID(name: string): string {
 /** QuotaLink leads to a ClusterQueue or Cohort. */
 export function QuotaLink({ kind, name }: { kind: "ClusterQueue" | "Cohort"; name: string }) {
   return <a href={`#/queues/${kind}/${encodeURIComponent(name)}`}>{name}</a>;
+}
+
+/** Further is what else keeps a job from starting, and the names in it that nothing in the cluster has. */
+export function Further({ answer }: { answer: JobAnswer }) {
+  const lines = [
+    ...(answer.also ?? []).map((c) => ({ code: c.code, text: `Also ${c.code}: ${c.message}` })),
+    ...(answer.mistakes ?? []).map((m) => ({ code: "", text: m.message })),
+  ];
+  if (lines.length === 0) return null;
+  return (
+    <ul class="further">
+      {lines.map((line) => (
+        <li key={line.text} data-also={line.code || undefined}>
+          {line.text}
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 export function Code({ code, never }: { code: string; never?: boolean | undefined }) {

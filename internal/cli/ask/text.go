@@ -14,6 +14,7 @@ import (
 
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/mistakes"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/journal"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -63,6 +64,10 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 			block(w, "Starts", a.ETA.Message)
 		}
 		p.cause(w, c)
+		for i := range a.Also {
+			block(w, "Also", fmt.Sprintf("%s: %s", a.Also[i].Code, a.Also[i].Message))
+		}
+		p.mistakes(w, a.Mistakes)
 		if a.Queued != nil && c.Code != explain.WorkloadsOff { // no quota is looked at
 			p.queued(w, a.Queued)
 		}
@@ -103,6 +108,15 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 		return
 	}
 	fmt.Fprintf(w, "Next: %s\n", p.next(c, a.Job.Queue))
+}
+
+// mistakes writes the names that nothing in the cluster has.
+func (p *printer) mistakes(w io.Writer, found []mistakes.Mistake) {
+	var lines []string
+	for i := range found {
+		lines = append(lines, found[i].Message)
+	}
+	block(w, "Unknown", lines...)
 }
 
 // queued writes how a Workload stands in its ClusterQueue, what it lacks, and who has that.

@@ -195,6 +195,7 @@ func (p *printer) submission(w io.Writer, a *explain.Submission) {
 		if v := a.Verdict; v != nil {
 			block(w, "Reason", v.Code+": "+v.Message)
 		}
+		p.mistakes(w, a.Mistakes)
 		if o := a.Order; o != nil {
 			line := fmt.Sprintf("place %d of %d; the queue is %d of %d", o.Place, o.Of, o.QueuePlace, o.Queues)
 			if o.Next != "" {

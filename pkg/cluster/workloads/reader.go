@@ -113,6 +113,11 @@ func New(index *resources.Index) *Reader {
 // Queues are what rounds decide on. They are up to date after [Reader.Settle].
 func (r *Reader) Queues() *workload.Queues { return r.queues }
 
+// QueueNames returns the names of the LocalQueues of a namespace and of all ClusterQueues that exist, in any order.
+func (r *Reader) QueueNames(namespace string) (locals, clusters []string) {
+	return r.registry.LocalQueueNames(namespace), r.registry.ClusterQueueNames()
+}
+
 // Use sets the options. All Workloads are read again if they differ.
 func (r *Reader) Use(options Options) {
 	if reflect.DeepEqual(r.options, options) {

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useAnswer } from "../api";
 import { clock, plural, since } from "../format";
 import type { Amounts, ETA, JobAnswer, NodeReason } from "../types";
-import { Card, Code, JobLink, Loaded, Timeline } from "../ui";
+import { Card, Code, Further, JobLink, Loaded, Timeline } from "../ui";
 
 const written = (a: Amounts) =>
   Object.entries(a)
@@ -101,6 +101,7 @@ function Story({ answer, namespace }: { answer: JobAnswer; namespace: string }) 
             <b>It cannot start as things are</b>, however long it waits.
           </p>
         )}
+        <Further answer={answer} />
         {c.short && c.short.length > 0 && (
           <table>
             <caption>What is short</caption>

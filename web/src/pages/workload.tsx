@@ -1,7 +1,7 @@
 import { useAnswer } from "../api";
 import { plural } from "../format";
 import type { JobAnswer, Neighbor } from "../types";
-import { Card, Code, JobLink, Loaded, QuotaLink, Timeline, workloadID } from "../ui";
+import { Card, Code, Further, JobLink, Loaded, QuotaLink, Timeline, workloadID } from "../ui";
 import { Fact, Starts } from "./job";
 
 /** Workload is the story of a Workload of kueue.x-k8s.io. */
@@ -65,6 +65,7 @@ function Story({ answer, namespace, name }: { answer: JobAnswer; namespace: stri
             <b>It cannot start as things are</b>, however long it waits.
           </p>
         )}
+        <Further answer={answer} />
         {q.short && q.short.length > 0 && (
           <table>
             <caption>Quotas that are short</caption>

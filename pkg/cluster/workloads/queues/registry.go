@@ -162,6 +162,26 @@ func (r *Registry) LocalQueues() iter.Seq[*LocalQueue] {
 	}
 }
 
+// LocalQueueNames are the names of the LocalQueues of a namespace that exist, in any order.
+func (r *Registry) LocalQueueNames(namespace string) (names []string) {
+	for key, l := range r.locals {
+		if key.Namespace == namespace && l.Settings != nil {
+			names = append(names, key.Name)
+		}
+	}
+	return names
+}
+
+// ClusterQueueNames are the names of the ClusterQueues that exist, in any order.
+func (r *Registry) ClusterQueueNames() (names []string) {
+	for name, c := range r.clusters {
+		if c.Settings != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // SetFlavor, SetCheck, SetNamespace, SetLocalQueue, SetCohort and SetClusterQueue say that an object was added or
 // changed; the Drop function next to each says that it is gone.
 func (r *Registry) SetFlavor(o *v1beta2.ResourceFlavor) {

@@ -198,7 +198,7 @@ func TestPodsQueuesAndNodesAreExplained(t *testing.T) {
 	for line, next := range map[string]string{
 		"hekla why pod nothing -n default": "kubectl -n default get pod nothing", "hekla why queue nothing": "hekla queue list",
 		"hekla why node nothing": "kubectl get nodes", "hekla why workload nothing -n default": "kubectl -n default get workloads.kueue.x-k8s.io",
-		"hekla why job nothing -n default": "hekla job list -n default",
+		"hekla why job nothing -n default": "hekla jobs -n default",
 	} {
 		if text, err := said(t.Context(), line); err == nil || !strings.Contains(err.Error(), "is not known to the scheduler; \""+next) {
 			t.Errorf("%s: %v, want it to say %s\n%s", line, err, next, text)

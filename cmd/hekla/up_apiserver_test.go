@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 func standIn() error {
 	flags := flag.NewFlagSet("stand-in", flag.ContinueOnError)
 	kubeconfig, healthz := flags.String("kubeconfig", "", ""), flags.String("healthz-address", "", "")
-	for _, name := range []string{"leader-elect", "enable-healthz", "enable-metrics"} {
+	for _, name := range []string{"leader-elect", "enable-healthz", "enable-metrics", "enable-pprof"} {
 		flags.Bool(name, false, "")
 	}
 	for _, name := range []string{"listen-address", "scheduler-configmap", "port", "webhook-url", "answers-address", "answers-service", "answers-endpoint", "web-address"} {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -25,6 +26,9 @@ const loopback = "127.0.0.1"
 // Chosen ports are below the range that the kernel gives to outgoing connections (from 32768 on Linux, 49152
 // elsewhere): between choosing a port and listening on it, nothing but another chooser could take it.
 const firstPort, lastPort, portAttempts = 20000, 32000, 100
+
+// portPatience bounds the wait for the port of a cluster that is continued, and portPause is how often it is tried.
+const portPatience, portPause = killPatience, 50 * time.Millisecond
 
 // controllers are those of kube-controller-manager that a cluster without clouds and disks has work for.
 var controllers = [...]string{
@@ -278,7 +282,12 @@ func (c controlPlane) choosePorts(wanted int) error {
 		}
 		c.state.Port = wanted
 	case c.state.Port != 0:
-		if err := TryPort(c.state.Port); err != nil {
+		// A process of many threads that was killed holds its port until the last of them is gone.
+		err := TryPort(c.state.Port)
+		for deadline := time.Now().Add(portPatience); err != nil && time.Now().Before(deadline); err = TryPort(c.state.Port) {
+			time.Sleep(portPause)
+		}
+		if err != nil {
 			return fmt.Errorf("port %d, on which the API server of this cluster listened before, is not free any more: %w", c.state.Port, err)
 		}
 	default:

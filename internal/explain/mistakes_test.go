@@ -89,8 +89,8 @@ func TestTwoCausesAreBothNamed(t *testing.T) {
 		queue, request, minimum string
 		code, also              string
 	}{
-		"a queue that does not exist, and no node that is large enough": {queue: "nowhere", request: "cpu=99", code: "QueueNotFound", also: "TooLargeForAnyNode"},
-		"no node that is large enough, and a queue that is too small":   {queue: "small", request: "cpu=99", minimum: "cpu=99", code: "TooLargeForAnyNode", also: "TooLargeForQueue"},
+		"no such queue, and no node that is large enough":     {queue: "nowhere", request: "cpu=99", code: "QueueNotFound", also: "TooLargeForAnyNode"},
+		"no node that is large enough, and too small a queue": {queue: "small", request: "cpu=99", minimum: "cpu=99", code: "TooLargeForAnyNode", also: "TooLargeForQueue"},
 		"one":  {queue: "small", request: "cpu=4", minimum: "cpu=4", code: "TooLargeForQueue"},
 		"none": {queue: "default", request: "cpu=3", code: "GangShort"},
 	} {

@@ -10,7 +10,7 @@ import (
 // floors are the rooms of the house, from the ground up. A package belongs to the room with the longest name that it is
 // in or below. What is in a room may import its own room and the floors below, never its own floor's other rooms.
 var floors = [][]string{
-	{"pkg/resources", "internal/version", "internal/process", "internal/timetable", "internal/keypair", "internal/recent", "internal/trend", "internal/turns", "."},
+	{"pkg/resources", "internal/version", "internal/process", "internal/timetable", "internal/keypair", "internal/recent", "internal/similar", "internal/trend", "internal/turns", "."},
 	{"pkg/verdict", "pkg/apis", "pkg/conf"},
 	{"internal/topology", "internal/jobplugins", "internal/audit", "pkg/quota"},
 	{"pkg/cluster", "pkg/client", "pkg/apis/batch/validation", "test/fixture"},

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 
 	"hekla.sh/hekla/internal/similar"
 	"hekla.sh/hekla/pkg/apis/podspec"
@@ -251,7 +251,7 @@ func (i *Inventory) ofTolerations(tolerations []corev1.Toleration) (found []Mist
 }
 
 func tolerates(t *corev1.Toleration, taint corev1.Taint) bool {
-	return t.ToleratesTaint(klog.Logger{}, &taint, false)
+	return t.ToleratesTaint(logr.Discard(), &taint, false)
 }
 
 // said is a toleration as a taint is written.

@@ -126,7 +126,8 @@ func eventsOfVolumes() map[string]event {
 		"a claim comes": {kind: "persistentvolumeclaims", causes: shown, objects: objects(made, preemptor(fixture.Mounting("c"))), happens: come(fixture.Claim("c", "late"))},
 		"a claim is bound": {kind: "persistentvolumeclaims", causes: shown,
 			objects: objects(fixture.EarlyClass("early", ""), fixture.Claim("c", "early"), preemptor(fixture.Mounting("c")),
-				fixture.Volume("v", "early", "1Gi", corev1.LabelHostname, "n1", fixture.OfClaim("c"))),
+				// It is too small for the controller of volumes, which would bind it at once.
+				fixture.Volume("v", "early", "1Mi", corev1.LabelHostname, "n1", fixture.OfClaim("c"))),
 			happens: alter(&corev1.PersistentVolumeClaim{}, "c", fixture.BoundTo("v"))},
 		"a volume comes": {kind: "persistentvolumes", causes: shown, objects: objects(fixture.LateClass("late", ""), fixture.Claim("c", "late"), preemptor(fixture.Mounting("c"))),
 			happens: come(onN1)},

@@ -132,7 +132,7 @@ func (r *recipe) build(ctx context.Context, dir string, progress io.Writer) erro
 	if err := r.compile(ctx, work, meter); err != nil {
 		meter.finish("Broken off")
 		if r.isLookedUp && ctx.Err() == nil {
-			return fmt.Errorf("Kubernetes %s cannot be built from what the Go module proxy has (go env GOPROXY): %w", r.kubernetes, err)
+			return fmt.Errorf("version %s of Kubernetes cannot be built from what the Go module proxy has (go env GOPROXY): %w", r.kubernetes, err)
 		}
 		return err
 	}

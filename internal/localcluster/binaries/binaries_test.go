@@ -105,7 +105,7 @@ func TestAVersionThatTheProxyDoesNotHaveIsNamed(t *testing.T) {
 	t.Setenv("GOFLAGS", "-modcacherw")
 	t.Setenv("GOMODCACHE", t.TempDir())
 	_, err := newVersionRecipe("v1.99.0").ensure(t.Context(), t.TempDir(), io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "Kubernetes v1.99.0 cannot be built") || !strings.Contains(err.Error(), "GOPROXY") {
+	if err == nil || !strings.Contains(err.Error(), "version v1.99.0 of Kubernetes cannot be built") || !strings.Contains(err.Error(), "GOPROXY") {
 		t.Errorf("got %v", err)
 	}
 }

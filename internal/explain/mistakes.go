@@ -116,9 +116,9 @@ func (m *Model) also(s *framework.Session, j *cluster.Job, c *Cause) []Cause {
 		classes := cluster.OnePerClass(s.Pending(j))
 		for _, t := range classes[:min(len(classes), MaxClasses)] {
 			if !t.IsStandIn && len(c.Nodes) == 0 && m.countSuitable(t) == 0 {
-				further := Cause{Waits: true, Never: true}
-				further.impossible(s.Impossible(t))
-				further.Code = string(s.Impossible(t).Code())
+				why := s.Impossible(t)
+				further := Cause{Code: string(why.Code()), Waits: true, Never: true}
+				further.impossible(why)
 				return []Cause{further}
 			}
 		}

@@ -164,9 +164,9 @@ func (r *Registry) LocalQueues() iter.Seq[*LocalQueue] {
 
 // LocalQueueNames are the names of the LocalQueues of a namespace that exist, in any order.
 func (r *Registry) LocalQueueNames(namespace string) (names []string) {
-	for key, l := range r.locals {
-		if key.Namespace == namespace && l.Settings != nil {
-			names = append(names, key.Name)
+	for l := range r.LocalQueues() {
+		if l.Key.Namespace == namespace {
+			names = append(names, l.Key.Name)
 		}
 	}
 	return names

@@ -124,7 +124,7 @@ func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 		return schedulingv1beta1.PodGroupUnknown
 	case j.Over():
 		return schedulingv1beta1.PodGroupCompleted
-	case scheduled >= max(j.MinMember, 1) && scheduled == finished:
+	case scheduled >= max(j.MinMember, 1) && scheduled == finished && finished == j.Ended():
 		return schedulingv1beta1.PodGroupCompleted
 	case scheduled >= max(j.MinMember, 1):
 		return schedulingv1beta1.PodGroupRunning

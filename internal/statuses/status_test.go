@@ -31,6 +31,8 @@ func inState(i int, state string) *corev1.Pod {
 		p.Status.Phase = corev1.PodSucceeded
 	case "failed":
 		p.Status.Phase = corev1.PodFailed
+	case "failed leaving":
+		p.Status.Phase, p.DeletionTimestamp = corev1.PodFailed, &metav1.Time{Time: fixture.Birth}
 	case "leaving unplaced":
 		p.Spec.NodeName, p.Status.Phase, p.DeletionTimestamp = "", corev1.PodPending, &metav1.Time{Time: fixture.Birth}
 	case "leaving":
@@ -74,6 +76,10 @@ func TestThePhaseFollowsFromThePods(t *testing.T) {
 		"all have succeeded":                       {running, 2, large, []string{"succeeded", "succeeded"}, completed, scheduled},
 		"all are over, one way or the other":       {running, 2, large, []string{"succeeded", "failed"}, completed, nothing},
 		"all have failed":                          {running, 2, large, []string{"failed", "failed"}, completed, nothing},
+		"all were evicted, and have ended":         {running, 2, large, []string{"failed leaving", "failed leaving"}, running, unschedulable},
+		"all were evicted, and are gone":           {running, 2, large, nil, inqueue, unschedulable},
+		"one was evicted, the others are over":     {running, 2, large, []string{"succeeded", "failed", "failed leaving"}, completed, nothing},
+		"over, and its pods are deleted":           {completed, 2, large, []string{"failed leaving", "failed leaving"}, completed, nothing},
 		"over, and its pods are cleaned away":      {completed, 2, large, nil, completed, nothing},
 		"over, and some pods are cleaned away":     {completed, 2, large, []string{"succeeded"}, completed, nothing},
 		"fewer than the minimum have failed":       {inqueue, 2, large, []string{"failed"}, inqueue, unschedulable},

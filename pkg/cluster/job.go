@@ -328,11 +328,28 @@ func (j *Job) IsLone() bool {
 	return owner != nil && owner.Kind == "Pod" && owner.APIVersion == "v1"
 }
 
-// Over reports whether the job has ended: at least its minimum of tasks has finished, and no others are left. An ended
-// job stays so when its pods are deleted.
+// Over reports whether the job has ended: at least its minimum of tasks has ended, and no others are left. An ended job
+// stays so when its pods are deleted.
 func (j *Job) Over() bool {
-	finished := j.Count(Succeeded) + j.Count(Failed)
-	return finished == len(j.Internal.Tasks) && (finished >= max(j.MinMember, 1) || j.Phase == schedulingv1beta1.PodGroupCompleted)
+	if j.Count(Succeeded)+j.Count(Failed) != len(j.Internal.Tasks) {
+		return false
+	}
+	return j.Phase == schedulingv1beta1.PodGroupCompleted || j.Ended() >= max(j.MinMember, 1)
+}
+
+// Ended is the number of tasks of a job that have succeeded or failed. Those that are being deleted and have failed do
+// not count: that is how an evicted pod ends, which its owner replaces.
+func (j *Job) Ended() int {
+	ended := j.Count(Succeeded) + j.Count(Failed)
+	if j.Count(Failed) == 0 {
+		return ended
+	}
+	for _, t := range j.Internal.Tasks {
+		if t.Status == Failed && t.Pod.DeletionTimestamp != nil {
+			ended--
+		}
+	}
+	return ended
 }
 
 // Yielding is the number of tasks of a job that may leave their nodes for other jobs, see [gang.Status.Yields].

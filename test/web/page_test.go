@@ -307,7 +307,8 @@ func (w *site) details(t *testing.T, b *browser.Browser) {
 		t.Error("a queue that is folded shows those below it")
 	}
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/queues/analytics", "wait": ".card details"}), "It may take from", "Priority")
-	browser.Must[string](t, b, "go", arguments{"path": "#/nodes", "wait": ".cell"})
+	text = browser.Must[string](t, b, "go", arguments{"path": "#/nodes", "wait": ".cell"})
+	want(t, text, "The fullest resource is gpu on ", " used, its fullest resource; ")
 	text = browser.Must[string](t, b, "fill", arguments{"label": "gpu of a pod", "value": "8"})
 	want(t, text, "32 nodes", "would have room now", "Stranded")
 	nodes, err := w.cluster.Nodes(t.Context())

@@ -10,6 +10,20 @@ const isUsable = (n: NodeRow) => n.ready && !n.unschedulable;
 /** steps is how many shades the map has. */
 const steps = 6;
 
+/** used is the part of a resource of a node that is used, 0 of what the node has not. */
+function used(n: NodeRow, d: number): number {
+  const whole = n.allocatable?.[d] ?? 0;
+  return whole > 0 ? (n.used?.[d] ?? 0) / whole : 0;
+}
+
+/** fullest is the resource of a node of which the greatest part is used, undefined if the node has none. Pods are one, too. */
+function fullest(n: NodeRow): number | undefined {
+  return (n.allocatable ?? []).reduce<number | undefined>(
+    (most, whole, d) => (whole > 0 && (most === undefined || used(n, d) > used(n, most)) ? d : most),
+    undefined,
+  );
+}
+
 /** fits is how many pods of a shape have room on a node next to all others. */
 function fits(n: NodeRow, shape: [number, number][], podsDim: number): number {
   if (!isUsable(n)) return 0;
@@ -39,7 +53,7 @@ export function Nodes({ selected }: { selected: string | undefined }) {
               </Card>
             </div>
           ) : (
-            <Map answer={answer} rows={rows} selected={selected} />
+            <HeatMap answer={answer} rows={rows} selected={selected} />
           )
         }
       </Loaded>
@@ -47,7 +61,7 @@ export function Nodes({ selected }: { selected: string | undefined }) {
   );
 }
 
-function Map({ answer, rows, selected }: { answer: Answer; rows: NodeRow[]; selected: string | undefined }) {
+function HeatMap({ answer, rows, selected }: { answer: Answer; rows: NodeRow[]; selected: string | undefined }) {
   const { resources, totals } = answer;
   const dims = main(
     resources,
@@ -59,18 +73,23 @@ function Map({ answer, rows, selected }: { answer: Answer; rows: NodeRow[]; sele
   const [at, setAt] = useState(0);
   const box = useRef<HTMLDivElement>(null);
   const podsDim = resources.indexOf("pods");
-  const shaded = by === "fit" ? -1 : by ? resources.indexOf(by) : (dims[dims.length - 1] ?? -1);
   const wanted = dims.map((d): [number, number] => [d, parse(resources[d]!, shape[resources[d]!] ?? "")]).filter(([, need]) => need > 0);
   const counts = useMemo(() => rows.map((n) => (wanted.length ? fits(n, wanted, podsDim) : 0)), [rows, JSON.stringify(wanted)]);
   const room = counts.reduce((sum, c) => sum + c, 0),
     most = Math.max(1, ...counts),
     members = Math.max(1, Math.floor(Number(size)) || 1);
+  /** shadedBy is the resource whose use shades a node. */
+  const shadedBy = (n: NodeRow) => (by ? resources.indexOf(by) : fullest(n));
   const level = (n: NodeRow, i: number) => {
     if (!isUsable(n)) return "off";
     if (by === "fit") return `l${steps - 1 - Math.min(steps - 1, Math.ceil((counts[i]! / most) * (steps - 1)))}`;
-    const whole = n.allocatable?.[shaded] ?? 0;
-    return whole > 0 ? `l${Math.min(steps - 1, Math.floor(((n.used?.[shaded] ?? 0) / whole) * steps))}` : "none";
+    const d = shadedBy(n);
+    return d !== undefined && (n.allocatable?.[d] ?? 0) > 0 ? `l${Math.min(steps - 1, Math.floor(used(n, d) * steps))}` : "none";
   };
+  const part = (n: NodeRow, d: number | undefined) =>
+    d === undefined
+      ? "has no resources"
+      : `${percent(n.used?.[d] ?? 0, n.allocatable?.[d] ?? 0)} of ${short(resources[d]!)} used${by ? "" : ", its fullest resource"}`;
   const say = (n: NodeRow, i: number) =>
     `${n.node}: ${
       !n.ready
@@ -79,8 +98,17 @@ function Map({ answer, rows, selected }: { answer: Answer; rows: NodeRow[]; sele
           ? "cordoned"
           : by === "fit"
             ? `${plural(counts[i]!, "pod")} of the shape fit`
-            : `${percent(n.used?.[shaded] ?? 0, n.allocatable?.[shaded] ?? 0)} of ${short(resources[shaded] ?? "")} used`
-    }, ${plural(n.pods, "pod")}`;
+            : part(n, shadedBy(n))
+    }; ${plural(n.pods, "pod")}`;
+  /** tightest says of how many nodes which resource is the fullest, the most frequent first. */
+  const tightest = () => {
+    const nodes = new Map<number, number>();
+    for (const n of rows) {
+      const d = isUsable(n) ? fullest(n) : undefined;
+      if (d !== undefined && used(n, d) > 0) nodes.set(d, (nodes.get(d) ?? 0) + 1);
+    }
+    return [...nodes].sort((a, b) => b[1] - a[1]).map(([d, count]) => `${short(resources[d]!)} on ${count.toLocaleString("en")}`);
+  };
   const chosen = rows.find((n) => n.node === selected);
   const keys = (e: KeyboardEvent) => {
     const cells = box.current!.children,
@@ -111,7 +139,8 @@ function Map({ answer, rows, selected }: { answer: Answer; rows: NodeRow[]; sele
         <div class="filters">
           <label>
             Shade by{" "}
-            <select value={by || (resources[shaded] ?? "")} onChange={(e) => setBy(e.currentTarget.value)}>
+            <select value={by} onChange={(e) => setBy(e.currentTarget.value)}>
+              <option value="">the fullest resource of each</option>
               {dims.map((d) => (
                 <option key={d} value={resources[d]!}>
                   {short(resources[d]!)} used
@@ -157,6 +186,7 @@ function Map({ answer, rows, selected }: { answer: Answer; rows: NodeRow[]; sele
         <p class="count" role="status">
           {rows[at] && say(rows[at]!, at)}
         </p>
+        {!by && tightest().length > 0 && <p class="count">The fullest resource is {tightest().join(", ")}.</p>}
       </Card>
       {selected &&
         (chosen ? (

@@ -31,6 +31,12 @@ var Configuration embed.FS
 //go:embed installer/ssh.yaml
 var SSHRights embed.FS
 
+// Visibility holds installer/visibility.yaml: Kueue's API for the places of Workloads, which the installer does not
+// register, since Kueue does where it runs.
+//
+//go:embed installer/visibility.yaml
+var Visibility embed.FS
+
 // Examples holds the folder example: what the demo submits.
 //
 //go:embed example/*.yaml

@@ -177,7 +177,11 @@ func (c component) prepare(ctx context.Context, cluster *localcluster.Cluster, p
 		if err != nil {
 			return program, "", err
 		}
-		if err := cluster.Apply(ctx, publish.Local(systemNamespace)); err != nil {
+		visibility, err := localcluster.ReadManifests(hekla.Visibility) // no Kueue runs here
+		if err != nil {
+			return program, "", fmt.Errorf("the embedded visibility API: %w", err)
+		}
+		if err := cluster.Apply(ctx, append(publish.Local(systemNamespace), visibility...)); err != nil {
 			return program, "", err
 		}
 		page, err := preparePage(ctx, cluster, pagePort)

@@ -26,6 +26,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/answers/publish"
 	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/internal/localcluster/supervisor"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -203,6 +205,13 @@ func TestUpKeepsAClusterRunningUntilDown(t *testing.T) {
 		}
 		if want := "I am system:serviceaccount:" + systemNamespace + ":" + account; !strings.Contains(string(log), want) {
 			t.Errorf("%s says %q, want %q", name, log, want)
+		}
+	}
+
+	for _, version := range api.VisibilityVersions {
+		path := "/apis/apiregistration.k8s.io/v1/apiservices/" + version + "." + api.VisibilityGroup
+		if body, err := client.Discovery().RESTClient().Get().AbsPath(path).DoRaw(t.Context()); err != nil || !strings.Contains(string(body), publish.Service) {
+			t.Errorf("Kueue's API for places of Workloads: %v, %s", err, body)
 		}
 	}
 

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -314,6 +315,45 @@ func TestACohortTakesBackWhatItLent(t *testing.T) {
 	if text := kubectl(t, "get", "clusterqueues"); !strings.Contains(text, "teams") {
 		t.Errorf("kubectl shows\n%s", text)
 	}
+}
+
+// The APIServices and the rights are those of installer/visibility.yaml.
+func TestKueuesAPIShowsThePlacesOfJobsThatWait(t *testing.T) {
+	haveQuotas(t)
+	haveNodes(t, 1)
+	applyText(t, strings.Replace(oneQueue, "namespaceSelector: {}", "namespaceSelector: {}\n  stopPolicy: Hold", 1))
+	for _, job := range []struct{ name, labels string }{{"calm", ""}, {"urgent", ", kueue.x-k8s.io/priority-class: urgent"}, {"last", ""}} {
+		applyText(t, queuedJob(job.name, "all", 1, job.labels))
+		apitest.Eventually(t, func(ctx context.Context) error { // a job's place follows from when its Workload was made
+			_, err := workloadOf(ctx, job.name)
+			return err
+		})
+		time.Sleep(time.Second) // API times are in seconds
+	}
+	for _, version := range []string{"v1beta1", "v1beta2"} {
+		for path, position := range map[string]string{"clusterqueues/all": "positionInClusterQueue", "namespaces/default/localqueues/all": "positionInLocalQueue"} {
+			apitest.Eventually(t, func(ctx context.Context) error {
+				text, err := system.Kubectl(ctx, "get", "--raw", "/apis/visibility.kueue.x-k8s.io/"+version+"/"+path+"/pendingworkloads")
+				if err != nil {
+					return err
+				}
+				var answer struct{ Items []map[string]any }
+				if err := json.Unmarshal([]byte(text), &answer); err != nil {
+					return err
+				}
+				var got []string
+				for _, item := range answer.Items {
+					name := item["metadata"].(map[string]any)["name"].(string)
+					got = append(got, fmt.Sprintf("%s %v", strings.Split(name, "-")[1], item[position]))
+				}
+				if want := "urgent 0, calm 1, last 2"; strings.Join(got, ", ") != want {
+					return fmt.Errorf("%s in %s: %v, want %s", path, version, got, want)
+				}
+				return nil
+			})
+		}
+	}
+	nothingWasForbidden(t)
 }
 
 func TestACheckHoldsAJobBack(t *testing.T) {

@@ -122,7 +122,7 @@ func (s *System) install(ctx context.Context, root string) (err error) {
 	if err := apitest.Build(ctx, s.Folder, "hekla", "scheduler", "controllers"); err != nil {
 		return err
 	}
-	for _, file := range []string{"installer/hekla.yaml", "installer/configuration.yaml", "installer/ssh.yaml"} {
+	for _, file := range []string{"installer/hekla.yaml", "installer/configuration.yaml", "installer/ssh.yaml", "installer/visibility.yaml"} {
 		if _, err := s.Kubectl(ctx, "apply", "-f", filepath.Join(root, file)); err != nil {
 			return err
 		}

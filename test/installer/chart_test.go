@@ -434,6 +434,36 @@ metrics: {authenticated: true}`)
 	}
 }
 
+// Kueue registers APIServices of the same names, so a cluster with Kueue must not get them unasked.
+func TestTheAPIForPlacesComesWhereItIsAskedForOnly(t *testing.T) {
+	text, err := os.ReadFile(root + "/installer/visibility.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, with, file := contents(render(t, "")), contents(render(t, "visibility: {enabled: true}")), contents(parse(t, string(text)))
+	for name, object := range file {
+		if _, isThere := without[name]; isThere {
+			t.Errorf("%s comes unasked", name)
+		}
+		if difference := cmp.Diff(object, with[name]); difference != "" {
+			t.Errorf("%s of the file (-), of the chart (+): %s", name, difference)
+		}
+	}
+	if len(with) != len(without)+len(file) {
+		t.Errorf("%d objects, %d more than without", len(with), len(with)-len(without))
+	}
+	if _, err := runHelm(t, "template", "hekla", chart, valuesFile(t, "{answers: {enabled: false}, visibility: {enabled: true}}")); err == nil || !strings.Contains(err.Error(), "visibility.enabled") {
+		t.Errorf("without answers: %v", err)
+	}
+	for _, object := range parse(t, helm(t, "template", "hekla", chart, "--namespace=elsewhere", "--set=visibility.enabled=true")) {
+		if object.GetKind() == "APIService" {
+			if namespace, _, _ := unstructured.NestedString(object.Object, "spec", "service", "namespace"); namespace != "elsewhere" {
+				t.Errorf("%s leads to namespace %q", object.GetName(), namespace)
+			}
+		}
+	}
+}
+
 func TestTheDefinitionsCanBeLeftOut(t *testing.T) {
 	for _, object := range render(t, "crds: {install: false}") {
 		if object.GetKind() == "CustomResourceDefinition" {

@@ -7,12 +7,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"hekla.sh/hekla/internal/edge"
 	"hekla.sh/hekla/internal/edge/binder"
 	"hekla.sh/hekla/internal/edge/intake"
 	"hekla.sh/hekla/internal/edge/plans"
+	"hekla.sh/hekla/internal/process"
 	"hekla.sh/hekla/pkg/actions/admit"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -136,11 +136,8 @@ func (m *Metrics) gauge(prefix, name, help string) prometheus.Gauge {
 	return g
 }
 
-// Handler serves the metrics. A series that cannot be shown is left out, and counted in
-// promhttp_metric_handler_errors_total: the others must not go with it.
-func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2, Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
-}
+// Handler serves the metrics, see [process.Metrics].
+func (m *Metrics) Handler() http.Handler { return process.Metrics(m.registry) }
 
 // Check returns what a scrape could not show, nil if it could show all.
 func (m *Metrics) Check() error {

@@ -1,7 +1,7 @@
 // Package process has the flags that the programs in the cluster have in common. The same flag means the same for all
 // of them, and is refused in the same words. These flags are about leader election ([Election]) and the log ([Log]), or
-// change nothing here ([Superseded]). [LeaveCores] says on how many cores they compute, and [Profiles] what they show
-// of themselves.
+// change nothing here ([Superseded]). [LeaveCores] says on how many cores they compute, and [Metrics] and [Profiles]
+// what they show of themselves.
 //
 // Invariants:
 //

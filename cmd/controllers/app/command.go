@@ -215,14 +215,43 @@ func cachesAreFull(cache cache.Cache) healthz.Checker {
 // authenticateMetricsUsage is of the webhook server, which serves no profiles.
 const authenticateMetricsUsage = "Serve /metrics by HTTPS, and only to clients whose token the API server authenticates, and authorizes to get that path."
 
+// metricsPath is where the library serves metrics.
+const metricsPath = "/metrics"
+
 // metricsOptions say how metrics are served: to all clients, or to those that the API server permits to get them.
 func metricsOptions(address string, authenticates bool) metricsserver.Options {
-	options := metricsserver.Options{BindAddress: address}
+	options := metricsserver.Options{BindAddress: address, FilterProvider: withoutBadSeries}
 	if authenticates {
 		options.SecureServing = true // a token is not sent in the clear
-		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+		options.FilterProvider = func(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
+			authenticate, err := filters.WithAuthenticationAndAuthorization(config, client)
+			if err != nil {
+				return nil, err
+			}
+			return func(logger logr.Logger, handler http.Handler) (http.Handler, error) {
+				return authenticate(logger, inPlaceOf(handler))
+			}, nil
+		}
 	}
 	return options
+}
+
+// withoutBadSeries is a filter of the server of metrics by which [process.Metrics] answers.
+func withoutBadSeries(*rest.Config, *http.Client) (metricsserver.Filter, error) {
+	return func(_ logr.Logger, handler http.Handler) (http.Handler, error) { return inPlaceOf(handler), nil }, nil
+}
+
+// inPlaceOf serves the metrics in place of a handler, and what else that serves as it does. The library's own handler
+// shows nothing if one series cannot be shown, and takes no other.
+func inPlaceOf(handler http.Handler) http.Handler {
+	shown := process.Metrics(metrics.Registry)
+	return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		if request.URL.Path == metricsPath {
+			shown.ServeHTTP(response, request)
+		} else {
+			handler.ServeHTTP(response, request)
+		}
+	})
 }
 
 // addressIf returns the address, or what switches a server off.

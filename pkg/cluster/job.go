@@ -195,6 +195,15 @@ type SchedulerPods struct {
 	Pods      int
 }
 
+// Needs is what the job needs to start: its minResources, or what its pods request if it has none. The caller must not
+// change it.
+func (j *Job) Needs() resources.Vector {
+	if j.MinResources != nil {
+		return j.MinResources
+	}
+	return j.Usage.Request
+}
+
 // withheldOfMinimum is the part of a job's minResources that pods request which do not ask for room: those with
 // scheduling gates, and those that are being deleted, unless a controller replaces them. If the job has more pods than
 // its minimum needs, these are taken as the surplus.

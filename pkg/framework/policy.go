@@ -102,6 +102,16 @@ func (p *Policy) Share(q *cluster.Queue) (share Share, ok bool) {
 	return Share{Ceiling: bounds.Ceiling, Deserved: bounds.Share, Share: shares.Ratio(&q.Node)}, true
 }
 
+// BoundsBelow reports whether the capability of a queue bounds all queues below it together. Otherwise it bounds only
+// what the jobs of the queue itself hold, or nothing if no plugin gives queues shares.
+func (p *Policy) BoundsBelow(q *cluster.Queue) bool {
+	if p.Subtrees().Contains(&q.Node) {
+		return true
+	}
+	shares := p.Shares()
+	return shares != nil && !shares.Flat
+}
+
 // Shares returns the shares of all queues, from the first plugin that gives queues shares. It is nil if none does.
 func (p *Policy) Shares() *quota.View {
 	for _, plugin := range p.queueShares {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -83,6 +84,7 @@ func TestThePageInABrowser(t *testing.T) {
 	}
 	t.Run("pictures", func(t *testing.T) { w.pictures(t, b) })
 	t.Run("it survives failures and a new leader", func(t *testing.T) { w.survives(t, b) })
+	t.Run("fifty queues", func(t *testing.T) { w.fiftyQueues(t, b) })
 	t.Run("ten thousand jobs", func(t *testing.T) { w.tenThousand(t, b) })
 }
 
@@ -289,10 +291,10 @@ func (w *site) ofKueue(t *testing.T, b *browser.Browser) {
 	want(t, text, "WaitingForQuota", "Quotas that are short", "standard", "hekla why workload waits -n research", "1 of 1 that wait in its ClusterQueue")
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/workload%2Ftoo-much", "wait": "[data-cause]"}), "It cannot start as things are")
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/workload%2Fborrows", "wait": "[data-cause]"}), "What it holds", "admitted")
-	text = browser.Must[string](t, b, "go", arguments{"path": "#/queues/ClusterQueue/batch", "wait": ".quotas li.selected"})
-	want(t, text, "ClusterQueues and Cohorts", "shared", "4 / 2", "+2 borrowed", "2 lent", "weighted share", "research/batch", "production/batch")
+	text = browser.Must[string](t, b, "go", arguments{"path": "#/queues/ClusterQueue/batch", "wait": "[aria-label='Tree of quotas'] tr.selected"})
+	want(t, text, "ClusterQueues and Cohorts", "shared", "4 / 2", "+2 borrowed", "2 lent", "Weighted share", "cpu 3", "research/batch", "production/batch")
 	w.open(t, b, w.user, nil)
-	text = browser.Must[string](t, b, "go", arguments{"path": "#/queues", "wait": ".quotas li"})
+	text = browser.Must[string](t, b, "go", arguments{"path": "#/queues", "wait": "[aria-label='Tree of quotas'] tbody tr"})
 	if want(t, text, "research/batch", "2 in namespaces that you may not see"); strings.Contains(text, "production/") {
 		t.Errorf("the LocalQueues of another namespace are in\n%s", text)
 	}
@@ -300,8 +302,10 @@ func (w *site) ofKueue(t *testing.T, b *browser.Browser) {
 
 func (w *site) details(t *testing.T, b *browser.Browser) {
 	w.open(t, b, w.operator, nil)
-	text := browser.Must[string](t, b, "go", arguments{"path": "#/queues", "wait": ".tree li"})
-	want(t, text, "ai-training", "analytics", "borrowed", "guarantee", "ceiling")
+	text := browser.Must[string](t, b, "go", arguments{"path": "#/queues", "wait": "[data-row]"})
+	want(t, text, "ai-training", "analytics", "borrowed", "guarantee", "ceiling", "Demand that waits",
+		"Of ai the ceiling is not enforced: its capability does not hold for the queues below it")
+	w.sorts(t, b)
 	text = browser.Must[string](t, b, "click", arguments{"role": "button", "name": "Queues below ai"})
 	if strings.Contains(text, "ai-training") {
 		t.Error("a queue that is folded shows those below it")
@@ -316,9 +320,52 @@ func (w *site) details(t *testing.T, b *browser.Browser) {
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/nodes/" + nodes[3], "wait": ".card table"}), "Allocatable", nodes[3])
 }
 
+// sheet is a table whose head sorts it.
+type sheet struct {
+	Rows   []string
+	Height int
+}
+
+// sorts sorts the queues by how much of their share they use.
+func (w *site) sorts(t *testing.T, b *browser.Browser) {
+	queues := func() sheet {
+		t.Helper()
+		return browser.Must[sheet](t, b, "sheet", arguments{"label": "Queue tree"})
+	}
+	tree := queues().Rows
+	if at := slices.Index(tree, "ai"); at < 0 || !slices.Equal(tree[at:at+3], []string{"ai", "ai-inference", "ai-training"}) {
+		t.Errorf("the tree is %v", tree)
+	}
+	browser.Must[string](t, b, "click", arguments{"role": "button", "name": "gpu"})
+	browser.Must[string](t, b, "click", arguments{"role": "button", "name": "gpu"})
+	if got := queues().Rows; got[0] != "ai-training" {
+		t.Errorf("by the GPUs that they use of their share the queues are %v", got)
+	}
+	browser.Must[string](t, b, "click", arguments{"role": "button", "name": "gpu"})
+	if got := queues().Rows; !slices.Equal(got, tree) {
+		t.Errorf("no longer sorted the queues are %v, and were %v", got, tree)
+	}
+}
+
+// fiftyQueues fit on two screens of a laptop.
+func (w *site) fiftyQueues(t *testing.T, b *browser.Browser) {
+	const most = 2 * 800 // pixels
+	for i := range 50 {
+		w.make(t, queue(fmt.Sprintf("team-%02d", i), "", nil, amounts(strconv.Itoa(i+1), "8Gi", "1"), nil))
+	}
+	w.open(t, b, w.operator, nil)
+	apitest.Eventually(t, func(context.Context) error {
+		browser.Must[string](t, b, "go", arguments{"path": "#/queues", "wait": "[data-row]"})
+		if got := browser.Must[sheet](t, b, "sheet", arguments{"label": "Queue tree"}); len(got.Rows) < 50 || got.Height*50/len(got.Rows) > most {
+			return fmt.Errorf("%d queues take %d pixels, and %d for fifty are too many", len(got.Rows), got.Height, most)
+		}
+		return nil
+	})
+}
+
 // views are the parts of the page, and what shows that they are there.
 var views = []struct{ path, wait string }{
-	{"#/", ".tile"}, {"#/jobs", "[role=grid] .body [role=row]"}, {"#/jobs/research/too-large", "[data-cause]"}, {"#/queues", ".quotas li"},
+	{"#/", ".tile"}, {"#/jobs", "[role=grid] .body [role=row]"}, {"#/jobs/research/too-large", "[data-cause]"}, {"#/queues", "[aria-label='Tree of quotas'] tbody tr"},
 	{"#/jobs/research/workload%2Fwaits", "[data-cause]"}, {"#/jobs?state=Foreign", "[role=grid] .body [role=row]"},
 	{"#/queues/ai-training", ".card"}, {"#/nodes", ".cell"}, {"#/evictions", "table"}, {"#/cycles", ".cycles li"},
 }
@@ -350,7 +397,7 @@ var shots = map[string]struct {
 	width      int
 }{
 	"overview": {"#/", ".tile", false, 1280}, "jobs": {"#/jobs", "[role=grid] .body [role=row]", false, 1280}, "job": {"#/jobs/research/too-large", "[data-cause]", false, 1280},
-	"queues": {"#/queues", ".tree li", false, 1280}, "nodes": {"#/nodes", ".cell", true, 1280}, "phone": {"#/jobs", "[role=grid] .body [role=row]", true, 390},
+	"queues": {"#/queues", "[data-row]", false, 1280}, "nodes": {"#/nodes", ".cell", true, 1280}, "phone": {"#/jobs", "[role=grid] .body [role=row]", true, 390},
 }
 
 func (w *site) pictures(t *testing.T, b *browser.Browser) {

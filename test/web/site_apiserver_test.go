@@ -157,7 +157,7 @@ func (w *site) fill(t *testing.T) {
 	for _, name := range []string{"research", "production"} {
 		w.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	w.make(t, queue("ai", "", nil, amounts("900", "7000Gi", "220"), nil),
+	w.make(t, queue("ai", "", nil, amounts("900", "7000Gi", "220"), amounts("1000", "8000Gi", "256")),
 		queue("ai-training", "ai", amounts("100", "800Gi", "40"), amounts("500", "4000Gi", "120"), amounts("900", "7000Gi", "240")),
 		queue("ai-inference", "ai", amounts("50", "400Gi", "16"), amounts("300", "2400Gi", "80"), amounts("400", "3200Gi", "96")),
 		queue("analytics", "", nil, amounts("64", "512Gi", "8"), amounts("128", "1Ti", "16")))

@@ -51,6 +51,8 @@ export interface QueueRow {
   holds?: number[];
   requests?: number[];
   borrowed?: number[];
+  waiting?: number[];
+  notEnforced?: string;
   pending: number;
   admitted: number;
   running: number;
@@ -76,12 +78,15 @@ export interface QuotaRow {
   inactive?: string;
   share?: number;
   flavors?: FlavorQuota[];
+  waiting?: number[];
   pending: number;
   admitted: number;
   running: number;
   oldest?: string;
 }
-export type Quotas = List<QuotaRow>;
+export interface Quotas extends List<QuotaRow> {
+  resources: string[];
+}
 export interface LocalQueueRow {
   localQueue: string;
   clusterQueue: string;

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Live } from "./api";
 import type { Entry, JobAnswer } from "./types";
-import { clock, span } from "./format";
+import { amount, clock, plural, short, since, span } from "./format";
 
 export function jobAddress(job: string): string {
   const [namespace, ...name] = job.split("/");
@@ -195,6 +195,146 @@ export interface Column<R> {
   class?: string;
 }
 
+/** Sort is by which column a table is sorted; by none with the key "". */
+export interface Sort {
+  key: string;
+  down: boolean;
+}
+
+/** turned is what a click on the head of a column makes of a sort: up, down, and then as it was at first. */
+export function turned(old: Sort, key: string): Sort {
+  if (old.key !== key) return { key, down: false };
+  return old.down ? { key: "", down: false } : { key, down: true };
+}
+
+/** sorted returns rows in the order of a column, as they are if it is none. */
+export function sorted<R>(rows: R[], columns: Column<R>[], sort: Sort): R[] {
+  const column = columns.find((c) => c.key === sort.key);
+  return column ? [...rows].sort((a, b) => (sort.down ? column.sort(b, a) : column.sort(a, b))) : rows;
+}
+
+function Head<R>({ column: c, sort, onSort }: { column: Column<R>; sort: Sort; onSort: (key: string) => void }) {
+  return (
+    <button type="button" onClick={() => onSort(c.key)}>
+      {c.title}
+      <span aria-hidden="true">{sort.key === c.key ? (sort.down ? " ▾" : " ▴") : ""}</span>
+    </button>
+  );
+}
+
+function direction(sort: Sort, key: string) {
+  return sort.key === key ? (sort.down ? "descending" : "ascending") : "none";
+}
+
+/** Sheet is a table whose head sorts it. The first column names the row. It shows the first 1,000 rows. */
+export function Sheet<R>({
+  label,
+  rows,
+  columns,
+  name,
+  sort,
+  onSort,
+  selected,
+}: {
+  label: string;
+  rows: R[];
+  columns: Column<R>[];
+  name: (row: R) => string;
+  sort: Sort;
+  onSort: (sort: Sort) => void;
+  selected?: string | undefined;
+}) {
+  const most = 1000,
+    [first, ...others] = columns;
+  return (
+    <>
+      <div class="sheet" tabIndex={0} role="region" aria-label={label}>
+        <table>
+          <thead>
+            <tr>
+              {columns.map((c) => (
+                <th key={c.key} scope="col" class={c.class ?? ""} aria-sort={direction(sort, c.key)}>
+                  <Head column={c} sort={sort} onSort={(key) => onSort(turned(sort, key))} />
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.slice(0, most).map((r) => (
+              <tr key={name(r)} data-row={name(r)} class={name(r) === selected ? "selected" : ""}>
+                <th scope="row" class={first!.class ?? ""}>
+                  {first!.cell(r)}
+                </th>
+                {others.map((c) => (
+                  <td key={c.key} class={c.class ?? ""}>
+                    {c.cell(r)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rows.length > most && <p class="muted">The first 1,000 of {plural(rows.length, "row")} are listed: filter them.</p>}
+    </>
+  );
+}
+
+/** Counted counts the jobs of a row. */
+interface Counted {
+  waiting: number;
+  running: number;
+  oldest: string | undefined;
+}
+
+/** demandColumn shows what jobs need that wait for admission, of the resources of a list. */
+export function demandColumn<R>(resources: string[], dims: number[], of: (row: R) => number[] | undefined): Column<R> {
+  return {
+    key: "demand",
+    title: "Demand that waits",
+    class: "demand",
+    // By the first resource of which there is a difference.
+    sort: (a, b) => dims.map((d) => (of(a)?.[d] ?? 0) - (of(b)?.[d] ?? 0)).find((difference) => difference !== 0) ?? 0,
+    cell: (r) =>
+      dims
+        .filter((d) => (of(r)?.[d] ?? 0) > 0)
+        .map((d) => `${short(resources[d]!)} ${amount(resources[d]!, of(r)![d]!)}`)
+        .join(", "),
+  };
+}
+
+/** countColumns show how many jobs wait and run, and since when. jobs is the address of those of a row. */
+export function countColumns<R extends Counted>(jobs: (row: R) => string | undefined): Column<R>[] {
+  return [
+    {
+      key: "waiting",
+      title: "Waiting",
+      class: "number",
+      cell: (r) => {
+        const count = r.waiting.toLocaleString("en"),
+          address = r.waiting ? jobs(r) : undefined;
+        return address ? <a href={address}>{count}</a> : count;
+      },
+      sort: (a, b) => a.waiting - b.waiting,
+    },
+    {
+      key: "running",
+      title: "Running",
+      class: "number",
+      cell: (r) => r.running.toLocaleString("en"),
+      sort: (a, b) => a.running - b.running,
+    },
+    {
+      key: "oldest",
+      title: "Oldest",
+      class: "number",
+      cell: (r) => (r.oldest ? since(r.oldest) : ""),
+      // Ascending is from those that have waited for the shortest time, as the numbers say.
+      sort: (a, b) => (b.oldest ?? "~").localeCompare(a.oldest ?? "~"),
+    },
+  ];
+}
+
 /** Grid is a table of any number of rows, of which only those in sight are in the document. Arrow keys move, Enter opens. */
 export function Grid<R>({
   label,
@@ -211,8 +351,8 @@ export function Grid<R>({
   columns: Column<R>[];
   name: (row: R) => string;
   open: (row: R) => void;
-  sort: { key: string; down: boolean };
-  onSort: (key: string) => void;
+  sort: Sort;
+  onSort: (sort: Sort) => void;
   rowHeight: number;
 }) {
   const box = useRef<HTMLDivElement>(null);
@@ -267,16 +407,8 @@ export function Grid<R>({
     >
       <div class="row head" role="row" aria-rowindex={1}>
         {columns.map((c) => (
-          <span
-            key={c.key}
-            role="columnheader"
-            class={c.class ?? ""}
-            aria-sort={sort.key === c.key ? (sort.down ? "descending" : "ascending") : "none"}
-          >
-            <button type="button" onClick={() => onSort(c.key)}>
-              {c.title}
-              <span aria-hidden="true">{sort.key === c.key ? (sort.down ? " ▾" : " ▴") : ""}</span>
-            </button>
+          <span key={c.key} role="columnheader" class={c.class ?? ""} aria-sort={direction(sort, c.key)}>
+            <Head column={c} sort={sort} onSort={(key) => onSort(turned(sort, key))} />
           </span>
         ))}
       </div>

@@ -192,6 +192,16 @@ export class World {
     };
   }
 
+  /** sheet says which rows a table has, in their order, and how high it is. */
+  async sheet({ label }) {
+    const sheet = this.page.getByRole("region", { name: label });
+    await sheet.locator("[data-row]").first().waitFor();
+    return {
+      rows: await sheet.locator("[data-row]").evaluateAll((all) => all.map((row) => row.dataset.row)),
+      height: await sheet.evaluate((el) => el.offsetHeight),
+    };
+  }
+
   /** scroll goes through the whole table, frame by frame, and says how long frames took in milliseconds. */
   async scroll() {
     return this.page.evaluate(

@@ -92,6 +92,7 @@ type Queues struct {
 // Quotas are the rows of ClusterQueues and Cohorts.
 type Quotas struct {
 	List[rows.Quota]
+	Resources []string `json:"resources"`
 }
 
 // LocalQueues are the rows of LocalQueues in namespaces that the reader may see.
@@ -258,7 +259,8 @@ func (s *Store) Quotas(v *View, since string) Quotas {
 	s.mutex.RLock()
 	defer s.mutex.RUnlock()
 	now := s.token(v)
-	answer := Quotas{s.quotas.since(now.sinceOf(since), func(*rows.Quota) bool { return true }, func(string) bool { return true })}
+	answer := Quotas{Resources: s.resources}
+	answer.List = s.quotas.since(now.sinceOf(since), func(*rows.Quota) bool { return true }, func(string) bool { return true })
 	answer.Token = now.String()
 	return answer
 }

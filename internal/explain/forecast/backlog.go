@@ -13,7 +13,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/resources"
 )
 
 // backlog is the jobs that wait, queue by queue, in the order in which they are served now.
@@ -110,8 +109,8 @@ func (b *backlog) add(s *framework.Session, l *line, jobs []*cluster.Job) {
 		g := groups[of]
 		if g == nil {
 			g = &group{shape: of}
-			if needs := needsOf(b.target); l.queue == b.target.Queue && !l.isFIFO {
-				own := needsOf(j)
+			if needs := b.target.Needs(); l.queue == b.target.Queue && !l.isFIFO {
+				own := j.Needs()
 				g.isSmaller = own.LessEqual(needs) && !needs.LessEqual(own)
 				g.isLarger = !own.LessEqual(needs)
 			}
@@ -133,23 +132,15 @@ func (b *backlog) findPlace(l *line, jobs []*cluster.Job) {
 	if l.isFIFO {
 		return
 	}
-	needs := needsOf(b.target)
+	needs := b.target.Needs()
 	for i, j := range jobs {
-		switch of := needsOf(j); {
+		switch of := j.Needs(); {
 		case i < at && !of.LessEqual(needs):
 			b.place.least--
 		case i > at && of.LessEqual(needs) && !needs.LessEqual(of):
 			b.place.most++
 		}
 	}
-}
-
-// needsOf is what a job needs to start.
-func needsOf(j *cluster.Job) resources.Vector {
-	if j.MinResources != nil {
-		return j.MinResources
-	}
-	return j.Usage.Request
 }
 
 // begin makes the backlog as it is now.

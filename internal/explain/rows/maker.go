@@ -95,6 +95,11 @@ func (k *Maker) jobRows(c *model.Cluster, own map[*cluster.Queue]*Queue) []*Job 
 		if q := own[e.job.Queue]; q != nil {
 			q.count(e.row)
 		}
+		if e.row.State == StatePending {
+			for q := e.job.Queue; q != nil; q = q.Parent {
+				own[q].wait(e.job.Needs())
+			}
+		}
 	}
 	return jobs
 }

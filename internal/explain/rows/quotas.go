@@ -18,7 +18,8 @@ const (
 	KindCohort       = "Cohort"
 )
 
-// Quota is a ClusterQueue or a Cohort on a board. Numbers of Workloads are those of a ClusterQueue, 0 of a Cohort.
+// Quota is a ClusterQueue or a Cohort on a board. Numbers of Workloads, and what they wait for, are those of a
+// ClusterQueue, 0 of a Cohort.
 type Quota struct {
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
@@ -30,6 +31,8 @@ type Quota struct {
 	Share *int64 `json:"share,omitempty"`
 	// Flavors are its quotas, by flavor and resource.
 	Flavors []FlavorQuota `json:"flavors,omitempty"`
+	// Waiting is what Workloads request that wait for quota, in the order of the Resources of a [Board].
+	Waiting []int64 `json:"waiting,omitempty"`
 	Counts
 }
 
@@ -147,6 +150,11 @@ func borrowed(n *cohort.Node, fr resources.FR) int64 {
 		return 0
 	}
 	return max(n.Usage(fr)-n.Subtree(fr), 0)
+}
+
+// wait adds what a Workload requests that waits.
+func (q *Quota) wait(requests resources.Vector) {
+	(*resources.Vector)(&q.Waiting).Add(trimmed(requests))
 }
 
 func localRow(l *queues.LocalQueue) *LocalQueue {

@@ -2,11 +2,13 @@ package rows_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"hekla.sh/hekla/internal/explain/rows"
+	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/test/cohorts/world"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -67,11 +69,14 @@ func TestABoardHasWorkloadsWithTheQuotasTheyHold(t *testing.T) {
 		for _, f := range q.Flavors {
 			line += fmt.Sprintf("; %s/%s %d of %d, borrowed %d, lent %d, available %d", f.Flavor, f.Resource, f.Used/1000, f.Quota/1000, f.Borrowed/1000, f.Lent/1000, f.Available/1000)
 		}
+		if asked := resources.Vector(q.Waiting).At(resources.Dim(slices.Index(b.Resources, "cpu"))); asked > 0 {
+			line += fmt.Sprintf("; %d wait", asked/1000)
+		}
 		said = append(said, line)
 	}
 	want = []string{
 		`ClusterQueue borrows below "all", 0 wait, 1 run; f/cpu 6 of 4, borrowed 2, lent 0, available 2`,
-		`ClusterQueue idle below "all", 1 wait, 0 run; f/cpu 0 of 4, borrowed 0, lent 2, available 2`,
+		`ClusterQueue idle below "all", 1 wait, 0 run; f/cpu 0 of 4, borrowed 0, lent 2, available 2; 14 wait`,
 		`ClusterQueue lends below "all", 0 wait, 1 run; f/cpu 4 of 4, borrowed 0, lent 0, available 2`,
 		`Cohort all below "", 0 wait, 0 run; f/cpu 10 of 12, borrowed 0, lent 0, available 2`,
 	}

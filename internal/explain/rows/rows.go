@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -84,10 +85,15 @@ type Queue struct {
 	Guarantee []int64 `json:"guarantee,omitempty"`
 	Deserved  []int64 `json:"deserved,omitempty"`
 	Ceiling   []int64 `json:"ceiling,omitempty"`
-	Holds     []int64 `json:"holds,omitempty"`
-	Requests  []int64 `json:"requests,omitempty"`
+	// NotEnforced says why the ceiling does not bound the queues below it, "" if it does, or there are none, or the
+	// queue has no capability.
+	NotEnforced string  `json:"notEnforced,omitempty"`
+	Holds       []int64 `json:"holds,omitempty"`
+	Requests    []int64 `json:"requests,omitempty"`
 	// Borrowed is what it holds beyond Deserved.
 	Borrowed []int64 `json:"borrowed,omitempty"`
+	// Waiting is what jobs need that wait for admission.
+	Waiting []int64 `json:"waiting,omitempty"`
 	Counts
 }
 
@@ -124,6 +130,12 @@ func queueRow(s *framework.Session, q *cluster.Queue) *Queue {
 	if q.Parent != nil {
 		row.Parent = q.Parent.Name
 	}
+	if len(q.Below()) > 0 && isLimited(row.Ceiling) && !s.Policy.BoundsBelow(q) {
+		row.NotEnforced = "its capability does not hold for the queues below it: the configuration has no enableHierarchy"
+		if s.Policy.Shares() == nil {
+			row.NotEnforced = "its capability does not hold: the configuration has no plugin that enforces it"
+		}
+	}
 	share, ok := s.Policy.Share(q)
 	if !ok {
 		return row
@@ -140,6 +152,9 @@ func queueRow(s *framework.Session, q *cluster.Queue) *Queue {
 	}
 	return row
 }
+
+// wait adds what a job needs that waits for admission.
+func (q *Queue) wait(needs resources.Vector) { (*resources.Vector)(&q.Waiting).Add(trimmed(needs)) }
 
 // longestMessage is the length to which the sentence of a row is cut, in bytes. A table shows no more.
 const longestMessage = 400
@@ -218,6 +233,11 @@ func trimmed(v resources.Vector) []int64 {
 
 // noLimit stands for the absence of a limit.
 const noLimit = -1
+
+// isLimited reports whether limits limit anything.
+func isLimited(limits []int64) bool {
+	return slices.ContainsFunc(limits, func(limit int64) bool { return limit != noLimit })
+}
 
 func rowLimits(l resources.Limits) []int64 {
 	var row []int64

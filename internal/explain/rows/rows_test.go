@@ -1,10 +1,13 @@
 package rows_test
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"hekla.sh/hekla/internal/explain/rows"
+	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
 	"hekla.sh/hekla/test/harness/loop"
@@ -47,4 +50,62 @@ func TestABoardHasARowForEachJobQueueAndNode(t *testing.T) {
 	if again := maker.Board(m, l.Now); !reflect.DeepEqual(again, b) {
 		t.Errorf("the second board is %+v, the first was %+v", again, b)
 	}
+}
+
+func TestAQueueShowsWhatWaitsForAdmission(t *testing.T) {
+	l := loop.New(t, loop.Evicting("predicates", "capacity", "nodeorder"))
+	l.Set(fixture.Node("n1", "cpu=4"), fixture.Queue("above"), fixture.Queue("q", fixture.Below("above")))
+	l.Set(fixture.Group("runs", "q", 1), fixture.Pod("runs-0", fixture.In("runs"), fixture.Asks("cpu=1")))
+	for _, name := range []string{"a", "b"} {
+		l.Set(fixture.Group(name, "q", 1, fixture.PendingAdmission, fixture.Wanting("cpu=6")))
+	}
+	l.Cycle()
+	waiting := func(name string) (cpus string) {
+		b := board(t, l)
+		for _, q := range b.Queues {
+			if q.Queue == name {
+				return fmt.Sprint(resources.Vector(q.Waiting).At(resources.Dim(slices.Index(b.Resources, "cpu"))))
+			}
+		}
+		return "there is no queue " + name
+	}
+	for _, name := range []string{"q", "above"} {
+		if got := waiting(name); got != "12000" {
+			t.Errorf("in queue %s %s waits, want 12000: what runs does not wait", name, got)
+		}
+	}
+}
+
+func TestACapabilityThatDoesNotHoldForQueuesBelow(t *testing.T) {
+	for name, c := range map[string]struct{ plugin, want string }{
+		"without the tree":  {"capacity", "its capability does not hold for the queues below it: the configuration has no enableHierarchy"},
+		"by weights":        {"proportion", "its capability does not hold for the queues below it: the configuration has no enableHierarchy"},
+		"with the tree":     {"capacity\n    enableHierarchy: true", ""},
+		"without any limit": {"nodeorder", "its capability does not hold: the configuration has no plugin that enforces it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := loop.New(t, loop.Evicting("predicates", c.plugin))
+			l.Set(fixture.Node("n1", "cpu=4"), fixture.Queue("above", fixture.Capped("cpu=2")), fixture.Queue("q", fixture.Below("above"), fixture.Capped("cpu=2")))
+			l.Cycle()
+			for _, q := range board(t, l).Queues {
+				want := ""
+				if q.Queue == "above" {
+					want = c.want
+				}
+				if q.NotEnforced != want {
+					t.Errorf("of the capability of queue %s the board says %q, want %q", q.Queue, q.NotEnforced, want)
+				}
+			}
+		})
+	}
+}
+
+func board(t *testing.T, l *loop.Loop) rows.Board {
+	t.Helper()
+	m, err := l.Scheduler.Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var maker rows.Maker
+	return maker.Board(m, l.Now)
 }

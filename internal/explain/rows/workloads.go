@@ -48,6 +48,9 @@ func (k *Maker) workloadRows(m *explain.Model, c *model.Cluster, quotas []*Quota
 		all = append(all, known.row)
 		if q := clusterQueues[known.row.Queue]; q != nil {
 			q.count(known.row)
+			if known.row.State == StatePending {
+				q.wait(known.row.Requests)
+			}
 		}
 		if l := localQueues[e.Namespace+"/"+known.row.LocalQueue]; l != nil {
 			l.count(known.row)

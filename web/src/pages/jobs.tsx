@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import { useList } from "../api";
 import { byName, plural, since } from "../format";
 import type { JobRow, Jobs as Answer } from "../types";
-import { Code, Column, Grid, jobAddress, Loaded, State, useNarrow } from "../ui";
+import { Code, Column, Grid, jobAddress, Loaded, Sort, sorted, State, useNarrow } from "../ui";
 
 const nameOf = (r: JobRow) => r.job;
 const states = ["Pending", "Admitted", "Running", "Finished", "Foreign"] as const;
@@ -82,7 +82,7 @@ export function Jobs({ query }: { query: URLSearchParams }) {
     queue = query.get("queue") ?? "",
     state = query.get("state") ?? "",
     kind = query.get("kind") ?? "";
-  const [sort, setSort] = useState({ key: "", down: false });
+  const [sort, setSort] = useState<Sort>({ key: "", down: false });
   const narrow = useNarrow();
   // The filter is in the address, so that it can be sent to somebody, and the way back finds it.
   const set = (key: string, value: string) => {
@@ -102,15 +102,13 @@ export function Jobs({ query }: { query: URLSearchParams }) {
         (!kind || r.kind === kind) &&
         words.every((w) => haystack(r).includes(w)),
     );
-    const column = columns.find((c) => c.key === sort.key);
+    if (sort.key) return sorted(list, columns, sort);
     return list.sort(
-      column
-        ? (a, b) => (sort.down ? column.sort(b, a) : column.sort(a, b))
-        : (a, b) =>
-            Number(isWaiting(b)) - Number(isWaiting(a)) ||
-            order[a.state] - order[b.state] ||
-            a.created.localeCompare(b.created) ||
-            byName(a.name, b.name),
+      (a, b) =>
+        Number(isWaiting(b)) - Number(isWaiting(a)) ||
+        order[a.state] - order[b.state] ||
+        a.created.localeCompare(b.created) ||
+        byName(a.name, b.name),
     );
   }, [rows, text, reason, queue, state, kind, sort]);
   const reasons = useMemo(() => [...new Set((rows ?? []).flatMap((r) => r.reason ?? []))].sort(), [rows]);
@@ -191,9 +189,7 @@ export function Jobs({ query }: { query: URLSearchParams }) {
               open={(r) => {
                 location.hash = jobAddress(r.job);
               }}
-              onSort={(key) =>
-                setSort((old) => (old.key === key ? (old.down ? { key: "", down: false } : { key, down: true }) : { key, down: false }))
-              }
+              onSort={setSort}
             />
           </>
         )}

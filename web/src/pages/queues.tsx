@@ -1,46 +1,65 @@
 import { useMemo, useState } from "preact/hooks";
 import { useAnswer, useList } from "../api";
-import { amount, byName, main, plural, short, since } from "../format";
+import { amount, byName, main, plural, short } from "../format";
 import type { QueueAnswer, QueueRow, Queues as Answer } from "../types";
-import { Bar, Card, JobLink, Loaded } from "../ui";
+import { Bar, Card, Column, countColumns, demandColumn, JobLink, Loaded, Sheet, Sort, sorted } from "../ui";
 import { Quotas } from "./quotas";
 
 const nameOf = (q: QueueRow) => q.queue;
 /** limit is a limit of a resource, undefined if there is none. */
 const limit = (list: number[] | undefined, d: number) => (list?.[d] === undefined || list[d]! < 0 ? undefined : list[d]!);
 
-function QueueBar({ queue: q, resource, d, scale }: { queue: QueueRow; resource: string; d: number; scale: number }) {
+/** isFar is how many times what a queue holds and deserves its ceiling may be for the bar to reach to it. */
+const isFar = 2;
+
+/** scaleOf is what the whole bar of a queue stands for: what it may hold by right, or its ceiling if it has no share. */
+function scaleOf(q: QueueRow, d: number): number {
+  const ceiling = limit(q.ceiling, d) ?? 0,
+    own = Math.max(q.holds?.[d] ?? 0, limit(q.guarantee, d) ?? 0, limit(q.deserved, d) ?? 0);
+  return Math.max(1, own || ceiling, ceiling <= own * isFar ? ceiling : 0);
+}
+
+/** fullness is how much of its share a queue holds of a resource, or of its ceiling if it has none. */
+function fullness(q: QueueRow, d: number): number {
+  return (q.holds?.[d] ?? 0) / (limit(q.deserved, d) || limit(q.ceiling, d) || scaleOf(q, d));
+}
+
+function QueueBar({ queue: q, resource, d }: { queue: QueueRow; resource: string; d: number }) {
   const holds = q.holds?.[d] ?? 0,
     borrowed = q.borrowed?.[d] ?? 0,
     requests = q.requests?.[d] ?? 0;
   const guarantee = limit(q.guarantee, d),
     deserved = limit(q.deserved, d),
     ceiling = limit(q.ceiling, d);
+  if (!holds && !requests && !guarantee && !deserved && ceiling === undefined) return null;
   const write = (v: number | undefined, none: string) => (v === undefined ? none : amount(resource, v));
+  const scale = scaleOf(q, d),
+    of = deserved || ceiling;
   const label =
     `${short(resource)}: uses ${amount(resource, holds)}${borrowed > 0 ? `, of which ${amount(resource, borrowed)} is borrowed` : ""}; requests ${amount(resource, requests)}; ` +
-    `guarantee ${write(guarantee, "none")}; share ${write(deserved, "none")}; ceiling ${write(ceiling, "none")}`;
+    `guarantee ${write(guarantee, "none")}; share ${write(deserved, "none")}; ceiling ${write(ceiling, "none")}${q.notEnforced && ceiling !== undefined ? ", which is not enforced" : ""}`;
   return (
     <div class="queuebar">
-      <span class="resource">{short(resource)}</span>
       <Bar
         label={label}
         whole={scale}
         parts={[
           { class: "used", value: holds - borrowed, title: "used" },
           { class: "borrowed", value: borrowed, title: "borrowed" },
-          { class: "asked", value: Math.max(0, requests - holds), title: "requested" },
+          { class: "asked", value: Math.max(0, Math.min(requests, scale) - holds), title: "requested" },
         ]}
         marks={[
           ...(guarantee ? [{ class: "guarantee", value: guarantee, title: "guarantee" }] : []),
           ...(deserved !== undefined ? [{ class: "share", value: deserved, title: "share" }] : []),
-          ...(ceiling !== undefined ? [{ class: "ceiling", value: ceiling, title: "ceiling" }] : []),
+          ...(ceiling !== undefined && ceiling <= scale
+            ? [{ class: q.notEnforced ? "ceiling loose" : "ceiling", value: ceiling, title: "ceiling" }]
+            : []),
         ]}
       />
       <span class="figures" aria-hidden="true">
         {amount(resource, holds)}
-        {deserved !== undefined && ` / ${amount(resource, deserved)}`}
-        {borrowed > 0 && <b> +{amount(resource, borrowed)} borrowed</b>}
+        {of !== undefined && ` / ${amount(resource, of)}`}
+        {borrowed > 0 && <b> +{amount(resource, borrowed)}</b>}
       </span>
     </div>
   );
@@ -92,41 +111,71 @@ function flat(list: Branch[], closed: Set<string>, out: Branch[] = []): Branch[]
   return out;
 }
 
+/** columnsOf are the columns of the table of queues. */
+function columnsOf(answer: Answer, dims: number[], closed: Set<string>, toggle: (name: string) => void, isTree: boolean): Column<Branch>[] {
+  return [
+    {
+      key: "queue",
+      title: "Queue",
+      class: "queuename",
+      sort: (a, b) => byName(a.row.queue, b.row.queue),
+      cell: ({ row: q, children, depth }) => (
+        <span style={{ paddingLeft: isTree ? `${Math.min(depth, 6) * 0.9 + (children.length ? 0 : 1.9)}rem` : "0" }}>
+          {isTree && children.length > 0 && (
+            <button
+              type="button"
+              class="plain fold"
+              aria-expanded={!closed.has(q.queue)}
+              aria-label={`Queues below ${q.queue}`}
+              onClick={() => toggle(q.queue)}
+            >
+              {closed.has(q.queue) ? "▸" : "▾"}
+            </button>
+          )}
+          <a href={`#/queues/${encodeURIComponent(q.queue)}`}>{q.queue}</a>
+          {q.state !== "Open" && <span class="code bad">{q.state}</span>}
+          {q.problem && <span class="problem">{q.problem}</span>}
+        </span>
+      ),
+    },
+    ...dims.map((d): Column<Branch> => ({
+      key: `used-${d}`,
+      title: short(answer.resources[d]!),
+      class: "barcell",
+      sort: (a, b) => fullness(a.row, d) - fullness(b.row, d),
+      cell: ({ row }) => <QueueBar queue={row} resource={answer.resources[d]!} d={d} />,
+    })),
+    demandColumn(answer.resources, dims, (b) => b.row.waiting),
+    ...countColumns<Branch>((b) => (b.children.length ? undefined : `#/jobs?state=waiting&queue=${encodeURIComponent(b.row.queue)}`)),
+  ];
+}
+
 export function Queues({ selected, quota }: { selected: string | undefined; quota: string | undefined }) {
   const live = useList<Answer, QueueRow>("queues", nameOf);
   const [closed, setClosed] = useState<Set<string>>(new Set());
   const [text, setText] = useState("");
+  const [sort, setSort] = useState<Sort>({ key: "", down: false });
   const roots = useMemo(() => treeOf(live.value?.rows ?? []), [live.value]);
   return (
     <>
       <h1>Queues</h1>
       <Loaded live={live}>
         {(answer) => {
-          const dims = main(
-            answer.resources,
-            answer.rows.flatMap((q) => [q.holds, q.requests, q.guarantee, q.deserved]),
-          );
-          const shown = flat(roots, closed).filter((b) => !text || b.row.queue.toLowerCase().includes(text.toLowerCase()));
-          const scale = dims.map((d) =>
-            Math.max(
-              1,
-              ...answer.rows.map((q) =>
-                Math.max(
-                  q.holds?.[d] ?? 0,
-                  q.requests?.[d] ?? 0,
-                  limit(q.guarantee, d) ?? 0,
-                  limit(q.deserved, d) ?? 0,
-                  q.parent ? (limit(q.ceiling, d) ?? 0) : 0,
-                ),
-              ),
-            ),
-          );
           const toggle = (name: string) =>
             setClosed((old) => {
               const next = new Set(old);
               if (!next.delete(name)) next.add(name);
               return next;
             });
+          const dims = main(
+            answer.resources,
+            answer.rows.flatMap((q) => [q.holds, q.requests, q.guarantee, q.deserved]),
+          );
+          const columns = columnsOf(answer, dims, closed, toggle, sort.key === "");
+          // Sorted, the table is no tree any more: no queue is folded away.
+          const shown = sorted(flat(roots, sort.key ? new Set() : closed), columns, sort).filter(
+            (b) => !text || b.row.queue.toLowerCase().includes(text.toLowerCase()),
+          );
           const row = answer.rows.find((q) => q.queue === selected);
           return (
             <>
@@ -149,48 +198,25 @@ export function Queues({ selected, quota }: { selected: string | undefined; quot
                   There is no queue {selected}.
                 </p>
               )}
-              <ul class="tree" aria-label="Queue tree">
-                {shown.slice(0, 1000).map((b) => {
-                  const q = b.row;
-                  return (
-                    <li
-                      key={q.queue}
-                      style={{ marginLeft: `${Math.min(b.depth, 6) * 1.25}rem` }}
-                      class={q.queue === selected ? "selected" : ""}
-                    >
-                      <div class="queuehead">
-                        {b.children.length > 0 && (
-                          <button
-                            type="button"
-                            class="plain fold"
-                            aria-expanded={!closed.has(q.queue)}
-                            aria-label={`Queues below ${q.queue}`}
-                            onClick={() => toggle(q.queue)}
-                          >
-                            {closed.has(q.queue) ? "▸" : "▾"}
-                          </button>
-                        )}
-                        <a href={`#/queues/${encodeURIComponent(q.queue)}`}>{q.queue}</a>
-                        {q.state !== "Open" && <span class="code bad">{q.state}</span>}
-                        {q.problem && <span class="problem">{q.problem}</span>}
-                        <span class="muted">
-                          {plural(b.waiting, "job")} waiting, {b.running} running{b.oldest && `, the oldest for ${since(b.oldest)}`}
-                        </span>
-                      </div>
-                      {dims.map((d, i) =>
-                        q.holds?.[d] ||
-                        q.requests?.[d] ||
-                        limit(q.guarantee, d) ||
-                        limit(q.deserved, d) ||
-                        (q.parent && limit(q.ceiling, d) !== undefined) ? (
-                          <QueueBar key={d} queue={q} resource={answer.resources[d]!} d={d} scale={scale[i]!} />
-                        ) : null,
-                      )}
-                    </li>
-                  );
-                })}
-              </ul>
-              {shown.length > 1000 && <p class="muted">The first 1,000 of {plural(shown.length, "queue")} are listed: filter them.</p>}
+              {answer.rows.some((q) => q.notEnforced) && (
+                <p class="note">
+                  Of{" "}
+                  {answer.rows
+                    .filter((q) => q.notEnforced)
+                    .map((q) => q.queue)
+                    .join(", ")}{" "}
+                  the ceiling is not enforced: {answer.rows.find((q) => q.notEnforced)!.notEnforced}. It is drawn as a broken line.
+                </p>
+              )}
+              <Sheet
+                label="Queue tree"
+                rows={shown}
+                columns={columns}
+                name={(b) => b.row.queue}
+                selected={selected}
+                sort={sort}
+                onSort={setSort}
+              />
             </>
           );
         }}

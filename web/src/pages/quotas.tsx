@@ -1,8 +1,8 @@
 import { useMemo, useState } from "preact/hooks";
 import { useList } from "../api";
-import { amount, byName, plural, short, since } from "../format";
+import { amount, byName, main, plural, short, since } from "../format";
 import type { FlavorQuota, LocalQueueRow, LocalQueues, QuotaRow, Quotas as Answer } from "../types";
-import { Bar, Loaded, QuotaLink } from "../ui";
+import { Bar, Column, countColumns, demandColumn, Loaded, QuotaLink, Sheet, Sort, sorted } from "../ui";
 
 const keyOf = (q: QuotaRow) => `${q.kind}/${q.name}`;
 
@@ -42,13 +42,22 @@ interface Branch {
   waiting: number;
   running: number;
   oldest: string | undefined;
+  demand: number[];
 }
 
 function treeOf(rows: QuotaRow[]): Branch[] {
   const all = new Map(
     rows.map((row) => [
       keyOf(row),
-      { row, children: [], depth: 0, waiting: row.pending + row.admitted, running: row.running, oldest: row.oldest } as Branch,
+      {
+        row,
+        children: [],
+        depth: 0,
+        waiting: row.pending + row.admitted,
+        running: row.running,
+        oldest: row.oldest,
+        demand: [...(row.waiting ?? [])],
+      } as Branch,
     ]),
   );
   const roots: Branch[] = [];
@@ -62,12 +71,62 @@ function treeOf(rows: QuotaRow[]): Branch[] {
       visit(below, depth + 1);
       b.waiting += below.waiting;
       b.running += below.running;
+      below.demand.forEach((value, d) => (b.demand[d] = (b.demand[d] ?? 0) + value));
       if (below.oldest && (!b.oldest || below.oldest < b.oldest)) b.oldest = below.oldest;
     }
   };
   roots.sort((x, y) => byName(x.row.name, y.row.name));
   for (const b of roots) visit(b, 0);
   return flat;
+}
+
+/** fullness is how much of its quota is used, of the flavor and resource of which the greatest part is. */
+function fullness(q: QuotaRow): number {
+  return Math.max(0, ...(q.flavors ?? []).map((f) => f.used / Math.max(1, f.quota)));
+}
+
+/** shareOf is the weighted share as a number that sorts; -1 stands for an infinite one. */
+const shareOf = (q: QuotaRow) => (q.share === undefined ? -1 : q.share < 0 ? Infinity : q.share);
+
+function columnsOf(resources: string[], isTree: boolean): Column<Branch>[] {
+  return [
+    {
+      key: "name",
+      title: "Name",
+      class: "queuename",
+      sort: (a, b) => byName(a.row.name, b.row.name),
+      cell: ({ row: q, depth }) => (
+        <span style={{ paddingLeft: isTree ? `${Math.min(depth, 6) * 0.9}rem` : "0" }}>
+          <QuotaLink kind={q.kind} name={q.name} /> <span class="muted">{q.kind}</span>
+          {q.inactive && <span class="problem"> {q.inactive}</span>}
+        </span>
+      ),
+    },
+    {
+      key: "quota",
+      title: "Quotas",
+      class: "quotacell",
+      sort: (a, b) => fullness(a.row) - fullness(b.row),
+      cell: ({ row }) => (
+        <div class="flavors">
+          {(row.flavors ?? []).map((f) => (
+            <FlavorBar key={`${f.flavor}/${f.resource}`} flavor={f} />
+          ))}
+        </div>
+      ),
+    },
+    demandColumn(resources, main(resources, [resources.map(() => 1)]), (b) => b.demand),
+    {
+      key: "share",
+      title: "Weighted share",
+      class: "number",
+      sort: (a, b) => shareOf(a.row) - shareOf(b.row),
+      cell: ({ row: q }) => (q.share === undefined ? "" : q.share < 0 ? "infinite" : q.share / 1000),
+    },
+    ...countColumns<Branch>(({ row: q }) =>
+      q.kind === "ClusterQueue" ? `#/jobs?kind=Workload&state=waiting&queue=${encodeURIComponent(q.name)}` : undefined,
+    ),
+  ];
 }
 
 /** Quotas shows the trees of Cohorts and ClusterQueues, and the LocalQueues, if there are any. */
@@ -77,6 +136,8 @@ export function Quotas({ selected }: { selected: string | undefined }) {
   const tree = useMemo(() => treeOf(live.value?.rows ?? []), [live.value]);
   const known = tree.some((b) => keyOf(b.row) === selected);
   if (live.value && !tree.length && !selected) return null;
+  const [sort, setSort] = useState<Sort>({ key: "", down: false });
+  const columns = columnsOf(live.value?.resources ?? [], sort.key === "");
   const shown = tree.filter((b) => !text || b.row.name.toLowerCase().includes(text.toLowerCase()));
   return (
     <section aria-labelledby="quotas">
@@ -100,37 +161,15 @@ export function Quotas({ selected }: { selected: string | undefined }) {
                 There is no {selected.replace("/", " ")}.
               </p>
             )}
-            <ul class="tree quotas" aria-label="Tree of quotas">
-              {shown.slice(0, 1000).map((b) => {
-                const q = b.row;
-                return (
-                  <li
-                    key={keyOf(q)}
-                    style={{ marginLeft: `${Math.min(b.depth, 6) * 1.25}rem` }}
-                    class={keyOf(q) === selected ? "selected" : ""}
-                  >
-                    <div class="queuehead">
-                      <QuotaLink kind={q.kind} name={q.name} />
-                      <span class="code">{q.kind}</span>
-                      {q.inactive && <span class="problem">{q.inactive}</span>}
-                      <span class="muted">
-                        {q.kind === "ClusterQueue" ? (
-                          <a href={`#/jobs?kind=Workload&queue=${encodeURIComponent(q.name)}`}>{plural(b.waiting, "Workload")} waiting</a>
-                        ) : (
-                          `${plural(b.waiting, "Workload")} waiting`
-                        )}
-                        , {b.running} running{b.oldest && `, the oldest for ${since(b.oldest)}`}
-                        {q.share !== undefined && `; weighted share ${q.share < 0 ? "infinite" : q.share / 1000}`}
-                      </span>
-                    </div>
-                    {(q.flavors ?? []).map((f) => (
-                      <FlavorBar key={`${f.flavor}/${f.resource}`} flavor={f} />
-                    ))}
-                  </li>
-                );
-              })}
-            </ul>
-            {shown.length > 1000 && <p class="muted">The first 1,000 of {plural(shown.length, "row")} are listed: filter them.</p>}
+            <Sheet
+              label="Tree of quotas"
+              rows={sorted(shown, columns, sort)}
+              columns={columns}
+              name={(b) => keyOf(b.row)}
+              selected={selected}
+              sort={sort}
+              onSort={setSort}
+            />
             <Locals />
           </>
         )}

@@ -83,7 +83,8 @@ func serving(t *testing.T) (server *httptest.Server, next func()) {
 	victim := result.Decisions.Plans[0].Evictions[0].Pod.Name
 	r.cycle(cache.Delete{Object: fixture.Pod(victim)}, cache.Set{Object: fixture.Queue("c", fixture.Capped("cpu=9 memory=9Gi"))},
 		cache.Set{Object: fixture.Node("gpus", "cpu=1 nvidia.com/gpu=1")}, cache.Set{Object: fixture.Group("trains", "c", 1)},
-		cache.Set{Object: fixture.Pod("t1", fixture.In("trains"), fixture.On("gpus"), fixture.Asks("nvidia.com/gpu=1"))})
+		cache.Set{Object: fixture.Pod("t1", fixture.In("trains"), fixture.On("gpus"), fixture.Asks("nvidia.com/gpu=1"))},
+		cache.Set{Object: &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: fixture.Namespace, Name: "w", UID: "w"}}})
 	r.Workloads(&workloads.Tally{Rounds: 1, Reserved: 1})
 	_ = r.Handler() // which shows errors of scrapes, too
 	of := quotas(t)

@@ -62,6 +62,11 @@ func (r *running) cycle(events ...cache.Event) {
 	r.Placed(r.scheduler.Cluster(), result.Decisions.Binds, r.now)
 	r.Cycle(false, result.Unplaced)
 	r.Totals(r.scheduler.Cluster(), r.scheduler.Policy())
+	reader, err := r.scheduler.Reader()
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.PendingWorkloads(reader)
 }
 
 func (r *running) expect(prefix string, want map[string]string) {

@@ -30,6 +30,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 	totals   totals
 	jobs     jobs
+	pending  pendingWorkloads
 
 	cycleLatency, openLatency prometheus.Observer
 	actionLatency             *prometheus.HistogramVec
@@ -65,7 +66,7 @@ func New() *Metrics {
 	// What the last garbage collection has left says whether memory leaks; the size of the heap says when it collects.
 	live := collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/gc/heap/live:bytes$")})
 	m.registry.MustRegister(collectors.NewGoCollector(live), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		&m.totals, &m.jobs)
+		&m.totals, &m.jobs, &m.pending)
 	m.cycleLatency = m.histogram("e2e_scheduling_latency_milliseconds", "Duration of a scheduling cycle.", milliseconds).With(nil)
 	m.openLatency = m.histogram("open_session_duration_milliseconds", "Duration of opening a session.", milliseconds).With(nil)
 	m.actionLatency = m.histogram("action_scheduling_latency_milliseconds", "Duration of an action.", milliseconds, "action")

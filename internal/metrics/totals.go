@@ -18,12 +18,30 @@ import (
 // enough that ten thousand queues cost nothing.
 const TotalsPeriod = 5 * time.Second
 
-// totals shows the numbers of the model as they were when they were read last. The model belongs to one goroutine and
-// scrapes come from another, so the numbers are made there and only handed over here.
-type totals struct {
+// handed are numbers of the model as they were when they were read last. The model belongs to one goroutine and scrapes
+// come from another, so the numbers are made there and only handed over here.
+type handed struct {
 	mutex   sync.Mutex
 	samples []prometheus.Metric
 }
+
+// Collect sends the numbers read last.
+func (h *handed) Collect(metrics chan<- prometheus.Metric) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, sample := range h.samples {
+		metrics <- sample
+	}
+}
+
+func (h *handed) hand(samples []prometheus.Metric) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.samples = samples
+}
+
+// totals shows the numbers of queues and jobs.
+type totals struct{ handed }
 
 // Describe names the series that there may be.
 func (t *totals) Describe(descriptions chan<- *prometheus.Desc) {
@@ -34,15 +52,6 @@ func (t *totals) Describe(descriptions chan<- *prometheus.Desc) {
 	}
 	for _, d := range slices.Concat(guaranteeSeries, waitingSeries, []*prometheus.Desc{shareOf, weightOf, overusedOf, taskCount, jobCount}) {
 		descriptions <- d
-	}
-}
-
-// Collect sends the numbers read last.
-func (t *totals) Collect(metrics chan<- prometheus.Metric) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	for _, sample := range t.samples {
-		metrics <- sample
 	}
 }
 
@@ -70,9 +79,7 @@ func (m *Metrics) Totals(c *model.Cluster, policy *framework.Policy) {
 	}
 	r.workloadStandIns(c)
 	m.jobs.read(c, policy)
-	m.totals.mutex.Lock()
-	defer m.totals.mutex.Unlock()
-	m.totals.samples = r.samples
+	m.totals.hand(r.samples)
 }
 
 func description(name, help string, labels ...string) *prometheus.Desc {

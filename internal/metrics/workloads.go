@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/model"
 	"hekla.sh/hekla/pkg/cluster/workloads"
@@ -93,6 +94,35 @@ func (r *reader) workloadStandIns(c *model.Cluster) {
 	for name, count := range held {
 		r.add(standInsOf, float64(count), "", name)
 	}
+}
+
+// waitingWorkloads are those of a ClusterQueue.
+var waitingWorkloads = prometheus.NewDesc(hekla+"_cluster_queue_pending_workloads", "Workloads of the ClusterQueue that wait, by the reason.",
+	[]string{"cluster_queue", "reason"}, nil)
+
+// pendingWorkloads shows how many Workloads wait, and why.
+type pendingWorkloads struct{ handed }
+
+// Describe names the series that there may be.
+func (*pendingWorkloads) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- waitingWorkloads
+}
+
+// PendingWorkloads reads how many Workloads of each ClusterQueue wait, by the reason that explain gives, on the
+// goroutine that owns the model. It should be called as often as [Metrics.Totals].
+func (m *Metrics) PendingWorkloads(of *explain.Model) {
+	type kind struct{ queue, reason string }
+	counts := map[kind]int{}
+	of.EachWorkload(func(e *workloads.Entry, _ string, cause explain.Cause) {
+		if cause.Waits {
+			counts[kind{e.ClusterQueue(), cause.Code}]++
+		}
+	})
+	r := reader{}
+	for k, count := range counts {
+		r.add(waitingWorkloads, float64(count), k.queue, k.reason)
+	}
+	m.pending.hand(r.samples)
 }
 
 func resultOf(isReserved bool) string {

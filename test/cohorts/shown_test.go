@@ -1,7 +1,12 @@
 package cohorts
 
 import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,7 +23,8 @@ import (
 
 // TestThePageSaysWhatWhySays walks as [TestWhateverHappensNoRuleIsBroken] does, for HEKLA_SHOWN_STEPS steps. After each
 // step a row of the page has the reason that the answer about its Workload has, and that the condition of the Workload
-// has if it is the same kind of reason; sums of queues are those of their rows; and a scrape shows all metrics.
+// has if it is the same kind of reason; sums of queues, and numbers of metrics, are those of their rows; and a scrape
+// shows all metrics.
 func TestThePageSaysWhatWhySays(t *testing.T) {
 	total, each, waiting, agreeing := harness.Number(t, "HEKLA_SHOWN_STEPS", 900), 90, 0, 0
 	for seed := range uint64(total / each) {
@@ -37,9 +43,11 @@ func TestThePageSaysWhatWhySays(t *testing.T) {
 			agree, wait := w.mustSayTheSame(m, &board)
 			agreeing, waiting = agreeing+agree, waiting+wait
 			numbers.Totals(w.Cluster, w.Scheduler.Policy())
+			numbers.PendingWorkloads(m)
 			if err := numbers.Check(); err != nil {
 				w.fail("a scrape lacks series: %v", err)
 			}
+			w.mustCountTheSame(numbers, &board)
 		}
 	}
 	t.Logf("%d reasons, of which %d are those of conditions", waiting, agreeing)
@@ -127,6 +135,27 @@ func (w *walk) mustSayTheSame(m *explain.Model, board *rows.Board) (agree, wait 
 		names[name] = true
 	}
 	return agree, wait
+}
+
+// mustCountTheSame checks that the metrics count the Workloads that wait as the page lists them.
+func (w *walk) mustCountTheSame(numbers *metrics.Metrics, board *rows.Board) {
+	want := map[string]int{}
+	for _, row := range board.Jobs {
+		if row.Kind == rows.KindWorkload && row.Reason != "" {
+			want[fmt.Sprintf("hekla_cluster_queue_pending_workloads{cluster_queue=%q,reason=%q}", row.Queue, row.Reason)]++
+		}
+	}
+	recorder, got := httptest.NewRecorder(), map[string]int{}
+	numbers.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	for line := range strings.Lines(recorder.Body.String()) {
+		if strings.HasPrefix(line, "hekla_cluster_queue_pending_workloads{") {
+			at := strings.LastIndex(line, " ")
+			got[line[:at]], _ = strconv.Atoi(strings.TrimSpace(line[at:]))
+		}
+	}
+	if !maps.Equal(got, want) {
+		w.fail("the metrics are %v, and the page has %v", got, want)
+	}
 }
 
 func keyOfRow(row *rows.Job) types.NamespacedName {

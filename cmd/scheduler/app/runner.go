@@ -312,6 +312,7 @@ func (r reporter) Report(result scheduler.Result, refused error) {
 	if now.Sub(r.lastTotals) >= metrics.TotalsPeriod {
 		r.runner.lastTotals = now
 		r.metrics.Totals(r.scheduler.Cluster(), r.scheduler.Policy())
+		r.pendingWorkloads()
 	}
 	if r.lastAudit.IsZero() {
 		r.runner.lastAudit = now
@@ -319,6 +320,20 @@ func (r reporter) Report(result scheduler.Result, refused error) {
 	if now.Sub(r.lastAudit) >= auditPeriod {
 		r.runner.lastAudit = now
 		r.audit()
+	}
+}
+
+// pendingWorkloads counts the Workloads that wait, by the reasons of answers. A bug in these must not end the
+// scheduler.
+func (r reporter) pendingWorkloads() {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.logger.Error(fmt.Errorf("%v", cause), "Workloads that wait could not be counted")
+		}
+	}()
+	// Without a policy, or if questions cannot be answered under it, it is not known why a Workload waits.
+	if reader, err := r.scheduler.Reader(); err == nil {
+		r.metrics.PendingWorkloads(reader)
 	}
 }
 

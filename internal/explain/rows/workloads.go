@@ -69,7 +69,7 @@ func (k *Maker) workloadRows(m *explain.Model, c *model.Cluster, quotas []*Quota
 
 // read makes the row again, if it is another.
 func (w *workloadEntry) read(c *model.Cluster, e *workloads.Entry, state string, cause *explain.Cause) {
-	now := Job{Kind: KindWorkload, Queue: clusterQueueOf(e), LocalQueue: e.Object.Spec.QueueName, State: stateOfWorkload(e, state), Priority: e.Priority,
+	now := Job{Kind: KindWorkload, Queue: e.ClusterQueue(), LocalQueue: e.Object.Spec.QueueName, State: stateOfWorkload(e, state), Priority: e.Priority,
 		Requests: trimmed(requestsOf(e))}
 	for i := range e.Object.Spec.PodSets { // those of the entry are there only if it has a queue
 		set := &e.Object.Spec.PodSets[i]
@@ -96,17 +96,6 @@ func (w *workloadEntry) read(c *model.Cluster, e *workloads.Entry, state string,
 		now.Owner = owner.Kind + "/" + owner.Name
 	}
 	w.object, w.row = e.Object, &now
-}
-
-// clusterQueueOf is the ClusterQueue whose quota a Workload holds, in which it waits, or which it wants.
-func clusterQueueOf(e *workloads.Entry) string {
-	switch {
-	case e.Held != nil:
-		return e.Held.ClusterQueue
-	case e.Queue != nil:
-		return e.Queue.Name
-	}
-	return e.Wants()
 }
 
 // stateOfWorkload is the state of a Workload among those of jobs.

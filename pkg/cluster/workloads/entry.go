@@ -115,6 +115,17 @@ func (e *Entry) stay() {
 	}
 }
 
+// ClusterQueue is the one whose quota the Workload holds, in which it waits, or which it wants; "" if there is none.
+func (e *Entry) ClusterQueue() string {
+	switch {
+	case e.Held != nil:
+		return e.Held.ClusterQueue
+	case e.Queue != nil:
+		return e.Queue.Name
+	}
+	return e.Wants()
+}
+
 // ID is the namespace and name of the Workload.
 func (e *Entry) ID() types.NamespacedName {
 	return types.NamespacedName{Namespace: e.Namespace, Name: e.Name}

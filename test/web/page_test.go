@@ -2,14 +2,18 @@ package web
 
 import (
 	"context"
+	"encoding/csv"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"hekla.sh/hekla/test/apitest"
 	"hekla.sh/hekla/test/browser"
@@ -74,6 +78,8 @@ func TestThePageInABrowser(t *testing.T) {
 	t.Run("everything is done with the keyboard", func(t *testing.T) { w.keyboard(t, b) })
 	t.Run("when a job starts", func(t *testing.T) { w.starts(t, b) })
 	t.Run("Workloads and what they hold", func(t *testing.T) { w.ofKueue(t, b) })
+	t.Run("files of what is shown", func(t *testing.T) { w.exports(t, b) })
+	t.Run("evictions by plan", func(t *testing.T) { w.evictions(t, b) })
 	t.Run("the queue tree and the nodes", func(t *testing.T) { w.details(t, b) })
 	for _, look := range []struct {
 		name  string
@@ -363,11 +369,80 @@ func (w *site) fiftyQueues(t *testing.T, b *browser.Browser) {
 	})
 }
 
+// exports filters by namespace, and takes what is shown as files.
+func (w *site) exports(t *testing.T, b *browser.Browser) {
+	w.open(t, b, w.operator, nil)
+	w.settle(t, b)
+	text := browser.Must[string](t, b, "choose", arguments{"label": "Namespace", "value": "production"})
+	if want(t, text, "production/serve-01", fmt.Sprintf(" of %d", w.jobs)); strings.Contains(text, "research/") {
+		t.Errorf("jobs of research are among those of production:\n%s", text)
+	}
+	shown := browser.Must[table](t, b, "rows", nil)
+	for _, c := range []struct {
+		path, wait, group string
+		names             []string // of columns
+		rows              int
+	}{
+		{"#/jobs?namespace=production", "[role=grid]", "jobs", []string{"namespace", "name", "state", "requests.cpu"}, shown.All},
+		{"#/queues", "[data-row]", "queues", []string{"queue", "holds.nvidia.com/gpu", "demand.cpu"}, 5},
+		{"#/queues", "[aria-label='Tree of quotas'] tbody tr", "clusterqueues", []string{"kind", "name", "flavor", "used"}, 3},
+		{"#/evictions?text=confidential", ".evictions li", "evictions", []string{"time", "pod", "job", "for", "rule", "message"}, 0},
+	} {
+		browser.Must[string](t, b, "go", arguments{"path": c.path, "wait": c.wait})
+		take := func(name string) (text string) {
+			file := browser.Must[struct{ Name, Text string }](t, b, "download", arguments{"group": "Export " + c.group, "name": name})
+			if file.Name != c.group+"."+strings.ToLower(name) {
+				t.Errorf("the file of %s is called %s", c.group, file.Name)
+			}
+			return file.Text
+		}
+		lines, err := csv.NewReader(strings.NewReader(take("CSV"))).ReadAll()
+		must(t, err)
+		var objects []map[string]any
+		must(t, json.Unmarshal([]byte(take("JSON")), &objects))
+		if len(lines) < 2 || len(objects) != len(lines)-1 || c.rows > 0 && len(objects) != c.rows {
+			t.Fatalf("of %s there are %d lines as CSV and %d objects as JSON, want %d rows", c.group, len(lines), len(objects), c.rows)
+		}
+		for _, name := range c.names {
+			if at := slices.Index(lines[0], name); at < 0 {
+				t.Errorf("the columns of %s are %v, and %s is missing", c.group, lines[0], name)
+			} else if got, isThere := objects[0][name]; isThere && fmt.Sprint(got) != lines[1][at] {
+				t.Errorf("%s of the first of %s is %q as CSV and %v as JSON", name, c.group, lines[1][at], got)
+			}
+		}
+		if c.group == "jobs" && objects[0]["namespace"] != "production" {
+			t.Errorf("the first job is %v", objects[0])
+		}
+	}
+}
+
+// evictions are grouped by their plan.
+func (w *site) evictions(t *testing.T, b *browser.Browser) {
+	w.open(t, b, w.operator, nil)
+	apitest.Eventually(t, func(context.Context) error {
+		var text string
+		if err := b.Do("go", arguments{"path": "#/evictions?namespace=production", "wait": "h1"}, &text); err != nil {
+			return err
+		}
+		if !regexp.MustCompile(`(?s)\d+ pods for\s+production/confidential\s+by \w+ under rule`).MatchString(text) || !strings.Contains(text, "research/train-llm-") {
+			return fmt.Errorf("the evictions are %s", text)
+		}
+		return nil
+	})
+	text := browser.Must[string](t, b, "go", arguments{"path": "#/evictions?namespace=nowhere", "wait": "h1"})
+	apitest.Eventually(t, func(context.Context) error {
+		if text = browser.Must[string](t, b, "text", nil); !strings.Contains(text, "0 evictions in 0 decisions") {
+			return fmt.Errorf("of no namespace the evictions are %s", text)
+		}
+		return nil
+	})
+}
+
 // views are the parts of the page, and what shows that they are there.
 var views = []struct{ path, wait string }{
 	{"#/", ".tile"}, {"#/jobs", "[role=grid] .body [role=row]"}, {"#/jobs/research/too-large", "[data-cause]"}, {"#/queues", "[aria-label='Tree of quotas'] tbody tr"},
 	{"#/jobs/research/workload%2Fwaits", "[data-cause]"}, {"#/jobs?state=Foreign", "[role=grid] .body [role=row]"},
-	{"#/queues/ai-training", ".card"}, {"#/nodes", ".cell"}, {"#/evictions", "table"}, {"#/cycles", ".cycles li"},
+	{"#/queues/ai-training", ".card"}, {"#/nodes", ".cell"}, {"#/evictions", ".evictions li"}, {"#/jobs?namespace=production", "[role=grid] .body [role=row]"}, {"#/cycles", ".cycles li"},
 }
 
 func (w *site) accessible(t *testing.T, b *browser.Browser, isDark bool, width int) {
@@ -387,6 +462,23 @@ func (w *site) accessible(t *testing.T, b *browser.Browser, isDark bool, width i
 	for _, view := range views {
 		browser.Must[string](t, b, "go", arguments{"path": view.path, "wait": view.wait})
 		check(view.path)
+		for _, clock := range browser.Must[[]string](t, b, "clocks", nil) {
+			if _, err := time.Parse(time.DateTime, clock); err != nil {
+				t.Errorf("%s: the time %q is written in another way than others: %v", view.path, clock, err)
+			}
+		}
+		ends := browser.Must[struct {
+			Cut   []string
+			Whole int
+		}](t, b, "ends", nil)
+		if len(ends.Cut) > 0 || view.path == "#/jobs" && ends.Whole == 0 {
+			t.Errorf("%s: %d sentences are shown to their end, and these not: %q", view.path, ends.Whole, ends.Cut)
+		}
+	}
+	const readable = 250 // pixels
+	browser.Must[string](t, b, "go", arguments{"path": "#/evictions", "wait": ".evictions .said"})
+	if got := browser.Must[int](t, b, "narrowest", arguments{"selector": ".evictions .said"}); got < readable {
+		t.Errorf("the reason of an eviction has %d pixels, and %d are needed to read it", got, readable)
 	}
 }
 
@@ -397,7 +489,7 @@ var shots = map[string]struct {
 	width      int
 }{
 	"overview": {"#/", ".tile", false, 1280}, "jobs": {"#/jobs", "[role=grid] .body [role=row]", false, 1280}, "job": {"#/jobs/research/too-large", "[data-cause]", false, 1280},
-	"queues": {"#/queues", "[data-row]", false, 1280}, "nodes": {"#/nodes", ".cell", true, 1280}, "phone": {"#/jobs", "[role=grid] .body [role=row]", true, 390},
+	"queues": {"#/queues", "[data-row]", false, 1280}, "evictions": {"#/evictions", ".evictions li", false, 1280}, "nodes": {"#/nodes", ".cell", true, 1280}, "phone": {"#/jobs", "[role=grid] .body [role=row]", true, 390},
 }
 
 func (w *site) pictures(t *testing.T, b *browser.Browser) {

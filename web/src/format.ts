@@ -79,9 +79,26 @@ export function span(seconds: number): string {
   return `${Math.floor(seconds / length)}${unit}${more && rest ? ` ${more}${rest[1]}` : ""}`;
 }
 
+const two = (n: number) => String(n).padStart(2, "0");
+
+/** clock writes a time, in the reader's time zone. All pages write times so. */
 export function clock(time: string): string {
   const t = new Date(time);
-  return t.toLocaleTimeString("en-GB") + (t.toDateString() === new Date().toDateString() ? "" : ` ${t.toLocaleDateString("en-GB")}`);
+  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${hour(time)}:${two(t.getSeconds())}`;
+}
+
+/** hour writes the hour and minute of a time, as clock does. */
+export function hour(time: string | number): string {
+  const t = new Date(time);
+  return `${two(t.getHours())}:${two(t.getMinutes())}`;
+}
+
+/** tail splits a sentence before its last words, which are not cut off: they may be the number that it is about. */
+export function tail(sentence: string): [head: string, end: string] {
+  const most = 24;
+  if (sentence.length <= most) return ["", sentence];
+  const at = sentence.indexOf(" ", sentence.length - most);
+  return at < 0 ? ["", sentence] : [sentence.slice(0, at), sentence.slice(at)];
 }
 
 /** plural writes a number with a noun. */

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { connect, disconnect, forgetLists, onRefused, setToken, takeToken, useConnection } from "./api";
-import { clock, span } from "./format";
+import { span } from "./format";
 import { Cycles } from "./pages/cycles";
 import { Evictions } from "./pages/evictions";
 import { Job } from "./pages/job";
@@ -12,7 +12,7 @@ import { Nodes } from "./pages/nodes";
 import { Overview } from "./pages/overview";
 import { Queues } from "./pages/queues";
 import { Workload } from "./pages/workload";
-import { useNow } from "./ui";
+import { Clock, useNow } from "./ui";
 
 const pages: { key: string; title: string; short: string }[] = [
   { key: "", title: "Overview", short: "o" },
@@ -100,7 +100,7 @@ function Stale() {
     <p class="note stale" role="status">
       What is shown is not up to date{" "}
       <span aria-hidden="true">
-        since {clock(new Date(since).toISOString())}, {span((now - since) / 1000)}
+        since <Clock time={new Date(since).toISOString()} />, {span((now - since) / 1000)}
       </span>
       : {(why || "the connection is lost").replace(/\.$/, "")}. Trying again.
     </p>
@@ -227,7 +227,7 @@ function Page({ leave }: { leave: () => void }) {
         ) : page === "nodes" ? (
           <Nodes selected={rest[0]} />
         ) : page === "evictions" ? (
-          <Evictions />
+          <Evictions query={query} />
         ) : page === "cycles" ? (
           <Cycles />
         ) : (

@@ -3,7 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Live } from "./api";
 import type { Entry, JobAnswer } from "./types";
-import { amount, clock, plural, short, since, span } from "./format";
+import { Columns, save, toCSV, toJSON } from "./export";
+import { amount, clock, plural, short, since, span, tail } from "./format";
 
 export function jobAddress(job: string): string {
   const [namespace, ...name] = job.split("/");
@@ -52,6 +53,66 @@ export function State({ state }: { state: string }) {
   return <span class={`state ${state.toLowerCase()}`}>{state}</span>;
 }
 
+export function Clock({ time }: { time: string }) {
+  return <time dateTime={time}>{clock(time)}</time>;
+}
+
+/** Sentence is a sentence on one line. If the line is too short the middle is left out, and not its end. */
+export function Sentence({ text }: { text: string | undefined }) {
+  if (!text) return null;
+  const [head, end] = tail(text);
+  return (
+    <span class="said ends" title={text}>
+      {head && <span class="beginning">{head}</span>}
+      <span class="end">
+        <span>{end}</span>
+      </span>
+    </span>
+  );
+}
+
+/** useFilter is a filter that is in the address of a page, so that it can be sent to somebody, and the way back finds it. */
+export function useFilter(page: string, query: URLSearchParams): [(key: string) => string, (key: string, value: string) => void] {
+  return [
+    (key) => query.get(key) ?? "",
+    (key, value) => {
+      const next = new URLSearchParams(query);
+      if (value) next.set(key, value);
+      else next.delete(key);
+      location.replace(`#/${page}${next.size ? `?${next}` : ""}`);
+    },
+  ];
+}
+
+/** NamespaceFilter chooses a namespace, or all. */
+export function NamespaceFilter({ all, value, onChange }: { all: string[]; value: string; onChange: (value: string) => void }) {
+  return (
+    <label>
+      Namespace{" "}
+      <select value={value} onChange={(e) => onChange(e.currentTarget.value)}>
+        <option value="">all</option>
+        {(all.includes(value) || !value ? all : [value, ...all]).map((n) => (
+          <option key={n}>{n}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+/** Export offers the rows that are shown as a file. */
+export function Export<R>({ name, rows, columns }: { name: string; rows: R[]; columns: Columns<R> }) {
+  return (
+    <div class="chips" role="group" aria-label={`Export ${name}`}>
+      <button type="button" onClick={() => save(`${name}.csv`, "text/csv", toCSV(rows, columns))}>
+        CSV
+      </button>
+      <button type="button" onClick={() => save(`${name}.json`, "application/json", toJSON(rows, columns))}>
+        JSON
+      </button>
+    </div>
+  );
+}
+
 /** useNow is the time in milliseconds, and a new one each second while that is wanted. */
 export function useNow(isWanted: boolean): number {
   const [now, set] = useState(Date.now);
@@ -69,7 +130,7 @@ function Old({ at, why }: { at: number; why: string }) {
   const now = useNow(true);
   return (
     <p class="note stale" role="status" data-age={Math.round((now - at) / 1000)}>
-      These values are of {clock(new Date(at).toISOString())}
+      These values are of <Clock time={new Date(at).toISOString()} />
       <span aria-hidden="true">, {span((now - at) / 1000)} ago</span>: {why.replace(/\.$/, "")}. Trying again.
     </p>
   );
@@ -176,7 +237,7 @@ export function Timeline({ entries, of, empty }: { entries: Entry[]; of?: string
     <ol class="timeline">
       {entries.map((e, i) => (
         <li key={`${e.cycle}-${i}`}>
-          <time dateTime={e.time}>{clock(e.time)}</time>
+          <Clock time={e.time} />
           <span class="cycle">cycle {e.cycle}</span>
           <div>
             <Decision entry={e} {...(of === undefined ? {} : { of })} />

@@ -30,7 +30,7 @@ export class World {
         this.problems.push(`the console: ${m.text()}`);
     });
     this.page.on("request", (r) => {
-      if (!r.url().startsWith(address) && !r.url().startsWith("data:")) this.problems.push(`a request to another host: ${r.url()}`);
+      if (!r.url().startsWith(address) && !/^(data|blob):/.test(r.url())) this.problems.push(`a request to another host: ${r.url()}`);
       if (token && r.url().includes(token)) this.problems.push(`the token is in the address of a request: ${r.url()}`);
     });
     await this.page.goto(`${address}/${token ? `#token=${encodeURIComponent(token)}` : ""}`);
@@ -200,6 +200,55 @@ export class World {
       rows: await sheet.locator("[data-row]").evaluateAll((all) => all.map((row) => row.dataset.row)),
       height: await sheet.evaluate((el) => el.offsetHeight),
     };
+  }
+
+  /** clocks are all times that the page shows. */
+  async clocks() {
+    return this.page.locator("time").allTextContents();
+  }
+
+  /** choose chooses an entry of a list. */
+  async choose({ label, value }) {
+    await this.page.getByRole("combobox", { name: label }).first().selectOption(value);
+    await this.page.waitForTimeout(200);
+    return this.text();
+  }
+
+  /** download takes a file that the page offers. */
+  async download({ group, name }) {
+    const [file] = await Promise.all([
+      this.page.waitForEvent("download"),
+      this.page.getByRole("group", { name: group, exact: true }).getByRole("button", { name }).click(),
+    ]);
+    return { name: file.suggestedFilename(), text: await readFile(await file.path(), "utf8") };
+  }
+
+  /** ends are the sentences in sight whose last letter is not, and how many are seen whole at their end. */
+  async ends() {
+    return this.page.evaluate(() => {
+      const cut = [];
+      let whole = 0;
+      for (const sentence of document.querySelectorAll(".grid .body .ends")) {
+        const walker = document.createTreeWalker(sentence, NodeFilter.SHOW_TEXT);
+        let last;
+        while (walker.nextNode()) last = walker.currentNode;
+        const range = document.createRange(),
+          cell = sentence.closest("[role=gridcell]").getBoundingClientRect();
+        range.setStart(last, last.length - 1);
+        range.setEnd(last, last.length);
+        const box = range.getBoundingClientRect();
+        if (box.width > 0 && box.right <= cell.right + 1 && box.left >= cell.left) whole++;
+        else cut.push(sentence.title);
+      }
+      return { cut, whole };
+    });
+  }
+
+  /** narrowest is the width in pixels of the narrowest of some elements. */
+  async narrowest({ selector }) {
+    const found = this.page.locator(selector);
+    await found.first().waitFor();
+    return found.evaluateAll((all) => Math.round(Math.min(...all.map((el) => el.getBoundingClientRect().width))));
   }
 
   /** scroll goes through the whole table, frame by frame, and says how long frames took in milliseconds. */

@@ -156,15 +156,18 @@ func queueRow(s *framework.Session, q *cluster.Queue) *Queue {
 // wait adds what a job needs that waits for admission.
 func (q *Queue) wait(needs resources.Vector) { (*resources.Vector)(&q.Waiting).Add(trimmed(needs)) }
 
-// longestMessage is the length to which the sentence of a row is cut, in bytes. A table shows no more.
-const longestMessage = 400
+// longestMessage is the length to which the sentence of a row is cut, in bytes, and longestEnd how much of that is its
+// end.
+const longestMessage, longestEnd = 400, 120
 
-// cut returns a sentence as a row shows it.
+// cut returns a sentence as a row shows it. What is too long loses its middle: the numbers are at the end.
 func cut(sentence string) string {
 	if len(sentence) <= longestMessage {
 		return sentence
 	}
-	return strings.ToValidUTF8(sentence[:longestMessage-len(" …")], "") + " …"
+	const gap = " … "
+	head, end := sentence[:longestMessage-longestEnd-len(gap)], sentence[len(sentence)-longestEnd:]
+	return strings.ToValidUTF8(head, "") + gap + strings.ToValidUTF8(end, "")
 }
 
 func stateOf(j *cluster.Job) string {

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"hekla.sh/hekla/internal/explain/rows"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
@@ -108,4 +110,17 @@ func board(t *testing.T, l *loop.Loop) rows.Board {
 	}
 	var maker rows.Maker
 	return maker.Board(m, l.Now)
+}
+
+func TestALongSentenceKeepsItsEnd(t *testing.T) {
+	l := loop.New(t, loop.Evicting("predicates"))
+	long := strings.Repeat("a very long word of the API server, ", 30) + "limited to 17"
+	l.Set(fixture.Node("n1", "cpu=4"), fixture.Group("refused", "default", 1, func(g *schedulingv1beta1.PodGroup) {
+		g.Annotations = map[string]string{schedulingv1beta1.PodsRefusedKey: long}
+	}))
+	l.Cycle()
+	const most = 400
+	if got := board(t, l).Jobs[0].Message; len(got) > most || !strings.HasSuffix(got, " limited to 17") || !strings.Contains(got, " … ") {
+		t.Errorf("the sentence of %d bytes is cut to %d: %s", len(long), len(got), got)
+	}
 }

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import { useAnswer } from "../api";
-import { clock, plural } from "../format";
+import { plural } from "../format";
 import type { Counts, Cycles as Answer } from "../types";
-import { Decision, Loaded } from "../ui";
+import { Clock, Decision, Loaded } from "../ui";
 
 const parts: [keyof Counts, string][] = [
   ["bound", "bound"],
@@ -42,7 +42,7 @@ export function Cycles() {
                   <li key={c.cycle}>
                     <details>
                       <summary>
-                        <b>Cycle {c.cycle}</b> <time dateTime={c.time}>{clock(c.time)}</time>{" "}
+                        <b>Cycle {c.cycle}</b> <Clock time={c.time} />{" "}
                         {parts
                           .filter(([k]) => c[k] > 0)
                           .map(([k, word]) => (

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from "preact";
 import { useAnswer } from "../api";
-import { clock, plural, since } from "../format";
+import { plural, since } from "../format";
 import type { Amounts, ETA, JobAnswer, NodeReason } from "../types";
-import { Card, Code, Further, JobLink, Loaded, Timeline } from "../ui";
+import { Card, Clock, Code, Further, JobLink, Loaded, Timeline } from "../ui";
 
 const written = (a: Amounts) =>
   Object.entries(a)
@@ -48,7 +48,15 @@ export function Starts({ eta }: { eta: ETA }) {
   return (
     <>
       <p>
-        Between <b>{clock(eta.earliest)}</b> and <b>{clock(eta.latest)}</b>.
+        Between{" "}
+        <b>
+          <Clock time={eta.earliest} />
+        </b>{" "}
+        and{" "}
+        <b>
+          <Clock time={eta.latest} />
+        </b>
+        .
       </p>
       <ul>
         {(eta.grounds ?? []).map((g) => (
@@ -255,7 +263,7 @@ function Story({ answer, namespace }: { answer: JobAnswer; namespace: string }) 
           <Fact name="Phase">{j.phase || "none yet"}</Fact>
           <Fact name="Priority">{j.priority}</Fact>
           <Fact name="Made">
-            {clock(j.created)}, {since(j.created)} ago
+            <Clock time={j.created} />, {since(j.created)} ago
           </Fact>
           <Fact name="Must start together">
             {plural(j.minAvailable, "pod")}, of which {Math.max(j.lacks, 0)} {j.lacks === 1 ? "has" : "have"} no node
@@ -265,7 +273,7 @@ function Story({ answer, namespace }: { answer: JobAnswer; namespace: string }) 
           {j.attempts > 0 && <Fact name="Tried">{plural(j.attempts, "time")} without success</Fact>}
           {(j.backOffs ?? []).map((b) => (
             <Fact key={b.until} name="Not before">
-              {clock(b.until)}: {b.reason}
+              <Clock time={b.until} />: {b.reason}
             </Fact>
           ))}
         </dl>
@@ -307,7 +315,7 @@ function Story({ answer, namespace }: { answer: JobAnswer; namespace: string }) 
         <Card title="The plan for it" note={j.plan.action + (j.plan.rule ? ` under rule ${j.plan.rule}` : "")}>
           <p>
             {j.plan.left} of {plural(j.plan.evictions, "victim")} have left. It was made {since(j.plan.since)} ago, and is cancelled if it
-            is not fulfilled at {clock(j.plan.deadline)}.
+            is not fulfilled at <Clock time={j.plan.deadline} />.
           </p>
           {j.plan.leaving && j.plan.leaving.length > 0 && <p>Still leaving: {j.plan.leaving.join(", ")}</p>}
           {j.plan.promised && j.plan.promised.length > 0 && (

@@ -2,7 +2,22 @@ import { useMemo, useState } from "preact/hooks";
 import { useList } from "../api";
 import { byName, plural, since } from "../format";
 import type { JobRow, Jobs as Answer } from "../types";
-import { Code, Column, Grid, jobAddress, Loaded, Sort, sorted, State, useNarrow } from "../ui";
+import { amountColumns, type Columns } from "../export";
+import {
+  Code,
+  Column,
+  Export,
+  Grid,
+  jobAddress,
+  Loaded,
+  NamespaceFilter,
+  Sentence,
+  Sort,
+  sorted,
+  State,
+  useFilter,
+  useNarrow,
+} from "../ui";
 
 const nameOf = (r: JobRow) => r.job;
 const states = ["Pending", "Admitted", "Running", "Finished", "Foreign"] as const;
@@ -42,7 +57,7 @@ const columns: Column<JobRow>[] = [
     class: "reason",
     cell: (r) => (
       <>
-        {r.reason && <Code code={r.reason} />} <span class="said">{r.message}</span>
+        {r.reason && <Code code={r.reason} />} <Sentence text={r.message} />
       </>
     ),
     sort: (a, b) => (a.reason ?? "~").localeCompare(b.reason ?? "~"),
@@ -62,6 +77,27 @@ const columns: Column<JobRow>[] = [
   { key: "age", title: "Age", class: "number", cell: (r) => since(r.created), sort: (a, b) => b.created.localeCompare(a.created) },
 ];
 
+/** exported are the columns of an exported list.  */
+function exported(resources: string[]): Columns<JobRow> {
+  return [
+    ["namespace", (r) => r.job.split("/")[0]],
+    ["name", (r) => r.name.split("/").slice(1).join("/")],
+    ["kind", (r) => r.kind],
+    ["owner", (r) => r.owner],
+    ["queue", (r) => r.queue],
+    ["localQueue", (r) => r.localQueue],
+    ["state", (r) => r.state],
+    ["reason", (r) => r.reason],
+    ["message", (r) => r.message],
+    ["priority", (r) => r.priority],
+    ["pods", (r) => r.pods],
+    ["minAvailable", (r) => r.minAvailable],
+    ["lacks", (r) => r.lacks],
+    ["created", (r) => r.created],
+    ...amountColumns<JobRow>("requests", resources, (r) => r.requests),
+  ];
+}
+
 /** haystacks are what a filter looks in, written once for each row. */
 const haystacks = new WeakMap<JobRow, string>();
 function haystack(r: JobRow): string {
@@ -77,26 +113,22 @@ function haystack(r: JobRow): string {
 
 export function Jobs({ query }: { query: URLSearchParams }) {
   const live = useList<Answer, JobRow>("jobs", nameOf);
-  const text = query.get("text") ?? "",
-    reason = query.get("reason") ?? "",
-    queue = query.get("queue") ?? "",
-    state = query.get("state") ?? "",
-    kind = query.get("kind") ?? "";
+  const [filter, set] = useFilter("jobs", query);
+  const text = filter("text"),
+    namespace = filter("namespace"),
+    reason = filter("reason"),
+    queue = filter("queue"),
+    state = filter("state"),
+    kind = filter("kind");
   const [sort, setSort] = useState<Sort>({ key: "", down: false });
   const narrow = useNarrow();
-  // The filter is in the address, so that it can be sent to somebody, and the way back finds it.
-  const set = (key: string, value: string) => {
-    const next = new URLSearchParams(query);
-    if (value) next.set(key, value);
-    else next.delete(key);
-    location.replace(`#/jobs${next.size ? `?${next}` : ""}`);
-  };
   const rows = live.value?.rows;
   const found = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const list = (rows ?? []).filter(
       (r) =>
         (!state || (state === "waiting" ? isWaiting(r) : r.state === state)) &&
+        (!namespace || r.job.startsWith(`${namespace}/`)) &&
         (!reason || r.reason === reason) &&
         (!queue || r.queue === queue) &&
         (!kind || r.kind === kind) &&
@@ -110,9 +142,10 @@ export function Jobs({ query }: { query: URLSearchParams }) {
         a.created.localeCompare(b.created) ||
         byName(a.name, b.name),
     );
-  }, [rows, text, reason, queue, state, kind, sort]);
+  }, [rows, text, namespace, reason, queue, state, kind, sort]);
   const reasons = useMemo(() => [...new Set((rows ?? []).flatMap((r) => r.reason ?? []))].sort(), [rows]);
   const queues = useMemo(() => [...new Set((rows ?? []).map((r) => r.queue))].sort(byName), [rows]);
+  const namespaces = useMemo(() => [...new Set((rows ?? []).map((r) => r.job.split("/")[0]!))].sort(byName), [rows]);
   const counts = useMemo(() => {
     const c: Record<string, number> = {};
     for (const r of rows ?? []) c[r.state] = (c[r.state] ?? 0) + 1;
@@ -135,6 +168,7 @@ export function Jobs({ query }: { query: URLSearchParams }) {
                   onInput={(e) => set("text", e.currentTarget.value)}
                 />
               </label>
+              <NamespaceFilter all={namespaces} value={namespace} onChange={(value) => set("namespace", value)} />
               <label>
                 Reason{" "}
                 <select value={reason} onChange={(e) => set("reason", e.currentTarget.value)}>
@@ -172,6 +206,7 @@ export function Jobs({ query }: { query: URLSearchParams }) {
                   </button>
                 ))}
               </div>
+              <Export name="jobs" rows={found} columns={exported(answer.resources)} />
             </div>
             <p class="count" role="status">
               {plural(found.length, "job")}

@@ -1,9 +1,9 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { useAnswer } from "../api";
-import { amount, clock, main, percent, plural, short, since } from "../format";
+import { amount, hour, main, percent, plural, short, since } from "../format";
 import type { Minute, NodeTotals, Summary } from "../types";
-import { Bar, Card, Code, Loaded } from "../ui";
+import { Bar, Card, Clock, Code, Loaded } from "../ui";
 
 export function Overview() {
   const live = useAnswer<Summary>("overviews/summary");
@@ -172,7 +172,10 @@ function Decisions({ minutes }: { minutes: Minute[] }) {
           legend: { show: false },
           cursor: { show: false },
           scales: { y: { range: (_u, _min, max) => [0, Math.max(4, max * 1.1)] } },
-          axes: [axis, { ...axis, size: 56 }],
+          axes: [
+            { ...axis, values: (_u, times) => times.map((t) => hour(t * 1000)) },
+            { ...axis, size: 56 },
+          ],
           series: [{}, ...series.map((s) => ({ label: s.title, stroke: color(s.color), width: 2, points: { show: false } }))],
         },
         columns,
@@ -223,7 +226,9 @@ function Decisions({ minutes }: { minutes: Minute[] }) {
             {minutes.length ? (
               [...minutes].reverse().map((m) => (
                 <tr key={m.minute}>
-                  <th scope="row">{clock(m.minute)}</th>
+                  <th scope="row">
+                    <Clock time={m.minute} />
+                  </th>
                   {series.map((s) => (
                     <td key={s.key}>{m[s.key]}</td>
                   ))}

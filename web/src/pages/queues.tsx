@@ -2,7 +2,8 @@ import { useMemo, useState } from "preact/hooks";
 import { useAnswer, useList } from "../api";
 import { amount, byName, main, plural, short } from "../format";
 import type { QueueAnswer, QueueRow, Queues as Answer } from "../types";
-import { Bar, Card, Column, countColumns, demandColumn, JobLink, Loaded, Sheet, Sort, sorted } from "../ui";
+import { amountColumns, type Columns } from "../export";
+import { Bar, Card, Column, countColumns, demandColumn, Export, JobLink, Loaded, Sheet, Sort, sorted } from "../ui";
 import { Quotas } from "./quotas";
 
 const nameOf = (q: QueueRow) => q.queue;
@@ -111,6 +112,30 @@ function flat(list: Branch[], closed: Set<string>, out: Branch[] = []): Branch[]
   return out;
 }
 
+/** exported are the columns of an exported list. The numbers of jobs are those of the queue and of all below it, as amounts are. */
+function exported(resources: string[]): Columns<Branch> {
+  const amounts = (name: string, of: (q: QueueRow) => number[] | undefined) => amountColumns<Branch>(name, resources, (b) => of(b.row));
+  return [
+    ["queue", (b) => b.row.queue],
+    ["parent", (b) => b.row.parent],
+    ["state", (b) => b.row.state],
+    ["problem", (b) => b.row.problem],
+    ["priority", (b) => b.row.priority],
+    ["weight", (b) => b.row.weight],
+    ["waiting", (b) => b.waiting],
+    ["running", (b) => b.running],
+    ["oldest", (b) => b.oldest],
+    ["notEnforced", (b) => b.row.notEnforced],
+    ...amounts("holds", (q) => q.holds),
+    ...amounts("requests", (q) => q.requests),
+    ...amounts("demand", (q) => q.waiting),
+    ...amounts("borrowed", (q) => q.borrowed),
+    ...amounts("guarantee", (q) => q.guarantee),
+    ...amounts("share", (q) => q.deserved),
+    ...amounts("ceiling", (q) => q.ceiling),
+  ];
+}
+
 /** columnsOf are the columns of the table of queues. */
 function columnsOf(answer: Answer, dims: number[], closed: Set<string>, toggle: (name: string) => void, isTree: boolean): Column<Branch>[] {
   return [
@@ -183,6 +208,7 @@ export function Queues({ selected, quota }: { selected: string | undefined; quot
                 <label>
                   Filter <input data-filter type="search" value={text} onInput={(e) => setText(e.currentTarget.value)} />
                 </label>
+                <Export name="queues" rows={shown} columns={exported(answer.resources)} />
                 <ul class="legend" aria-label="Legend">
                   <li class="used">used</li>
                   <li class="borrowed">borrowed</li>

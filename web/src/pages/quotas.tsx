@@ -2,7 +2,8 @@ import { useMemo, useState } from "preact/hooks";
 import { useList } from "../api";
 import { amount, byName, main, plural, short, since } from "../format";
 import type { FlavorQuota, LocalQueueRow, LocalQueues, QuotaRow, Quotas as Answer } from "../types";
-import { Bar, Column, countColumns, demandColumn, Loaded, QuotaLink, Sheet, Sort, sorted } from "../ui";
+import type { Columns } from "../export";
+import { Bar, Column, countColumns, demandColumn, Export, Loaded, QuotaLink, Sheet, Sort, sorted } from "../ui";
 
 const keyOf = (q: QuotaRow) => `${q.kind}/${q.name}`;
 
@@ -88,6 +89,23 @@ function fullness(q: QuotaRow): number {
 /** shareOf is the weighted share as a number that sorts; -1 stands for an infinite one. */
 const shareOf = (q: QuotaRow) => (q.share === undefined ? -1 : q.share < 0 ? Infinity : q.share);
 
+/** exported are the columns of an exported list: a row for each resource of a flavor. */
+const exported: Columns<FlavorQuota & { of: Branch }> = [
+  ["kind", (f) => f.of.row.kind],
+  ["name", (f) => f.of.row.name],
+  ["parent", (f) => f.of.row.parent],
+  ["inactive", (f) => f.of.row.inactive],
+  ["waiting", (f) => f.of.waiting],
+  ["running", (f) => f.of.running],
+  ["oldest", (f) => f.of.oldest],
+  ["flavor", (f) => f.flavor],
+  ["resource", (f) => f.resource],
+  ...(["quota", "used", "borrowed", "lent", "available"] as const).map((name): Columns<FlavorQuota>[number] => [
+    name,
+    (f) => (f.resource === "cpu" ? (f[name] ?? 0) / 1000 : (f[name] ?? 0)),
+  ]),
+];
+
 function columnsOf(resources: string[], isTree: boolean): Column<Branch>[] {
   return [
     {
@@ -149,6 +167,11 @@ export function Quotas({ selected }: { selected: string | undefined }) {
               <label>
                 Filter ClusterQueues <input type="search" value={text} onInput={(e) => setText(e.currentTarget.value)} />
               </label>
+              <Export
+                name="clusterqueues"
+                rows={shown.flatMap((b) => (b.row.flavors ?? []).map((f) => ({ ...f, of: b })))}
+                columns={exported}
+              />
               <ul class="legend" aria-label="Legend of quotas">
                 <li class="used">used</li>
                 <li class="borrowed">borrowed</li>

@@ -82,7 +82,7 @@ func TestEveryReasonToWaitIsExplained(t *testing.T) {
 	for file, prefix := range map[string]string{
 		"../internal/controllers/job/lifecycle/phase.go": "Reason", "../internal/controllers/podgroup/reconciler.go": "Reason",
 		"../internal/controllers/queue/reconciler.go": "Reason", "../pkg/apis/batch/v1alpha1/status.go": "PodGroupPendingReason",
-		"../internal/statuses/pods.go": "reason",
+		"../pkg/cluster/podreason.go": "Reason",
 	} {
 		known = append(known, constants(t, file, "", prefix)...)
 	}

@@ -347,6 +347,9 @@ func (s *Server) statusOf(err error, resource api.Resource, q *question) error {
 	case errors.As(err, &absent):
 		status := apierrors.NewNotFound(schema.GroupResource{Group: cmp.Or(resource.Group, api.GroupVersion.Group), Resource: resource.Name}, q.name)
 		status.ErrStatus.Message = absent.Error()
+		for _, name := range absent.Schedulers {
+			status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{Type: api.CauseScheduler, Message: name})
+		}
 		return status
 	case errors.Is(err, explain.ErrTooLarge):
 		return apierrors.NewRequestEntityTooLargeError(err.Error())

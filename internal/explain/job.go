@@ -16,7 +16,7 @@ import (
 func (m *Model) Job(now time.Time, id cluster.JobID) (Job, error) {
 	j := m.cluster.Job(id)
 	if j == nil || j.Group == nil {
-		return Job{}, NotFound{"PodGroup", id.String()}
+		return Job{}, NotFound{Kind: "PodGroup", Name: id.String()}
 	}
 	answer := m.state(now, j)
 	m.try(now, func(s *framework.Session) { m.explore(s, j, &answer) })

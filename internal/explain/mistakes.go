@@ -49,6 +49,11 @@ func (m *Model) mistakesOf(j *cluster.Job) (found []mistakes.Mistake) {
 		}
 		found = append(found, mistakes.Of("there is no queue "+j.QueueName, j.QueueName, known))
 	}
+	if names := m.cache.SchedulerNames(); j.IsForeign {
+		if meant := mistakes.Of("there may be no scheduler "+j.Scheduler(), j.Scheduler(), names); meant.Meant != "" {
+			found = append(found, meant)
+		}
+	}
 	if j.Group != nil {
 		found = append(found, mistakes.Keys(j.Group.Labels, j.Group.Annotations)...)
 		if least := j.Group.Spec.MinResources; least != nil { // before it is admitted there may be no pods

@@ -72,7 +72,12 @@ func New(c *cache.Cache, policy *framework.Policy) (*Model, error) {
 }
 
 // NotFound is the error if the model does not hold the object in question.
-type NotFound struct{ Kind, Name string }
+type NotFound struct {
+	Kind, Name string
+	// Schedulers are the names by which pods ask for this scheduler, if a pod or job was asked about: it may name
+	// another.
+	Schedulers []string
+}
 
 func (e NotFound) Error() string {
 	return fmt.Sprintf("%s %q is not known to the scheduler", e.Kind, e.Name)

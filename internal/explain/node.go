@@ -11,7 +11,7 @@ import (
 func (m *Model) Node(name string) (Node, error) {
 	n := m.cluster.Node(name)
 	if n == nil {
-		return Node{}, NotFound{"Node", name}
+		return Node{}, NotFound{Kind: "Node", Name: name}
 	}
 	idle := make(resources.Vector, len(n.Allocatable))
 	for d := range idle {

@@ -7,13 +7,14 @@ import (
 
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
+	"hekla.sh/hekla/pkg/plugins/gang"
 )
 
 // Pod explains the state of a pod. Pods of other schedulers are known once they have a node.
 func (m *Model) Pod(now time.Time, key types.NamespacedName) (Pod, error) {
 	t := m.cluster.Task(key)
 	if t == nil {
-		return Pod{}, NotFound{"Pod", key.String()}
+		return Pod{}, NotFound{Kind: "Pod", Name: key.String(), Schedulers: m.cache.SchedulerNames()}
 	}
 	answer := Pod{Pod: key.String(), Status: t.Status.String(), Priority: t.Priority, Requests: m.amounts(t.Request()),
 		Evictable: t.Status.Evictable() && t.IsMarked(m.policy.Configuration.Compatibility.PreemptableByDefault), NotAsked: m.notAsked}
@@ -29,6 +30,7 @@ func (m *Model) Pod(now time.Time, key types.NamespacedName) (Pod, error) {
 	if t.Refusal != nil {
 		answer.Refused = t.Refusal.Why
 	}
+	answer.Reason, answer.Message = t.WhyPodWaits(now, gang.PlacedPodReason(m.policy.Configuration))
 	j := t.Job
 	if j == nil {
 		return answer, nil
@@ -39,4 +41,24 @@ func (m *Model) Pod(now time.Time, key types.NamespacedName) (Pod, error) {
 		m.try(now, func(s *framework.Session) { answer.Nodes = m.refusals(s, []*cluster.Task{t}) })
 	}
 	return answer, nil
+}
+
+// PodCause returns why a pod waits, nil if it has a node or is not known. It is the cause of its job, as far as that is
+// known.
+func (m *Model) PodCause(now time.Time, key types.NamespacedName) *Cause {
+	t := m.cluster.Task(key)
+	if t == nil || t.Status != cluster.Pending {
+		return nil
+	}
+	if j := t.Job; j != nil && j.Group != nil && !j.IsForeign {
+		return m.Cause(now, j.ID)
+	}
+	c := &Cause{Code: NotTriedYet, Message: "no PodGroup was made for it yet", Waits: true, Pod: key.String()}
+	if reason, message := t.WhyPodWaits(now, ""); reason != "" {
+		c.Code, c.Message = reason, message
+	}
+	if t.Job != nil {
+		c.Where = "PodGroup " + t.Job.ID.String()
+	}
+	return c
 }

@@ -15,7 +15,7 @@ func (m *Model) Queue(now time.Time, name string) (Queue, error) {
 	q := m.cluster.Queue(name)
 	if q == nil {
 		if root := m.cluster.Root(); root.Name != name {
-			return Queue{}, NotFound{"Queue", name}
+			return Queue{}, NotFound{Kind: "Queue", Name: name}
 		} else {
 			q = root
 		}

@@ -204,6 +204,9 @@ type Pod struct {
 	Node    string     `json:"node,omitempty"`
 	Verdict *Verdict   `json:"verdict,omitempty"` // of its job, while it waits
 	Nodes   []Refusals `json:"refusals,omitempty"`
+	// Reason and Message are what the scheduler says in its condition PodScheduled, "" if that is nothing.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 	// LeavesFor is the job for which it is evicted, by Plan; empty if it is not.
 	LeavesFor string `json:"leavesFor,omitempty"`
 	Plan      string `json:"plan,omitempty"`

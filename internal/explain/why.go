@@ -49,7 +49,7 @@ const maxAhead = 10
 func (m *Model) Why(now time.Time, id cluster.JobID, wantsProposals bool) (Why, error) {
 	j := m.cluster.Job(id)
 	if j == nil || j.Group == nil {
-		return Why{}, NotFound{"PodGroup", id.String()}
+		return Why{}, NotFound{Kind: "PodGroup", Name: id.String()}
 	}
 	answer := Why{Job: m.state(now, j), Returns: returns(j)}
 	m.try(now, func(s *framework.Session) {
@@ -59,7 +59,7 @@ func (m *Model) Why(now time.Time, id cluster.JobID, wantsProposals bool) (Why, 
 			answer.Also = m.also(s, j, &answer.Cause)
 		}
 	})
-	if answer.Cause.Waits {
+	if answer.Cause.Waits || j.IsForeign {
 		answer.Mistakes = m.mistakesOf(j)
 	}
 	switch {
@@ -82,7 +82,7 @@ func (m *Model) FindJob(namespace, name string) (cluster.JobID, error) {
 	if j := m.cache.Called.Youngest(id.Key()); j != nil {
 		return j.ID, nil
 	}
-	return id, NotFound{"job", id.String()}
+	return id, NotFound{Kind: "job", Name: id.String(), Schedulers: m.cache.SchedulerNames()}
 }
 
 // Cause returns why the job of a pod waits, nil if the pod has a node or no job.

@@ -44,7 +44,7 @@ func (m *Model) Quotas() *queues.Registry { return m.cache.Workloads.Registry() 
 // PendingIn lists the Workloads that wait for a ClusterQueue, as [queued.PendingIn] does.
 func (m *Model) PendingIn(clusterQueue string, page queued.Page) ([]queued.Pending, error) {
 	if c := m.Quotas().FindClusterQueue(clusterQueue); c == nil {
-		return nil, NotFound{"ClusterQueue", clusterQueue}
+		return nil, NotFound{Kind: "ClusterQueue", Name: clusterQueue}
 	}
 	return queued.PendingIn(m.cache.Workloads.Reader, clusterQueue, types.NamespacedName{}, page), nil
 }
@@ -53,7 +53,7 @@ func (m *Model) PendingIn(clusterQueue string, page queued.Page) ([]queued.Pendi
 func (m *Model) PendingOf(local types.NamespacedName, page queued.Page) ([]queued.Pending, error) {
 	l := m.Quotas().FindLocalQueue(local)
 	if l == nil {
-		return nil, NotFound{"LocalQueue", local.String()}
+		return nil, NotFound{Kind: "LocalQueue", Name: local.String()}
 	}
 	return queued.PendingIn(m.cache.Workloads.Reader, l.Settings.ClusterQueue, local, page), nil
 }
@@ -73,7 +73,7 @@ func (m *Model) ClusterQueues() []queued.ClusterQueue {
 func (m *Model) WhyWorkload(key types.NamespacedName) (Why, error) {
 	e := m.cache.Workloads.Find(key)
 	if e == nil {
-		return Why{}, NotFound{"Workload", key.String()}
+		return Why{}, NotFound{Kind: "Workload", Name: key.String()}
 	}
 	w := m.queued(e)
 	answer := Why{Queued: &w, Cause: m.causeOf(&w, &e.Workload), Job: Job{Job: w.Workload, Workload: w.Workload, Queue: w.ClusterQueue, Phase: w.State,

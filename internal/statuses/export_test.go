@@ -1,8 +1,10 @@
 package statuses
 
+import "hekla.sh/hekla/pkg/cluster"
+
 // What the tests outside of the package hold it to.
 const (
-	GroupingPause   = groupingPause
+	GroupingPause   = cluster.GroupingPause
 	UngroupedPause  = ungroupedPause
 	UngroupedAtOnce = ungroupedAtOnce
 )

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/test/fixture"
@@ -22,7 +23,7 @@ func TestNothingIsRememberedOfWhatIsGone(t *testing.T) {
 		d = decision.Decisions{}
 		r.Forget(c, &d)
 		r.Statuses(c, now, &d)
-		now = now.Add(groupingPause)
+		now = now.Add(cluster.GroupingPause)
 		r.Statuses(c, now, &d)
 		return len(r.memory.jobs) + len(r.memory.queues) + len(r.memory.pods)
 	}

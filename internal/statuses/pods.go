@@ -1,14 +1,12 @@
 package statuses
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/plugins/gang"
@@ -21,11 +19,11 @@ func (r *Reporter) writePods(j *cluster.Job, now time.Time, d *decision.Decision
 	if j.Count(cluster.Pending) == 0 {
 		return
 	}
-	reason, message, sentence := forPods(j)
+	reason, message, sentence := j.WhyPodsWait()
 	if reason == "" {
 		return
 	}
-	fitting := r.fitting(j, reason)
+	fitting := r.fitting(j)
 	again := refresh{of: r, job: j, now: now}
 	defer again.end()
 	note := "" // worded when the first pod is told: of most jobs that are looked at only numbers have changed
@@ -34,7 +32,7 @@ func (r *Reporter) writePods(j *cluster.Job, now time.Time, d *decision.Decision
 		switch {
 		case t.IsHeld(), t.IsStandIn:
 		case fitting.Has(t.Pod.Name):
-			message := fmt.Sprintf("the pod can possibly be assigned to a node, once minAvailable is satisfied; see the status of PodGroup %s", j.ID.Name)
+			message := j.WhyFittingWaits()
 			if r.isNew(t, gang.Schedulable) || again.isDue(t, message) {
 				r.tellPod(t, gang.Schedulable, message, message, now, d)
 			}
@@ -100,11 +98,11 @@ func (f *refresh) end() {
 }
 
 // fitting returns the names of the pods that fit although their gang does not, if their reason must say so.
-func (r *Reporter) fitting(j *cluster.Job, reason string) sets.Set[string] {
-	if r.placedReason != gang.Schedulable || reason != corev1.PodReasonUnschedulable || !blocked(j) {
+func (r *Reporter) fitting(j *cluster.Job) sets.Set[string] {
+	if r.placedReason != gang.Schedulable {
 		return nil
 	}
-	return sets.New(j.Verdict.Fitting...)
+	return sets.New(j.FittingPods()...)
 }
 
 // tellPod sets the condition of a pod that says why it waits, unless the pod has it.
@@ -118,32 +116,4 @@ func (r *Reporter) tellPod(t *cluster.Task, reason, message, note string, now ti
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 	}})
-}
-
-// Reasons of pods that are not scheduled: their PodGroup does not exist, or belongs to another scheduler.
-const (
-	reasonGroupNotFound  = "PodGroupNotFound"
-	reasonGroupOfAnother = "PodGroupOfAnotherScheduler"
-)
-
-// forPods says why the pods of a job wait, "" if there is no reason. The sentence has the current numbers, and takes
-// time to build. It is for an Event, which is not written again when they change.
-func forPods(j *cluster.Job) (reason, message string, sentence func() string) {
-	switch {
-	case j.Group == nil:
-		message = fmt.Sprintf("PodGroup %s, which annotation %s names, does not exist", j.ID, schedulingv1beta1.KubeGroupNameAnnotationKey)
-		return reasonGroupNotFound, message, func() string { return message }
-	case j.IsForeign:
-		message = fmt.Sprintf("PodGroup %s belongs to scheduler %s, by its annotation %s or by its other pods",
-			j.ID.Name, j.Scheduler(), schedulingv1beta1.SchedulerNameKey)
-		return reasonGroupOfAnother, message, func() string { return message }
-	case j.Verdict == nil:
-		return "", "", nil
-	}
-	code, sentence := j.Reason()
-	reason = string(code)
-	if j.Verdict.IsHelpedByNodes() {
-		reason = corev1.PodReasonUnschedulable
-	}
-	return reason, fmt.Sprintf("%s; see the status of PodGroup %s", code, j.ID.Name), sentence
 }

@@ -42,14 +42,7 @@ func New() *Reporter {
 // Use applies a policy to the conditions of pods, also to those that are written already.
 func (r *Reporter) Use(policy *framework.Policy, c *model.Cluster) {
 	r.policy = policy
-	reason := gang.Unschedulable // without the plugin there are no gangs
-	for _, tier := range policy.Configuration.Tiers {
-		for _, plugin := range tier.Plugins {
-			if plugin.Name == gang.Name && plugin.Arguments.Declares(gang.PlacedPodReasonKey) {
-				reason = plugin.Arguments.String(gang.PlacedPodReasonKey)
-			}
-		}
-	}
+	reason := gang.PlacedPodReason(policy.Configuration)
 	if reason == r.placedReason {
 		return
 	}
@@ -107,12 +100,6 @@ func (r *Reporter) Statuses(c *cache.Cache, now time.Time, d *decision.Decisions
 	}
 }
 
-// blocked reports whether the job cannot start. A job that has started and waits for more pods is not blocked, nor is
-// one that has ended.
-func blocked(j *cluster.Job) bool {
-	return j.Verdict != nil && (j.IsPendingAdmission() || j.Lacks() > 0) && !j.Over()
-}
-
 // phaseOf works out the phase of a job from the statuses of its tasks (source: Volcano's PodGroup phases).
 func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 	finished := j.Count(cluster.Succeeded) + j.Count(cluster.Failed)
@@ -120,7 +107,7 @@ func phaseOf(j *cluster.Job) schedulingv1beta1.PodGroupPhase {
 	scheduled := finished + j.Count(cluster.Running) + j.Count(cluster.Bound) + j.Count(cluster.Unknown) +
 		j.Count(cluster.Awaited) + terminating
 	switch {
-	case j.Count(cluster.Running) > 0 && blocked(j) && !j.IsPendingAdmission() && j.Lacks() > terminating:
+	case j.Count(cluster.Running) > 0 && j.IsBlocked() && !j.IsPendingAdmission() && j.Lacks() > terminating:
 		return schedulingv1beta1.PodGroupUnknown
 	case j.Over():
 		return schedulingv1beta1.PodGroupCompleted
@@ -265,13 +252,13 @@ func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1
 	reason, sentence := j.Reason()
 	transition := strconv.FormatUint(r.cycle, 10)
 	switch {
-	case blocked(j) && arriving:
+	case j.IsBlocked() && arriving:
 		for _, old := range last {
 			if old.Type == schedulingv1beta1.PodGroupUnschedulableType && old.Reason == string(reason) {
 				conditions = append(conditions, old)
 			}
 		}
-	case blocked(j):
+	case j.IsBlocked():
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupUnschedulableType, TransitionID: transition,
 			Reason: string(reason), Message: sentence()})
 	case j.Lacks() == 0 && j.Ready() > 0 && (j.Count(cluster.Binding) == 0 || slices.ContainsFunc(last, isScheduled)):
@@ -282,7 +269,7 @@ func (r *Reporter) conditions(j *cluster.Job, arriving bool, last []schedulingv1
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupNominatedType, TransitionID: p.ID,
 			Reason: p.Action, Message: nominated(p)})
 	}
-	if message := r.Places.of(j, last); message != "" && blocked(j) && !arriving {
+	if message := r.Places.of(j, last); message != "" && j.IsBlocked() && !arriving {
 		state(schedulingv1beta1.PodGroupCondition{Type: schedulingv1beta1.PodGroupQueuedType, TransitionID: transition,
 			Reason: queuedReason, Message: message})
 	}

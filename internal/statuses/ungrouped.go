@@ -1,10 +1,8 @@
 package statuses
 
 import (
-	"fmt"
 	"time"
 
-	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/cache"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -17,8 +15,6 @@ type ungrouped struct {
 }
 
 const (
-	// groupingPause is how long the controllers may take to make a PodGroup for a pod without one.
-	groupingPause = 10 * time.Second
 	// ungroupedAtOnce is how many pods get that condition at once, and ungroupedPause is the pause before the next.
 	// When the controllers are down, all lone pods lack a PodGroup, and the API server has more important writes.
 	ungroupedAtOnce = 50
@@ -28,15 +24,14 @@ const (
 // writeUngrouped writes a condition to pods without a PodGroup. They belong to no job, so they get no other condition.
 func (r *Reporter) writeUngrouped(c *cache.Cache, now time.Time, d *decision.Decisions) {
 	for _, t := range c.TakeUngrouped() {
-		r.ungrouped = append(r.ungrouped, ungrouped{task: t, due: now.Add(groupingPause)})
+		r.ungrouped = append(r.ungrouped, ungrouped{task: t, due: now.Add(cluster.GroupingPause)})
 	}
 	told, last := 0, 0
 	for ; last < len(r.ungrouped) && !now.Before(r.ungrouped[last].due) && told < ungroupedAtOnce; last++ {
 		if t := r.ungrouped[last].task; c.IsUngrouped(t) {
 			before := len(d.Pods)
-			message := fmt.Sprintf("the pod has no annotation %s, and no PodGroup was made for it in %s; do the controllers run?",
-				schedulingv1beta1.KubeGroupNameAnnotationKey, groupingPause)
-			r.tellPod(t, reasonGroupNotFound, message, message, now, d)
+			message := cluster.WhyUngroupedWaits()
+			r.tellPod(t, cluster.ReasonGroupNotFound, message, message, now, d)
 			told += len(d.Pods) - before
 		}
 	}

@@ -83,11 +83,7 @@ func (q *Questions) WhyPod(ctx context.Context, pod types.NamespacedName) (PodSt
 			}
 			return PodStory{Pod: explain.Pod{Pod: pod.String(), Status: "Gone"}, Story: story}, nil
 		}
-		answer := PodStory{Pod: state, Story: story}
-		if t := s.cache.Task(pod); t != nil && t.Job != nil && t.Status == cluster.Pending {
-			answer.Cause = m.Cause(now, t.Job.ID)
-		}
-		return answer, nil
+		return PodStory{Pod: state, Cause: m.PodCause(now, pod), Story: story}, nil
 	})
 }
 

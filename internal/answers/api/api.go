@@ -86,6 +86,10 @@ type Job struct {
 	Story []journal.Entry `json:"story,omitempty"`
 }
 
+// CauseScheduler is the type of the causes of the Status about a pod or job that the scheduler does not know. Their
+// messages are the names by which pods ask for this scheduler.
+const CauseScheduler metav1.CauseType = "SchedulerName"
+
 // Pod is the answer about a pod.
 type Pod struct {
 	explain.Pod `json:",inline"`

@@ -1,11 +1,13 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +19,7 @@ import (
 
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/cli/session"
+	"hekla.sh/hekla/internal/explain/mistakes"
 	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
@@ -113,7 +116,7 @@ func (a *asker) explain(path string, text []byte, err error) error {
 	case apierrors.IsNotFound(err) && groupOf(text) != api.GroupVersion.Group:
 		return a.notServed(err) // it is the API server that does not know the group
 	case apierrors.IsNotFound(err):
-		return absent{message(text, err)}
+		return absent{message(text, err), schedulersOf(text)}
 	case apierrors.IsForbidden(err):
 		sentence := message(text, err)
 		right := "the ClusterRole view has the right, for a RoleBinding in that namespace"
@@ -128,11 +131,39 @@ func (a *asker) explain(path string, text []byte, err error) error {
 }
 
 // absent is the error if the scheduler does not know what it was asked about.
-type absent struct{ sentence string }
+type absent struct {
+	sentence string
+	// schedulers are the names by which pods ask for the scheduler, if it has said them.
+	schedulers []string
+}
 
 func (e absent) Error() string { return e.sentence }
 
 func isAbsent(err error) bool { return errors.As(err, new(absent)) }
+
+// schedulersOf are the names of the scheduler that an error has.
+func schedulersOf(text []byte) (names []string) {
+	var status metav1.Status
+	if bounds.UnmarshalJSON(text, &status) != nil || status.Details == nil {
+		return nil
+	}
+	for _, cause := range status.Details.Causes {
+		if cause.Type == api.CauseScheduler {
+			names = append(names, cause.Message)
+		}
+	}
+	return names
+}
+
+// misnamed adds to the error about a pod or job which scheduler its schedulerName probably meant.
+func misnamed(err error, named string) error {
+	var unknown absent
+	if !errors.As(err, &unknown) || slices.Contains(unknown.schedulers, named) || len(unknown.schedulers) == 0 {
+		return err
+	}
+	there := fmt.Sprintf("its schedulerName is %s, and this scheduler places those of %s", cmp.Or(named, "empty"), strings.Join(unknown.schedulers, ", "))
+	return fmt.Errorf("%w; %s", err, mistakes.Of(there, named, unknown.schedulers).Message)
+}
 
 // groupOf is the group that an error is about: that of the answers if the scheduler has answered.
 func groupOf(text []byte) string {

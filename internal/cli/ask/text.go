@@ -277,6 +277,9 @@ func (p *printer) pod(w io.Writer, a *api.Pod) {
 	if a.Cause != nil {
 		fmt.Fprintf(w, "  %s: %s\n", a.Cause.Code, printers.EscapeTerminal(a.Cause.Message))
 	}
+	if a.Reason != "" && (a.Cause == nil || a.Cause.Code != a.Reason) { // autoscalers read the condition
+		fmt.Fprintf(w, "  Its condition PodScheduled says %s: %s\n", a.Reason, printers.EscapeTerminal(a.Message))
+	}
 	p.table(w, func(w io.Writer) {
 		if a.LeavesFor != "" {
 			block(w, "Leaves for", jobOf(a.LeavesFor)+" (plan "+a.Plan+")")

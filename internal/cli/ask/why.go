@@ -340,6 +340,12 @@ func (a *asker) whyPod(ctx context.Context, namespace, name string) (answer, err
 		return pod.Status + pod.Node
 	}
 	found, err := asked(ctx, a, api.Pods.Path(namespace, name), gist, p.pod)
+	if isAbsent(err) {
+		pod := &corev1.Pod{}
+		if c, unreachable := a.session.Client(); unreachable == nil && c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod) == nil {
+			return found, misnamed(err, pod.Spec.SchedulerName)
+		}
+	}
 	return found, hinted(err, "kubectl -n "+namespace+" get pod "+name+" -o jsonpath={.spec.schedulerName}", "says whose it is, if it is there")
 }
 

@@ -77,6 +77,9 @@ func (b *base) isOurs(pod *cluster.Pod) bool {
 	return b.isOurName(pod.Spec.SchedulerName)
 }
 
+// SchedulerNames are the names of this scheduler.
+func (b *base) SchedulerNames() []string { return b.options.SchedulerNames }
+
 // isOurName reports whether a name is one of this scheduler.
 func (b *base) isOurName(name string) bool { return slices.Contains(b.options.SchedulerNames, name) }
 

@@ -35,6 +35,19 @@ const (
 	Unschedulable = corev1.PodReasonUnschedulable
 )
 
+// PlacedPodReason is the reason that a configuration gives to pods that have a place while their gang has none. Without
+// the plugin there are no gangs.
+func PlacedPodReason(configuration *conf.Configuration) string {
+	for _, tier := range configuration.Tiers {
+		for _, plugin := range tier.Plugins {
+			if plugin.Name == Name && plugin.Arguments.Declares(PlacedPodReasonKey) {
+				return plugin.Arguments.String(PlacedPodReasonKey)
+			}
+		}
+	}
+	return Unschedulable
+}
+
 func isReason(value any) error {
 	if value != Schedulable && value != Unschedulable {
 		return fmt.Errorf("%s or %s", Schedulable, Unschedulable)

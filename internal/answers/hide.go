@@ -9,6 +9,7 @@ import (
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/holders"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
@@ -161,6 +162,9 @@ func hideJob(answer *api.Job, v *redactor) {
 			}
 		}
 	}
+	if answer.Holders != nil {
+		hideHolders(answer.Holders, v)
+	}
 	hideVerdict(j.Verdict, v)
 	hideCause(&answer.Cause, v)
 	if e := answer.ETA; e != nil {
@@ -208,6 +212,12 @@ func hideSubmission(answer *explain.Submission, v *redactor) {
 	hideVerdict(answer.Verdict, v)
 }
 
+// hideHolders leaves out jobs and namespaces. What queues hold is the sum of all.
+func hideHolders(answer *holders.Holders, v *redactor) {
+	answer.Jobs = slices.DeleteFunc(answer.Jobs, func(j holders.Job) bool { return v.name(&j.Job) })
+	answer.Namespaces = slices.DeleteFunc(answer.Namespaces, func(g holders.Group) bool { return !v.sees(g.Name) })
+}
+
 func hideDiagnosis(answer *diagnosis.Diagnosis, v *redactor) {
 	defer v.texts(answer)
 	for i := range answer.Queues {
@@ -221,6 +231,9 @@ func hideDiagnosis(answer *diagnosis.Diagnosis, v *redactor) {
 		if o := answer.ClusterQueues[i].Oldest; o != nil {
 			v.name(&o.Workload)
 		}
+	}
+	for i := range answer.Holders {
+		hideHolders(&answer.Holders[i], v)
 	}
 	for i := range answer.Room.Waiting {
 		v.name(&answer.Room.Waiting[i].Like)

@@ -7,6 +7,7 @@ import (
 
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/holders"
 	"hekla.sh/hekla/internal/explain/propose"
 	"hekla.sh/hekla/internal/journal"
 )
@@ -48,6 +49,8 @@ func TestAnAnswerNamesNoJobOfAnotherNamespace(t *testing.T) {
 	answer.Ahead = []explain.Ahead{{Job: "theirs/secret", Priority: 10}}
 	answer.Cause = explain.Cause{Where: "theirs/secret", Message: "promised to theirs/secret", Promised: []explain.NodeReason{{Reason: "promised to theirs/secret", Job: "theirs/secret"}}}
 	answer.Proposals = []propose.Proposal{{Message: "when theirs/secret is gone"}}
+	answer.Holders = &holders.Holders{Held: "5", Jobs: []holders.Job{{Job: "theirs/secret", Held: "3"}, {Job: "mine/c", Held: "2"}},
+		Namespaces: []holders.Group{{Name: "theirs", Held: "3"}, {Name: "mine", Held: "2"}}, Queues: []holders.Group{{Name: "q", Held: "5", Jobs: 2}}}
 	hideJob(&answer, seesMine())
 	text, err := json.Marshal(answer)
 	if err != nil {
@@ -58,6 +61,9 @@ func TestAnAnswerNamesNoJobOfAnotherNamespace(t *testing.T) {
 	}
 	if answer.Job.Candidates[0].MayLeave != 2 || len(answer.Ahead) != 1 || answer.Ahead[0].Priority != 10 {
 		t.Errorf("numbers are gone: %+v", answer)
+	}
+	if h := answer.Holders; len(h.Jobs) != 1 || len(h.Namespaces) != 1 || h.Held != "5" || len(h.Queues) != 1 {
+		t.Errorf("of who holds the room there is left %+v", h)
 	}
 	tried := explain.Submission{Order: &explain.Order{Place: 2, Of: 2, Next: "theirs/secret"}, Victims: []explain.Victim{{Pod: "theirs/secret-0", Job: "theirs/secret"}}}
 	hideSubmission(&tried, seesMine())

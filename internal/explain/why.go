@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hekla.sh/hekla/internal/explain/holders"
 	"hekla.sh/hekla/internal/explain/mistakes"
 	"hekla.sh/hekla/internal/explain/propose"
 	"hekla.sh/hekla/internal/explain/queued"
@@ -23,6 +24,8 @@ type Why struct {
 	Mistakes []mistakes.Mistake `json:"mistakes,omitempty"`
 	// Ahead are the jobs of its queue that are tried before it, the first in front.
 	Ahead []Ahead `json:"ahead,omitempty"`
+	// Holders say who holds what it waits for, absent if that is nothing that others hold.
+	Holders *holders.Holders `json:"holders,omitempty"`
 	// Proposals are changes with which the job would start now. Each was tried by the code that places.
 	Proposals []propose.Proposal `json:"proposals,omitempty"`
 	// Queued is how a Workload of kueue.x-k8s.io stands, absent if the answer is about another job.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/holders"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
@@ -17,6 +18,8 @@ type SurveyStory struct {
 	Evictions []journal.Entry
 	// ClusterQueues are those of kueue.x-k8s.io.
 	ClusterQueues []queued.ClusterQueue
+	// Holders say who holds the resources of which least is free.
+	Holders []holders.Holders
 }
 
 // maxEvictions is the number of evictions in a survey.
@@ -27,6 +30,7 @@ func (q *Questions) Survey(ctx context.Context, gangs []survey.Gang) (SurveyStor
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (SurveyStory, error) {
 		answer := SurveyStory{Evictions: s.journal.Evictions(maxEvictions), ClusterQueues: m.ClusterQueues()}
 		m.Session(now, func(session *framework.Session) { answer.Survey = survey.Of(session, gangs) })
+		_ = m.Attempt(func() { answer.Holders = m.HoldersOfNodes(s.forecaster(now).Ends) })
 		return answer, nil
 	})
 }

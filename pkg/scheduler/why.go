@@ -37,6 +37,7 @@ func (q *Questions) Why(ctx context.Context, namespace, name string, wantsTrials
 		switch {
 		case err != nil:
 		case wantsTrials || why.Cause.Never:
+			answer.addHolders(s, m, now, id)
 			if err := m.Attempt(func() { answer.ETA = s.eta(m, now, id, &why.Cause) }); err != nil {
 				answer.ETA = forecast.Unknown(err.Error())
 			}
@@ -51,8 +52,18 @@ func (q *Questions) Why(ctx context.Context, namespace, name string, wantsTrials
 func (q *Questions) WhyWorkload(ctx context.Context, namespace, name string) (JobStory, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (JobStory, error) {
 		why, err := m.WhyWorkload(types.NamespacedName{Namespace: namespace, Name: name})
-		return JobStory{Why: why, ETA: s.workloadETA(now, why.Queued, &why.Cause), Story: s.journal.OfJob(cluster.WorkloadID(namespace, name), maxStory)}, err
+		id := cluster.WorkloadID(namespace, name)
+		answer := JobStory{Why: why, ETA: s.workloadETA(now, why.Queued, &why.Cause), Story: s.journal.OfJob(id, maxStory)}
+		if err == nil {
+			answer.addHolders(s, m, now, id)
+		}
+		return answer, err
 	})
+}
+
+// addHolders adds who holds what the job waits for, unless that is too much to look at.
+func (a *JobStory) addHolders(s *Scheduler, m *explain.Model, now time.Time, id cluster.JobID) {
+	_ = m.Attempt(func() { a.Why.Holders = m.Holders(id, &a.Why, s.forecaster(now).Ends) })
 }
 
 // PendingWorkloads lists the Workloads that wait for a ClusterQueue, or, in a namespace, those of a LocalQueue.

@@ -26,7 +26,7 @@ func (r *runner) diagnose(ctx context.Context, gangs []survey.Gang) (diagnosis.D
 	}
 	host, _ := os.Hostname() // it is left out if it is not known
 	d := diagnosis.Diagnosis{
-		Time: time.Now(), Cycles: r.recorder.Cycles(), Queues: story.Survey.Queues, ClusterQueues: story.ClusterQueues, Room: story.Survey.Room, Evictions: story.Evictions,
+		Time: time.Now(), Cycles: r.recorder.Cycles(), Queues: story.Survey.Queues, ClusterQueues: story.ClusterQueues, Room: story.Survey.Room, Holders: story.Holders, Evictions: story.Evictions,
 		Scheduler: diagnosis.Scheduler{Version: version.Version, Names: r.options.schedulerNames, Host: host, Leads: time.Unix(0, r.since.Load())},
 		Inbox:     r.inbox.Stats(), Outbox: r.outbox.Stats(), Requests: r.clients.Latencies(), Configuration: r.policies.diagnosis(r.options.ineffective()),
 		Health: diagnosis.Health{Nodes: story.Survey.Nodes},

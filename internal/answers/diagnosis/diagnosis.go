@@ -6,6 +6,7 @@ import (
 	"hekla.sh/hekla/internal/edge"
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/edge/intake"
+	"hekla.sh/hekla/internal/explain/holders"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/internal/journal"
@@ -21,10 +22,12 @@ type Diagnosis struct {
 	// ClusterQueues are those of kueue.x-k8s.io.
 	ClusterQueues []queued.ClusterQueue `json:"clusterQueues,omitempty"`
 
-	Room      survey.Room      `json:"room"`
-	Evictions []journal.Entry  `json:"evictions,omitempty"` // the latest, the oldest first
-	Inbox     intake.Stats     `json:"inbox"`
-	Outbox    edge.OutboxStats `json:"outbox"`
+	Room survey.Room `json:"room"`
+	// Holders say who holds the resources of which least is free, the scarcest first.
+	Holders   []holders.Holders `json:"holders,omitempty"`
+	Evictions []journal.Entry   `json:"evictions,omitempty"` // the latest, the oldest first
+	Inbox     intake.Stats      `json:"inbox"`
+	Outbox    edge.OutboxStats  `json:"outbox"`
 	// Requests are those to the API server, by kind.
 	Requests      []apiserver.Latency `json:"requests"`
 	Configuration Configuration       `json:"configuration"`

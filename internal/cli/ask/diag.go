@@ -95,6 +95,14 @@ func (p *printer) diagnosis(w io.Writer, d *diagnosis.Diagnosis) {
 	p.clusterQueues(w, d.ClusterQueues, age)
 	p.writes(w, d)
 	p.room(w, &d.Room)
+	if len(d.Holders) > 0 {
+		fmt.Fprintln(w, "Held")
+		p.table(w, func(w io.Writer) {
+			for i := range d.Holders {
+				p.holders(w, d.Holders[i].Resource, &d.Holders[i])
+			}
+		})
+	}
 	if len(d.Evictions) > 0 {
 		fmt.Fprintln(w, "Last evictions")
 		p.table(w, func(w io.Writer) { p.story(w, d.Evictions) })

@@ -75,6 +75,7 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 			block(w, "Limit", fmt.Sprintf("queue %s: %s of %s is %s, it holds %s, the job needs %s: %s too much", b.Queue, b.Limit, b.Resource, b.May, b.Holds, b.Needed, b.Exceeds))
 		}
 		p.place(w, a)
+		p.holders(w, "Held", a.Holders)
 		for _, found := range a.Job.Candidates {
 			p.candidates(w, &found)
 		}

@@ -211,3 +211,45 @@ func (f *Forecaster) samplesOfQueue(name string) []time.Duration {
 	}
 	return found
 }
+
+// Ends is when a job that holds nodes is expected to end.
+type Ends struct {
+	// Earliest and Latest are the ends of the range, absent if it is not known.
+	Earliest *time.Time `json:"earliest,omitempty"`
+	Latest   *time.Time `json:"latest,omitempty"`
+	// Basis is how that is known: Declared, Measured or SameQueue; Room if its pods are leaving.
+	Basis Kind `json:"basis,omitempty"`
+	// Never says that it is a service, which does not end by itself.
+	Never bool `json:"never,omitempty"`
+}
+
+// Ends says when a job that holds nodes is expected to end.
+func (f *Forecaster) Ends(j *cluster.Job) Ends {
+	if j.Plan != nil {
+		return Ends{} // it has not started
+	}
+	if last, leaves := f.leaving(j); leaves {
+		return Ends{Earliest: &f.now, Latest: &last, Basis: Room}
+	}
+	left := f.left(j, max(f.now.Sub(f.startOf(j)), 0))
+	if left.stays || left.kind == "" {
+		return Ends{Never: left.stays}
+	}
+	earliest, latest := f.now.Add(left.early), f.now.Add(left.late)
+	return Ends{Earliest: &earliest, Latest: &latest, Basis: left.kind}
+}
+
+// leaving is when all pods of a job are gone at the latest, if all that hold nodes leave.
+func (f *Forecaster) leaving(j *cluster.Job) (last time.Time, all bool) {
+	for _, t := range j.Tasks() {
+		switch {
+		case t.Status.Leaves():
+			if at := f.gone(t); at.After(last) {
+				last = at
+			}
+		case t.Status.Holds():
+			return time.Time{}, false
+		}
+	}
+	return last, !last.IsZero()
+}

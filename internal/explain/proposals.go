@@ -47,6 +47,11 @@ func (m *Model) lookForProposals(now time.Time, j *cluster.Job, c *Cause) ([]pro
 	for _, s := range c.Short {
 		of.Short = append(of.Short, s.Resource)
 	}
+	for _, n := range c.Nodes {
+		if n.Kind == string(verdict.NodeTaint) {
+			of.Tainted = append(of.Tainted, n.Example)
+		}
+	}
 	of.Suppose = func(group *schedulingv1beta1.PodGroup, pods []*corev1.Pod, look func(s *framework.Session, j *cluster.Job)) error {
 		return m.cache.Suppose(group, pods, m.supposes, func(j *cluster.Job) { look(m.open(now), j) })
 	}

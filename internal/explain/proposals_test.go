@@ -72,7 +72,7 @@ func TestTheShapeOfANodeForALargePodIsProposed(t *testing.T) {
 func TestAJobStartsWithTheRequestsThatAreProposed(t *testing.T) {
 	a := waiting(t, "cpu=3")
 	found := a.proposals("waits")
-	for kind, want := range map[string]string{"fewerPods": "with minAvailable 1 instead of 3 its first pod would start now", "smallerRequests": " cpu 1200m instead of 3"} {
+	for kind, want := range map[string]string{"fewerPods": "with minAvailable 1 instead of 3 its first pod would start now", "smallerRequests": " cpu 1333m instead of 3"} {
 		if !strings.Contains(found[kind].Message, want) || !found[kind].Starts {
 			t.Errorf("of %s it is said %+v, want %q", kind, found[kind], want)
 		}

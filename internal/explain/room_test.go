@@ -39,7 +39,7 @@ func (a *asker) held(id cluster.JobID) string {
 
 func inLine(h *holders.Holders, now time.Time) string {
 	if h == nil {
-		return "nobody"
+		return "none"
 	}
 	said := fmt.Sprintf("%s of %s %s of %s", h.Held, h.Total, h.Resource, h.Where)
 	for _, j := range h.Jobs {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/cohorts"
+	"hekla.sh/hekla/internal/explain/propose"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -80,6 +81,11 @@ func (m *Model) WhyWorkload(key types.NamespacedName) (Why, error) {
 		Admitted: w.State == queued.Admitted, Priority: w.Priority}}
 	if answer.Cause.Waits && w.State != queued.Reserved {
 		answer.Mistakes = m.mistakesOfWorkload(&w, &e.Workload)
+	}
+	if answer.Cause.Waits && answer.Cause.Code != WorkloadsOff {
+		for _, help := range queued.Helps(m.cluster.Resources, m.Quotas(), e, &w) {
+			answer.Proposals = append(answer.Proposals, propose.Proposal{Kind: help.Kind, Message: help.Message, Assumes: "its pods have room on the nodes"})
+		}
 	}
 	return answer, nil
 }

@@ -101,6 +101,9 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 		for i, proposal := range a.Proposals {
 			block(w, []string{"Helps", ""}[min(i, 1)], proposal.Message+on(proposal.Nodes))
 		}
+		if len(a.Proposals) > 0 && a.Proposals[0].Assumes != "" {
+			block(w, "", "if "+a.Proposals[0].Assumes)
+		}
 		p.story(w, a.Story)
 	})
 	if a.Queued != nil {

@@ -2,16 +2,12 @@ package forecast
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
+	"hekla.sh/hekla/internal/explain/expected"
 	"hekla.sh/hekla/internal/explain/order"
-	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
-	"hekla.sh/hekla/pkg/cluster/pods"
 	"hekla.sh/hekla/pkg/framework"
 )
 
@@ -175,7 +171,7 @@ func shapeOf(s *framework.Session, j *cluster.Job) shape {
 
 // standIn adds stand-ins to a job that has no pods. It reports whether there are some now.
 func (b *backlog) standIn(s *framework.Session, j *cluster.Job) bool {
-	sets, count := expected(j)
+	sets, count := expected.Sets(j)
 	if count == 0 || count > b.standIns {
 		return false
 	}
@@ -188,54 +184,4 @@ func (b *backlog) standIn(s *framework.Session, j *cluster.Job) bool {
 		}
 	}
 	return true
-}
-
-// expected is what the pods of a job are expected to be that do not exist yet, and how many. Each has an equal part of
-// its minResources, and each task as many as must start together. There are none if the job does not say what it needs.
-func expected(j *cluster.Job) (sets []*cluster.Podset, count int) {
-	if j.Group.Spec.MinResources == nil {
-		return nil, 0
-	}
-	minimums, count := j.Group.Spec.MinTaskMember, 0
-	for _, minimum := range minimums {
-		count += int(minimum)
-	}
-	others := max(max(j.MinMember, 1)-count, 0)
-	count += others
-	pod := pods.New(expectedPod(j, int64(count)))
-	for _, task := range slices.Sorted(maps.Keys(minimums)) {
-		sets = append(sets, &cluster.Podset{Name: task, Count: int(minimums[task]), Template: pod})
-	}
-	return append(sets, &cluster.Podset{Name: batch.DefaultTaskSpec, Count: others, Template: pod}), count
-}
-
-// expectedPod is one of some equal pods that request together what a job needs.
-func expectedPod(j *cluster.Job, count int64) *corev1.Pod {
-	requests := corev1.ResourceList{}
-	for name, quantity := range *j.Group.Spec.MinResources {
-		part := quantity.DeepCopy()
-		if name == corev1.ResourceCPU {
-			part.SetMilli((quantity.MilliValue() + count - 1) / count)
-		} else {
-			part.Set((quantity.Value() + count - 1) / count)
-		}
-		if !isOfQuota(name) {
-			requests[name] = part
-		}
-	}
-	pod := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: j.Scheduler(), PriorityClassName: j.Group.Spec.PriorityClassName, Priority: &j.Priority,
-		Containers: []corev1.Container{{Name: "expected", Resources: corev1.ResourceRequirements{Requests: requests}}}}}
-	pod.Namespace = j.ID.Namespace
-	pod.Annotations = map[string]string{schedulingv1beta1.KubeGroupNameAnnotationKey: j.ID.Name}
-	return pod
-}
-
-// isOfQuota reports whether only ResourceQuotas count a resource.
-func isOfQuota(name corev1.ResourceName) bool {
-	for _, prefix := range []string{corev1.DefaultResourceRequestsPrefix, "limits.", "count/", "pods"} {
-		if len(name) >= len(prefix) && string(name[:len(prefix)]) == prefix {
-			return true
-		}
-	}
-	return false
 }

@@ -157,7 +157,7 @@ func (y *tally) grouped(key func(*row) string) []Group {
 	return groups
 }
 
-// OnNodes finds who holds a resource of some nodes, nil if nobody does. Pods that leave hold it until they are gone.
+// OnNodes finds who holds a resource of some nodes, nil if no job does. Pods that leave hold it until they are gone.
 func OnNodes(index *resources.Index, d resources.Dim, nodes []*cluster.Node, ends Ends) *Holders {
 	y := newTally(index.Name(d))
 	total := int64(0)
@@ -179,7 +179,7 @@ func OnNodes(index *resources.Index, d resources.Dim, nodes []*cluster.Node, end
 	return y.answer(fmt.Sprintf("%d %s", len(nodes), noun), total, ends)
 }
 
-// InQueue finds who holds a resource in a queue and those below it, of which these may hold so much; nil if nobody
+// InQueue finds who holds a resource in a queue and those below it, of which these may hold so much; nil if no job
 // does.
 func InQueue(index *resources.Index, d resources.Dim, q *cluster.Queue, limit int64, ends Ends) *Holders {
 	y := newTally(index.Name(d))

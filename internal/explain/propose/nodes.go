@@ -3,6 +3,7 @@ package propose
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,18 +18,31 @@ import (
 // which labels. What pods elsewhere forbid, and what volumes and devices need, is not known of a node that is not
 // there: then it says nothing.
 func (p *proposer) newNodes() {
+	if p.job.IsPendingAdmission() {
+		p.newNodesForExpected()
+		return
+	}
 	lacksRoom := p.job.Verdict != nil && p.job.Verdict.Code.LacksRoom() && verdict.Code(p.job.Code) != verdict.OverShare
 	if !lacksRoom && !p.job.IsTooLarge {
 		return
 	}
-	classes := cluster.OnePerClass(p.pending)
+	var tasks []*cluster.Task
+	for i := range p.pending {
+		if t := p.pending[i].task; t != nil {
+			tasks = append(tasks, t)
+		}
+	}
+	classes := cluster.OnePerClass(tasks)
+	if len(classes) == 0 {
+		return
+	}
 	var parts []string
 	for _, t := range classes[:min(len(classes), maxExamples)] {
 		if p.job.Cluster.DependsOnPods(t.Class) || t.Class.NeedsSupplies() || t.Class.HasPorts {
 			return
 		}
 		if example := p.exampleFor(t); example != nil {
-			parts = append(parts, p.moreLike(example, t, len(classes) == 1))
+			parts = append(parts, moreLike(example, t.Request(), p.missing(t, len(classes) == 1)))
 		} else {
 			parts = append(parts, p.shapeFor(t))
 		}
@@ -48,26 +62,55 @@ func (p *proposer) exampleFor(t *cluster.Task) *cluster.Node {
 	return nil
 }
 
-// moreLike says how many nodes like one would hold the pods of the class of a task. If it is the only one, those with a
-// place do not count.
-func (p *proposer) moreLike(n *cluster.Node, t *cluster.Task, isOnly bool) string {
+// newNodesForExpected says so of a job that is not admitted for want of nodes: whatever its pods select, they need so
+// much room.
+func (p *proposer) newNodesForExpected() {
+	switch verdict.Code(p.job.Code) {
+	case verdict.OverCommitted, verdict.OverCluster, verdict.TooLargeForCluster:
+	default:
+		return
+	}
+	request, missing := p.pending[0].request, len(p.pending)-p.placed
+	for _, n := range p.job.Cluster.Nodes() {
+		if n.Object == nil || !n.Ready() || n.Object.Spec.Unschedulable || !request.LessEqual(n.Allocatable) {
+			continue
+		}
+		if taints, _ := p.untolerated(n.Object.Spec.Taints); len(taints) > 0 {
+			continue
+		}
+		if missing > 0 {
+			p.found = append(p.found, Proposal{Kind: "newNodes", Message: "there would be room with " + moreLike(n, request, missing)})
+		}
+		return
+	}
+}
+
+// missing is how many pods of the class of a task lack a place. If it is the only one, those with a place do not count.
+func (p *proposer) missing(t *cluster.Task, isOnly bool) int {
 	pods := 0
 	for _, other := range p.pending {
-		if other.Class == t.Class {
+		if other.task != nil && other.task.Class == t.Class {
 			pods++
 		}
 	}
 	if lacks := p.job.Lacks(); isOnly && lacks > 0 {
 		pods = min(pods, lacks)
-		pods = max(pods-p.placed(), 1)
+		pods = max(pods-p.placed, 1)
 	}
-	each := int64(pods)
-	for d, need := range t.Request() {
+	return pods
+}
+
+// moreLike says how many nodes like one would hold so many pods.
+func moreLike(n *cluster.Node, request resources.Vector, pods int) string {
+	each := int64(math.MaxInt64)
+	for d, need := range request {
 		if need > 0 {
 			each = min(each, n.Allocatable.At(resources.Dim(d))/need)
 		}
 	}
-	each = max(each, 1) // it can hold one
+	if each = max(each, 1); each == math.MaxInt64 { // it can hold one
+		each = int64(pods) // that request nothing
+	}
 	count := (int64(pods) + each - 1) / each
 	noun := "nodes"
 	if count == 1 {

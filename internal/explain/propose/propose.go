@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"hekla.sh/hekla/internal/explain/expected"
 	"hekla.sh/hekla/internal/gang"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
@@ -18,7 +19,7 @@ import (
 
 // Proposal is a change with which a job would start now, without evictions.
 type Proposal struct {
-	// Kind is fewerPods, smallerRequests, anotherQueue, moreQuota or newNodes.
+	// Kind is fewerPods, smallerRequests, tolerations, anotherQueue, moreQuota or newNodes.
 	Kind string `json:"kind"`
 	// Message is a sentence with the numbers.
 	Message string `json:"message"`
@@ -28,6 +29,8 @@ type Proposal struct {
 	Starts bool `json:"starts"`
 	// Nodes are some of the nodes that it would use.
 	Nodes []string `json:"nodes,omitempty"`
+	// Assumes says what is taken for granted, "" if nothing is.
+	Assumes string `json:"assumes,omitempty"`
 }
 
 // The limits of a search for proposals: it costs a trial for each.
@@ -52,6 +55,8 @@ type Job struct {
 	// Code is why the job waits, Pod the pod that is stopped, Short the resources of which it lacks some.
 	Code, Pod string
 	Short     []string
+	// Tainted are nodes that refuse pods of it for a taint.
+	Tainted []string
 	// IsRefused says that nodes refuse it, IsImpossible that it cannot start as things are, IsTooLarge that no node is
 	// large enough for a pod.
 	IsRefused, IsImpossible, IsTooLarge bool
@@ -61,17 +66,17 @@ type Job struct {
 
 // For looks for changes with which a job would start, or says why it does not look.
 func For(j Job) ([]Proposal, string) {
-	var pending []*cluster.Task
-	for _, t := range j.Tasks() {
-		if t.Status == cluster.Pending {
-			pending = append(pending, t)
-		}
+	pending := pendingOf(j)
+	assumes := ""
+	if len(j.Tasks()) == 0 && j.IsPendingAdmission() {
+		pending = expectedOf(j)
+		assumes = "its pods, which do not exist yet, request equal parts of its minResources"
 	}
 	switch {
-	case len(pending) == 0:
-		return nil, "no pod of it waits for a node yet"
 	case len(pending) > maxPods:
 		return nil, fmt.Sprintf("the job has more than %d waiting pods", maxPods)
+	case len(pending) == 0:
+		return nil, "no pod of it waits for a node yet"
 	case len(pending) < len(j.Tasks()):
 		return nil, "some of its pods have started already"
 	case j.IsOfWorkload():
@@ -79,20 +84,85 @@ func For(j Job) ([]Proposal, string) {
 	case len(j.Subgroups()) > 0 || j.Proximity != nil:
 		return nil, "its pods must be close to each other, for which no changes are tried"
 	}
-	slices.SortFunc(pending, cluster.CompareTasks)
 	p := proposer{job: j, pending: pending}
+	p.placed = p.placedNow()
 	p.fewerPods()
 	p.smallerRequests()
+	p.tolerations()
 	p.anotherQueue()
 	p.moreQuota()
 	p.newNodes()
+	for i := range p.found {
+		p.found[i].Assumes = assumes
+	}
 	return p.found, ""
+}
+
+// pod is one that waits, or is expected.
+type pod struct {
+	object  *corev1.Pod
+	request resources.Vector
+	task    *cluster.Task // nil if it does not exist
+}
+
+// pendingOf are the pods of a job that wait for nodes.
+func pendingOf(j Job) (pending []pod) {
+	var tasks []*cluster.Task
+	for _, t := range j.Tasks() {
+		if t.Status == cluster.Pending {
+			tasks = append(tasks, t)
+		}
+	}
+	slices.SortFunc(tasks, cluster.CompareTasks)
+	for _, t := range tasks {
+		p := pod{request: t.Request(), task: t}
+		if len(tasks) <= maxPods {
+			p.object = t.Pod.Object()
+		}
+		pending = append(pending, p)
+	}
+	return pending
+}
+
+// expectedOf are the pods that a job will have once it is admitted.
+func expectedOf(j Job) (pending []pod) {
+	for _, object := range expected.Pods(j.Job, maxPods) {
+		request := j.Cluster.Resources.Vector(object.Spec.Containers[0].Resources.Requests)
+		request.Add(j.Cluster.Resources.Vector(corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}))
+		pending = append(pending, pod{object: object, request: request})
+	}
+	return pending
 }
 
 type proposer struct {
 	job     Job
-	pending []*cluster.Task
+	pending []pod
+	placed  int // how many of them had a place
 	found   []Proposal
+}
+
+// placedNow is how many of the pods have a place, as the last attempt found. No attempt has looked at the pods of a job
+// that is not admitted.
+func (p *proposer) placedNow() (placed int) {
+	if !p.job.IsPendingAdmission() {
+		if v := p.job.Verdict; v != nil {
+			placed = v.Placed
+		}
+		return placed
+	}
+	v := p.variant()
+	_ = p.job.Suppose(v.group, v.pods, func(s *framework.Session, j *cluster.Job) {
+		if j.Queue == nil || s.Validate(j) != nil {
+			return
+		}
+		tasks := s.Pending(j)
+		if refused := gang.Place(s, j, tasks); refused != nil {
+			placed = refused.Placed
+		} else {
+			placed = len(tasks)
+		}
+	})
+	return placed
 }
 
 // variant returns the job as it is, under other names.
@@ -101,8 +171,8 @@ func (p *proposer) variant() variant {
 	group.Name = "supposed-" + group.Name
 	group.OwnerReferences = nil
 	v := variant{group: group}
-	for _, t := range p.pending {
-		pod := t.Pod.Object().DeepCopy()
+	for i := range p.pending {
+		pod := p.pending[i].object.DeepCopy()
 		pod.Name, pod.Status.NominatedNodeName = "supposed-"+pod.Name, ""
 		v.pods = append(v.pods, pod)
 	}
@@ -115,7 +185,7 @@ func (p *proposer) starts(v variant) (nodes []string, ok bool) {
 		if j.Queue == nil || s.Validate(j) != nil || s.Overused(j.Queue) != nil {
 			return
 		}
-		if j.Queue != p.job.Queue && s.HeldUp(j) != nil {
+		if (j.Queue != p.job.Queue || p.job.IsPendingAdmission()) && s.HeldUp(j) != nil {
 			return
 		}
 		tasks := s.Pending(j)
@@ -134,21 +204,29 @@ func (p *proposer) starts(v variant) (nodes []string, ok bool) {
 
 // fewerPods looks for the largest smaller gang that would start.
 func (p *proposer) fewerPods() {
-	if p.job.MinMember < 2 || p.job.IsImpossible || !p.job.IsRefused {
+	if p.job.MinMember < 2 || p.job.IsImpossible || !p.job.IsRefused && !p.job.IsPendingAdmission() {
 		return
 	}
 	try := func(pods int) ([]string, bool) {
 		v := p.variant()
 		v.group.Spec.MinMember, v.group.Spec.MinTaskMember, v.pods = int32(pods), nil, v.pods[:min(len(v.pods), pods)]
+		if p.job.IsPendingAdmission() {
+			var sum resources.Vector
+			for _, one := range p.pending[:len(v.pods)] {
+				sum.Add(one.request)
+			}
+			least := p.job.Cluster.Resources.List(sum)
+			v.group.Spec.MinResources = &least
+		}
 		return p.starts(v)
 	}
 	low, best := 0, []string(nil)
 	high := p.job.MinMember // does not start
-	if placed := p.placed(); placed > 0 && placed < high {
-		if nodes, ok := try(placed); ok {
-			low, best = placed, nodes
+	if p.placed > 0 && p.placed < high {
+		if nodes, ok := try(p.placed); ok {
+			low, best = p.placed, nodes
 		} else {
-			high = placed
+			high = p.placed
 		}
 	}
 	for tries := 1; tries < maxFewer && high-low > 1; tries++ {
@@ -167,104 +245,6 @@ func (p *proposer) fewerPods() {
 		p.found = append(p.found, Proposal{Kind: "fewerPods", Starts: true, Nodes: best,
 			Message: fmt.Sprintf("with minAvailable %d instead of %d its first %s would start now", low, p.job.MinMember, first)})
 	}
-}
-
-func (p *proposer) placed() int {
-	if v := p.job.Verdict; v != nil {
-		return v.Placed
-	}
-	return 0
-}
-
-// smallerRequests tries requests that are as large as what is free on the best node, of each resource that is short.
-func (p *proposer) smallerRequests() {
-	if len(p.pending) == 0 || !p.lacksRoom() {
-		return
-	}
-	task := p.pending[0]
-	for _, t := range p.pending {
-		if t.Key().String() == p.job.Pod {
-			task = t
-		}
-	}
-	// First half of what is requested, then towards what would just fit.
-	var short []resources.Dim
-	for d, need := range task.Request() {
-		if name := p.job.Cluster.Resources.Name(resources.Dim(d)); need > 0 && p.isShort(string(name)) {
-			short = append(short, resources.Dim(d))
-		}
-	}
-	if len(short) == 0 {
-		return
-	}
-	const steps = 10 // tenths of the request
-	low, best := 0, []string(nil)
-	high := steps
-	for high-low > 1 {
-		middle := (low + high) / 2
-		if nodes, ok := p.starts(p.scaled(task, short, middle, steps)); ok {
-			low, best = middle, nodes
-		} else {
-			high = middle
-		}
-	}
-	if low == 0 {
-		return
-	}
-	message := "would start now if its pods requested less:"
-	for i, d := range short {
-		name := p.job.Cluster.Resources.Name(d)
-		if i > 0 {
-			message += ","
-		}
-		message += fmt.Sprintf(" %s %s instead of %s", name, resources.Format(name, scale(name, task.Request().At(d), low, steps)), resources.Format(name, task.Request().At(d)))
-	}
-	p.found = append(p.found, Proposal{Kind: "smallerRequests", Starts: true, Nodes: best, Message: message})
-}
-
-func (p *proposer) lacksRoom() bool {
-	return p.job.IsTooLarge || p.job.Verdict != nil && p.job.Verdict.Code.LacksRoom() && len(p.job.Short) > 0
-}
-
-func (p *proposer) isShort(resource string) bool {
-	return slices.Contains(p.job.Short, resource)
-}
-
-// scale returns a part of an amount, in whole devices if it is one of those.
-func scale(name corev1.ResourceName, amount int64, part, of int) int64 {
-	scaled := amount / int64(of) * int64(part)
-	if name != corev1.ResourceCPU && name != corev1.ResourceMemory {
-		scaled = amount * int64(part) / int64(of)
-	}
-	return max(scaled, 1)
-}
-
-// scaled is the job with smaller requests in all pods that request as much as a task.
-func (p *proposer) scaled(like *cluster.Task, short []resources.Dim, part, of int) variant {
-	v := p.variant()
-	index := p.job.Cluster.Resources
-	for i, pod := range v.pods {
-		request := p.pending[i].Request()
-		for c := range pod.Spec.Containers {
-			container := &pod.Spec.Containers[c]
-			for _, d := range short {
-				name := index.Name(d)
-				for _, list := range []corev1.ResourceList{container.Resources.Requests, container.Resources.Limits} {
-					amount, ok := list[name]
-					if !ok || request.At(d) < like.Request().At(d) {
-						continue
-					}
-					if name == corev1.ResourceCPU {
-						list[name] = *resource.NewMilliQuantity(scale(name, amount.MilliValue(), part, of), amount.Format)
-					} else {
-						list[name] = *resource.NewQuantity(scale(name, amount.Value(), part, of), amount.Format)
-					}
-				}
-			}
-		}
-	}
-	v.group.Spec.MinResources = nil
-	return v
 }
 
 // anotherQueue looks for queues in which the job would start.
@@ -307,11 +287,15 @@ func (p *proposer) moreQuota() {
 	if err != nil {
 		return
 	}
+	var sum resources.Vector
+	for i := range p.pending {
+		sum.Add(p.pending[i].request)
+	}
 	for q := j.Queue; q != nil; q = q.Parent {
 		message := ""
-		for d := range j.Usage.Request {
+		for d := range sum {
 			may, limited := q.Capability.At(resources.Dim(d))
-			need := q.Subtree.Allocated.At(resources.Dim(d)) + j.Usage.Request.At(resources.Dim(d)) - j.Usage.Allocated.At(resources.Dim(d))
+			need := q.Subtree.Allocated.At(resources.Dim(d)) + sum.At(resources.Dim(d))
 			if name := p.job.Cluster.Resources.Name(resources.Dim(d)); limited && may != resources.Unlimited && need > may {
 				message += fmt.Sprintf(" %s %s instead of %s;", name, resources.Format(name, need), resources.Format(name, may))
 			}

@@ -63,8 +63,8 @@ func ExampleFor() {
 	}
 	// Output:
 	// fewerPods (starts: true): with minAvailable 2 instead of 3 its first 2 pods would start now
-	// smallerRequests (starts: true): would start now if its pods requested less: cpu 1200m instead of 2
-	// newNodes (starts: false): there would be room with 1 more node like a, which holds 3 such pods if it is empty
+	// smallerRequests (starts: true): would start now if its pods requested less: cpu 1333m instead of 2
+	// newNodes (starts: false): there would be room with 1 more node like a, which holds 4 such pods if it is empty
 }
 
 func TestNothingIsSaidToStartThatWasNotTried(t *testing.T) {
@@ -171,5 +171,102 @@ func TestNothingIsProposedForAJobThatNoChangeIsKnownFor(t *testing.T) {
 				t.Errorf("it is said %q and %v after %d trials, want %q", why, kindsOf(found), a.trials, test.want)
 			}
 		})
+	}
+}
+
+// said is what is proposed of a kind, "" if nothing is.
+func said(found []propose.Proposal, kind string) string {
+	for _, p := range found {
+		if p.Kind == kind {
+			return p.Message
+		}
+	}
+	return ""
+}
+
+// What is proposed is as large as it may be: what is free on a node is filled.
+func TestRequestsAreProposedAsLargeAsTheyMayBe(t *testing.T) {
+	for name, test := range map[string]struct {
+		pods          int
+		request, want string
+		more          []any
+	}{
+		"one that may have all that is free":  {1, "cpu=7", "cpu 4 instead of 7", nil},
+		"several on one node":                 {3, "cpu=2", "cpu 1333m instead of 2", nil},
+		"several, and one has a larger node":  {2, "cpu=9", "cpu 8 instead of 9", []any{fixture.Node("b", "cpu=16")}},
+		"what is free on nodes of their size": {3, "cpu=9", "cpu 8 instead of 9", []any{fixture.Node("b", "cpu=8"), fixture.Node("c", "cpu=16")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, _ := waiting(t, test.pods, test.pods, test.request, test.more...).propose(nil)
+			if got := said(found, "smallerRequests"); got != "would start now if its pods requested less: "+test.want {
+				t.Errorf("it is said %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTolerationsAreProposedWhereTheyHelp(t *testing.T) {
+	tainted := func(taints ...corev1.Taint) []any {
+		return []any{fixture.Node("b", "cpu=8", func(n *corev1.Node) { n.Spec.Taints = taints })}
+	}
+	team := corev1.Taint{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule}
+	system := corev1.Taint{Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}
+	for name, test := range map[string]struct {
+		request string
+		taints  []corev1.Taint
+		want    string
+	}{
+		"it fits there":               {"cpu=5", []corev1.Taint{team}, "with tolerations of taint team=a:NoSchedule it would start now"},
+		"it does not fit there":       {"cpu=9", []corev1.Taint{team}, ""},
+		"Kubernetes has set another":  {"cpu=5", []corev1.Taint{team, system}, ""},
+		"a taint that refuses nobody": {"cpu=9", []corev1.Taint{{Key: "team", Effect: corev1.TaintEffectPreferNoSchedule}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, _ := waiting(t, 1, 1, test.request, tainted(test.taints...)...).propose(func(j *propose.Job) { j.Tainted = []string{"b"} })
+			if got := said(found, "tolerations"); got != test.want {
+				t.Errorf("it is said %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A job that is not admitted has no pods. Its minResources say what they will request.
+func TestForAJobThatWaitsForAdmissionItsMinResourcesCount(t *testing.T) {
+	door := func(code verdict.Code, more ...any) []propose.Proposal {
+		group := fixture.Group("door", "default", 3, fixture.PendingAdmission, fixture.Wanting("cpu=6"))
+		a := waiting(t, 1, 1, "cpu=1", append(more, group)...)
+		found, why := a.propose(func(j *propose.Job) {
+			j.Job, j.Code, j.IsRefused = a.JobNamed("door"), string(code), false
+			j.Job.Verdict = &verdict.Verdict{Code: code}
+		})
+		if why != "" {
+			t.Fatalf("nothing is looked for: %s", why)
+		}
+		for _, p := range found {
+			if p.Assumes == "" {
+				t.Errorf("it is not said what %s assumes", p.Kind)
+			}
+		}
+		return found
+	}
+	full := door(verdict.OverCommitted)
+	for kind, want := range map[string]string{
+		"fewerPods":       "with minAvailable 2 instead of 3 its first 2 pods would start now",
+		"smallerRequests": "would start now if its pods requested less: cpu 1333m instead of 2",
+		"newNodes":        "there would be room with 1 more node like a, which holds 4 such pods if it is empty",
+	} {
+		if got := said(full, kind); got != want {
+			t.Errorf("of %s it is said %q, want %q", kind, got, want)
+		}
+	}
+	capped := door(verdict.OverCapability, fixture.Queue("default", fixture.Capped("cpu=5")), fixture.Queue("free"), fixture.Node("b", "cpu=8"))
+	for kind, want := range map[string]string{
+		"anotherQueue": "in queue free it would start now",
+		"moreQuota":    "queue default needs the capability cpu 10 instead of 5; each of the pods has room on a node",
+		"newNodes":     "",
+	} {
+		if got := said(capped, kind); got != want {
+			t.Errorf("of %s it is said %q, want %q", kind, got, want)
+		}
 	}
 }

@@ -1,0 +1,9 @@
+// Package expected says what the pods will be of a job that waits for admission and has none yet: each has an equal part
+// of the minResources of its PodGroup, and there are as many as must start together.
+//
+// Main functions: [Sets] returns what stands in for them in the model, [Pods] objects that can be supposed.
+//
+// Invariant: what a template of the pods says besides requests, such as its node selector, is not known here.
+//
+// It must not know what is tried with them.
+package expected

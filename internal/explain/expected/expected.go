@@ -1,0 +1,81 @@
+package expected
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster"
+	"hekla.sh/hekla/pkg/cluster/pods"
+)
+
+// Pods are one for each of them, as objects that do not exist, at most so many; none if there would be more.
+func Pods(j *cluster.Job, most int) (all []*corev1.Pod) {
+	sets, count := Sets(j)
+	if count > most {
+		return nil
+	}
+	for _, set := range sets {
+		for range set.Count {
+			pod := set.Template.Object().DeepCopy()
+			pod.Name = fmt.Sprintf("expected-%s-%d", j.ID.Name, len(all))
+			pod.Annotations[batch.TaskSpecKey] = set.Name
+			all = append(all, pod)
+		}
+	}
+	return all
+}
+
+// Sets are what the pods of a job are expected to be that do not exist yet, and how many. Each has an equal part of
+// its minResources, and each task as many as must start together. There are none if the job does not say what it needs.
+func Sets(j *cluster.Job) (sets []*cluster.Podset, count int) {
+	if j.Group.Spec.MinResources == nil {
+		return nil, 0
+	}
+	minimums, count := j.Group.Spec.MinTaskMember, 0
+	for _, minimum := range minimums {
+		count += int(minimum)
+	}
+	others := max(max(j.MinMember, 1)-count, 0)
+	count += others
+	pod := pods.New(podOf(j, int64(count)))
+	for _, task := range slices.Sorted(maps.Keys(minimums)) {
+		sets = append(sets, &cluster.Podset{Name: task, Count: int(minimums[task]), Template: pod})
+	}
+	return append(sets, &cluster.Podset{Name: batch.DefaultTaskSpec, Count: others, Template: pod}), count
+}
+
+// podOf is one of some equal pods that request together what a job needs.
+func podOf(j *cluster.Job, count int64) *corev1.Pod {
+	requests := corev1.ResourceList{}
+	for name, quantity := range *j.Group.Spec.MinResources {
+		part := quantity.DeepCopy()
+		if name == corev1.ResourceCPU {
+			part.SetMilli((quantity.MilliValue() + count - 1) / count)
+		} else {
+			part.Set((quantity.Value() + count - 1) / count)
+		}
+		if !isOfQuota(name) {
+			requests[name] = part
+		}
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{SchedulerName: j.Scheduler(), PriorityClassName: j.Group.Spec.PriorityClassName, Priority: &j.Priority,
+		Containers: []corev1.Container{{Name: "expected", Resources: corev1.ResourceRequirements{Requests: requests}}}}}
+	pod.Namespace = j.ID.Namespace
+	pod.Annotations = map[string]string{schedulingv1beta1.KubeGroupNameAnnotationKey: j.ID.Name}
+	return pod
+}
+
+// isOfQuota reports whether only ResourceQuotas count a resource.
+func isOfQuota(name corev1.ResourceName) bool {
+	for _, prefix := range []string{corev1.DefaultResourceRequestsPrefix, "limits.", "count/", "pods"} {
+		if len(name) >= len(prefix) && string(name[:len(prefix)]) == prefix {
+			return true
+		}
+	}
+	return false
+}

@@ -129,7 +129,7 @@ var stuck = map[string][]string{
 	"01-missing-queue.yaml":          {"queue nowhere does not exist", "hekla queue create nowhere"},
 	"02-closed-queue.yaml":           {"queue why is not open", "hekla queue operate why -a open"},
 	"03-too-large-for-any-node.yaml": {"cannot start as things are", "cpu: needs 12, has 8, short by 4"},
-	"04-over-capability.yaml":        {"queue why: capability of cpu is 4, it holds 3, the job needs 3: 2 too much", "hekla why queue why", "not looked for: no pod of it waits for a node yet"},
+	"04-over-capability.yaml":        {"queue why: capability of cpu is 4, it holds 3, the job needs 3: 2 too much", "hekla why queue why", "Held    3 of 4 cpu of queue why are held", "cpu 1 instead of 3", "queue why needs the capability cpu 6 instead of 4; each of the pods has room on a node"},
 	"05-gang-short-by-one.yaml":      {"7 of the 8 pods that must start together have a place", "with minAvailable 7 instead of 8 its first 7 pods would start now"},
 	"06-taint.yaml":                  {"untolerated taint", "cannot start as things are"},
 	"07-affinity.yaml":               {"node affinity/selector", "cannot start as things are"},

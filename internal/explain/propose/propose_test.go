@@ -237,7 +237,7 @@ func TestForAJobThatWaitsForAdmissionItsMinResourcesCount(t *testing.T) {
 		a := waiting(t, 1, 1, "cpu=1", append(more, group)...)
 		found, why := a.propose(func(j *propose.Job) {
 			j.Job, j.Code, j.IsRefused = a.JobNamed("door"), string(code), false
-			j.Job.Verdict = &verdict.Verdict{Code: code}
+			j.Job.Verdict = &verdict.Verdict{Code: code, Shortages: []verdict.Shortage{{Resource: "cpu", Need: 6000, Have: 1000}}}
 		})
 		if why != "" {
 			t.Fatalf("nothing is looked for: %s", why)
@@ -261,9 +261,10 @@ func TestForAJobThatWaitsForAdmissionItsMinResourcesCount(t *testing.T) {
 	}
 	capped := door(verdict.OverCapability, fixture.Queue("default", fixture.Capped("cpu=5")), fixture.Queue("free"), fixture.Node("b", "cpu=8"))
 	for kind, want := range map[string]string{
-		"anotherQueue": "in queue free it would start now",
-		"moreQuota":    "queue default needs the capability cpu 10 instead of 5; each of the pods has room on a node",
-		"newNodes":     "",
+		"smallerRequests": "would start now if its pods requested less: cpu 333m instead of 2",
+		"anotherQueue":    "in queue free it would start now",
+		"moreQuota":       "queue default needs the capability cpu 10 instead of 5; each of the pods has room on a node",
+		"newNodes":        "",
 	} {
 		if got := said(capped, kind); got != want {
 			t.Errorf("of %s it is said %q, want %q", kind, got, want)

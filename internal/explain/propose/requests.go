@@ -91,15 +91,27 @@ func (p *proposer) lacksRoom() bool {
 // maxPieces is how many sizes of a request are looked at.
 const maxPieces = 64
 
-// pieces are the amounts from one to below another of which some just fill what is free on a node, in order: the most
-// that a pod may request is one of them, where only nodes are in the way. At admission it may be any, so there are
-// further ones between.
+// pieces are the amounts from one to below another of which some just fill what is free on a node, or what is left of
+// the limit that stops the job, in order. The most that a pod may request is one of them, unless something else is in
+// the way; so there are further ones between.
 func (p *proposer) pieces(d resources.Dim, from, to int64) (all []int64) {
 	for _, n := range p.job.Cluster.Nodes() {
 		free := max(n.Free(d), 0)
 		for pods := int64(1); pods <= int64(len(p.pending)) && free/pods > from; pods++ {
 			if piece := free / pods; piece < to {
 				all = append(all, piece)
+			}
+		}
+	}
+	if v := p.job.Verdict; v != nil { // what is left of a limit
+		for _, short := range v.Shortages {
+			if short.Resource != p.job.Cluster.Resources.Name(d) {
+				continue
+			}
+			for pods := int64(1); pods <= int64(len(p.pending)); pods++ {
+				if piece := short.Have / pods; piece > from && piece < to {
+					all = append(all, piece)
+				}
 			}
 		}
 	}

@@ -127,6 +127,9 @@ var parts = map[string]func(o *board.Store, v *board.View, since string, redacto
 	},
 }
 
+// chartsPart is the part of an overview that has charts. Its parameters are of, a subject, and span.
+const chartsPart = "charts"
+
 // getOverview answers with one part.
 func (s *Server) getOverview(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
@@ -142,12 +145,16 @@ func (s *Server) getOverview(w http.ResponseWriter, r *http.Request) {
 	case unknown != nil:
 		write(w, nil, s.statusOf(unknown, api.Overviews, q))
 		return
-	case !ok:
+	case !ok && q.name != chartsPart:
 		write(w, nil, apierrors.NewNotFound(schema.GroupResource{Group: api.GroupVersion.Group, Resource: api.Overviews.Name}, q.name))
 		return
 	}
-	answer := api.Reply[any]{Metadata: api.Metadata{Name: q.name},
-		Answer: part(s.overview.store, view, r.URL.Query().Get("since"), &redactor{sees: view.Sees, known: known})}
+	answer, asked := api.Reply[any]{Metadata: api.Metadata{Name: q.name}}, r.URL.Query()
+	if q.name == chartsPart {
+		answer.Answer = s.charts.Chart(asked.Get("of"), asked.Get("span"), time.Now()) // queues are sums, which every reader sees
+	} else {
+		answer.Answer = part(s.overview.store, view, asked.Get("since"), &redactor{sees: view.Sees, known: known})
+	}
 	answer.APIVersion, answer.Kind = api.GroupVersion.String(), api.Overviews.Kind
 	writePacked(w, r, answer)
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/answers/charts"
 	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/answers/gate"
 	"hekla.sh/hekla/internal/explain"
@@ -70,6 +71,7 @@ type Server struct {
 	snapping  chan struct{}
 	overview  *overview
 	leader    func() string // who leads, nil if it is not known
+	charts    *charts.Store
 }
 
 // Diagnose says how the scheduler is, and how many of some gangs could start now.
@@ -88,10 +90,13 @@ func (s *Server) Diagnoses(by Diagnose) { s.diagnose = by }
 // [Server.Handler].
 func (s *Server) LedBy(leader func() string) { s.leader = leader }
 
+// Charts sets what charts are made of. It must be called before [Server.Handler].
+func (s *Server) Charts(of *charts.Store) { s.charts = of }
+
 // New returns a server of answers to questions.
 func New(questions *scheduler.Questions, guard Guard, logger logr.Logger) *Server {
 	return &Server{trying: make(chan struct{}, atOnce), snapping: make(chan struct{}, 1), questions: questions, guard: guard, logger: logger, all: rate.NewLimiter(Share, Burst), trials: rate.NewLimiter(TrialShare, TrialBurst),
-		overview: newOverview(questions)}
+		overview: newOverview(questions), charts: charts.New()}
 }
 
 // Handler serves the group of the API.

@@ -633,7 +633,7 @@ func TestPodsGetTheEventsOfKubeScheduler(t *testing.T) {
 func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 	admin, c := adminClients(t)
 	clusterRules, rules := documentedRules(t)
-	if len(clusterRules) != 31 || len(rules) != 3 {
+	if len(clusterRules) != 31 || len(rules) != 4 {
 		t.Fatalf("read %d and %d rules from the package comment", len(clusterRules), len(rules))
 	}
 	config := confined(t, c, admin.Core, "confined", clusterRules, rules)

@@ -65,7 +65,7 @@ func documentedRules(t *testing.T) (cluster, namespaced []rbacv1.PolicyRule) {
 				rule.APIGroups = []string{group}
 			case strings.HasPrefix(word, "--leader-elect-resource-name"):
 				rule.ResourceNames = []string{"volcano"}
-			case word == v1beta2.LeaseName:
+			case word == v1beta2.LeaseName, word == "hekla-charts":
 				rule.ResourceNames = []string{word}
 			case strings.HasPrefix(word, "--scheduler-configmap"):
 				rule.ResourceNames = []string{"volcano-scheduler-configmap"}

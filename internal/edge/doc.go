@@ -82,7 +82,9 @@
 //
 //	coordination.k8s.io     leases                                          create
 //	coordination.k8s.io     leases named as --leader-elect-resource-name    get update
+//	""                      configmaps named hekla-charts                   get update
 //	""                      configmaps named as in --scheduler-configmap    get list watch
 //
-// The last is needed only when the configuration is read from the API instead of a file.
+// The ConfigMap hekla-charts hands the charts of the web page over to the next leader. The last is needed only when the
+// configuration is read from the API instead of a file.
 package edge

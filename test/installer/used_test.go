@@ -44,6 +44,8 @@ var unmet = func() map[string]string {
 		"volcano-scheduler get custom.metrics.k8s.io/nodes/node_cpu_usage_avg":    ofMetrics,
 		"volcano-scheduler get custom.metrics.k8s.io/nodes/node_memory_usage_avg": ofMetrics,
 
+		"volcano-scheduler update /configmaps": "for the charts of the web page, every ten minutes and at the end: test/web",
+
 		"volcano-controllers get scheduling.volcano.sh/podgroups":                                afterRefusal,
 		"volcano-controllers patch /configmaps":                                                  ofChanges,
 		"volcano-controllers patch /services":                                                    ofChanges,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,10 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"hekla.sh/hekla/internal/answers/charts"
 	"hekla.sh/hekla/test/apitest"
 	"hekla.sh/hekla/test/browser"
 )
@@ -180,6 +185,7 @@ func (w *site) survives(t *testing.T, b *browser.Browser) {
 	if rows := browser.Must[table](t, b, "rows", nil); rows.All != before.All {
 		t.Errorf("of %d jobs %d are shown without a scheduler", before.All, rows.All)
 	}
+	w.past(t)
 	w.job(t, "research", "newcomer", "ai-training", 1, amounts("1", "1Gi", "0"), false, "")
 	w.jobs, w.ofUser = w.jobs+1, w.ofUser+1
 	w.lead()
@@ -195,6 +201,78 @@ func (w *site) survives(t *testing.T, b *browser.Browser) {
 		return nil
 	})
 	want(t, browser.Must[string](t, b, "fill", arguments{"label": "Filter", "value": "newcomer"}), "research/newcomer")
+	w.charted(t, b)
+}
+
+// past checks that the leader that has just ended has saved its charts, and puts two weeks in their place.
+func (w *site) past(t *testing.T) {
+	t.Helper()
+	config := &corev1.ConfigMap{}
+	must(t, w.api.Get(t.Context(), client.ObjectKey{Namespace: apitest.SystemNamespace, Name: "hekla-charts"}, config))
+	before := charts.New()
+	must(t, before.Restore(config.BinaryData["charts.json.gz"], time.Now()))
+	if c := before.Chart("", "day", time.Now()); len(c.Lines) == 0 {
+		t.Error("a leader that ended in order has saved no chart of the cluster")
+	}
+	const gpus, pause, fine = 120, 10 * time.Minute, 3 * time.Hour // ago: the other leader ended
+	store, now := charts.New(), time.Now()
+	for at, step := now.Add(-14*24*time.Hour), 10*time.Minute; at.Before(now.Add(-pause)); at = at.Add(step) {
+		if at.After(now.Add(-fine)) {
+			step = time.Minute
+		}
+		hours := float64(at.Unix()) / 3600
+		held := math.Round(gpus + 60*math.Sin(hours*math.Pi/12) + 8*math.Sin(hours*7))
+		values := map[charts.Key]float64{}
+		for measure, value := range map[charts.Measure]float64{charts.Used: held, charts.Size: gpus, charts.Borrowed: max(held-gpus, 0), charts.Waiting: max(1.5*held-gpus-60, 0)} {
+			values[charts.Key{Subject: "Queue/ai-training", Measure: measure, Resource: "nvidia.com/gpu"}] = value
+		}
+		values[charts.Key{Subject: "Queue/ai-training", Measure: charts.Evictions}] = math.Floor(max(3*math.Sin(hours*2), 0))
+		store.Add(charts.Sample{Time: at, Values: values})
+	}
+	packed, _, err := store.Save()
+	must(t, err)
+	config.BinaryData = map[string][]byte{"charts.json.gz": packed}
+	must(t, w.api.Update(t.Context(), config))
+}
+
+// charted reads the charts after a change of the leader: what was saved is there, and when it changed.
+func (w *site) charted(t *testing.T, b *browser.Browser) {
+	const page = "#/charts?of=Queue%2Fai-training&resource=nvidia.com%2Fgpu"
+	apitest.Eventually(t, func(context.Context) error {
+		var text string
+		if err := b.Do("go", arguments{"path": page, "wait": ".u-wrap"}, &text); err != nil {
+			return err
+		}
+		// The numbers are the last ones, which the new leader has measured.
+		for _, part := range []string{"Another process began to lead at", "gpu", `used 1[89]\d\n`, `borrowed [67]\d\n`, `share 120\n`, "Evictions"} {
+			if !regexp.MustCompile(part).MatchString(text) {
+				return fmt.Errorf("the charts of a queue have no %q: %s", part, text)
+			}
+		}
+		return nil
+	})
+	type file struct{ Name, Text string }
+	table := func() (lines [][]string) {
+		t.Helper()
+		lines, err := csv.NewReader(strings.NewReader(browser.Must[file](t, b, "download", arguments{"group": "Export charts", "name": "CSV"}).Text)).ReadAll()
+		must(t, err)
+		return lines
+	}
+	const hours, gap = 120, 10 // minutes
+	if lines := table(); len(lines) < hours-gap-5 || len(lines) > hours-gap+5 || lines[0][0] != "time" || !slices.Contains(lines[0], "evictions") {
+		t.Errorf("of two hours, ten minutes of which had no leader, there are %d lines: %v", len(lines), lines[:min(len(lines), 3)])
+	}
+	for _, v := range browser.Must[[]string](t, b, "violations", nil) {
+		t.Errorf("the charts of a queue: %s", v)
+	}
+	folder := t.TempDir()
+	if *pictures {
+		folder = album
+	}
+	browser.Must[string](t, b, "go", arguments{"path": page + "&span=day", "wait": ".u-wrap"})
+	w.picture(t, b, folder, "charts")
+	text := browser.Must[string](t, b, "go", arguments{"path": "#/charts?resource=cpu&span=weeks", "wait": ".u-wrap"})
+	want(t, text, "what nodes offer", "demand that waits for admission", "% used on average", "the cluster", "ClusterQueue/batch")
 }
 
 func (w *site) ownNamespace(t *testing.T, b *browser.Browser) {
@@ -443,6 +521,7 @@ var views = []struct{ path, wait string }{
 	{"#/", ".tile"}, {"#/jobs", "[role=grid] .body [role=row]"}, {"#/jobs/research/too-large", "[data-cause]"}, {"#/queues", "[aria-label='Tree of quotas'] tbody tr"},
 	{"#/jobs/research/workload%2Fwaits", "[data-cause]"}, {"#/jobs?state=Foreign", "[role=grid] .body [role=row]"},
 	{"#/queues/ai-training", ".card"}, {"#/nodes", ".cell"}, {"#/evictions", ".evictions li"}, {"#/jobs?namespace=production", "[role=grid] .body [role=row]"}, {"#/cycles", ".cycles li"},
+	{"#/charts", ".u-wrap"}, {"#/charts?of=Queue%2Fai-training&span=weeks", ".u-wrap"},
 }
 
 func (w *site) accessible(t *testing.T, b *browser.Browser, isDark bool, width int) {
@@ -503,12 +582,18 @@ func (w *site) pictures(t *testing.T, b *browser.Browser) {
 		if name == "nodes" {
 			browser.Must[string](t, b, "fill", arguments{"label": "gpu of a pod", "value": "4"})
 		}
-		file, err := filepath.Abs(filepath.Join(folder, name+".png"))
-		must(t, err)
-		must(t, b.Do("screenshot", arguments{"file": file}, nil))
-		if info, err := os.Stat(filepath.Join(album, name+".png")); err != nil || info.Size() == 0 {
-			t.Errorf("docs/web.md has no picture %s: make it with go test ./test/web -pictures: %v", name, err)
-		}
+		w.picture(t, b, folder, name)
+	}
+}
+
+// picture takes a picture, of which one must be in the album.
+func (w *site) picture(t *testing.T, b *browser.Browser, folder, name string) {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join(folder, name+".png"))
+	must(t, err)
+	must(t, b.Do("screenshot", arguments{"file": file}, nil))
+	if info, err := os.Stat(filepath.Join(album, name+".png")); err != nil || info.Size() == 0 {
+		t.Errorf("docs/web.md has no picture %s: make it with go test ./test/web -pictures: %v", name, err)
 	}
 }
 

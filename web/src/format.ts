@@ -95,8 +95,9 @@ export function hour(time: string | number): string {
 
 /** tail splits a sentence before its last words, which are not cut off: they may be the number that it is about. */
 export function tail(sentence: string): [head: string, end: string] {
-  const most = 24;
-  if (sentence.length <= most) return ["", sentence];
+  const most = 24,
+    isShort = 40;
+  if (sentence.length <= isShort) return ["", sentence];
   const at = sentence.indexOf(" ", sentence.length - most);
   return at < 0 ? ["", sentence] : [sentence.slice(0, at), sentence.slice(at)];
 }

@@ -4,6 +4,7 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { connect, disconnect, forgetLists, onRefused, setToken, takeToken, useConnection } from "./api";
 import { span } from "./format";
+import { Charts } from "./pages/charts";
 import { Cycles } from "./pages/cycles";
 import { Evictions } from "./pages/evictions";
 import { Job } from "./pages/job";
@@ -20,6 +21,7 @@ const pages: { key: string; title: string; short: string }[] = [
   { key: "jobs", title: "Jobs", short: "j" },
   { key: "nodes", title: "Nodes", short: "n" },
   { key: "evictions", title: "Evictions", short: "e" },
+  { key: "charts", title: "Charts", short: "h" },
   { key: "cycles", title: "Cycles", short: "c" },
 ];
 
@@ -228,6 +230,8 @@ function Page({ leave }: { leave: () => void }) {
           <Nodes selected={rest[0]} />
         ) : page === "evictions" ? (
           <Evictions query={query} />
+        ) : page === "charts" ? (
+          <Charts query={query} />
         ) : page === "cycles" ? (
           <Cycles />
         ) : (

@@ -333,3 +333,19 @@ export interface NodeAnswer {
   podCount: number;
   pods?: { pod: string; job?: string; queue?: string; status: string; requests: Amounts }[];
 }
+
+export interface ChartLine {
+  measure: "used" | "waiting" | "borrowed" | "size" | "evictions";
+  resource?: string;
+  points: (number | null)[];
+}
+export interface Charts {
+  subject: string;
+  span: string;
+  from: string;
+  stepSeconds: number;
+  lines: ChartLine[];
+  changes?: string[];
+  subjects: string[];
+  left?: number;
+}

@@ -27,6 +27,7 @@ func (o *options) answerer(ctx context.Context, client kubernetes.Interface, r *
 	server.Diagnoses(r.diagnose)
 	server.Snapshots(r.snapshot)
 	server.LedBy(r.leader)
+	server.Charts(r.charts)
 	return server, nil
 }
 

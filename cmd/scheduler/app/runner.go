@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
+	"hekla.sh/hekla/internal/answers/charts"
 	"hekla.sh/hekla/internal/answers/diagnosis"
 	"hekla.sh/hekla/internal/edge"
 	"hekla.sh/hekla/internal/edge/apiserver"
@@ -63,6 +64,7 @@ type runner struct {
 	meter     *load.Meter
 	leader    func() string // which process leads, nil without an election
 	recorder  *diagnosis.Recorder
+	charts    *charts.Store          // what the page shows over hours and days
 	announce  atomic.Pointer[func()] // tells the API server at once that this process answers questions, nil as long as it does not
 
 	policy    atomic.Pointer[framework.Policy] // offered and not taken
@@ -77,7 +79,7 @@ type runner struct {
 
 // newRunner puts the parts together. Nothing runs yet.
 func newRunner(o *options, clients *apiserver.Clients, src source, p *policies, m *metrics.Metrics, logger logr.Logger) (*runner, error) {
-	r := &runner{options: o, clients: clients, source: src, policies: p, metrics: m, logger: logger, recorder: diagnosis.NewRecorder()}
+	r := &runner{options: o, clients: clients, source: src, policies: p, metrics: m, logger: logger, recorder: diagnosis.NewRecorder(), charts: charts.New()}
 	var err error
 	r.inbox, err = intake.New(clients, intake.Options{
 		NodeSelector: o.nodeSelector, IgnorePriorityClasses: !o.usePriorityClasses, Observe: r.watched,
@@ -181,6 +183,11 @@ func (r *runner) lead(ctx, leading context.Context) error {
 	}
 	if announce := r.announce.Load(); announce != nil {
 		(*announce)()
+	}
+	if r.options.answersAddress != "" || r.options.webAddress != "" {
+		c := &chartist{store: r.charts, questions: r.scheduler.Questions(), saved: r.clients.Core.CoreV1().ConfigMaps(r.options.election.ResourceNamespace),
+			logger: r.logger.WithName("charts")}
+		watchers.Go(func() { c.run(running, leading) })
 	}
 	pace := scheduler.Pace{Coalesce: coalesce, Least: leastPause, Burst: cyclesAtOnce, Period: r.options.schedulePeriod}
 	r.scheduler.Run(running, clock.RealClock{}, eventSource{r}, reporter{r}, pace)

@@ -1,7 +1,6 @@
-import { useEffect, useRef } from "preact/hooks";
-import uPlot from "uplot";
 import { useAnswer } from "../api";
-import { amount, hour, main, percent, plural, short, since } from "../format";
+import { amount, main, percent, plural, short, since } from "../format";
+import { Plot } from "../plot";
 import type { Minute, NodeTotals, Summary } from "../types";
 import { Bar, Card, Clock, Code, Loaded } from "../ui";
 
@@ -84,7 +83,15 @@ export function Overview() {
               <Card title="Room">
                 <Room totals={s.nodes} resources={s.resources} />
               </Card>
-              <Card title="Decisions" note="for each minute of the last hour" wide>
+              <Card
+                title="Decisions"
+                note={
+                  <>
+                    for each minute of the last hour; <a href="#/charts">hours and days</a>
+                  </>
+                }
+                wide
+              >
                 <Decisions minutes={s.decisions} />
               </Card>
             </div>
@@ -155,46 +162,8 @@ function dense(minutes: Minute[]): { time: number; of?: Minute }[] {
 }
 
 function Decisions({ minutes }: { minutes: Minute[] }) {
-  const box = useRef<HTMLDivElement>(null),
-    chart = useRef<uPlot>();
   const data = dense(minutes);
-  const columns: uPlot.AlignedData = [data.map((m) => m.time), ...series.map((s) => data.map((m) => m.of?.[s.key] ?? 0))];
-  useEffect(() => {
-    const draw = () => {
-      chart.current?.destroy();
-      const style = getComputedStyle(document.documentElement),
-        color = (name: string) => style.getPropertyValue(name).trim();
-      const axis = { stroke: color("--muted"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } };
-      chart.current = new uPlot(
-        {
-          width: box.current!.clientWidth,
-          height: 180,
-          legend: { show: false },
-          cursor: { show: false },
-          scales: { y: { range: (_u, _min, max) => [0, Math.max(4, max * 1.1)] } },
-          axes: [
-            { ...axis, values: (_u, times) => times.map((t) => hour(t * 1000)) },
-            { ...axis, size: 56 },
-          ],
-          series: [{}, ...series.map((s) => ({ label: s.title, stroke: color(s.color), width: 2, points: { show: false } }))],
-        },
-        columns,
-        box.current!,
-      );
-    };
-    draw();
-    const dark = matchMedia("(prefers-color-scheme: dark)"),
-      watch = new ResizeObserver(() => chart.current?.setSize({ width: box.current!.clientWidth, height: 180 }));
-    watch.observe(box.current!);
-    dark.addEventListener("change", draw);
-    return () => {
-      watch.disconnect();
-      dark.removeEventListener("change", draw);
-      chart.current?.destroy();
-      chart.current = undefined;
-    };
-  }, []);
-  useEffect(() => chart.current?.setData(columns), [minutes]);
+  const of = (key: "bound" | "evicted" | "admitted") => data.map((m) => m.of?.[key] ?? 0);
   return (
     <figure class="chart">
       <ul class="legend">
@@ -204,10 +173,12 @@ function Decisions({ minutes }: { minutes: Minute[] }) {
           </li>
         ))}
       </ul>
-      <div
-        ref={box}
-        role="img"
-        aria-label={`Decisions for each minute: ${series.map((s) => `${data.reduce((sum, m) => sum + (m.of?.[s.key] ?? 0), 0)} ${s.title}`).join(", ")}`}
+      <Plot
+        times={data.map((m) => m.time)}
+        curves={series.map((s) => ({ title: s.title, color: s.color, points: of(s.key) }))}
+        write={(v) => v.toLocaleString("en")}
+        least={4}
+        label={`Decisions for each minute: ${series.map((s) => `${of(s.key).reduce((sum, n) => sum + n, 0)} ${s.title}`).join(", ")}`}
       />
       <details>
         <summary>As a table</summary>

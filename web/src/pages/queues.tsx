@@ -273,7 +273,8 @@ function Queue({ row: q }: { row: QueueRow }) {
     >
       <p>
         Priority {q.priority}, weight {q.weight}. {plural(q.pending, "job")} pending admission, {q.admitted} admitted, {q.running} running:{" "}
-        <a href={`#/jobs?queue=${encodeURIComponent(q.queue)}`}>show them</a>.
+        <a href={`#/jobs?queue=${encodeURIComponent(q.queue)}`}>show them</a>.{" "}
+        <a href={`#/charts?of=${encodeURIComponent(`Queue/${q.queue}`)}`}>Over hours and days</a>.
       </p>
       <Loaded live={answer}>
         {(a) => (

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -54,11 +55,31 @@ func (m *Model) PodCause(now time.Time, key types.NamespacedName) *Cause {
 		return m.Cause(now, j.ID)
 	}
 	c := &Cause{Code: NotTriedYet, Message: "no PodGroup was made for it yet", Waits: true, Pod: key.String()}
-	if reason, message := t.WhyPodWaits(now, ""); reason != "" {
+	if t.Job != nil {
+		*c = m.ungrouped(t.Job)
+	} else if reason, message := t.WhyPodWaits(now, ""); reason != "" {
 		c.Code, c.Message = reason, message
 	}
-	if t.Job != nil {
-		c.Where = "PodGroup " + t.Job.ID.String()
+	c.Pod = key.String()
+	return c
+}
+
+// ungrouped is why the pods of a job wait whose PodGroup does not exist, or belongs to another scheduler. It names a
+// PodGroup of the same name in another namespace: a pod belongs to one of its own.
+func (m *Model) ungrouped(j *cluster.Job) Cause {
+	reason, message, _ := j.WhyPodsWait()
+	c := Cause{Code: reason, Message: message, Waits: true, Never: true, Where: "PodGroup " + j.ID.String()}
+	if j.Group != nil {
+		return c
+	}
+	var elsewhere *cluster.Job
+	m.cluster.EachJob(func(other *cluster.Job) {
+		if other.ID.Name == j.ID.Name && other.ID.Kind == j.ID.Kind && (elsewhere == nil || other.ID.Compare(elsewhere.ID) < 0) {
+			elsewhere = other
+		}
+	})
+	if elsewhere != nil {
+		c.Message += fmt.Sprintf("; PodGroup %s does, and a pod belongs to a PodGroup of its own namespace", elsewhere.ID)
 	}
 	return c
 }

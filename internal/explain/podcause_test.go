@@ -94,3 +94,24 @@ func TestAJobOfAMistypedSchedulerNameNamesTheOneThatWasMeant(t *testing.T) {
 		}
 	}
 }
+
+func TestPodsWithoutTheirPodGroupAreAJobThatSaysWhereItIs(t *testing.T) {
+	elsewhere := fixture.Group("g", "default", 1)
+	elsewhere.Namespace, elsewhere.UID = "elsewhere", "elsewhere"
+	w := newAsker(t, "", fixture.Node("n", "cpu=2"), elsewhere, fixture.Pod("p", fixture.In("g")))
+	w.CycleAfter(time.Minute)
+	id, err := w.model().FindJob(fixture.Namespace, "g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	why, err := w.model().Why(w.Now, id, true)
+	if err != nil || why.Cause.Code != cluster.ReasonGroupNotFound || !why.Cause.Never || !strings.HasSuffix(why.Cause.Message,
+		"; PodGroup elsewhere/g does, and a pod belongs to a PodGroup of its own namespace") {
+		t.Errorf("%+v, %v", why.Cause, err)
+	}
+	w.Set(fixture.Pod("p", fixture.In("g"), fixture.On("n")))
+	w.CycleAfter(time.Second)
+	if id, err := w.model().FindJob(fixture.Namespace, "g"); err == nil {
+		t.Errorf("pods with nodes are the job %s, which waits for nothing", id)
+	}
+}

@@ -51,6 +51,9 @@ const maxAhead = 10
 // Why explains a job. Proposals are looked for only if they are wanted, because each costs a trial.
 func (m *Model) Why(now time.Time, id cluster.JobID, wantsProposals bool) (Why, error) {
 	j := m.cluster.Job(id)
+	if j != nil && j.LacksGroup() {
+		return Why{Job: m.state(now, j), Returns: returns(j), Cause: m.ungrouped(j)}, nil
+	}
 	if j == nil || j.Group == nil {
 		return Why{}, NotFound{Kind: "PodGroup", Name: id.String()}
 	}
@@ -79,11 +82,15 @@ func (m *Model) Why(now time.Time, id cluster.JobID, wantsProposals bool) (Why, 
 // the PodGroup. Of several with one name it is the youngest.
 func (m *Model) FindJob(namespace, name string) (cluster.JobID, error) {
 	id := cluster.JobID{Namespace: namespace, Name: name}
-	if j := m.cluster.Job(id); j != nil && j.Group != nil {
+	known := m.cluster.Job(id)
+	if known != nil && known.Group != nil {
 		return id, nil
 	}
 	if j := m.cache.Called.Youngest(id.Key()); j != nil {
 		return j.ID, nil
+	}
+	if known != nil && known.LacksGroup() {
+		return id, nil
 	}
 	return id, NotFound{Kind: "job", Name: id.String(), Schedulers: m.cache.SchedulerNames()}
 }
@@ -105,15 +112,19 @@ func (m *Model) Cause(now time.Time, id cluster.JobID) *Cause {
 
 // returns says whether pods of a job that are evicted come back: if they have a controller, which makes them again.
 func returns(j *cluster.Job) string {
+	const gone = "no: no controller makes pods of it again"
 	for _, t := range j.Tasks() {
 		if owner := metav1.GetControllerOfNoCopy(t.Pod); owner != nil {
 			return fmt.Sprintf("yes: %s %s makes pods again that were evicted, and they wait in queue %s", owner.Kind, owner.Name, j.QueueName)
 		}
 	}
+	if j.Group == nil {
+		return gone
+	}
 	if owner := metav1.GetControllerOfNoCopy(j.Group); owner != nil && owner.Kind != "Pod" {
 		return fmt.Sprintf("yes: %s %s makes pods again that were evicted, and they wait in queue %s", owner.Kind, owner.Name, j.QueueName)
 	}
-	return "no: no controller makes pods of it again"
+	return gone
 }
 
 // ahead says why some jobs are tried before a job.

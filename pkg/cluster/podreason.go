@@ -44,6 +44,11 @@ func (j *Job) WhyPodsWait() (reason, message string, sentence func() string) {
 	return reason, fmt.Sprintf("%s; see the status of PodGroup %s", code, j.ID.Name), sentence
 }
 
+// LacksGroup reports whether pods wait that name a PodGroup which does not exist.
+func (j *Job) LacksGroup() bool {
+	return j.Group == nil && !j.IsOfWorkload() && j.Count(Pending) > 0
+}
+
 // IsBlocked reports whether the job cannot start. A job that has started and waits for more pods is not blocked, nor is
 // one that has ended.
 func (j *Job) IsBlocked() bool {

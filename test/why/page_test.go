@@ -58,7 +58,7 @@ func openPage(t *testing.T, reader *browser.Browser) {
 }
 
 // findInPage finds the cause with two clicks from the first page: the list of jobs, and the job.
-func findInPage(t *testing.T, reader *browser.Browser, code string) {
+func findInPage(t *testing.T, reader *browser.Browser, row, code string) {
 	t.Helper()
 	if reader == nil {
 		return
@@ -68,7 +68,7 @@ func findInPage(t *testing.T, reader *browser.Browser, code string) {
 		Code, Text string
 	}
 	apitest.Eventually(t, func(context.Context) error {
-		if err := reader.Do("findCause", browser.Arguments{"job": "default/stuck"}, &found); err != nil {
+		if err := reader.Do("findCause", browser.Arguments{"job": row}, &found); err != nil {
 			return err
 		}
 		if found.Code != code {

@@ -14,7 +14,7 @@ func TestEveryReasonIsOnItsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reasons := []string{explain.Running, explain.Finished, explain.ForeignScheduler, explain.NotTriedYet, explain.WorkloadsOff, string(verdict.FailedCreate)}
+	reasons := []string{explain.Running, explain.Finished, explain.ForeignScheduler, explain.NotTriedYet, explain.WorkloadsOff, "PodGroupNotFound", string(verdict.FailedCreate)}
 	for _, reason := range verdict.Refinements {
 		reasons = append(reasons, string(reason))
 	}

@@ -148,7 +148,7 @@ func TestTheSchedulerIsDiagnosed(t *testing.T) {
 	says(t, "hekla why job stuck -n default", "QueueNotFound")
 	text := says(t, "hekla diag --gang 2xcpu=1", "jobs name queue nowhere, which does not exist")
 	for _, want := range []string{"hekla queue create nowhere", "  nowhere  Missing  1 ", "default/stuck  QueueNotFound", "gangs of 2 pods could start now, at most (cpu=1;", "Cycles: ", "  patch podgroups/status ",
-		`actions: "enqueue, allocate, preempt, reclaim, backfill"`, "\nNext: "} {
+		`actions: "enqueue, admit, allocate, preempt, reclaim, backfill"`, "\nNext: "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,6 +32,7 @@ import (
 	"hekla.sh/hekla/internal/cli"
 	"hekla.sh/hekla/internal/localcluster"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	kueue "hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/apitest"
 	"hekla.sh/hekla/test/browser"
@@ -126,23 +128,26 @@ func run(ctx context.Context, arguments ...string) (string, error) {
 
 // stuck are the examples, with what the answer must say in addition to the code in their header.
 var stuck = map[string][]string{
-	"01-missing-queue.yaml":          {"queue nowhere does not exist", "hekla queue create nowhere"},
-	"02-closed-queue.yaml":           {"queue why is not open", "hekla queue operate why -a open"},
-	"03-too-large-for-any-node.yaml": {"cannot start as things are", "cpu: needs 12, has 8, short by 4"},
-	"04-over-capability.yaml":        {"queue why: capability of cpu is 4, it holds 3, the job needs 3: 2 too much", "hekla why queue why", "Held    3 of 4 cpu of queue why are held", "cpu 1 instead of 3", "queue why needs the capability cpu 6 instead of 4; each of the pods has room on a node"},
-	"05-gang-short-by-one.yaml":      {"7 of the 8 pods that must start together have a place", "with minAvailable 7 instead of 8 its first 7 pods would start now"},
-	"06-taint.yaml":                  {"untolerated taint", "cannot start as things are"},
-	"07-affinity.yaml":               {"node affinity/selector", "cannot start as things are"},
-	"08-volume.yaml":                 {"persistentvolumeclaim \"data\" not found"},
-	"09-device.yaml":                 {"cannot allocate all claims"},
-	"10-promised.yaml":               {"1: promised to default/urgent (such as why-1)", "hekla why job urgent -n default"},
-	"11-behind-a-bigger-job.yaml":    {"job default/bigger comes first", "hekla why job bigger -n default"},
-	"12-victims-opted-out.yaml":      {"1 protected by rule P2 (not marked volcano.sh/preemptable)"},
-	"13-disruption-budget.yaml":      {"their disruption budget is spent"},
-	"14-namespace-quota.yaml":        {"exceeded quota: why"},
-	"15-scheduling-gate.yaml":        {"pods are held by scheduling gates"},
-	"16-two-mistakes.yaml":           {"did you mean accelerator?", "did you mean gpu, as in the taint gpu=yes:NoSchedule?"},
-	"17-misspelled-resource.yaml":    {"no node offers nvidia.com/gpus; did you mean nvidia.com/gpu?", "cannot start as things are"},
+	"01-missing-queue.yaml":              {"queue nowhere does not exist", "hekla queue create nowhere"},
+	"02-closed-queue.yaml":               {"queue why is not open", "hekla queue operate why -a open"},
+	"03-too-large-for-any-node.yaml":     {"cannot start as things are", "cpu: needs 12, has 8, short by 4"},
+	"04-over-capability.yaml":            {"queue why: capability of cpu is 4, it holds 3, the job needs 3: 2 too much", "hekla why queue why", "Held    3 of 4 cpu of queue why are held", "cpu 1 instead of 3", "queue why needs the capability cpu 6 instead of 4; each of the pods has room on a node"},
+	"05-gang-short-by-one.yaml":          {"7 of the 8 pods that must start together have a place", "with minAvailable 7 instead of 8 its first 7 pods would start now"},
+	"06-taint.yaml":                      {"untolerated taint", "cannot start as things are"},
+	"07-affinity.yaml":                   {"node affinity/selector", "cannot start as things are"},
+	"08-volume.yaml":                     {"persistentvolumeclaim \"data\" not found"},
+	"09-device.yaml":                     {"cannot allocate all claims"},
+	"10-promised.yaml":                   {"1: promised to default/urgent (such as why-1)", "hekla why job urgent -n default"},
+	"11-behind-a-bigger-job.yaml":        {"job default/bigger comes first", "hekla why job bigger -n default"},
+	"12-victims-opted-out.yaml":          {"1 protected by rule P2 (not marked volcano.sh/preemptable)"},
+	"13-disruption-budget.yaml":          {"their disruption budget is spent"},
+	"14-namespace-quota.yaml":            {"exceeded quota: why"},
+	"15-scheduling-gate.yaml":            {"pods are held by scheduling gates"},
+	"16-two-mistakes.yaml":               {"did you mean accelerator?", "did you mean gpu, as in the taint gpu=yes:NoSchedule?"},
+	"17-misspelled-resource.yaml":        {"no node offers nvidia.com/gpus; did you mean nvidia.com/gpu?", "cannot start as things are"},
+	"18-full-parent.yaml":                {"capability of cpu is 4", "queue company"},
+	"19-inactive-clusterqueue.yaml":      {"ClusterQueue why is inactive: it references missing ResourceFlavor(s): spot"},
+	"20-group-in-another-namespace.yaml": {"PodGroup default/stuck, which annotation scheduling.k8s.io/group-name names, does not exist; PodGroup why/stuck does"},
 }
 
 var code = regexp.MustCompile(`says ([A-Za-z]+)\.`)
@@ -183,9 +188,18 @@ func TestEachStuckJobIsExplainedByOneCommand(t *testing.T) {
 				return nil
 			})
 			t.Log("\n" + last)
-			findInStatus(t, named[1])
-			findInMetrics(t, named[1])
-			findInPage(t, reader, named[1])
+			row := "default/stuck"
+			switch isGrouped := named[1] != "PodGroupNotFound"; {
+			case !isGrouped:
+				findInPod(t, named[1])
+			case strings.Contains(string(text), "kind: LocalQueue"):
+				row = findInWorkload(t, named[1])
+				findInMetrics(t, "hekla_cluster_queue_pending_workloads", named[1])
+			default:
+				findInStatus(t, named[1])
+				findInMetrics(t, "hekla_queue_pending_jobs", named[1])
+			}
+			findInPage(t, reader, row, named[1])
 		})
 	}
 }
@@ -214,8 +228,44 @@ func findInStatus(t *testing.T, code string) {
 	})
 }
 
+// findInWorkload finds the cause in the condition of the Workload, which it returns as namespace/name.
+func findInWorkload(t *testing.T, code string) (name string) {
+	t.Helper()
+	apitest.Eventually(t, func(ctx context.Context) error {
+		workloads := &kueue.WorkloadList{}
+		if err := kube.List(ctx, workloads, client.InNamespace("default")); err != nil {
+			return err
+		}
+		for i := range workloads.Items {
+			if c := meta.FindStatusCondition(workloads.Items[i].Status.Conditions, kueue.QuotaReserved); c != nil && c.Reason == code {
+				name = workloads.Items[i].Namespace + "/" + workloads.Items[i].Name
+				return nil
+			}
+		}
+		return fmt.Errorf("no condition of a Workload says %s: %+v", code, workloads.Items)
+	})
+	return name
+}
+
+// findInPod finds the cause in the condition of the pod.
+func findInPod(t *testing.T, code string) {
+	t.Helper()
+	apitest.Eventually(t, func(ctx context.Context) error {
+		pod := &corev1.Pod{}
+		if err := kube.Get(ctx, client.ObjectKey{Namespace: "default", Name: "stuck-0"}, pod); err != nil {
+			return err
+		}
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Reason == code {
+				return nil
+			}
+		}
+		return fmt.Errorf("no condition of the pod says %s: %+v", code, pod.Status.Conditions)
+	})
+}
+
 // findInMetrics finds the cause among the reasons for which jobs wait.
-func findInMetrics(t *testing.T, code string) {
+func findInMetrics(t *testing.T, name, code string) {
 	t.Helper()
 	apitest.Eventually(t, func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+metricsAddress+"/metrics", nil)
@@ -228,8 +278,8 @@ func findInMetrics(t *testing.T, code string) {
 		}
 		defer func() { _ = response.Body.Close() }()
 		text, err := io.ReadAll(response.Body)
-		if err == nil && !regexp.MustCompile(`hekla_queue_pending_jobs\{[^}]*reason="`+code+`"\} [1-9]`).Match(text) {
-			err = fmt.Errorf("no metric says %s: %q", code, regexp.MustCompile(`hekla_queue_pending_jobs\{.*`).FindAllString(string(text), -1))
+		if err == nil && !regexp.MustCompile(name+`\{[^}]*reason="`+code+`"\} [1-9]`).Match(text) {
+			err = fmt.Errorf("no metric says %s: %q", code, regexp.MustCompile(name+`\{.*`).FindAllString(string(text), -1))
 		}
 		return err
 	})
@@ -310,7 +360,7 @@ func apply(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	for _, object := range objects {
-		if isNamespaced(object) {
+		if isNamespaced(object) && object.GetNamespace() == "" {
 			object.SetNamespace("default")
 		}
 		if err := cluster.Apply(t.Context(), []*unstructured.Unstructured{object}); err != nil {
@@ -331,7 +381,7 @@ func apply(t *testing.T, name string) {
 
 func isNamespaced(object *unstructured.Unstructured) bool {
 	switch object.GetKind() {
-	case "Node", "Queue", "PriorityClass", "DeviceClass":
+	case "Node", "Queue", "PriorityClass", "DeviceClass", "Namespace", "ClusterQueue":
 		return false
 	}
 	return true
@@ -402,4 +452,20 @@ func remove(t *testing.T, object *unstructured.Unstructured) {
 			}
 		}
 	}
+}
+
+// A pod that names nearly this scheduler is told so, also though the scheduler does not know it.
+func TestAPodOfAMistypedSchedulerNameNamesTheOneThatWasMeant(t *testing.T) {
+	pod := apitest.Object(t, "default", "{apiVersion: v1, kind: Pod, metadata: {name: mistyped}, spec: {schedulerName: volcanoo, containers: [{name: a, image: b}]}}")
+	if err := cluster.Apply(t.Context(), []*unstructured.Unstructured{pod}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { remove(t, pod) })
+	apitest.Eventually(t, func(ctx context.Context) error {
+		text, err := said(ctx, "hekla why pod mistyped -n default")
+		if err == nil || !strings.Contains(err.Error(), "its schedulerName is volcanoo, and this scheduler places those of volcano; did you mean volcano?") {
+			return fmt.Errorf("it says %v, %s", err, text)
+		}
+		return nil
+	})
 }

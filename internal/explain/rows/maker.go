@@ -112,7 +112,7 @@ func (k *Maker) list(c *model.Cluster) {
 	k.boards++
 	var added []*jobEntry
 	seen := 0
-	c.EachJob(func(j *cluster.Job) {
+	list := func(j *cluster.Job) {
 		if j.IsOfWorkload() {
 			return // see workloadRows
 		}
@@ -124,7 +124,9 @@ func (k *Maker) list(c *model.Cluster) {
 		}
 		e.seen = k.boards
 		seen++
-	})
+	}
+	c.EachJob(list)
+	c.EachWithoutGroup(list)
 	if seen-len(added) < len(k.order) {
 		k.order = slices.DeleteFunc(k.order, func(e *jobEntry) bool {
 			if e.seen != k.boards {
@@ -167,7 +169,10 @@ func (e *jobEntry) read() {
 	}
 	e.row = &Job{Job: e.id, Kind: KindPodGroup, Name: j.Name(), Queue: j.QueueName, State: e.shape.state, Priority: j.Priority, MinAvailable: j.MinMember, Lacks: e.shape.lacks,
 		Pods: e.shape.pods, Created: j.Created(), Requests: e.requests}
-	if e.row.State == StateForeign {
+	if j.Group == nil {
+		reason, message, _ := j.WhyPodsWait()
+		e.row.Reason, e.row.Message = reason, cut(message)
+	} else if e.row.State == StateForeign {
 		c := explain.OfAnotherScheduler(j)
 		e.row.Reason, e.row.Message = c.Code, c.Message
 	} else if v := j.Verdict; v != nil && e.row.State != StateFinished {

@@ -98,6 +98,16 @@ func (r *registry) EachJob(visit func(*cluster.Job)) {
 	}
 }
 
+// EachWithoutGroup calls a function with each job of pods that wait for a PodGroup which does not exist, in no
+// particular order.
+func (r *registry) EachWithoutGroup(visit func(*cluster.Job)) {
+	for _, j := range r.jobs {
+		if j.LacksGroup() {
+			visit(j)
+		}
+	}
+}
+
 // Queue returns a queue, nil if it does not exist.
 func (r *registry) Queue(name string) *cluster.Queue {
 	if q := r.queues[name]; q != nil && q.Object != nil {

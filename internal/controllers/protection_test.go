@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -86,6 +87,19 @@ func TestNothingIsKeptWhileNoWorkloadsAreServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitGone(t, w)
+}
+
+func TestASuspendedJobSaysThatNoWorkloadIsAdmitted(t *testing.T) {
+	namespace := namespaceFor(t, "off")
+	job := queuedJob(namespace, "waits", 1)
+	create(t, job)
+	awaitWorkload(t, job, exists)
+	defer serveNoWorkloads(t)()
+	awaitEvent(t, job, "WorkloadsOff", "lacks the action admit")
+	later := queuedJob(namespace, "comes", 1)
+	later.Spec.Suspend = ptr.To(true)
+	create(t, later)
+	awaitEvent(t, later, "WorkloadsOff", "it stays suspended")
 }
 
 // serveNoWorkloads takes the action admit out of the scheduler's configuration. What it returns puts it back, and waits

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/internal/explain/order"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/termination"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
@@ -51,7 +52,7 @@ const (
 	// NotTriedYet: the scheduler has not tried the job since it changed.
 	NotTriedYet = "NotTriedYet"
 	// WorkloadsOff: it is a Workload, and the scheduler's configuration has none admitted.
-	WorkloadsOff = "WorkloadsOff"
+	WorkloadsOff = conditions.WorkloadsOff
 )
 
 // OfAnotherScheduler is the cause of a job that belongs to another scheduler.

@@ -99,7 +99,7 @@ func (m *Model) causeOf(w *queued.Workload, of *workload.Workload) Cause {
 	isWaiting := w.State == queued.Waiting
 	switch {
 	case w.State != queued.Finished && !m.policy.AdmitsWorkloads():
-		c.Code, c.Message = WorkloadsOff, "no Workload is admitted: the scheduler's configuration lacks the action admit or the plugin cohorts"
+		c.Code, c.Message = WorkloadsOff, conditions.WorkloadsOffMessage
 		c.Waits = w.State != queued.Admitted
 	case w.State == queued.Finished || w.State == queued.Admitted:
 		c.Code, c.Waits = w.State, false

@@ -20,6 +20,8 @@ type SurveyStory struct {
 	ClusterQueues []queued.ClusterQueue
 	// Holders say who holds the resources of which least is free.
 	Holders []holders.Holders
+	// AdmitsWorkloads says that Workloads are admitted at all, by the configuration in force.
+	AdmitsWorkloads bool
 }
 
 // maxEvictions is the number of evictions in a survey.
@@ -28,7 +30,7 @@ const maxEvictions = 20
 // Survey describes the whole cluster, and says how many of some gangs could start now.
 func (q *Questions) Survey(ctx context.Context, gangs []survey.Gang) (SurveyStory, error) {
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (SurveyStory, error) {
-		answer := SurveyStory{Evictions: s.journal.Evictions(maxEvictions), ClusterQueues: m.ClusterQueues()}
+		answer := SurveyStory{Evictions: s.journal.Evictions(maxEvictions), ClusterQueues: m.ClusterQueues(), AdmitsWorkloads: s.policy.AdmitsWorkloads()}
 		m.Session(now, func(session *framework.Session) { answer.Survey = survey.Of(session, gangs) })
 		_ = m.Attempt(func() { answer.Holders = m.HoldersOfNodes(s.forecaster(now).Ends) })
 		return answer, nil

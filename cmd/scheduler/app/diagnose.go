@@ -31,6 +31,7 @@ func (r *runner) diagnose(ctx context.Context, gangs []survey.Gang) (diagnosis.D
 		Inbox:     r.inbox.Stats(), Outbox: r.outbox.Stats(), Requests: r.clients.Latencies(), Configuration: r.policies.diagnosis(r.options.ineffective()),
 		Health: diagnosis.Health{Nodes: story.Survey.Nodes},
 	}
+	d.Configuration.AdmitsNoWorkloads = !story.AdmitsWorkloads
 	if ahead, ok := r.clients.ClockAhead(); ok {
 		d.Health.ClockAheadSeconds = ahead.Seconds()
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/internal/explain/survey"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 )
 
 const (
@@ -60,6 +61,16 @@ func (d *Diagnosis) Complain() {
 	for i := range d.Queues {
 		if q := &d.Queues[i]; q.State == survey.Missing {
 			say("hekla queue create "+q.Queue, "%d jobs name queue %s, which does not exist", q.Jobs, q.Queue)
+		}
+	}
+	if d.Configuration.AdmitsNoWorkloads {
+		waiting := 0
+		for i := range d.ClusterQueues {
+			waiting += d.ClusterQueues[i].Pending
+		}
+		if waiting > 0 {
+			say("kubectl -n volcano-system edit configmap volcano-scheduler-configmap", "%s: %d Workloads wait, and %s", conditions.WorkloadsOff, waiting,
+				conditions.WorkloadsOffMessage)
 		}
 	}
 	for i := range d.ClusterQueues {

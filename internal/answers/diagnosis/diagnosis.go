@@ -54,6 +54,8 @@ type Configuration struct {
 	Text string `json:"text"`
 	// Ineffective are the settings, and flags of the command line, that change nothing, one sentence each.
 	Ineffective []string `json:"ineffective,omitempty"`
+	// AdmitsNoWorkloads says that it has no Workload admitted: it lacks the action admit or the plugin cohorts.
+	AdmitsNoWorkloads bool `json:"admitsNoWorkloads,omitempty"`
 	// Problem is why the newest configuration is not in force, "" if it is.
 	Problem string `json:"problem,omitempty"`
 }

@@ -18,7 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"hekla.sh/hekla/internal/controllers/internal/recorder"
 	"hekla.sh/hekla/internal/controllers/metrics"
+	"hekla.sh/hekla/internal/controllers/workload/protection"
 	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -64,7 +66,7 @@ type jobs struct {
 // more, and says in the Workload how the job fares.
 func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	if !r.state.isOn() {
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.tellOff(ctx, request)
 	}
 	job := r.kind.New()
 	object := job.Object()
@@ -96,6 +98,24 @@ func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, reasonError, "Sync", "%.1000s", err.Error())
 	}
 	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// tellOff says once of a Job which was queued and is suspended that no Workload is admitted, if the scheduler's
+// configuration has it so. Volcano's Jobs are not suspended then.
+func (r *jobs) tellOff(ctx context.Context, request reconcile.Request) error {
+	if r.kind == queueing.VolcanoJobs || r.state.serving() != protection.NotServed {
+		return nil
+	}
+	job := r.kind.New()
+	object := job.Object()
+	if err := r.client.Get(ctx, request.NamespacedName, object); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if _, _, isFinished := job.Finished(); object.GetLabels()[v1beta2.QueueNameLabel] == "" || !job.IsSuspended() || isFinished || object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	recorder.Once(r.events, object, corev1.EventTypeWarning, conditions.WorkloadsOff, "Sync", "it stays suspended: %s", conditions.WorkloadsOffMessage)
+	return nil
 }
 
 // isGone reports whether an error says that an object does not exist, as opposed to its kind. The end of an object is

@@ -60,8 +60,17 @@ func OfAnotherScheduler(j *cluster.Job) Cause {
 	return Cause{Code: ForeignScheduler, Message: "its PodGroup belongs to the scheduler " + j.Scheduler()}
 }
 
-// cause finds the dominant reason.
+// cause finds the dominant reason, and names a pod that keeps the job from going on since it does not end.
 func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
+	c := m.dominant(s, j, state)
+	if !j.IsForeign {
+		overdue(j, s.Now, &c)
+	}
+	return c
+}
+
+// dominant is the reason alone.
+func (m *Model) dominant(s *framework.Session, j *cluster.Job, state *Job) Cause {
 	switch {
 	case j.IsForeign:
 		return OfAnotherScheduler(j)
@@ -97,9 +106,6 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 		c.impossible(i)
 		return c
 	}
-	if code == verdict.NotEnoughTasks || code == verdict.NotEnoughPodsOfTask {
-		overdue(j, s.Now, &c)
-	}
 	if len(pending) == 0 || v.Code.Precedes(verdict.TooLargeForQueue) {
 		return c // the queue or the pods come first
 	}
@@ -110,20 +116,25 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 	return c
 }
 
-// overdue names a pod of a job that lacks pods because it does not end, so that its successor cannot be made.
+// overdue names a pod of a job that is being deleted and does not end, so that its successor cannot be made, or the job
+// not end, restart or be resumed.
 func overdue(j *cluster.Job, now time.Time, c *Cause) {
-	first := ""
+	pod, first := "", ""
 	for _, t := range j.Tasks() {
 		if t.Pod == nil {
 			continue
 		}
 		why, _ := termination.Overdue(&t.Pod.ObjectMeta, t.Pod.NodeName, now)
-		if key := t.Key().String(); why != "" && (c.Pod == "" || key < c.Pod) {
-			c.Pod, c.Where, first = key, "pod "+key, why
+		if key := t.Key().String(); why != "" && (pod == "" || key < pod) {
+			pod, first = key, why
 		}
 	}
-	if first != "" {
-		c.Message += "; " + first
+	if first == "" {
+		return
+	}
+	c.Message += "; " + first
+	if c.Where == "" || c.Code == string(verdict.NotEnoughTasks) || c.Code == string(verdict.NotEnoughPodsOfTask) {
+		c.Pod, c.Where = pod, "pod "+pod
 	}
 }
 

@@ -320,3 +320,24 @@ func TestAJobThatLacksPodsNamesTheOneThatDoesNotEnd(t *testing.T) {
 		t.Errorf("the cause is %+v", c)
 	}
 }
+
+// A job that ends, or goes on with fewer pods, says so too: its Job cannot be completed, restarted or resumed before.
+func TestAJobThatDoesNotWaitNamesThePodThatDoesNotEnd(t *testing.T) {
+	for want, phase := range map[string]corev1.PodPhase{explain.Finished: corev1.PodSucceeded, explain.Running: corev1.PodRunning} {
+		a := newAsker(t, evicting, fixture.Node("n1", "cpu=4"))
+		group, pods := gang("stuck", "default", 2, "cpu=1", fixture.On("n1"))
+		group.Spec.MinMember = 1
+		for _, pod := range pods {
+			pod.Status.Phase = phase
+		}
+		leaving := pods[0].DeepCopy()
+		leaving.DeletionTimestamp, leaving.DeletionGracePeriodSeconds = &metav1.Time{Time: a.Now.Add(-time.Minute)}, ptr.To[int64](30)
+		a.Set(group, leaving, pods[1])
+		a.Rest()
+		c := a.model().Cause(a.Now, cluster.GroupID(fixture.Key("stuck")))
+		name := fixture.Key(leaving.Name).String()
+		if c.Code != want || c.Waits || c.Where != "pod "+name || !strings.Contains(c.Message, "; pod "+name+" should have ended by ") || !strings.HasSuffix(c.Message, "and node n1 has not removed it") {
+			t.Errorf("%s: the cause is %+v", want, c)
+		}
+	}
+}

@@ -469,3 +469,34 @@ func TestAPodOfAMistypedSchedulerNameNamesTheOneThatWasMeant(t *testing.T) {
 		return nil
 	})
 }
+
+// A Job that is stopped, and cannot be resumed before a pod has ended, names the pod and its finalizer.
+func TestAStoppedJobNamesThePodThatDoesNotEnd(t *testing.T) {
+	node, err := localcluster.ReadManifests(only{os.DirFS(folder), "01-missing-queue.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := apitest.Object(t, "default", `{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: stopped}, spec: {schedulerName: volcano, queue: default, minAvailable: 1,
+  tasks: [{name: worker, replicas: 1, template: {spec: {restartPolicy: Never, containers: [{name: main, image: busybox}]}}}]}}`)
+	for _, object := range []*unstructured.Unstructured{node[0], job} {
+		if err := cluster.Apply(t.Context(), []*unstructured.Unstructured{object}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { remove(t, object) })
+	}
+	waitFor(t, "stopped")
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "stopped-worker-0"}}
+	hold := func(finalizers string) {
+		t.Helper()
+		if err := kube.Patch(t.Context(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":`+finalizers+`}}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold(`["example.com/hold"]`)
+	if text, err := said(t.Context(), "hekla job suspend -N stopped -n default"); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	says(t, "hekla why job stopped -n default", "pod default/stopped-worker-0 is being deleted and has the finalizer example.com/hold")
+	hold("null")
+	says(t, "hekla why job stopped -n default", "does not wait: Aborted")
+}

@@ -19,6 +19,7 @@ import (
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/cli/owner"
 	"hekla.sh/hekla/internal/cli/session"
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/queueing"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -285,7 +286,11 @@ func (a *asker) unknownJob(ctx context.Context, namespace, name string, asked er
 	reply.APIVersion, reply.Kind = api.GroupVersion.String(), api.Jobs.Kind
 	state := job.Status.State
 	reply.Answer.Cause = explain.Cause{Code: state.Reason, Message: state.Message, Waits: true, Where: "Job " + namespace + "/" + name}
-	if state.Reason == "" {
+	switch {
+	case state.Reason != "":
+	case !lifecycle.MakesPods(state.Phase): // it has ended, or was stopped
+		reply.Answer.Cause.Code, reply.Answer.Cause.Message, reply.Answer.Cause.Waits = string(state.Phase), "the Job makes no pods in this phase", false
+	default:
 		reply.Answer.Cause.Code = "PodGroupPending"
 		reply.Answer.Cause.Message = fmt.Sprintf("the scheduler does not know it yet: it has no PodGroup, or one of another scheduler than its schedulerName %q", job.Spec.SchedulerName)
 	}

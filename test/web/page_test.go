@@ -375,10 +375,12 @@ func (w *site) ofKueue(t *testing.T, b *browser.Browser) {
 	want(t, text, "WaitingForQuota", "Quotas that are short", "standard", "hekla why workload waits -n research", "1 of 1 that wait in its ClusterQueue")
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/workload%2Ftoo-much", "wait": "[data-cause]"}), "It cannot start as things are")
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/workload%2Fborrows", "wait": "[data-cause]"}), "What it holds", "admitted")
-	text = browser.Must[string](t, b, "go", arguments{"path": "#/queues/ClusterQueue/batch", "wait": "[aria-label='Tree of quotas'] tr.selected"})
+	browser.Must[string](t, b, "go", arguments{"path": "#/queues/ClusterQueue/batch", "wait": "[aria-label='Tree of quotas'] tr.selected"})
+	text = browser.Must[string](t, b, "wait", arguments{"text": "production/batch"}) // LocalQueues are asked for alone
 	want(t, text, "ClusterQueues and Cohorts", "shared", "4 / 2", "+2 borrowed", "2 lent", "Weighted share", "cpu 3", "research/batch", "production/batch")
 	w.open(t, b, w.user, nil)
-	text = browser.Must[string](t, b, "go", arguments{"path": "#/queues", "wait": "[aria-label='Tree of quotas'] tbody tr"})
+	browser.Must[string](t, b, "go", arguments{"path": "#/queues", "wait": "[aria-label='Tree of quotas'] tbody tr"})
+	text = browser.Must[string](t, b, "wait", arguments{"text": "2 in namespaces that you may not see"})
 	if want(t, text, "research/batch", "2 in namespaces that you may not see"); strings.Contains(text, "production/") {
 		t.Errorf("the LocalQueues of another namespace are in\n%s", text)
 	}
@@ -507,9 +509,9 @@ func (w *site) evictions(t *testing.T, b *browser.Browser) {
 		}
 		return nil
 	})
-	text := browser.Must[string](t, b, "go", arguments{"path": "#/evictions?namespace=nowhere", "wait": "h1"})
+	browser.Must[string](t, b, "go", arguments{"path": "#/evictions?namespace=nowhere", "wait": "h1"})
 	apitest.Eventually(t, func(context.Context) error {
-		if text = browser.Must[string](t, b, "text", nil); !strings.Contains(text, "0 evictions in 0 decisions") {
+		if text := browser.Must[string](t, b, "text", nil); !strings.Contains(text, "0 evictions in 0 decisions") {
 			return fmt.Errorf("of no namespace the evictions are %s", text)
 		}
 		return nil
@@ -619,6 +621,17 @@ func (w *site) tenThousand(t *testing.T, b *browser.Browser) {
 	if rows.Drawn == 0 || rows.Drawn > mostDrawn {
 		t.Errorf("%d rows are drawn", rows.Drawn)
 	}
+	for _, path := range []string{"#/jobs", "#/jobs?kind=Workload"} {
+		list := browser.Must[struct {
+			table
+			Took int
+		}](t, b, "listed", arguments{"path": path})
+		t.Logf("%s: %d rows after %d ms, of which %d are drawn", path, list.All, list.Took, list.Drawn)
+		if list.All < jobs/3 || list.Drawn == 0 || list.Drawn > mostDrawn {
+			t.Errorf("%s has %d rows, and draws %d", path, list.All, list.Drawn)
+		}
+	}
+	browser.Must[string](t, b, "go", arguments{"path": "#/jobs", "wait": "[role=grid] .body [role=row]"})
 	scrolled := browser.Must[struct {
 		Median, Slowest float64
 		Late, Empty     int

@@ -273,7 +273,7 @@ func endingAfter(seconds int64) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = &seconds }
 }
 
-// many makes PodGroups without pods and Workloads, many at once.
+// many makes PodGroups without pods and as many Workloads, many at once.
 func (w *site) many(t *testing.T, count int) {
 	t.Helper()
 	w.make(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sweep"}},
@@ -287,7 +287,7 @@ func (w *site) many(t *testing.T, count int) {
 			var problems []error
 			for i := range next {
 				name := fmt.Sprintf("trial-%05d", i)
-				if i%4 == 0 {
+				if i%2 == 0 {
 					problems = append(problems, w.api.Create(ctx, workload("sweep", name, "batch", 3)))
 					continue
 				}

@@ -251,6 +251,17 @@ export class World {
     return found.evaluateAll((all) => Math.round(Math.min(...all.map((el) => el.getBoundingClientRect().width))));
   }
 
+  /** listed loads the page anew at a list, and says after how many milliseconds its rows are drawn. */
+  async listed({ path }) {
+    await this.page.evaluate((p) => {
+      location.hash = p;
+    }, path);
+    const began = Date.now();
+    await this.page.reload({ waitUntil: "commit" });
+    await this.page.locator("[role=grid] .body [role=row]").first().waitFor();
+    return { took: Date.now() - began, ...(await this.rows()) };
+  }
+
   /** scroll goes through the whole table, frame by frame, and says how long frames took in milliseconds. */
   async scroll() {
     return this.page.evaluate(

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"iter"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain/mistakes"
 	"hekla.sh/hekla/internal/explain/queued"
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/framework"
@@ -59,6 +61,10 @@ func (m *Model) mistakesOf(j *cluster.Job) (found []mistakes.Mistake) {
 		if least := j.Group.Spec.MinResources; least != nil { // before it is admitted there may be no pods
 			found = append(found, m.inventory().Resources(*least)...)
 		}
+		found = append(found, m.priorityClasses(j.Group.Spec.PriorityClassName)...)
+		if refused := noPriorityClass.FindStringSubmatch(j.Group.Annotations[schedulingv1beta1.PodsRefusedKey]); refused != nil {
+			found = append(found, m.priorityClasses(refused[1])...)
+		}
 	}
 	var pending []*cluster.Task
 	for _, t := range j.Tasks() {
@@ -70,8 +76,23 @@ func (m *Model) mistakesOf(j *cluster.Job) (found []mistakes.Mistake) {
 	for _, t := range classes[:min(len(classes), MaxClasses)] {
 		found = append(found, mistakes.Keys(t.Pod.Labels, t.Pod.Annotations)...)
 		found = append(found, m.inventory().Spec(&t.Pod.Object().Spec)...)
+		found = append(found, m.priorityClasses(t.Pod.Object().Spec.PriorityClassName)...)
 	}
 	return distinct(found)
+}
+
+// noPriorityClass is how an API server refuses a pod whose PriorityClass does not exist.
+var noPriorityClass = regexp.MustCompile(`no PriorityClass with name (\S+) was found`)
+
+// builtIn begins the names of the PriorityClasses that an API server has of itself.
+const builtIn = "system-"
+
+// priorityClasses is the mistake if a name is that of no PriorityClass.
+func (m *Model) priorityClasses(name string) []mistakes.Mistake {
+	if name == "" || strings.HasPrefix(name, builtIn) || m.cluster.PriorityClass(name) != nil {
+		return nil
+	}
+	return []mistakes.Mistake{mistakes.Of("there is no PriorityClass "+name, name, m.cluster.PriorityClassNames())}
 }
 
 // mistakesOfWorkload returns those of a Workload.

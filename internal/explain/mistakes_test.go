@@ -142,3 +142,23 @@ func TestAWorkloadSaysWhichOfItsNamesNothingHas(t *testing.T) {
 		}
 	}
 }
+
+// A pod of a class that does not exist is refused, so the class is named by the Job, or by the API server.
+func TestAJobSaysThatItsPriorityClassDoesNotExist(t *testing.T) {
+	const want = "there is no PriorityClass hihg; did you mean high?"
+	named, refused, right := fixture.Group("named", "default", 1), fixture.Group("refused", "default", 2), fixture.Group("right", "default", 1)
+	named.Spec.PriorityClassName, right.Spec.PriorityClassName = "hihg", "high"
+	refused.Annotations = map[string]string{v1beta1.PodsRefusedKey: `pods "refused-0" is forbidden: no PriorityClass with name hihg was found`}
+	a := newAsker(t, "", fixture.Node("n1", "cpu=1"), fixture.PriorityClass("high", 10), fixture.PriorityClass("low", 1), named, refused, right,
+		fixture.Pod("named-0", fixture.In("named"), fixture.Asks("cpu=2")), fixture.Pod("right-0", fixture.In("right"), fixture.Asks("cpu=2")))
+	a.Rest()
+	for name, want := range map[string]string{"named": want, "refused": want, "right": ""} {
+		if got := said(a.why(name).Mistakes); got != want {
+			t.Errorf("of %s it says %q, want %q", name, got, want)
+		}
+	}
+	group, pods := gang("new", "default", 1, "cpu=2", func(p *corev1.Pod) { p.Spec.PriorityClassName = "hihg" })
+	if got := said(a.submit(group, pods...).Mistakes); got != want {
+		t.Errorf("of what would be submitted it says %q", got)
+	}
+}

@@ -159,7 +159,7 @@ func (r *registry) NamespacesGeneration() uint64 { return r.namespacesGeneration
 func (r *registry) PriorityClass(name string) *schedulingv1.PriorityClass { return r.priorities[name] }
 
 // PriorityClassNames returns the names of all classes, in no particular order.
-func (r *registry) PriorityClassNames() []string { return slices.Collect(maps.Keys(r.priorities)) }
+func (c *Cluster) PriorityClassNames() []string { return slices.Collect(maps.Keys(c.priorities)) }
 
 // Quotas returns the ResourceQuotas of a namespace, by name. The caller must not change them.
 func (r *registry) Quotas(namespace string) []*corev1.ResourceQuota { return r.quotas[namespace] }

@@ -170,14 +170,26 @@ func (v *View) Refuse(index *resources.Index, n *Node, c Claim) *verdict.Verdict
 // isTooLarge reports whether a claim exceeds the ceiling of a node alone. What only pods in no queue keep from fitting
 // is not too large.
 func (v *View) isTooLarge(index *resources.Index, n *Node, c Claim) bool {
-	alone, ceiling := ToPlace(c.whole), v.Of(n).Ceiling.Value
-	return alone.shortages(index, n, &Usage{}, func(d resources.Dim) int64 {
-		limit := ceiling(d)
-		if capability := n.Capability.Value(d); limit < capability {
-			limit = min(limit+v.Others.At(d), capability)
-		}
-		return limit
-	}) != nil
+	alone := ToPlace(c.whole)
+	return alone.shortages(index, n, &Usage{}, func(d resources.Dim) int64 { return v.ceilingAlone(n, d) }) != nil
+}
+
+// ceilingAlone is how much a node could hold of a resource if no job held any, and no pods in no queue.
+func (v *View) ceilingAlone(n *Node, d resources.Dim) int64 {
+	limit := v.Of(n).Ceiling.Value(d)
+	if capability := n.Capability.Value(d); limit < capability {
+		limit = min(limit+v.Others.At(d), capability)
+	}
+	return limit
+}
+
+// roomAlone is that of a node and of all nodes above it.
+func (v *View) roomAlone(n *Node, d resources.Dim) int64 {
+	room := int64(resources.Unlimited)
+	for m := v.Seen(n); m != nil; m = v.above(m) {
+		room = min(room, v.ceilingAlone(m, d))
+	}
+	return room
 }
 
 // refusal is the verdict about a node whose ceiling leaves no room for a claim.

@@ -37,11 +37,16 @@ type Stock struct {
 	purpose  Purpose
 	node     *Node
 	resource resources.Dim
+	alone    bool // nothing that is held counts: whether a claim could ever fit
 }
 
 // Left is in the unit of the resource. It is below 0 if a bound is exceeded.
 func (s Stock) Left() int64 {
-	switch view := s.keeper.StockView(s.purpose); s.purpose {
+	view := s.keeper.StockView(s.purpose)
+	if s.alone {
+		return view.roomAlone(s.node, s.resource)
+	}
+	switch s.purpose {
 	case ToHolding:
 		return view.Room(s.node, s.resource)
 	case ToReclaiming:
@@ -55,9 +60,20 @@ func (s Stock) Left() int64 {
 func (Stock) Source() verdict.Help { return verdict.HelpQueue }
 
 // LackToAdmit returns the first lack of a job in a queue that would claim so much ([ToAdmit]). It has none if the claim
-// fits.
+// fits. A claim that is too large even when nothing is held lacks that: what others give up changes nothing, and once
+// it could fit it waits for another reason.
 func LackToAdmit(k Stockkeeper, wide bool, n *Node, c Claim) verdict.Lack {
-	return Stock{keeper: k, purpose: AdmissionOf(wide), node: n}.lack(&c)
+	s := Stock{keeper: k, purpose: AdmissionOf(wide), node: n}
+	lack := s.lack(&c)
+	if lack.Stock == nil {
+		return lack
+	}
+	whole := ToPlace(c.whole)
+	s.alone = true
+	if ever := s.lack(&whole); ever.Stock != nil {
+		return ever
+	}
+	return lack
 }
 
 // LackToHold returns the first lack of a queue that is to hold so much more. It has none if the claim fits under all

@@ -91,10 +91,34 @@ func (p *plugin) LackToAdmit(j *cluster.Job) verdict.Lack {
 	for i := range j.MinResources {
 		s := p.stock(j, resources.Dim(i))
 		if need := p.need(j, s.resource); need > s.Left() {
-			return verdict.Lack{Stock: s, Needed: need}
+			return p.everLacks(j, verdict.Lack{Stock: s, Needed: need})
 		}
 	}
 	return verdict.Lack{}
+}
+
+// everLacks returns what a job lacks that has a lack: if it requests more than all nodes together have, that.
+func (p *plugin) everLacks(j *cluster.Job, lack verdict.Lack) verdict.Lack {
+	for i, need := range j.MinResources {
+		if s := (size{plugin: p, resource: resources.Dim(i)}); need > s.Left() {
+			return verdict.Lack{Stock: s, Needed: need}
+		}
+	}
+	return lack
+}
+
+// size is what all nodes together have of a resource, also those that are out of use now.
+type size struct {
+	plugin   *plugin
+	resource resources.Dim
+}
+
+// Source is the nodes.
+func (size) Source() verdict.Help { return verdict.HelpNode }
+
+func (s size) Left() int64 {
+	c, d := s.plugin.cluster, s.resource
+	return c.Totals.Size(d) + c.Tainted.Size(d) + c.Unusable.Size(d)
 }
 
 // stock is how much more of a resource admitted jobs may lack.
@@ -145,7 +169,7 @@ func (p *plugin) refusal(j *cluster.Job) *verdict.Verdict {
 func (p *plugin) beyondCluster(j *cluster.Job) (short []verdict.Shortage) {
 	for i, need := range j.MinResources {
 		d := resources.Dim(i)
-		if have := p.cluster.Totals.Size(d) + p.cluster.Tainted.Size(d) + p.cluster.Unusable.Size(d); need > have {
+		if have := (size{plugin: p, resource: d}).Left(); need > have {
 			short = append(short, verdict.Shortage{Resource: p.cluster.Resources.Name(d), Need: need, Have: have})
 		}
 	}

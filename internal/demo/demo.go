@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"hekla.sh/hekla/internal/localcluster"
+	"hekla.sh/hekla/internal/process"
 	"hekla.sh/hekla/pkg/client/clientset/versioned"
 )
 
@@ -48,7 +49,7 @@ func New(cluster *localcluster.Cluster, output io.Writer) (*Demo, error) {
 		return nil, err
 	}
 	d := &Demo{cluster: cluster, core: core, batch: batch}
-	if terminal := terminalOf(output); terminal != nil {
+	if terminal := process.TerminalOf(output); terminal != nil {
 		d.stage, d.pause = &screen{terminal: terminal}, pause
 	} else {
 		d.stage = &transcript{output: output, began: time.Now()}

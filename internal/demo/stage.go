@@ -70,15 +70,6 @@ func (t *transcript) print(format string, values ...any) error {
 	return err
 }
 
-// terminalOf returns the terminal that a writer is, nil if it is none.
-func terminalOf(output io.Writer) *os.File {
-	file, isFile := output.(*os.File)
-	if !isFile || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
-		return nil
-	}
-	return file
-}
-
 // The control sequences of a terminal, and the looks of text.
 const (
 	hideCursor = "\x1b[?25l"

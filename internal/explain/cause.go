@@ -9,6 +9,7 @@ import (
 
 	"hekla.sh/hekla/internal/explain/order"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
+	"hekla.sh/hekla/pkg/apis/podspec"
 	"hekla.sh/hekla/pkg/apis/termination"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
@@ -60,13 +61,59 @@ func OfAnotherScheduler(j *cluster.Job) Cause {
 	return Cause{Code: ForeignScheduler, Message: "its PodGroup belongs to the scheduler " + j.Scheduler()}
 }
 
-// cause finds the dominant reason, and names a pod that keeps the job from going on since it does not end.
+// cause finds the dominant reason, with the taints and scheduling gates that are in the way. It names a pod that keeps
+// the job from going on since it does not end.
 func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 	c := m.dominant(s, j, state)
 	if !j.IsForeign {
 		overdue(j, s.Now, &c)
 	}
+	for i := range c.Nodes {
+		if r := &c.Nodes[i]; r.Kind == string(verdict.NodeTaint) {
+			r.Detail = m.taintsOf(r.Example, j)
+		}
+	}
+	if gates := gatesOf(j); verdict.Code(c.Code) == verdict.SchedulingGated && len(gates) > 0 {
+		c.Message += ": " + strings.Join(gates, ", ")
+	}
 	return c
+}
+
+// taintsOf lists the taints of a node that keep a pod of the job away.
+func (m *Model) taintsOf(node string, j *cluster.Job) string {
+	n := m.cluster.Node(node)
+	if n == nil || n.Object == nil {
+		return ""
+	}
+	for _, t := range j.Tasks() {
+		if t.Status != cluster.Pending {
+			continue
+		}
+		var words []string
+		for _, taint := range podspec.Untolerated(n.Object.Spec.Taints, t.Pod.Spec.Tolerations) {
+			words = append(words, taint.ToString())
+		}
+		if len(words) > 0 {
+			return strings.Join(words, ", ")
+		}
+	}
+	return ""
+}
+
+// gatesOf names the scheduling gates of the pods of a job, each once.
+func gatesOf(j *cluster.Job) (names []string) {
+	for _, t := range j.Tasks() {
+		if t.Status != cluster.Gated {
+			continue
+		}
+		for _, gate := range t.Pod.Spec.SchedulingGates {
+			if !slices.Contains(names, gate.Name) && len(names) < MaxListed {
+				names = append(names, gate.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // dominant is the reason alone.

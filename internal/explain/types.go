@@ -48,6 +48,8 @@ type NodeReason struct {
 	Reason  string `json:"reason"`
 	Nodes   int    `json:"nodes"`
 	Example string `json:"example"` // the first by name
+	// Detail says of the example what the reason leaves out: the taints that the pods do not tolerate.
+	Detail string `json:"detail,omitempty"`
 	// Job is the one to which room is promised.
 	Job string `json:"job,omitempty"`
 }

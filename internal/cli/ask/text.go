@@ -26,41 +26,28 @@ const maxNodeLines, maxAheadLines, maxStoryLines = 5, 5, 8
 // printer writes answers for people.
 type printer struct{ program, namespace, name string }
 
-// block writes lines with a label before the first.
-func block(w io.Writer, label string, lines ...string) {
-	for i, line := range lines {
-		if i > 0 {
-			label = ""
-		}
-		_, _ = fmt.Fprintf(w, "  %s\t%s\n", label, printers.EscapeTerminal(line))
-	}
-}
-
-func (p *printer) table(w io.Writer, fill func(w io.Writer)) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fill(t)
-	_ = t.Flush()
-}
-
 func (p *printer) job(w io.Writer, a *api.Job) {
 	c := &a.Cause
 	name := "Job " + p.namespace + "/" + p.name
 	if a.Queued != nil {
 		name = "Workload " + p.namespace + "/" + p.name
 	}
+	out := screenOf(w)
 	switch {
 	case !c.Waits:
-		fmt.Fprintf(w, "%s does not wait: %s\n", name, c.Code)
+		out.headline(w, good, name+" does not wait: "+c.Code)
 	case c.Never:
-		fmt.Fprintf(w, "%s cannot start as things are: %s\n", name, c.Code)
+		out.headline(w, bad, name+" cannot start as things are: "+c.Code)
 	default:
-		fmt.Fprintf(w, "%s waits: %s\n", name, c.Code)
+		out.headline(w, waits, name+" waits: "+c.Code)
 	}
-	if c.Message != "" {
-		fmt.Fprintf(w, "  %s\n", printers.EscapeTerminal(c.Message))
-	}
+	out.sentence(w, withoutNumbers(c))
 	p.table(w, func(w io.Writer) {
-		if a.ETA != nil {
+		switch {
+		case a.ETA == nil:
+		case a.ETA.Never:
+			block(w, "Starts", "never, as things are") // the cause says why
+		default:
 			block(w, "Starts", a.ETA.Message)
 		}
 		p.cause(w, c)
@@ -171,14 +158,14 @@ func (p *printer) cause(w io.Writer, c *explain.Cause) {
 	if c.Where != "" {
 		block(w, "Where", c.Where)
 	}
-	var short []string
-	for _, s := range c.Short {
-		short = append(short, fmt.Sprintf("%s: needs %s, has %s, short by %s", s.Resource, s.Needed, s.Available, s.Missing))
-	}
-	block(w, "Short", short...)
+	block(w, "Short", aligned(c.Short)...)
 	var nodes []string
 	for _, r := range append(c.Nodes[:min(len(c.Nodes), maxNodeLines):min(len(c.Nodes), maxNodeLines)], c.Promised...) {
-		nodes = append(nodes, fmt.Sprintf("%d: %s (such as %s)", r.Nodes, r.Reason, r.Example))
+		line := fmt.Sprintf("%d: %s (such as %s)", r.Nodes, r.Reason, r.Example)
+		if r.Detail != "" {
+			line = fmt.Sprintf("%d: %s (such as %s: %s)", r.Nodes, r.Reason, r.Example, r.Detail)
+		}
+		nodes = append(nodes, line)
 	}
 	if len(nodes) > 0 {
 		nodes = append(nodes, fmt.Sprintf("%d could hold such a pod if they were empty", c.Suitable))
@@ -239,15 +226,16 @@ func jobOf(group string) string {
 
 // story writes the latest decisions.
 func (p *printer) story(w io.Writer, entries []journal.Entry) {
-	var lines []string
-	last := ""
+	var told tale
 	for _, e := range entries {
 		text := string(e.Kind)
 		switch e.Kind {
 		case journal.Bound:
-			text = "pod " + e.Pod + " was bound to " + e.Node
+			told.addPod(e.Time, "was bound|were bound", "", e.Pod+" to "+e.Node)
+			continue
 		case journal.Evicted:
-			text = fmt.Sprintf("pod %s was evicted from %s for %s by rule %s (%s): %s", e.Pod, e.Node, cmp.Or(jobOf(e.For), "no job"), e.Rule, e.Action, e.Message)
+			told.addPod(e.Time, "was evicted|were evicted", fmt.Sprintf("for %s by rule %s (%s): %s", cmp.Or(jobOf(e.For), "no job"), e.Rule, e.Action, e.Message), e.Pod+" from "+e.Node)
+			continue
 		case journal.VerdictChanged:
 			text = "waits: " + e.Reason
 		case journal.NothingInTheWay:
@@ -267,12 +255,9 @@ func (p *printer) story(w io.Writer, entries []journal.Entry) {
 		case journal.PlanFulfilled:
 			text = "plan " + e.Plan + " was fulfilled " + e.Message
 		}
-		if text == last {
-			continue
-		}
-		last = text
-		lines = append(lines, e.Time.Format("15:04:05")+" "+strings.TrimSpace(text))
+		told.add(e.Time, strings.TrimSpace(text))
 	}
+	lines := told.lines()
 	block(w, "Story", lines[max(len(lines)-maxStoryLines, 0):]...)
 }
 

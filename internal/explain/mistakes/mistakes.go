@@ -235,7 +235,7 @@ func (i *Inventory) ofTolerations(tolerations []corev1.Toleration) (found []Mist
 		}
 		taint, refuses := refusing[t.Key]
 		switch {
-		case t.Key == "" || isUseful:
+		case t.Key == "" || isUseful || podspec.IsTaintOfKubernetes(t.Key): // the API server adds some of these to every pod
 		case refuses:
 			found = append(found, Mistake{Name: t.Key, Meant: taint.ToString(),
 				Message: fmt.Sprintf("the toleration %s does not tolerate the taint %s", said(t), taint.ToString())})

@@ -152,3 +152,14 @@ func TestNoKeyOfOursIsAMistake(t *testing.T) {
 		t.Errorf("%d keys are found: %v", keys, err)
 	}
 }
+
+// The API server lets every pod tolerate nodes that are not ready for a while. That is no mistake where a node is
+// cordoned.
+func TestTolerationsThatEveryPodHasAreNoMistake(t *testing.T) {
+	inventory := mistakes.NewInventory(slices.Values([]*corev1.Node{
+		parse[corev1.Node](t, `{metadata: {name: n1}, spec: {taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]}}`)}))
+	spec := `{tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute}, {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute}]}`
+	if found := inventory.Spec(parse[corev1.PodSpec](t, spec)); found != nil {
+		t.Errorf("it is said %v", messages(found))
+	}
+}

@@ -1,15 +1,13 @@
 package propose
 
 import (
+	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-)
 
-// systemTaints begin the keys of taints that Kubernetes sets, which no job should tolerate to get a node.
-var systemTaints = []string{"node.kubernetes.io/", "node-role.kubernetes.io/", "node.cloudprovider.kubernetes.io/"}
+	"hekla.sh/hekla/pkg/apis/podspec"
+)
 
 // tolerations looks for taints of a node that refuses the pods with whose tolerations the job would start.
 func (p *proposer) tolerations() {
@@ -38,24 +36,15 @@ func (p *proposer) tolerations() {
 	}
 }
 
-// untolerated are the taints that keep pods of the job away. mayTolerate is false if one of them is Kubernetes' own.
+// untolerated are the taints that keep a pod of the job away. mayTolerate is false if one of them is Kubernetes' own.
 func (p *proposer) untolerated(all []corev1.Taint) (taints []corev1.Taint, mayTolerate bool) {
-	mayTolerate = true
-	for i := range all {
-		refuses := func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }
-		for _, one := range p.pending {
-			taint, is := corev1helpers.FindMatchingUntoleratedTaint(logr.Discard(), all[i:i+1], one.object.Spec.Tolerations, refuses, false)
-			if !is {
-				continue
-			}
-			for _, prefix := range systemTaints {
-				mayTolerate = mayTolerate && !strings.HasPrefix(taint.Key, prefix)
-			}
-			taints = append(taints, taint)
+	for _, one := range p.pending {
+		if taints = podspec.Untolerated(all, one.object.Spec.Tolerations); len(taints) > 0 {
 			break
 		}
 	}
-	return taints, mayTolerate
+	isOfKubernetes := func(t corev1.Taint) bool { return podspec.IsTaintOfKubernetes(t.Key) }
+	return taints, !slices.ContainsFunc(taints, isOfKubernetes)
 }
 
 func wordsOf(taints []corev1.Taint) string {

@@ -89,3 +89,18 @@ func TestTheFirstRangeByNameCounts(t *testing.T) {
 		t.Errorf("the template was changed to %+v", spec)
 	}
 }
+
+func TestOnlyTaintsThatKeepAPodAwayAreUntolerated(t *testing.T) {
+	taint := func(key string, effect corev1.TaintEffect) corev1.Taint {
+		return corev1.Taint{Key: key, Value: "a", Effect: effect}
+	}
+	all := []corev1.Taint{taint("team", corev1.TaintEffectNoSchedule), taint("soft", corev1.TaintEffectPreferNoSchedule), taint("tolerated", corev1.TaintEffectNoExecute),
+		taint("node.kubernetes.io/not-ready", corev1.TaintEffectNoExecute)}
+	got := podspec.Untolerated(all, []corev1.Toleration{{Key: "tolerated", Operator: corev1.TolerationOpExists}})
+	if len(got) != 2 || got[0].Key != "team" || got[1].Key != "node.kubernetes.io/not-ready" {
+		t.Errorf("untolerated are %v", got)
+	}
+	if podspec.IsTaintOfKubernetes("team") || !podspec.IsTaintOfKubernetes(got[1].Key) {
+		t.Error("whose taints they are is wrong")
+	}
+}

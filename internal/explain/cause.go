@@ -20,8 +20,10 @@ import (
 type Cause struct {
 	// Code is a code of package verdict, or one of those below.
 	Code string `json:"code"`
-	// Message is a sentence with the numbers.
+	// Message is a sentence with the numbers. Summary is without those that Short and Nodes have, "" if it would be the
+	// same.
 	Message string `json:"message"`
+	Summary string `json:"summary,omitempty"`
 	// Waits says that the job waits at all.
 	Waits bool `json:"waits"`
 	// Never says that the job cannot start as the cluster and its objects are now, however long it waits.
@@ -74,9 +76,17 @@ func (m *Model) cause(s *framework.Session, j *cluster.Job, state *Job) Cause {
 		}
 	}
 	if gates := gatesOf(j); verdict.Code(c.Code) == verdict.SchedulingGated && len(gates) > 0 {
-		c.Message += ": " + strings.Join(gates, ", ")
+		c.add(": " + strings.Join(gates, ", "))
 	}
 	return c
+}
+
+// add says more in the sentences.
+func (c *Cause) add(text string) {
+	c.Message += text
+	if c.Summary != "" {
+		c.Summary += text
+	}
 }
 
 // taintsOf lists the taints of a node that keep a pod of the job away.
@@ -141,6 +151,10 @@ func (m *Model) dominant(s *framework.Session, j *cluster.Job, state *Job) Cause
 	}
 	c := Cause{Code: string(code), Message: sentence(), Waits: true, Where: v.Subject, Short: shortages(v.Shortages), Nodes: nodeReasons(v.Nodes),
 		Protected: protected(v.Spared), Never: v.IsNever()}
+	if short := *v; code != verdict.FailedCreate && len(v.Shortages)+len(v.Nodes) > 0 && v.Impossible == nil {
+		short.Shortages, short.Nodes = nil, nil
+		c.Summary = short.Sentence()
+	}
 	sortReasons(c.Nodes)
 	if code == verdict.FailedCreate {
 		c.Where = "Job " + j.Name()
@@ -179,7 +193,7 @@ func overdue(j *cluster.Job, now time.Time, c *Cause) {
 	if first == "" {
 		return
 	}
-	c.Message += "; " + first
+	c.add("; " + first)
 	if c.Where == "" || c.Code == string(verdict.NotEnoughTasks) || c.Code == string(verdict.NotEnoughPodsOfTask) {
 		c.Pod, c.Where = pod, "pod "+pod
 	}
@@ -198,6 +212,9 @@ func (m *Model) current(pending []*cluster.Task, v *verdict.Verdict) *verdict.Ve
 // impossible says that no node could hold a pod even if it were empty.
 func (c *Cause) impossible(i *verdict.Impossible) {
 	c.Pod, c.Nodes, c.Message, c.Suitable = i.Pod, nodeReasons(i.Nodes), i.Sentence(), 0
+	if c.Summary = fmt.Sprintf("no node could hold pod %s even if it were empty", i.Pod); len(i.Short) > 0 {
+		c.Summary = fmt.Sprintf("pod %s requests more than any node has, even if it were empty", i.Pod)
+	}
 	sortReasons(c.Nodes)
 	if len(i.Short) > 0 {
 		c.Short = shortages(i.Short)
@@ -239,9 +256,11 @@ func (m *Model) refine(s *framework.Session, j *cluster.Job, t *cluster.Task, st
 	}
 	switch verdict.Code(c.Code) {
 	case verdict.NodeTaints, verdict.NodeMismatch, verdict.PodAffinity, verdict.VolumeUnavailable, verdict.DeviceUnavailable:
-		c.Message = fmt.Sprintf("no node accepts pod %s: %s", c.Pod, sentenceOfNodes(c.Nodes))
+		c.Summary = fmt.Sprintf("no node accepts pod %s", c.Pod)
+		c.Message = c.Summary + ": " + sentenceOfNodes(c.Nodes)
 	case verdict.PromisedToOthers:
 		if len(c.Promised) > 0 {
+			c.Summary = ""
 			c.Message = fmt.Sprintf("%s; but for promises there would be room: %s", c.Message, sentenceOfNodes(c.Promised))
 		}
 	}

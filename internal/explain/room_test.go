@@ -119,3 +119,35 @@ func TestWhoHoldsTheQuotaThatAWorkloadWaitsFor(t *testing.T) {
 		}
 	}
 }
+
+// The summary of a cause has no numbers that the answer gives elsewhere, and says all else that the message does.
+func TestTheSummaryOfACauseLeavesOutTheNumbers(t *testing.T) {
+	taint := func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "team", Value: "a", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	a := newAsker(t, evicting, fixture.Node("n", "cpu=4"), fixture.Node("tainted", "cpu=9", taint), fixture.Queue("small", fixture.Capped("cpu=1")))
+	for name, test := range map[string]struct {
+		queue, request, want string
+	}{
+		"over":  {"small", "cpu=2", "the job is larger than queue small may ever be; evicting other pods would not make room for it"},
+		"large": {"default", "cpu=20", "pod work/large-0 requests more than any node has, even if it were empty"},
+		"kept":  {"default", "cpu=8", "no node could hold pod work/kept-0 even if it were empty"},
+	} {
+		group, pods := gang(name, test.queue, 1, test.request)
+		a.Set(group)
+		a.Set(pods[0])
+		a.CycleFor(3 * time.Second)
+		why, err := a.model().Why(a.Now, cluster.GroupID(fixture.Key(name)), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := why.Cause; c.Summary != test.want || len(c.Message) <= len(c.Summary) {
+			t.Errorf("of %s it is said %q and %q, want %q", name, c.Summary, c.Message, test.want)
+		}
+		for _, n := range why.Cause.Nodes {
+			if n.Example == "tainted" && n.Kind == "Taint" && n.Detail != "team=a:NoSchedule" {
+				t.Errorf("of the taint it is said %q", n.Detail)
+			}
+		}
+	}
+}

@@ -136,32 +136,6 @@ func columnsOf(s *explain.Shortage) [4]string {
 	return [4]string{s.Resource + ":", "needs " + s.Needed + ",", "has " + s.Available + ",", "short by " + s.Missing}
 }
 
-// withoutNumbers is the message of a cause without what the lines below say again: what is short, and which nodes
-// refuse.
-func withoutNumbers(c *explain.Cause) string {
-	message := c.Message
-	var short, nodes []string
-	for i := range c.Short {
-		short = append(short, strings.Join(columnsOfOne(&c.Short[i]), " "))
-	}
-	for i := range c.Nodes {
-		nodes = append(nodes, fmt.Sprintf("%d %s (such as %s)", c.Nodes[i].Nodes, c.Nodes[i].Reason, c.Nodes[i].Example))
-	}
-	for _, parts := range [][]string{short, nodes} {
-		for _, part := range parts {
-			for _, before := range []string{": ", ", ", "; "} {
-				message = strings.Replace(message, before+part, "", 1)
-			}
-		}
-	}
-	return message
-}
-
-func columnsOfOne(s *explain.Shortage) []string {
-	columns := columnsOf(s)
-	return columns[:]
-}
-
 // tale is the story of a job in lines. What happens again is told once, where it happened last, and what happens to
 // several pods one after the other in one line.
 type tale struct{ told []event }

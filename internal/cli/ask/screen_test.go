@@ -10,25 +10,9 @@ import (
 	"hekla.sh/hekla/internal/journal"
 )
 
-func TestACauseIsSaidOnce(t *testing.T) {
+func TestNumbersStandBelowEachOther(t *testing.T) {
 	cpu := explain.Shortage{Resource: "cpu", Needed: "5", Available: "3", Missing: "2"}
 	memory := explain.Shortage{Resource: "memory", Needed: "16Gi", Available: "512Mi", Missing: "15872Mi"}
-	for name, test := range map[string]struct {
-		cause explain.Cause
-		want  string
-	}{
-		"a queue":          {explain.Cause{Message: "queue q is at its capability: cpu: needs 5, has 3, short by 2", Short: []explain.Shortage{cpu}}, "queue q is at its capability"},
-		"two resources":    {explain.Cause{Message: "it is full: cpu: needs 5, has 3, short by 2, memory: needs 16Gi, has 512Mi, short by 15872Mi; place 1", Short: []explain.Shortage{cpu, memory}}, "it is full; place 1"},
-		"nodes":            {explain.Cause{Message: "0/2 nodes are available: 2 Insufficient cpu (such as a): cpu: needs 5, has 3, short by 2", Short: []explain.Shortage{cpu}, Nodes: []explain.NodeReason{{Nodes: 2, Reason: "Insufficient cpu", Example: "a"}}}, "0/2 nodes are available"},
-		"other numbers":    {explain.Cause{Message: "it needs 5 cpu", Short: []explain.Shortage{cpu}}, "it needs 5 cpu"},
-		"nothing is short": {explain.Cause{Message: "the queue is closed"}, "the queue is closed"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := withoutNumbers(&test.cause); got != test.want {
-				t.Errorf("it is said %q, want %q", got, test.want)
-			}
-		})
-	}
 	const want = "cpu:    needs 5,    has 3,     short by 2\nmemory: needs 16Gi, has 512Mi, short by 15872Mi"
 	if got := strings.Join(aligned([]explain.Shortage{cpu, memory}), "\n"); got != want {
 		t.Errorf("the numbers are\n%s, want\n%s", got, want)

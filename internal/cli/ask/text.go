@@ -41,7 +41,7 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 	default:
 		out.headline(w, waits, name+" waits: "+c.Code)
 	}
-	out.sentence(w, withoutNumbers(c))
+	out.sentence(w, cmp.Or(c.Summary, c.Message))
 	p.table(w, func(w io.Writer) {
 		switch {
 		case a.ETA == nil:

@@ -290,6 +290,13 @@ func TestEveryExampleIsAdmitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	admitted := 0
+	for _, object := range objects {
+		if object.GetKind() == "Namespace" {
+			if err := api.Create(apitest.Context(t), object.DeepCopy()); client.IgnoreAlreadyExists(err) != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	for pass := range 2 { // queues go first: the Jobs of a file may use those of another
 		for _, object := range objects {
 			isQueue := object.GetKind() == "Queue"

@@ -145,7 +145,7 @@ var stuck = map[string][]string{
 	"15-scheduling-gate.yaml":            {"pods are held by scheduling gates"},
 	"16-two-mistakes.yaml":               {"did you mean accelerator?", "did you mean gpu, as in the taint gpu=yes:NoSchedule?"},
 	"17-misspelled-resource.yaml":        {"no node offers nvidia.com/gpus; did you mean nvidia.com/gpu?", "cannot start as things are"},
-	"18-full-parent.yaml":                {"capability of cpu is 4", "queue company"},
+	"18-full-parent.yaml":                {"capability of cpu is 4", "queue why-parent"},
 	"19-inactive-clusterqueue.yaml":      {"ClusterQueue why is inactive: it references missing ResourceFlavor(s): spot"},
 	"20-group-in-another-namespace.yaml": {"PodGroup default/stuck, which annotation scheduling.k8s.io/group-name names, does not exist; PodGroup why/stuck does"},
 }

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"hekla.sh/hekla/internal/explain/holders"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
 	"hekla.sh/hekla/pkg/resources"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // Holders says who holds what a job waits for, by the answer to why it waits: what a queue may hold no more of, or what

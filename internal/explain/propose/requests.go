@@ -3,6 +3,7 @@ package propose
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 
@@ -58,10 +59,7 @@ func (p *proposer) smallerRequests() {
 		}
 		largest := p.pieces(d, request[d], above)
 		sort.Search(len(largest), func(i int) bool { // of those that start, the last
-			tried := map[resources.Dim]int64{}
-			for other, value := range request {
-				tried[other] = value
-			}
+			tried := maps.Clone(request)
 			tried[d] = largest[i]
 			nodes, ok := p.starts(p.scaled(like, tried))
 			if ok && largest[i] > request[d] {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster/workload"
 	"hekla.sh/hekla/pkg/cluster/workloads"
@@ -137,14 +139,10 @@ func smallerRequests(index *resources.Index, q *workload.Queue, set *workload.Po
 
 // anotherQueue says in which other LocalQueue of the namespace there is quota for a Workload, the first by name.
 func anotherQueue(index *resources.Index, registry *queues.Registry, e *workloads.Entry) string {
-	var locals []*queues.LocalQueue
-	for l := range registry.LocalQueues() {
-		if l.Key.Namespace == e.Namespace && l.Key.Name != e.Object.Spec.QueueName {
-			locals = append(locals, l)
-		}
-	}
-	slices.SortFunc(locals, func(a, b *queues.LocalQueue) int { return strings.Compare(a.Key.Name, b.Key.Name) })
-	for _, l := range locals[:min(len(locals), maxQueues)] {
+	others := slices.DeleteFunc(registry.LocalQueueNames(e.Namespace), func(name string) bool { return name == e.Object.Spec.QueueName })
+	slices.Sort(others)
+	for _, name := range others[:min(len(others), maxQueues)] {
+		l := registry.FindLocalQueue(types.NamespacedName{Namespace: e.Namespace, Name: name})
 		c := registry.FindClusterQueue(l.Settings.ClusterQueue)
 		if c == nil || c.Queue == nil || c.Queue == e.Queue || c.Queue.Inactive != "" || l.Settings.Stop != v1beta2.StopNone || l.Settings.Problem != "" || !registry.Matches(c, e.Namespace) {
 			continue
@@ -153,7 +151,7 @@ func anotherQueue(index *resources.Index, registry *queues.Registry, e *workload
 			continue // others come first
 		}
 		if fits(index, c.Queue, &e.Workload) {
-			return fmt.Sprintf("in LocalQueue %s, of ClusterQueue %s, there would be quota now", l.Key.Name, c.Name)
+			return fmt.Sprintf("in LocalQueue %s, of ClusterQueue %s, there would be quota now", name, c.Name)
 		}
 	}
 	return ""
@@ -169,7 +167,8 @@ func fits(index *resources.Index, q *workload.Queue, w *workload.Workload) bool 
 			return false
 		}
 		for _, g := range groups {
-			at := slices.IndexFunc(usable(q.Groups[g.group].Flavors, set), func(f workload.GroupFlavor) bool {
+			flavors := usable(q.Groups[g.group].Flavors, set)
+			at := slices.IndexFunc(flavors, func(f workload.GroupFlavor) bool {
 				for i, r := range g.each {
 					if fr := f.FRs[g.at[i]]; product(r.Value, int64(set.Count)) > q.Available(fr)-asked[fr] {
 						return false
@@ -180,9 +179,8 @@ func fits(index *resources.Index, q *workload.Queue, w *workload.Workload) bool 
 			if at < 0 {
 				return false
 			}
-			f := usable(q.Groups[g.group].Flavors, set)[at]
 			for i, r := range g.each {
-				asked[f.FRs[g.at[i]]] += product(r.Value, int64(set.Count))
+				asked[flavors[at].FRs[g.at[i]]] += product(r.Value, int64(set.Count))
 			}
 		}
 	}

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -70,10 +72,10 @@ func TestTheExamplesOfQuotasEndAsKueueDescribes(t *testing.T) {
 				applyWithoutJobs(t, "01-one-queue.yaml")
 			}
 			if before := quotaExamples[example.after]; example.after != "" {
-				kubectl(t, "apply", "-f", filepath.Join(root, "example/quotas", example.after))
+				applyInOrder(t, example.after)
 				apitest.Eventually(t, func(ctx context.Context) error { return endsIn(ctx, before.want, before.counts) })
 			}
-			kubectl(t, "apply", "-f", filepath.Join(root, "example/quotas", name))
+			applyInOrder(t, name)
 			apitest.Eventually(t, func(ctx context.Context) error { return endsIn(ctx, example.want, example.counts) })
 		})
 	}
@@ -113,6 +115,27 @@ func haveWebhooks(t *testing.T) {
 			}
 		}
 	})
+}
+
+// applyInOrder applies an example, and lets each of its Jobs have its Workload before the next one is applied. Jobs of
+// the same second are in the order of their Workloads, which on a busy machine need not be that of the file.
+func applyInOrder(t *testing.T, name string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "example/quotas", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range strings.Split(string(text), "\n---\n") {
+		applyText(t, document)
+		var job batchv1.Job
+		if err := yaml.Unmarshal([]byte(document), &job); err != nil || job.Kind != "Job" {
+			continue // no Job: kubectl has taken it as it is
+		}
+		apitest.Eventually(t, func(ctx context.Context) error {
+			_, err := batch.KueueV1beta2().Workloads(metav1.NamespaceDefault).Get(ctx, "job-"+job.Name, metav1.GetOptions{})
+			return err
+		})
+	}
 }
 
 // applyWithoutJobs applies what an example has besides its Jobs.

@@ -208,8 +208,9 @@ func TestNothingIsEvictedForAJobWhoseRoomIsTakenRepeatedly(t *testing.T) {
 		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2", "n3"), job("victim", "default", "low", 0, "n1 n2 n3"), job("preemptor", "default", "high", 1, "-"))
 		plan := w.Cycle().Plans[0]
 		refused := cache.Refused{Pod: plan.Evictions[0].Pod, UID: plan.Evictions[0].UID, Reason: "no"}
-		w.Scheduler.Cycle(w.Now, []cache.Event{cache.PlanFailed{Job: plan.Job, Plan: plan.ID, At: w.Now, Reason: "no", Refused: []cache.Refused{refused}}})
-		if got := loop.Describe(w.CycleAfter(10 * time.Second)); got != "victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2" {
+		failed := cache.PlanFailed{Job: plan.Job, Plan: plan.ID, At: w.Now, Reason: "no", Refused: []cache.Refused{refused}}
+		next := w.Scheduler.Cycle(w.Now, []cache.Event{failed}).Decisions
+		if got := loop.Describe(&next); got != "the plan for preemptor ends: no, victim-0 stays, preemptor-0 waits; victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n2" {
 			t.Fatal(got)
 		}
 		foreign := fixture.Pod("foreign", fixture.On("n2"))
@@ -306,4 +307,21 @@ func TestAPlanThatEndsWakesOnlyThoseWhomItMayHelp(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A node is lost with the room on it that one plan promised. In the same cycle, another plan counts without that room
+// in what the queues share, so it ends at once, and the first job gets what that one had.
+func TestRoomOnALostNodeIsSharedNoLonger(t *testing.T) {
+	lost := fixture.Node("n1", "cpu=1")
+	w := start(t, everything).Set(lost, fixture.Node("n2", "cpu=2"), fixture.Node("n3", "cpu=1"), queue("default", 0, "", "cpu=2", ""),
+		queue("other", 0, "cpu=2", "", ""), job("victim", "default", "low", 0, "n1 n2 n3"), job("kept", "other", "low", 1, "n2"),
+		job("preemptor", "default", "high", 2, "- -"))
+	w.Expect("victim-1 leaves n2 for preemptor by J1; victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n1; preemptor-1 is nominated to n2")
+	w.Terminate("victim-0").Set(job("second", "other", "low", 1, "-")).Expect("victim-2 leaves n3 for second by Q1; second-0 is nominated to n3")
+	lost = lost.DeepCopy()
+	lost.Spec.Unschedulable = true
+	w.Terminate("victim-2").Set(lost).Expect("the plan for preemptor ends: node n1 does not take pod work/preemptor-0 any more, victim-1 stays, " +
+		"preemptor-0 waits, preemptor-1 waits; the plan for second ends: the cluster has no more for queue other: cpu: needs 1, has 0, short by 1; " +
+		"its limit is the size of the cluster less what other queues are guaranteed, second-0 waits; " +
+		"victim-1 leaves n2 for preemptor by J1; preemptor-0 is nominated to n3; preemptor-1 is nominated to n2").Expect("")
 }

@@ -128,9 +128,9 @@ func TestAVictimThatIsRefusedMakesWayForAnother(t *testing.T) {
 	w := loop.New(t, configuration).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("a"), fixture.Queue("b", fixture.Guaranteed("cpu=2")))
 	w.Set(runs("a0", "a", "n1", "cpu=2", 1)).Set(runs("a1", "a", "n1", "cpu=2", 2)).Set(waits("w", "b", "cpu=2", 1, "w0"))
 	plan := expectLeavers(t, w, "a1").Plans[0]
-	w.Scheduler.Cycle(w.Now, []cache.Event{cache.PlanFailed{Job: plan.Job, Plan: plan.ID, At: w.Now, Reason: "no",
-		Refused: []cache.Refused{{Pod: plan.Evictions[0].Pod, UID: plan.Evictions[0].UID, Reason: "no"}}}})
-	if got := leavers(w.CycleAfter(10 * time.Second)); got != "a0" {
+	next := w.Scheduler.Cycle(w.Now, []cache.Event{cache.PlanFailed{Job: plan.Job, Plan: plan.ID, At: w.Now, Reason: "no",
+		Refused: []cache.Refused{{Pod: plan.Evictions[0].Pod, UID: plan.Evictions[0].UID, Reason: "no"}}}}).Decisions
+	if got := leavers(&next); got != "a0" {
 		t.Errorf("%q leave", got)
 	}
 }

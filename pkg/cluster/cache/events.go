@@ -188,8 +188,8 @@ type Measured struct {
 func (e Measured) apply(k *Cache) { k.nodes.measure(e) }
 
 // PlanFailed says that a plan cannot be carried out: it could not be recorded, or an eviction was refused for good. The
-// job, if there is one, backs off. If victims are gone already, other victims are searched at once instead
-// ([model.Plans.TakeInterrupted]), so that no other job gets their resources.
+// job, if there is one, backs off. If victims are gone already, or were refused for the first time in a row, other
+// victims are searched at once instead ([model.Plans.TakeInterrupted]), so that no other job gets their resources.
 type PlanFailed struct {
 	Job    cluster.JobID // zero if there is no preemptor
 	Plan   string
@@ -210,21 +210,25 @@ func (e PlanFailed) apply(k *Cache) {
 	}
 }
 
-// fail cancels a plan that could not be carried out.
+// fail cancels a plan that could not be carried out. If victims were refused, its next plan will be another, since they
+// are not chosen again. So room is sought at once if others have left already, and the first time in any case.
+// Otherwise jobs below it might get the room meanwhile, and would be evicted for it.
 func (k *Cache) fail(p *cluster.Plan, e PlanFailed) {
 	j := p.Job
-	if j != nil && len(e.Refused) > 0 && e.Sent > 0 {
+	switch {
+	case j == nil:
+		k.Plans().Cancel(p, e.Reason)
+		return
+	case len(e.Refused) > 0 && (e.Sent > 0 || j.Internal.Failures == 0):
+		if e.Sent == 0 {
+			j.Internal.Failures++
+		}
 		k.Plans().Interrupt(p, e.Reason)
 		k.SetVerdict(j, nil)
 		return
 	}
 	k.Plans().Cancel(p, e.Reason)
-	if j == nil {
-		return
-	}
-	j.Pause(e.At)
-	if len(e.Refused) > 0 {
-		// Its next plan will be another, since these victims are not chosen again.
+	if j.Pause(e.At); len(e.Refused) > 0 {
 		j.NotBefore = e.At.Add(min(j.NotBefore.Sub(e.At), longestSearch))
 	}
 	k.SetVerdict(j, &verdict.Verdict{Code: verdict.BackingOff, Help: verdict.HelpTime | verdict.HelpJob, Detail: e.Reason})

@@ -136,14 +136,21 @@ func TestTheNextProcessKnowsWhatWasRefused(t *testing.T) {
 	}
 }
 
-func TestWhoseVictimsHaveLeftInPartLooksForOthersAtOnce(t *testing.T) {
-	for sent, backsOff := range map[int]bool{0: true, 1: false} {
+func TestWhoseVictimsAreRefusedLooksForOthersAtOnce(t *testing.T) {
+	for _, test := range []struct {
+		sent, failures int // evictions sent, and failures before
+		backsOff       bool
+	}{{0, 0, false}, {0, 1, true}, {1, 0, false}, {1, 1, false}} {
 		c, p := contested()
-		victim := p.Victims[0]
-		c.Apply(PlanFailed{Job: jobID("preemptor"), Plan: p.ID, At: birth, Reason: "no", Sent: sent, Refused: []Refused{{Pod: victim.Key(), UID: victim.UID()}}})
-		j, plans := c.Job(jobID("preemptor")), c.Plans().TakeInterrupted()
-		if isPaused := j.NotBefore.After(birth); isPaused != backsOff || (len(plans) == 0) != backsOff {
-			t.Errorf("with %d evictions sent the job backs off: %t, and is looked at first: %v", sent, isPaused, plans)
+		victim, j := p.Victims[0], p.Job
+		j.Internal.Failures = test.failures
+		c.Apply(PlanFailed{Job: j.ID, Plan: p.ID, At: birth, Reason: "no", Sent: test.sent, Refused: []Refused{{Pod: victim.Key(), UID: victim.UID()}}})
+		plans := c.Plans().TakeInterrupted()
+		if isPaused := j.NotBefore.After(birth); isPaused != test.backsOff || (len(plans) == 0) != test.backsOff {
+			t.Errorf("%+v: the job backs off: %t, and is looked at first: %v", test, isPaused, plans)
+		}
+		if test.sent == 0 && j.Internal.Failures != test.failures+1 {
+			t.Errorf("%+v: the refusal is not counted", test)
 		}
 		if len(c.Plans().TakeInterrupted()) > 0 {
 			t.Error("it is looked at first twice")

@@ -201,8 +201,9 @@ func (s *Session) Open() {
 	}
 }
 
-// OpenPlugins tells the plugins that the session begins. In the first session of a process it is called again after
-// recovered plans are in force, because pipelined tasks on exclusive nodes change what the queues share (rule Q6).
+// OpenPlugins tells the plugins that the session begins. It is called again when what the queues share (rule Q6) has
+// changed before any action: after recovered plans are in force, since tasks are then pipelined on exclusive nodes, and
+// after plans have ended that promised room on nodes that are lost.
 func (s *Session) OpenPlugins() {
 	before := s.Policy.bounds()
 	defer func() { s.noteMoved(before) }()

@@ -37,13 +37,18 @@ func upholdAll(s *framework.Session, changed bool) (isSpared bool) {
 			}
 		}
 	}
+	isBroken := false
 	each(func(p *cluster.Plan) {
 		if p.Job == nil {
 			upholdWithoutJob(s, p)
 		} else if why := broken(s, p); why != "" {
 			cancel(s, p, why)
+			isBroken = true
 		}
 	})
+	if isBroken {
+		s.OpenPlugins() // what was promised on a node that is lost is not shared any more (rule Q6)
+	}
 	plans = slices.DeleteFunc(plans, func(p *cluster.Plan) bool { return p.Job == nil })
 	isSpared = cancelRefuted(s, plans, changed) || isSpared
 	if p := lastDeadlocked(s); p != nil {

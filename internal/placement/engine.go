@@ -50,7 +50,8 @@ type Engine struct {
 	explained explained.Answers
 	opened    [16]int32 // slots of nodes that could hold a task if they were empty, the last first
 
-	suppliedBytes int // what is stored for those that need volumes or devices
+	suppliedBytes   int // what is stored for those that need volumes or devices
+	sweepSuppliedAt int // the number of these at which those that are not in use are dropped
 
 	work func(steps int) // nil if the work is not counted
 }

@@ -57,9 +57,7 @@ func (e *Engine) of(k *cluster.Class) *kind {
 	x := e.last
 	if x == nil || x.class != k {
 		if x = e.kinds[k]; x == nil {
-			if len(e.kinds) >= max(e.sweepAt, firstSweep) {
-				e.sweep()
-			}
+			e.sweep()
 			x = &kind{class: k, amounts: amountsOf(k)}
 			x.follow(e)
 			e.kinds[k] = x

@@ -51,10 +51,10 @@ func (s *supplied) count(e *Engine) {
 	e.suppliedBytes += s.bytes
 }
 
-// makeSpaceForSupplied drops what is stored for classes that are no longer in use and, if that is not enough, for the
-// half that was not asked for longest.
+// makeSpaceForSupplied drops what is stored for classes that are no longer in use when their number has doubled, as
+// sweep does. If what is left takes too much memory, it drops the half that was not asked for longest.
 func (e *Engine) makeSpaceForSupplied() {
-	if e.suppliedBytes < limit.Bytes {
+	if len(e.supplied) < max(e.sweepSuppliedAt, firstSweep) && e.suppliedBytes < limit.Bytes {
 		return
 	}
 	maps.DeleteFunc(e.supplied, func(k *cluster.Class, _ *supplied) bool { return !k.InUse() })
@@ -67,6 +67,7 @@ func (e *Engine) makeSpaceForSupplied() {
 			limit.DropOldest(e.supplied, func(s *supplied) uint64 { return s.asked })
 		}
 	}
+	e.sweepSuppliedAt = 2 * len(e.supplied)
 }
 
 // refuses returns which volumes or devices the node lacks for the class, if any. Those of pipelined tasks are kept.

@@ -236,7 +236,7 @@ func (c *churn) cycle(tb testing.TB, events []cache.Event) {
 var limited = []string{
 	"internal/journal.Journal.chunks", "internal/journal.Journal.jobs", "internal/journal.Journal.queues", "internal/journal.Journal.pods",
 	"internal/journal/history.History.running",
-	"internal/placement.Engine.kinds", "internal/placement.Engine.shared", "internal/placement.Engine.supplied",
+	"internal/placement.kind.question", "internal/placement.kind.later",
 	"internal/placement/vacancies.Table.bounds", "internal/placement/explained.Answers.kept", "internal/placement/objects.Table.answers",
 	"internal/placement/reason.Refusals.all", "internal/placement/reason.Refusals.known",
 	"internal/placement/kube.taints.sets", "internal/placement/kube.taints.all", "internal/placement/kube.Question.tainted", "internal/placement/kube.mirror.terms",

@@ -4,8 +4,8 @@ import "hekla.sh/hekla/internal/placement/limit"
 
 // What is kept is bounded by the memory that it takes, see package limit. Per node, ranked answers take answersBytes,
 // and the groups of a class that depends on pods elsewhere groupsBytes. A class takes some 300 bytes without what is
-// stored by node, and keeps a pod of it. Between firstSweep and maxClasses, classes that no pod has any more are dropped
-// when their number has doubled. So they are at most as many as the classes that pods have, or firstSweep.
+// stored by node, and keeps a pod of it. Between firstSweep and maxClasses, classes that no pod has are dropped when
+// their number has doubled. So they are at most as many as the classes that pods have, or firstSweep.
 const (
 	answersBytes, groupsBytes = 34, 24
 	firstSweep, maxClasses    = 1 << 5, 1 << 16

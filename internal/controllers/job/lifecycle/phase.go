@@ -81,7 +81,8 @@ func nextOf(job *batch.Job, status *batch.JobStatus, pods []*corev1.Pod, now tim
 //	            → Failed      all have finished but those that wait for them in vain; likewise Running → Failed
 //	Running     → Completed   minSuccess reached; or all finished, with success enough
 //	            → Failed      all finished, without
-//	            → Pending     too many pods are pending again for minAvailable to be running
+//	            → Pending     too many pods are pending again for minAvailable to be running, or the gang was evicted and
+//	                          waits for admission
 //	Restarting  → Failed      no retry left
 //	            → Pending     the old pods are out of the way, and the pause is over
 //	Aborting    → Aborted     no pod is alive; likewise Completing → Completed, Terminating → Terminated

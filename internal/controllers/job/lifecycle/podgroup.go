@@ -106,6 +106,13 @@ func Waiting(why string) *scheduling.PodGroup {
 		Type: scheduling.PodGroupUnschedulableType, Status: corev1.ConditionTrue, Reason: ReasonWaitsForWorkload, Message: why}}}}
 }
 
+// isSentBack reports whether a Job that has started waits for admission again, since its gang was evicted. No pods are
+// made meanwhile, so without this it would count as running although nothing of it is there.
+func isSentBack(job *batch.Job, status *batch.JobStatus, group *scheduling.PodGroup) bool {
+	return group != nil && group.Status.Phase == scheduling.PodGroupPending && job.TotalReplicas() > 0 &&
+		status.Running+status.Succeeded+status.Failed < job.Spec.MinAvailable
+}
+
 // isHeld reports whether a Job has no PodGroup because its Workload is not admitted.
 func isHeld(group *scheduling.PodGroup) bool {
 	reason := ""

@@ -77,7 +77,7 @@ func Observe(job *batch.Job, pods []*corev1.Pod, group *scheduling.PodGroup, tro
 	}
 	status.MinAvailable = job.Spec.MinAvailable
 	verdict := nextOf(job, status, pods, now)
-	if verdict.phase == batch.Running && isHeld(group) {
+	if verdict.phase == batch.Running && (isHeld(group) || isSentBack(job, status, group)) {
 		verdict.phase = batch.Pending // it has been stopped, and may come back
 	}
 	if MakesPods(status.State.Phase) && !MakesPods(verdict.phase) {

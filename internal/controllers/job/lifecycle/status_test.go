@@ -126,6 +126,10 @@ func TestTheStatusOfAJob(t *testing.T) {
 		step(batch.JobState{Phase: batch.Pending, Reason: "NotEnoughResources", Message: "1 of 2 pods has room"},
 			podsOf(job, 0, pending, pending), groupIn(scheduling.PodGroupInqueue, "1 of 2 pods has room"))
 		step(batch.JobState{Phase: batch.Running}, podsOf(job, 0, running, running), groupIn(scheduling.PodGroupRunning, "old news"))
+		// The gang is evicted, and no pod is made until it is admitted again.
+		step(batch.JobState{Phase: batch.Running}, podsOf(job, 0, terminating, terminating), groupIn(scheduling.PodGroupInqueue, ""))
+		step(batch.JobState{Phase: batch.Pending, Reason: "NotEnoughResources", Message: "the cluster is 2 cpu short"},
+			nil, groupIn(scheduling.PodGroupPending, "the cluster is 2 cpu short"))
 	})
 	t.Run("says what is wrong until the end", func(t *testing.T) {
 		refused := Trouble{ReasonFailedCreate, "quota used up"}

@@ -31,22 +31,34 @@ func Pods(j *cluster.Job, most int) (all []*corev1.Pod) {
 }
 
 // Sets are what the pods of a job are expected to be that do not exist yet, and how many. Each has an equal part of
-// its minResources, and each task as many as must start together. There are none if the job does not say what it needs.
+// its minResources, and each task as many as must start together and are not there. There are none if the job does not
+// say what it needs.
 func Sets(j *cluster.Job) (sets []*cluster.Podset, count int) {
 	if j.Group.Spec.MinResources == nil {
 		return nil, 0
 	}
-	minimums, count := j.Group.Spec.MinTaskMember, 0
+	minimums, named := j.Group.Spec.MinTaskMember, 0
 	for _, minimum := range minimums {
-		count += int(minimum)
+		named += int(minimum)
 	}
-	others := max(max(j.MinMember, 1)-count, 0)
-	count += others
-	pod := pods.New(podOf(j, int64(count)))
+	whole := max(int(max(j.MinMember, 1)), named)
+	missing, others := map[string]int{}, whole-named
+	for task, minimum := range minimums {
+		missing[task] = int(minimum)
+	}
+	for _, t := range j.Tasks() { // those of a gang that was evicted, of which some are there again
+		switch {
+		case missing[t.Role] > 0:
+			missing[t.Role]--
+		case others > 0:
+			others--
+		}
+	}
+	pod := pods.New(podOf(j, int64(whole)))
 	for _, task := range slices.Sorted(maps.Keys(minimums)) {
-		sets = append(sets, &cluster.Podset{Name: task, Count: int(minimums[task]), Template: pod})
+		sets, count = append(sets, &cluster.Podset{Name: task, Count: missing[task], Template: pod}), count+missing[task]
 	}
-	return append(sets, &cluster.Podset{Name: batch.DefaultTaskSpec, Count: others, Template: pod}), count
+	return append(sets, &cluster.Podset{Name: batch.DefaultTaskSpec, Count: others, Template: pod}), count + others
 }
 
 // podOf is one of some equal pods that request together what a job needs.

@@ -95,8 +95,10 @@ func pendingLast(j *cluster.Job) int {
 func (b *backlog) add(s *framework.Session, l *line, jobs []*cluster.Job) {
 	groups := map[shape]*group{}
 	for i, j := range jobs {
-		if j.Count(cluster.Pending) == 0 && !b.standIn(s, j) {
-			continue
+		if isShort := j.IsPendingAdmission() && len(j.Tasks()) < int(j.MinMember); j.Count(cluster.Pending) == 0 || isShort {
+			if !b.standIn(s, j) {
+				continue
+			}
 		}
 		if j == b.target {
 			b.place.isLeftOut = false
@@ -169,7 +171,7 @@ func shapeOf(s *framework.Session, j *cluster.Job) shape {
 	return of
 }
 
-// standIn adds stand-ins to a job that has no pods. It reports whether there are some now.
+// standIn adds stand-ins to a job that has no pods, or too few. It reports whether there are some now.
 func (b *backlog) standIn(s *framework.Session, j *cluster.Job) bool {
 	sets, count := expected.Sets(j)
 	if count == 0 || count > b.standIns {

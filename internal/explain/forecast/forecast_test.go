@@ -76,6 +76,19 @@ func TestRanges(t *testing.T) {
 		}
 		expectWithin(t, l, 10*time.Minute, 40*time.Minute, forecast.Measured)
 	})
+	t.Run("a gang of which only some pods are there again", func(t *testing.T) {
+		l := loop.New(t, loop.Evicting("predicates", "capacity", "nodeorder")).Set(fixture.Node("n", "cpu=4"))
+		running := fixture.Group("runs", "default", 1, fixture.Wanting("cpu=4"))
+		metav1.SetMetaDataAnnotation(&running.ObjectMeta, scheduling.RunningEstimateKey, "1h")
+		pod := fixture.Pod("runs-0", fixture.In("runs"), fixture.Asks("cpu=4"), fixture.On("n"))
+		pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &metav1.Time{Time: l.Now}
+		l.Set(running, pod, fixture.Group("waits", "default", 3, fixture.PendingAdmission, fixture.Wanting("cpu=3")),
+			fixture.Pod("waits-0", fixture.In("waits"), fixture.Asks("cpu=1")))
+		l.Cycle()
+		if eta := ask(t, l, "waits"); eta == nil || eta.Earliest == nil || eta.Basis != forecast.Declared {
+			t.Errorf("the answer is %+v", eta)
+		}
+	})
 	t.Run("a job that has room starts at once", func(t *testing.T) {
 		l := loop.New(t, "").Set(fixture.Node("n", "cpu=1"), fixture.Group("waits", "default", 1),
 			fixture.Pod("waits-0", fixture.In("waits"), fixture.Asks("cpu=2")))

@@ -68,8 +68,8 @@ type Job struct {
 func For(j Job) ([]Proposal, string) {
 	pending := pendingOf(j)
 	assumes := ""
-	if len(j.Tasks()) == 0 && j.IsPendingAdmission() {
-		pending = expectedOf(j)
+	if len(j.Tasks()) < int(max(j.MinMember, 1)) && j.IsPendingAdmission() {
+		pending = append(pending, expectedOf(j)...)
 		assumes = "its pods, which do not exist yet, request equal parts of its minResources"
 	}
 	switch {

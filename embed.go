@@ -41,3 +41,8 @@ var Visibility embed.FS
 //
 //go:embed example/*.yaml
 var Examples embed.FS
+
+// Demo holds the folder example/demo: what the demo submits of its own, and the configuration under which it evicts.
+//
+//go:embed example/demo/*.yaml
+var Demo embed.FS

@@ -20,6 +20,13 @@ import (
 // Namespace is where the demo's jobs are.
 const Namespace = "hekla-demo"
 
+// The jobs of example/demo: one that is evicted, and that for which it is, with its PriorityClass.
+const (
+	evicted        = "training"
+	preemptor      = "urgent"
+	preemptorClass = "demo-urgent"
+)
+
 const (
 	// poll is how often the scene is looked at: often enough that a start is seen to be at once.
 	poll = 100 * time.Millisecond
@@ -36,7 +43,12 @@ type Demo struct {
 	batch   versioned.Interface
 	stage   stage
 	pause   time.Duration
+	waits   string // the job that waits at the end
 }
+
+// Waits is the job that waits when Run has ended: the one that was evicted, or one that the configuration of the
+// scheduler lets wait instead.
+func (d *Demo) Waits() string { return d.waits }
 
 // New prepares a demo that is shown on output: drawn again in place if that is a terminal, else as a log.
 func New(cluster *localcluster.Cluster, output io.Writer) (*Demo, error) {
@@ -57,14 +69,14 @@ func New(cluster *localcluster.Cluster, output io.Writer) (*Demo, error) {
 	return d, nil
 }
 
-// Run performs the demo, which takes less than a minute, and leaves what it has made in the cluster. Its error says
+// Run performs the demo, which takes about a minute, and leaves what it has made in the cluster. Its error says
 // what did not happen as it should.
 func (d *Demo) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, d.stage.end()) }()
 	if err := d.clear(ctx); err != nil {
 		return fmt.Errorf("make room in namespace %s: %w", Namespace, err)
 	}
-	for _, act := range []func(context.Context) error{d.gangWaits, d.smallJobPasses, d.nodeJoins, d.queuesShare} {
+	for _, act := range []func(context.Context) error{d.gangWaits, d.smallJobPasses, d.nodeJoins, d.queuesShare, d.evicts} {
 		if err := act(ctx); err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func TestTheGangIsTheExampleOnTheClusterOfTheDemo(t *testing.T) {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &before); err != nil {
 			t.Fatal(err)
 		}
-		if err := oneTooMany(nodes)(object); err != nil {
+		if err := gangOf(nodes, len(nodes)+1)(object); err != nil {
 			t.Fatal(err)
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &after); err != nil {

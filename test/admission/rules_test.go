@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"hekla.sh/hekla/test/apitest"
 
@@ -323,6 +325,58 @@ func TestEveryExampleIsAdmitted(t *testing.T) {
 	}
 	if admitted < 10 {
 		t.Fatalf("only %d objects; this test looks in the wrong place", admitted)
+	}
+}
+
+// Of the stuck jobs, those say so that the webhooks refuse, and no others.
+func TestTheExamplesSayWhichJobsAreRefused(t *testing.T) {
+	haveBuiltInQueues(t)
+	folder := filepath.Join("..", "..", "example", "why")
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := localcluster.ReadManifests(fstest.MapFS{"example.yaml": {Data: text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { // queues go first
+			return strings.Compare(b.GetKind(), a.GetKind())
+		})
+		var problem error
+		for _, object := range objects {
+			object.SetManagedFields(nil)
+			switch {
+			case object.GetKind() == "Queue":
+				if err := api.Create(apitest.Context(t), object); client.IgnoreAlreadyExists(err) != nil {
+					t.Fatalf("%s: %v", file, err)
+				}
+				t.Cleanup(func() { _ = api.Delete(context.Background(), object) })
+				state := scheduling.QueueStateOpen
+				if filepath.Base(file) == "02-closed-queue.yaml" {
+					state = scheduling.QueueStateClosed
+				}
+				setState(t, object.GetName(), state)
+			case object.GroupVersionKind().Group == "batch.volcano.sh":
+				object.SetNamespace("default")
+				problem = errors.Join(problem, api.Create(apitest.Context(t), object, client.DryRunAll))
+			}
+		}
+		if problem != nil {
+			refused++
+		}
+		if says := strings.Contains(string(text), "webhooks refuse"); says != (problem != nil) {
+			t.Errorf("%s says that the webhooks refuse its job: %t; they say %v", file, says, problem)
+		}
+	}
+	if refused != 2 {
+		t.Errorf("%d jobs are refused, want two", refused)
 	}
 }
 

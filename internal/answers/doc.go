@@ -35,6 +35,7 @@
 //     bounds.MaxMemory when it is decoded. Two submissions are read at a time. What takes the loop too long is given up
 //     and answered with 413. A client that does not read its answer is left after some time.
 //  5. Overviews are made at most once a second ([Freshness]), however many clients read them, and only while one does.
+//     Who holds the room is found at most every ten seconds ([HoldersFreshness]).
 //  6. What is wrong with a request is answered as a Status of the API, and names the object or the field.
 //
 // It must not know how answers are found, plugins, or actions.

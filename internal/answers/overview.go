@@ -18,6 +18,7 @@ import (
 
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/answers/board"
+	"hekla.sh/hekla/internal/explain/holders"
 	"hekla.sh/hekla/pkg/scheduler"
 )
 
@@ -28,6 +29,8 @@ const (
 	// MaxWatches is how many clients may follow overviews at a time. Each takes some tens of kilobytes; the scheduler
 	// is asked once for all.
 	MaxWatches = 1000
+	// HoldersFreshness is how old it may be who holds the room. That is found by a walk over all pods.
+	HoldersFreshness = 10 * time.Second
 	// viewLife is how long what a client may see is used again.
 	viewLife = 30 * time.Second
 	// maxViewed is about how many namespaces the API server is asked whether a client may see them, and reviewers how
@@ -52,6 +55,10 @@ type overview struct {
 	naming sync.Mutex // held while the scheduler is asked for namespaces
 	known  map[string]bool
 	named  time.Time // when it answered last
+
+	surveying sync.Mutex // held while the scheduler is asked who holds the room
+	holders   []holders.Holders
+	surveyed  time.Time // when it answered last
 
 	mutex sync.Mutex
 	views map[string]storedView
@@ -96,6 +103,26 @@ func (o *overview) namespaces(ctx context.Context) (map[string]bool, error) {
 	return known, err
 }
 
+// holdersFor returns who holds the room, as far as a client may see it.
+func (o *overview) holdersFor(ctx context.Context, redactor *redactor) ([]holders.Holders, error) {
+	o.surveying.Lock()
+	defer o.surveying.Unlock()
+	if time.Since(o.surveyed) >= HoldersFreshness {
+		found, err := o.questions.Holders(ctx)
+		if err != nil {
+			return nil, err
+		}
+		o.holders, o.surveyed = found, time.Now()
+	}
+	answer := make([]holders.Holders, len(o.holders)) // an empty list if there are none
+	for i, found := range o.holders {
+		found.Jobs, found.Namespaces = slices.Clone(found.Jobs), slices.Clone(found.Namespaces)
+		hideHolders(&found, redactor)
+		answer[i] = found
+	}
+	return answer, nil
+}
+
 // parts are what an overview consists of: each is read alone. since is the token of the list that the client has.
 var parts = map[string]func(o *board.Store, v *board.View, since string, redactor *redactor) any{
 	"summary":     func(o *board.Store, v *board.View, _ string, _ *redactor) any { return o.Summary(v) },
@@ -127,8 +154,12 @@ var parts = map[string]func(o *board.Store, v *board.View, since string, redacto
 	},
 }
 
-// chartsPart is the part of an overview that has charts. Its parameters are of, a subject, and span.
-const chartsPart = "charts"
+const (
+	// chartsPart is the part of an overview that has charts. Its parameters are of, a subject, and span.
+	chartsPart = "charts"
+	// holdersPart is the part that says who holds the room.
+	holdersPart = "holders"
+)
 
 // getOverview answers with one part.
 func (s *Server) getOverview(w http.ResponseWriter, r *http.Request) {
@@ -145,15 +176,24 @@ func (s *Server) getOverview(w http.ResponseWriter, r *http.Request) {
 	case unknown != nil:
 		write(w, nil, s.statusOf(unknown, api.Overviews, q))
 		return
-	case !ok && q.name != chartsPart:
+	case !ok && q.name != chartsPart && q.name != holdersPart:
 		write(w, nil, apierrors.NewNotFound(schema.GroupResource{Group: api.GroupVersion.Group, Resource: api.Overviews.Name}, q.name))
 		return
 	}
 	answer, asked := api.Reply[any]{Metadata: api.Metadata{Name: q.name}}, r.URL.Query()
-	if q.name == chartsPart {
+	redactor := &redactor{sees: view.Sees, known: known}
+	switch q.name {
+	case chartsPart:
 		answer.Answer = s.charts.Chart(asked.Get("of"), asked.Get("span"), time.Now()) // queues are sums, which every reader sees
-	} else {
-		answer.Answer = part(s.overview.store, view, asked.Get("since"), &redactor{sees: view.Sees, known: known})
+	case holdersPart:
+		held, err := s.overview.holdersFor(ctx, redactor)
+		if err != nil {
+			write(w, nil, s.statusOf(err, api.Overviews, q))
+			return
+		}
+		answer.Answer = held
+	default:
+		answer.Answer = part(s.overview.store, view, asked.Get("since"), redactor)
 	}
 	answer.APIVersion, answer.Kind = api.GroupVersion.String(), api.Overviews.Kind
 	writePacked(w, r, answer)

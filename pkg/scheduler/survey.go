@@ -32,7 +32,20 @@ func (q *Questions) Survey(ctx context.Context, gangs []survey.Gang) (SurveyStor
 	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) (SurveyStory, error) {
 		answer := SurveyStory{Evictions: s.journal.Evictions(maxEvictions), ClusterQueues: m.ClusterQueues(), AdmitsWorkloads: s.policy.AdmitsWorkloads()}
 		m.Session(now, func(session *framework.Session) { answer.Survey = survey.Of(session, gangs) })
-		_ = m.Attempt(func() { answer.Holders = m.HoldersOfNodes(s.forecaster(now).Ends) })
+		answer.Holders = s.holders(m, now)
 		return answer, nil
 	})
+}
+
+// Holders says who holds the resources of which least is free on the nodes.
+func (q *Questions) Holders(ctx context.Context) ([]holders.Holders, error) {
+	return ask(ctx, q, func(s *Scheduler, m *explain.Model, now time.Time) ([]holders.Holders, error) {
+		return s.holders(m, now), nil
+	})
+}
+
+// holders are none if that takes too long.
+func (s *Scheduler) holders(m *explain.Model, now time.Time) (found []holders.Holders) {
+	_ = m.Attempt(func() { found = m.HoldersOfNodes(s.forecaster(now).Ends) })
+	return found
 }

@@ -134,6 +134,8 @@ func (w *site) everything(t *testing.T, b *browser.Browser) {
 	text = browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/too-large", "wait": "[data-cause]"})
 	want(t, text, "TooLargeForAnyNode", "It cannot start as things are", "32", "What would make it start now", "What happened", "too-large-worker-0")
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/", "wait": ".tile"}), "Waiting jobs", "QueueNotFound", "Room", "pods bound")
+	browser.Must[string](t, b, "wait", arguments{"text": "Who holds the room"})
+	want(t, browser.Must[string](t, b, "wait", arguments{"text": "of 32 nodes are held"}), "nvidia.com/gpu", "Is expected to end", "research/train-llm-", "By namespace:")
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/cycles", "wait": ".cycles li"}), "bound", "Cycle ")
 	apitest.Eventually(t, func(context.Context) error {
 		var text string
@@ -285,6 +287,10 @@ func (w *site) ownNamespace(t *testing.T, b *browser.Browser) {
 		t.Errorf("the user sees %d jobs", rows.All)
 	}
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/", "wait": ".tile"}), "You see the jobs of 1 namespace: research")
+	held := browser.Must[string](t, b, "wait", arguments{"text": "of 32 nodes are held"})
+	if want(t, held, "research/train-llm-"); strings.Contains(held, "production") {
+		t.Errorf("the overview shows who holds room in another namespace:\n%s", held)
+	}
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/nodes", "wait": ".note"}), "You may not see single nodes")
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs/production/serve-01", "wait": ".problem"}), "may not get it in namespace")
 	for _, path := range []string{"#/", "#/jobs", "#/queues", "#/queues/ai-inference", "#/evictions", "#/cycles", "#/jobs/research/train-llm-00"} {
@@ -343,6 +349,7 @@ func (w *site) starts(t *testing.T, b *browser.Browser) {
 				continue // it runs
 			}
 			if strings.Contains(said, "Between") && strings.Contains(said, "how long") && strings.Contains(said, "no later job is served before it") {
+				want(t, text, "Who holds it", "128", "it declares how long it runs", "research/etl-")
 				return nil
 			}
 		}
@@ -372,7 +379,8 @@ func (w *site) ofKueue(t *testing.T, b *browser.Browser) {
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/", "wait": ".tile"}), "WaitingForQuota", "and 2 ClusterQueues", "1 job of queues of this scheduler")
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs?state=Foreign", "wait": "[role=grid] .body [role=row]"}), "research/mistyped", "vulcano")
 	text := browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/workload%2Fwaits", "wait": "[data-cause]"})
-	want(t, text, "WaitingForQuota", "Quotas that are short", "standard", "hekla why workload waits -n research", "1 of 1 that wait in its ClusterQueue")
+	want(t, text, "WaitingForQuota", "Quotas that are short", "standard", "hekla why workload waits -n research", "1 of 1 that wait in its ClusterQueue",
+		"Who holds it", "research/borrows", "What would make it start now", "If its pods have room on the nodes.")
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/workload%2Ftoo-much", "wait": "[data-cause]"}), "It cannot start as things are")
 	want(t, browser.Must[string](t, b, "go", arguments{"path": "#/jobs/research/workload%2Fborrows", "wait": "[data-cause]"}), "What it holds", "admitted")
 	browser.Must[string](t, b, "go", arguments{"path": "#/queues/ClusterQueue/batch", "wait": "[aria-label='Tree of quotas'] tr.selected"})

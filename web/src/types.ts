@@ -310,14 +310,37 @@ export interface Queued {
   waitsFor?: Neighbor[];
   podSets?: { name: string; count: number; flavors?: string[]; nodes?: { node: string; count: number }[] }[];
 }
+/** Ends is when a job is expected to end. */
+export interface Ends {
+  earliest?: string;
+  latest?: string;
+  never?: boolean;
+  basis?: string;
+}
+export interface HeldGroup {
+  name: string;
+  held: string;
+  jobs: number;
+}
+/** Holders are who holds a resource. */
+export interface Holders {
+  resource: string;
+  where: string;
+  held: string;
+  total?: string;
+  queues?: HeldGroup[];
+  namespaces?: HeldGroup[];
+  jobs?: { job: string; queue?: string; priority: number; held: string; ends: Ends }[];
+}
 export interface JobAnswer {
+  holders?: Holders;
   job: Job;
   queued?: Queued;
   cause: Cause;
   also?: Cause[];
   mistakes?: { name: string; meant?: string; message: string }[];
   ahead?: { job: string; priority: number; because: string; reason?: string }[];
-  proposals?: Record<string, unknown>[];
+  proposals?: { message: string; nodes?: string[]; assumes?: string }[];
   noProposals?: string;
   eta?: ETA;
   story?: Entry[];

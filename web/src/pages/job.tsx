@@ -3,6 +3,7 @@ import { useAnswer } from "../api";
 import { plural, since } from "../format";
 import type { Amounts, ETA, JobAnswer, NodeReason } from "../types";
 import { Card, Clock, Code, Further, JobLink, Loaded, Timeline } from "../ui";
+import { HeldBy } from "./holders";
 
 const written = (a: Amounts) =>
   Object.entries(a)
@@ -65,6 +66,30 @@ export function Starts({ eta }: { eta: ETA }) {
       </ul>
       <p class="muted">If {eta.assumes}.</p>
     </>
+  );
+}
+
+/** Helps lists changes with which a job would start, and what they take for granted. */
+export function Helps({ answer: a }: { answer: JobAnswer }) {
+  const assumes = a.proposals?.[0]?.assumes;
+  return (
+    <Card title="What would make it start now">
+      {a.proposals && a.proposals.length > 0 ? (
+        <>
+          <ul>
+            {a.proposals.map((p, i) => (
+              <li key={i}>
+                {p.message}
+                {p.nodes && p.nodes.length > 0 && ` (on ${p.nodes.join(", ")})`}
+              </li>
+            ))}
+          </ul>
+          {assumes && <p class="muted">If {assumes}.</p>}
+        </>
+      ) : (
+        <p class="muted">{a.noProposals || "No smaller change was found with which it would start now."}</p>
+      )}
+    </Card>
   );
 }
 
@@ -203,17 +228,10 @@ function Story({ answer, namespace }: { answer: JobAnswer; namespace: string }) 
           </p>
         )}
       </section>
-      {c.waits && (
-        <Card title="What would make it start now">
-          {answer.proposals && answer.proposals.length > 0 ? (
-            <ul>
-              {answer.proposals.map((p, i) => (
-                <li key={i}>{String(p.message ?? JSON.stringify(p))}</li>
-              ))}
-            </ul>
-          ) : (
-            <p class="muted">{answer.noProposals || "No smaller change was found with which it would start now."}</p>
-          )}
+      {c.waits && <Helps answer={answer} />}
+      {answer.holders && (
+        <Card title="Who holds it">
+          <HeldBy holders={answer.holders} />
         </Card>
       )}
       {answer.eta && (

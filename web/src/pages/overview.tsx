@@ -1,8 +1,9 @@
 import { useAnswer } from "../api";
 import { amount, main, percent, plural, short, since } from "../format";
 import { Plot } from "../plot";
-import type { Minute, NodeTotals, Summary } from "../types";
+import type { Holders, Minute, NodeTotals, Summary } from "../types";
 import { Bar, Card, Clock, Code, Loaded } from "../ui";
+import { HeldBy } from "./holders";
 
 export function Overview() {
   const live = useAnswer<Summary>("overviews/summary");
@@ -83,6 +84,7 @@ export function Overview() {
               <Card title="Room">
                 <Room totals={s.nodes} resources={s.resources} />
               </Card>
+              <HoldsTheRoom />
               <Card
                 title="Decisions"
                 note={
@@ -99,6 +101,18 @@ export function Overview() {
         )}
       </Loaded>
     </>
+  );
+}
+
+/** HoldsTheRoom says who holds the resources of which least is free on the nodes. */
+function HoldsTheRoom() {
+  const live = useAnswer<Holders[]>("overviews/holders");
+  return (
+    <Card title="Who holds the room" note="of the scarcest resources" wide>
+      <Loaded live={live}>
+        {(all) => <>{all.length ? all.map((h) => <HeldBy key={h.resource} holders={h} />) : <p class="muted">Nothing is held.</p>}</>}
+      </Loaded>
+    </Card>
   );
 }
 

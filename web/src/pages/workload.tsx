@@ -2,7 +2,8 @@ import { useAnswer } from "../api";
 import { plural } from "../format";
 import type { JobAnswer, Neighbor } from "../types";
 import { Card, Code, Further, JobLink, Loaded, QuotaLink, Timeline, workloadID } from "../ui";
-import { Fact, Starts } from "./job";
+import { HeldBy } from "./holders";
+import { Fact, Helps, Starts } from "./job";
 
 /** Workload is the story of a Workload of kueue.x-k8s.io. */
 export function Workload({ namespace, name }: { namespace: string; name: string }) {
@@ -106,6 +107,12 @@ function Story({ answer, namespace, name }: { answer: JobAnswer; namespace: stri
           </p>
         )}
       </section>
+      {c.waits && answer.proposals && answer.proposals.length > 0 && <Helps answer={answer} />}
+      {answer.holders && (
+        <Card title="Who holds it">
+          <HeldBy holders={answer.holders} />
+        </Card>
+      )}
       {answer.eta && (
         <Card title="When it starts">
           <Starts eta={answer.eta} />

@@ -95,9 +95,21 @@ image: ## Write the image for amd64 and arm64 into dist/, without a container en
 push: ## Push the image that make image has written: make push IMAGE=registry.example.com/hekla:v1.
 	$(call release,push)
 
+# Where the files of a release will be published, and the private key that signs it: without them there is no manifest for
+# krew, and no signature.
+URL ?=
+KEY ?=
+PUBLIC_KEY ?=
+
 .PHONY: release
-release: ## Write all files of a release into dist/: make release VERSION=v1.2.3.
-	$(call release,all)
+release: ## Write all files of a release into dist/, and check them: make release VERSION=v1.2.3 URL=https://example.com/v1.2.3 KEY=key.pem.
+	$(call release,all) --url=$(URL)
+	$(if $(KEY),$(call release,sign) --key=$(abspath $(KEY)))
+	$(call release,check)
+
+.PHONY: check-release
+check-release: ## Check the files of a release in dist/, and its signatures: make check-release PUBLIC_KEY=key.pub.
+	$(call release,check) $(if $(PUBLIC_KEY),--key=$(abspath $(PUBLIC_KEY)))
 
 .PHONY: generate
 generate: ## Regenerate deepcopy, clients, CRDs and the installer.

@@ -12,7 +12,7 @@
 //  2. Programs are static and are built for each platform on this machine. The image holds them, roots of trust for
 //     HTTPS, and nothing else; it runs as a user without rights.
 //  3. Nothing leaves this machine but by the command push, and no credentials are read but by it: those of docker's
-//     configuration.
+//     configuration. A private key is read by the command sign only, and signs the same with the same bytes.
 //
 // It must not know how the manifests use the image; a test compares the two.
 package main

@@ -141,10 +141,11 @@ func (o *options) packImage(executables map[string]map[string]string) error {
 		}
 	}
 	digest, err := index.Digest()
-	if err == nil {
-		fmt.Printf("Image %s: %s\n", o.name, digest)
+	if err != nil {
+		return err
 	}
-	return err
+	fmt.Printf("Image %s: %s\n", o.name, digest)
+	return o.writePayload(digest)
 }
 
 // push sends the image that was written into a directory to its registry.
@@ -153,26 +154,15 @@ func push(ctx context.Context, out, to string) error {
 	if err != nil {
 		return fmt.Errorf("--name=%s: %w", to, err)
 	}
-	written, err := layout.ImageIndexFromPath(filepath.Join(out, "image"))
-	if err != nil {
-		return fmt.Errorf("%w: write the image first, with make image", err)
-	}
-	manifest, err := written.IndexManifest()
-	if err != nil {
-		return err
-	}
-	if len(manifest.Manifests) != 1 {
-		return fmt.Errorf("%s holds %d images, expected one", filepath.Join(out, "image"), len(manifest.Manifests))
-	}
-	index, err := written.ImageIndex(manifest.Manifests[0].Digest)
+	index, descriptor, err := writtenImage(out)
 	if err != nil {
 		return err
 	}
 	if err := remote.WriteIndex(reference, index, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
 		return err
 	}
-	fmt.Printf("Pushed %s@%s\n", to, manifest.Manifests[0].Digest)
-	return nil
+	fmt.Printf("Pushed %s@%s\n", to, descriptor.Digest)
+	return pushSignature(ctx, out, reference, descriptor.Digest)
 }
 
 // writeFile writes a file as a function says.

@@ -10,11 +10,13 @@ import (
 	"strings"
 )
 
-const usage = `usage: release image|push|all [flags]
+const usage = `usage: release image|push|all|sign|check [flags]
 
   image   build the programs and write the image into the directory image and files image*.tar
-  push    push the image that was written to the registry that --name says
-  all     write all that a release consists of: programs, chart, image, bill of materials, checksums
+  push    push the image that was written to the registry that --name says, and its signature if there is one
+  all     write all that a release consists of: programs, chart, chart repository, image, bill of materials, checksums
+  sign    sign checksums and image of a release that was written, with the private key that --key says
+  check   check that a release is whole, and with --key that it is signed by the public key
 
 flags:
 `
@@ -27,6 +29,8 @@ type options struct {
 	links  string
 	chart  string
 	helm   string
+	url    string
+	key    string
 }
 
 func main() {
@@ -49,9 +53,11 @@ func run(ctx context.Context, arguments []string) error {
 	flags.StringVar(&o.links, "links", "", "Other names of the program hekla, separated by spaces.")
 	flags.StringVar(&o.chart, "chart", "installer/helm/hekla", "Folder of the chart below the root.")
 	flags.StringVar(&o.helm, "helm", "go tool -modfile=hack/helm.mod helm", "How helm is called in the root.")
+	flags.StringVar(&o.url, "url", "", "Address of the folder where the files will be published; without it there is no manifest for krew.")
+	flags.StringVar(&o.key, "key", "", "File of a key in PEM: to sign, an ECDSA private key on P-256 that is not encrypted; to check, the public key.")
 	if len(arguments) == 0 {
 		flags.Usage()
-		return errors.New("which of image, push and all?")
+		return errors.New("which of image, push, all, sign and check?")
 	}
 	if err := flags.Parse(arguments[1:]); err != nil {
 		return err
@@ -59,8 +65,13 @@ func run(ctx context.Context, arguments []string) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("%s: there are no arguments but flags", strings.Join(flags.Args(), " "))
 	}
-	if arguments[0] == "push" {
+	switch arguments[0] {
+	case "push":
 		return push(ctx, o.out, o.name)
+	case "sign":
+		return sign(o.out, o.key)
+	case "check":
+		return checkRelease(o.out, o.key)
 	}
 	if o.source.version == "" {
 		return errors.New("--version: must not be empty")
@@ -74,6 +85,6 @@ func run(ctx context.Context, arguments []string) error {
 	case "all":
 		return o.writeAll(ctx)
 	default:
-		return fmt.Errorf("%s: there are image, push and all", arguments[0])
+		return fmt.Errorf("%s: there are image, push, all, sign and check", arguments[0])
 	}
 }

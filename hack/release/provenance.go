@@ -63,7 +63,7 @@ func (o *options) writeProvenance(executable string) error {
 	}
 	build := &s.Predicate.BuildDefinition
 	build.BuildType = builder
-	build.ExternalParameters = map[string]string{"version": o.source.version, "image": o.name, "links": o.links}
+	build.ExternalParameters = map[string]string{"version": o.source.version, "image": o.name, "links": o.links, "url": o.url}
 	build.InternalParameters = map[string]any{"go": info.GoVersion, "build": buildArguments(o.source.version)}
 	switch {
 	case o.source.isModified:

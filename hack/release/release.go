@@ -63,8 +63,13 @@ func (o *options) writeAll(ctx context.Context) error {
 	if err := os.RemoveAll(filepath.Join(o.out, "image")); err != nil {
 		return err
 	}
-	if err := o.packChart(ctx, match[1]); err != nil {
+	if err := errors.Join(o.packChart(ctx, match[1]), o.writeChartIndex(match[1])); err != nil {
 		return err
+	}
+	if o.url != "" {
+		if err := o.writeKrew(); err != nil {
+			return err
+		}
 	}
 	built := executables[platforms[0].Architecture]
 	if err := errors.Join(o.writeBill(built), o.writeProvenance(built["hekla"])); err != nil {
@@ -128,7 +133,7 @@ func writeChecksums(folder string) error {
 	for i, s := range sums {
 		lines[i] = s.sum + "  " + s.name + "\n"
 	}
-	return os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(strings.Join(lines, "")), 0o644) //nolint:gosec // all users may read it
+	return os.WriteFile(filepath.Join(folder, sumsFile), []byte(strings.Join(lines, "")), 0o644) //nolint:gosec // all users may read it
 }
 
 // fileSum is a file of a directory with its SHA-256.

@@ -32,11 +32,14 @@ import (
 type made struct{ image, release string }
 
 // helmStub takes helm's place: that packs the chart in a test of its own.
-const helmStub = "true"
+var helmStub = func() string {
+	path, _ := filepath.Abs("testdata/helm.sh")
+	return "sh " + path
+}()
 
 func write(ctx context.Context, command, out string) error {
 	return run(ctx, []string{command, "--root=testdata/source", "--version=v1.2.3", "--out=" + out, "--name=registry.example.com/hekla:v1.2.3",
-		"--links=vcctl kubectl-hekla", "--helm=" + helmStub})
+		"--links=vcctl kubectl-hekla", "--helm=" + helmStub, "--url=https://example.com/v1.2.3/"})
 }
 
 // make writes both once for all tests.
@@ -270,8 +273,8 @@ func TestAReleaseHoldsAllItsFilesWithTheirChecksums(t *testing.T) {
 	folder := makeOnce(t).release
 	var names []string
 	check(t, walk(folder, func(name, _ string) { names = append(names, name) }))
-	want := []string{"SHA256SUMS", "hekla-v1.2.3-darwin-amd64.tar.gz", "hekla-v1.2.3-darwin-arm64.tar.gz", "hekla-v1.2.3-linux-amd64.tar.gz",
-		"hekla-v1.2.3-linux-arm64.tar.gz", "hekla-v1.2.3.cdx.json", "hekla-v1.2.3.provenance.json", "image-linux-amd64.tar", "image-linux-arm64.tar", "image.tar"}
+	want := []string{"SHA256SUMS", "hekla-1.2.3.tgz", "hekla-v1.2.3-darwin-amd64.tar.gz", "hekla-v1.2.3-darwin-arm64.tar.gz", "hekla-v1.2.3-linux-amd64.tar.gz",
+		"hekla-v1.2.3-linux-arm64.tar.gz", "hekla-v1.2.3.cdx.json", "hekla-v1.2.3.provenance.json", "image-linux-amd64.tar", "image-linux-arm64.tar", "image.payload.json", "image.tar", "index.yaml", "krew.yaml"}
 	if !slices.Equal(names, want) {
 		t.Errorf("the files are %v, want %v", names, want)
 	}

@@ -118,6 +118,9 @@ func (p *podSet) ask(g int, a *workload.FlavorAssignment) {
 	if most := node.Potential(a.FR); value > most {
 		f.Code, f.Assumed, f.Asked, f.Most = workload.ExceedsMaxQuota, assumed, a.Value, most
 		p.assigned.Reasons = append(p.assigned.Reasons, f)
+		if a.Value <= most { // alone it may fit, once the pod sets before take other flavors
+			p.lackAny(g)
+		}
 		return
 	}
 	level, mayReclaim := node.BorrowLevel(a.FR, value)
@@ -131,6 +134,15 @@ func (p *podSet) ask(g int, a *workload.FlavorAssignment) {
 	p.assigned.Reasons = append(p.assigned.Reasons, f)
 	if value <= node.Nominal(a.FR) || mayReclaim || p.mayPreemptWhileBorrowing() {
 		a.Mode, a.Level = p.Oracle.Ask(p.w, a.FR, value)
+	}
+}
+
+// lackAny notes that the Workload may fit when any flavor of a group has more room.
+func (p *podSet) lackAny(g int) {
+	for i := range p.queue.Groups[g].Flavors {
+		for _, fr := range p.queue.Groups[g].Flavors[i].FRs {
+			p.out.Lacks = appendNew(p.out.Lacks, fr)
+		}
 	}
 }
 

@@ -57,6 +57,23 @@ func TestAssign(t *testing.T) {
 	})
 }
 
+// A pod set is too large only beside another, which may take another flavor once that has room. So a change of any
+// flavor may help. Nothing helps one that is too large by itself.
+func TestAWorkloadThatIsTooLargeByItsOtherPodSetsLacksRoom(t *testing.T) {
+	w := trees.New()
+	q := w.Queue("q", "", 3)
+	w.Grow()
+	a := flavors.Assigner{Index: w.Index, Oracle: none{}, Nodes: trees.Room{}}
+	for pods, want := range map[int32]int{3: 1, 4: 0} {
+		asked := w.Workload(q, "asked", pods, 0)
+		asked.PodSets = append([]workload.PodSet{{Name: "before", Count: 1, MinCount: 1, Requests: asked.PodSets[0].Requests}}, asked.PodSets...)
+		got := a.Assign(asked, flavors.Counts(asked), nil)
+		if code, _ := got.Refusal(); got.Mode != workload.NoFit || code != workload.ExceedsMaxQuota || len(got.Lacks) != want {
+			t.Errorf("%d pods: the mode is %d by %v, and it lacks %v", pods, got.Mode, code, got.Lacks)
+		}
+	}
+}
+
 func TestWhichPodsCanUseAFlavor(t *testing.T) {
 	spot := &workload.Flavor{Name: "spot", NodeLabels: map[string]string{"kind": "spot"},
 		NodeTaints: []corev1.Taint{{Key: "spot", Value: "yes", Effect: corev1.TaintEffectNoSchedule}}}

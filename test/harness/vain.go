@@ -13,7 +13,8 @@ import (
 // nothing has happened in between. It is no such thing if the pod was promised the room before the plan ended, or if a
 // pod of the job was gone and another has come in its place. Nor is it if pods were evicted for another job since:
 // these may have left more room than that job needs. A job that loses its room to pods of other schedulers twice in a
-// row pauses, and others may use the room meanwhile.
+// row pauses, and others may use the room meanwhile. The same holds for a job that loses its room to one whose pod could
+// not be bound: others may use what that one had.
 type Vain struct {
 	nodes    map[string][]string    // of the plans of jobs, by the names of the jobs
 	placed   map[string][]types.UID // the pods of these plans
@@ -55,9 +56,15 @@ func (v *Vain) Observe(cycle int, d *decision.Decisions) string {
 	if v.ended == nil {
 		v.Forget()
 	}
+	taken := map[string]bool{} // why plans end whose room goes to jobs whose pods could not be bound
 	for _, e := range d.Ended {
+		if taken[e.Why] {
+			delete(v.ended, e.Job.Name)
+			continue
+		}
 		switch e.Why {
 		case "the pod could not be bound": // the job pauses, and others may use the room meanwhile
+			taken["job "+e.Job.Namespace+"/"+e.Job.Text()+" of higher priority takes the room that was promised"] = true
 			continue
 		case "the job is gone": // one that comes back under its name is new, and has no plan
 			continue

@@ -19,6 +19,7 @@ const (
 	lacksPods   = "pods that room was made for are gone"
 	isUnbound   = "the pod could not be bound"
 	isGone      = "the job is gone"
+	isTakenByH  = "job work/h of higher priority takes the room that was promised"
 )
 
 // plans is a cycle in which a job gets a plan: its pods have nodes there, and victims leave. Each is written POD@NODE.
@@ -90,6 +91,10 @@ func TestEvictionsInVainAreFoundUnlessARuleExcusesThem(t *testing.T) {
 
 		"a pod of the plan could not be bound, so the job paused": {[]step{first, decides(both(ends("g", isUnbound), binds("v2", "low"))), again}, false},
 		"the job was gone, and a new one has its name":            {[]step{first, decides(both(ends("g", isGone), binds("v2", "low"))), again}, false},
+
+		"its room goes to a job whose pod could not be bound": {
+			[]step{first, decides(both(ends("h", isUnbound), both(ends("g", isTakenByH), binds("v2", "low")))), again}, false},
+		"its room goes to another job": {[]step{first, decides(both(ends("g", isTakenByH), binds("v2", "low"))), again}, true},
 
 		"the room was promised to the pod before": {[]step{first, decides(plans("low", "v2@n1", "")), taken, again}, false},
 		"the room was promised to the pod in the cycle of the end": {

@@ -206,3 +206,16 @@ func TestPlansOfAnEarlierProcessAreRecovered(t *testing.T) {
 		}
 	})
 }
+
+// The earlier process has made plans for two jobs, and some room of the lower one is lost. The pod that is evicted for
+// it attracts the pod of the higher one, so that is bound first. Otherwise a third job would get what is free.
+func TestAJobThatHasLostItsRoomComesAfterThoseAboveIt(t *testing.T) {
+	foreign := fixture.Pod("foreign", fixture.On("n2"))
+	foreign.Spec.SchedulerName = "other"
+	start(t, everything).Set(nodes("cpu=2", "n1"), nodes("cpu=1", "n2", "n3"), foreign, job("other", "default", "low", 1, "-"),
+		job("victim", "default", "low", 0, "n1", each(fixture.Labelled("app", "y"))),
+		job("boss", "default", "high", 1, "-", each(fixture.Near("app", "y")), recorded("p1", "preempt"), one(0, nominated("n1"))),
+		job("preemptor", "default", "mid", 2, "- -", recorded("p2", "preempt"), one(0, nominated("n2")), one(1, nominated("n3")))).
+		Expect("boss-0 is bound to n1; the plan for preemptor ends: the room that was promised is not there any more, preemptor-0 waits, preemptor-1 waits; " +
+			"victim-0 leaves n1 for preemptor by J1; preemptor-0 is nominated to n3; preemptor-1 is nominated to n1")
+}

@@ -214,10 +214,16 @@ func cancel(s *framework.Session, p *cluster.Plan, why string) {
 	s.Rejoin(j)
 }
 
-// resume serves the jobs whose plans have ended before any other job.
+// resume serves the jobs whose plans have ended before any other job, but after those above them whose nominated nodes
+// are free: as long as these wait, pods that attract theirs may not be evicted.
 func resume(s *framework.Session) {
 	for ended := s.Cluster.Plans().TakeInterrupted(); len(ended) > 0; ended = s.Cluster.Plans().TakeInterrupted() {
 		for _, p := range ended { // for such a job, plans of jobs below it may end
+			for _, above := range upheld(s) {
+				if j := above.Job; j != nil && j.Priority > p.Job.Priority {
+					s.LookAt(j, func() { fulfil(s, above) })
+				}
+			}
 			Resume(s, p)
 		}
 	}

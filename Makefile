@@ -47,11 +47,11 @@ test: build ## Run every test. The first run builds a control plane, which takes
 
 .PHONY: test-served
 test-served: ## Run the tests that need an API server.
-	go test -vet=off -p=4 -timeout=30m $(LONGEST) $(filter-out $(LONGEST),$(SERVED))
+	go test -vet=off -p=4 -timeout=60m $(LONGEST) $(filter-out $(LONGEST),$(SERVED))
 
 .PHONY: test-alone
 test-alone: ## Run the tests that need no API server.
-	go test -vet=off -timeout=20m $$(go list ./... | grep -vxF $(patsubst ./%,-e $(MODULE)/%,$(SERVED)))
+	go test -vet=off -timeout=40m $$(go list ./... | grep -vxF $(patsubst ./%,-e $(MODULE)/%,$(SERVED)))
 	cd hack/release && go test -vet=off ./...
 
 MUTANTS ?= all
@@ -67,7 +67,7 @@ check: ## Check all that needs no API server, and say how long each step took. S
 
 .PHONY: race
 race: ## Run the tests of what has goroutines under the race detector.
-	CGO_ENABLED=1 go test -race -short -vet=off -timeout 20m $(RACED)
+	CGO_ENABLED=1 go test -race -short -vet=off -timeout=40m $(RACED)
 
 .PHONY: lint
 lint: ## Check the format, go vet and staticcheck.

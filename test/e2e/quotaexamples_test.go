@@ -132,7 +132,10 @@ func applyInOrder(t *testing.T, name string) {
 			continue // no Job: kubectl has taken it as it is
 		}
 		apitest.Eventually(t, func(ctx context.Context) error {
-			_, err := batch.KueueV1beta2().Workloads(metav1.NamespaceDefault).Get(ctx, "job-"+job.Name, metav1.GetOptions{})
+			all, err := batch.KueueV1beta2().Workloads(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
+			if err == nil && !slices.ContainsFunc(all.Items, func(w v1beta2.Workload) bool { return nameOf(&w) == "job-"+job.Name }) {
+				err = fmt.Errorf("Job %s has no Workload", job.Name)
+			}
 			return err
 		})
 	}
@@ -154,6 +157,14 @@ func applyWithoutJobs(t *testing.T, name string) {
 	applyText(t, strings.Join(kept, "\n---\n"))
 }
 
+// nameOf is the name of a Workload without the hash at the end of one of a Job.
+func nameOf(w *v1beta2.Workload) string {
+	if strings.HasPrefix(w.Name, "job-") {
+		return w.Name[:strings.LastIndex(w.Name, "-")]
+	}
+	return w.Name
+}
+
 // endsIn compares the Workloads that there are with what is wanted.
 func endsIn(ctx context.Context, want map[string]string, counts map[string]int) error {
 	all, err := batch.KueueV1beta2().Workloads(metav1.NamespaceDefault).List(ctx, metav1.ListOptions{})
@@ -172,10 +183,7 @@ func endsIn(ctx context.Context, want map[string]string, counts map[string]int) 
 	admitted, said := map[string]int{}, map[string]string{}
 	for i := range all.Items {
 		w := &all.Items[i]
-		name := w.Name
-		if strings.HasPrefix(name, "job-") {
-			name = name[:strings.LastIndex(name, "-")] // without the hash
-		}
+		name := nameOf(w)
 		reserved := meta.FindStatusCondition(w.Status.Conditions, v1beta2.QuotaReserved)
 		switch {
 		case meta.IsStatusConditionTrue(w.Status.Conditions, v1beta2.Admitted) && w.Status.Admission != nil:

@@ -30,7 +30,7 @@ const (
 const (
 	// poll is how often the scene is looked at: often enough that a start is seen to be at once.
 	poll = 100 * time.Millisecond
-	// patience bounds the wait for each event of the demo.
+	// patience bounds the wait for each event of the demo, from the last change that was seen.
 	patience = time.Minute
 	// pause is how long a person gets to read what has come to rest.
 	pause = 3 * time.Second
@@ -87,27 +87,31 @@ func (d *Demo) Run(ctx context.Context) (err error) {
 // until shows the scene until something has happened, and returns how long that took.
 func (d *Demo) until(ctx context.Context, event string, hasHappened func(scene) bool) (time.Duration, error) {
 	began := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
+	changed := began
 	var last scene
 	for {
-		s, err := d.look(bounded)
+		looking, cancel := context.WithTimeout(ctx, patience)
+		s, err := d.look(looking)
+		cancel()
 		if err == nil {
+			if s.String() != last.String() {
+				changed = time.Now()
+			}
 			last = s
 			err = d.stage.show(s)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
-		case bounded.Err() != nil:
-			return 0, fmt.Errorf("not within %s: %s; there is %s, and the logs are in %s", patience, event, last, d.cluster.LogDir())
+		case err == nil && hasHappened(s):
+			return time.Since(began), nil
+		case time.Since(changed) > patience:
+			return 0, fmt.Errorf("nothing has changed for %s: %s; there is %s, and the logs are in %s", patience, event, last, d.cluster.LogDir())
 		case err != nil:
 			return 0, fmt.Errorf("look at the cluster: %w", err)
-		case hasHappened(s):
-			return time.Since(began), nil
 		}
 		select {
-		case <-bounded.Done():
+		case <-ctx.Done():
 		case <-time.After(poll):
 		}
 	}

@@ -13,8 +13,8 @@ import (
 // nothing has happened in between. It is no such thing if the pod was promised the room before the plan ended, or if a
 // pod of the job was gone and another has come in its place. Nor is it if pods were evicted for another job since:
 // these may have left more room than that job needs. A job that loses its room to pods of other schedulers twice in a
-// row pauses, and others may use the room meanwhile. The same holds for a job that loses its room to one whose pod could
-// not be bound: others may use what that one had.
+// row pauses, and others may use the room meanwhile. The same holds for a job that loses its room to one whose pod
+// could not be bound: others may use what that one had.
 type Vain struct {
 	nodes    map[string][]string    // of the plans of jobs, by the names of the jobs
 	placed   map[string][]types.UID // the pods of these plans

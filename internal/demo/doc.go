@@ -9,7 +9,7 @@
 //  1. Everything shown is read from the API server, as any user could; nothing is known beforehand.
 //  2. The objects of a demo before are removed first, and nothing else; what others have in the cluster stays. So does
 //     a configuration of the scheduler that is neither the default nor the demo's own.
-//  3. Every wait is bounded, and its error says what was waited for and what there was instead.
+//  3. Every wait ends when nothing has changed for a minute, and its error says what was waited for and what there was.
 //  4. On a terminal nothing is drawn outside of its width, and the cursor is there again at the end, whatever the end
 //     is.
 //

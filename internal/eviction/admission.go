@@ -233,7 +233,7 @@ func (m *admission) try(request *admissionRequest) *refusedRequest {
 	if last == nil {
 		last = s.MayEnqueue(j) // no pod was tried as a victim
 	}
-	r := &refusedRequest{whatever: noneUnprotected, byAmounts: isAboutAmounts(last), why: anyMayHelp}
+	r := &refusedRequest{whatever: noneUnprotected, byAmounts: isAboutAmounts(last), why: triedInVain(a.rules.Scope, nil)}
 	x.Undo()
 	if r.whatever || r.byAmounts {
 		r.why = m.protected(a)
@@ -249,13 +249,18 @@ func isAboutAmounts(v *verdict.Verdict) bool {
 // protected says which pods may not be evicted for the preemptor, if not all may.
 func (m *admission) protected(a *attempt) *verdict.Verdict {
 	if a.rules.Scope == decision.BetweenQueues && a.rules.Preemptor.IsLone() && m.search.session.Policy.Evicts(decision.Anywhere) {
-		return anyMayHelp // the action with that scope reports the same pods
+		return triedInVain(a.rules.Scope, nil) // the action with that scope reports the same pods
 	}
-	spared := a.spared()
-	if len(spared) == 0 {
-		return anyMayHelp
+	return triedInVain(a.rules.Scope, a.spared())
+}
+
+// triedInVain is the refusal of a job that would not be admitted with all pods evicted that may be.
+func triedInVain(scope decision.Scope, spared []verdict.Spared) *verdict.Verdict {
+	victims := verdict.HelpVictims
+	if scope == decision.BetweenJobs || scope == decision.WithinJob {
+		victims = verdict.HelpOwnVictims
 	}
-	return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps, Looked: true, Spared: spared}
+	return &verdict.Verdict{Code: verdict.NotEnoughResources, Help: helps | victims, Looked: len(spared) > 0, Spared: spared}
 }
 
 // neverFits says why a job pending admission could not start even on empty nodes, "" if it may be able to. Such a job

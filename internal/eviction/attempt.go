@@ -27,7 +27,9 @@ type attempt struct {
 	// brokeGuarantee is set if a draft failed because it would leave a queue below its guarantee. A job with more pods
 	// may keep it.
 	brokeGuarantee bool
+	brokePromise   bool            // a draft failed because a plan in force could not be fulfilled with it
 	evictsAll      bool            // all pods that may be evicted are, before any is placed
+	everywhere     bool            // pods may be evicted outside the domain, since the preemptor's queue is at a limit
 	displaces      bool            // plans of other jobs are withdrawn
 	evictsNone     bool            // only room that is free or on its way counts
 	finds          bool            // there may be victims
@@ -82,12 +84,13 @@ func (a *attempt) plan(lower []*cluster.Plan, pods []*cluster.Task) bool {
 	d := a.runByTiers(x, pods)
 	if d == nil && len(lower) > 0 {
 		a.displaces, a.rules.TakesNothing, a.evictsNone = true, false, evictsNone
-		d = a.displace(x, lower, pods)
+		d = a.displaceAny(x, lower, pods)
 	}
 	if d != nil && plans.KeepPromises(s, d.moved(), nil) {
 		a.finish(x, d)
 		return true
 	}
+	a.brokePromise = a.brokePromise || d != nil
 	x.Undo()
 	return false
 }
@@ -160,7 +163,14 @@ func (a *attempt) run(x framework.Transaction, pods []*cluster.Task) *draft {
 			orders = [][]*cluster.Task{pods[:1]} // which pods may be evicted depends on the pod that preempts them
 		}
 	}
-	return nil
+	if a.ofQueue == 0 || a.search.session.Domain() == nil || a.evictsNone || a.rules.IsForDaemon() {
+		return nil
+	}
+	// The domain has room, and the queue may not hold the pods. Then the victims may be on any node.
+	a.everywhere = true
+	defer func() { a.everywhere = false }()
+	d, _ := a.inOrders(orders, allLeave)
+	return d
 }
 
 // inOrders is run in one way. A node-by-node draft is improved. wasRefused is as in try.
@@ -186,7 +196,14 @@ func (a *attempt) inOrders(orders [][]*cluster.Task, w way) (d *draft, wasRefuse
 			orders = append(slices.Clip(orders), next)
 		}
 	}
-	return nil, wasRefused
+	if w == nodeByNode || a.rules.Scope == decision.WithinJob || !plans.DependOnOthers(a.search.session.Cluster, orders[0]) {
+		return nil, wasRefused // no pod attracts others
+	}
+	y := a.search.session.Begin()
+	if d = a.anchored(y, orders[0], w); d == nil {
+		y.Undo()
+	}
+	return d, wasRefused
 }
 
 // maxFurtherOrders is how many orders are tried that begin with pods which found no node.
@@ -211,6 +228,16 @@ func (a *attempt) further(w way, pods []*cluster.Task) gang.Orders {
 // try places the pods in one order and in one way. It returns nil if that fails, and leaves its changes for the caller
 // to undo. wasRefused says that in another order other pods would have been evicted.
 func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *draft, wasRefused bool) {
+	d, wasRefused, areNone := a.begin(x, pods, w)
+	if areNone || !a.placeOn(x, d, pods, w != nodeByNode) {
+		return nil, wasRefused
+	}
+	return d, wasRefused
+}
+
+// begin begins a draft. In every way but node by node, all pods that may be evicted are. areNone says that there are
+// none. wasRefused is as in try.
+func (a *attempt) begin(x framework.Transaction, pods []*cluster.Task, w way) (d *draft, wasRefused, areNone bool) {
 	d, a.unplaced = &draft{}, nil
 	a.reset()
 	a.rules.SetPod(pods[0])
@@ -218,18 +245,84 @@ func (a *attempt) try(x framework.Transaction, pods []*cluster.Task, w way) (d *
 		evicted := a.victims.Evict(x, a.around(pods), victims.Options{LargestFirst: w == allLeaveLargestFirst})
 		a.victims.PlanChanged()
 		d.units, wasRefused = evicted.Units, evicted.WasRefused
-		if len(d.units) == 0 {
-			return nil, false // none may be the first to leave, in any order
-		}
+		areNone = len(d.units) == 0 // none may be the first to leave, in any order
 	}
-	if !a.placeAll(x, d, pods, w != nodeByNode) {
-		return nil, wasRefused
+	return d, wasRefused, areNone
+}
+
+// placeOn completes a draft, and reports whether it may become a plan. cleared is as in placeAll.
+func (a *attempt) placeOn(x framework.Transaction, d *draft, pods []*cluster.Task, cleared bool) bool {
+	if !a.placeAll(x, d, pods, cleared) {
+		return false
 	}
 	a.giveBack(x, d)
 	if !a.isComplete(x, d) {
-		return nil, wasRefused
+		return false
 	}
-	return d, wasRefused
+	a.placeFurther(d, pods)
+	return true
+}
+
+// placeFurther promises to pods beyond the minimum room that is free or on its way. They ask for it by themselves once
+// the job has its minimum (rule G9). A pod of another queue that gets the room before would be evicted for them.
+func (a *attempt) placeFurther(d *draft, pods []*cluster.Task) {
+	if g := a.rules.Guarantees; g == nil || g.Ask.IsSurplus {
+		return
+	}
+	for _, t := range pods {
+		if t.Status != cluster.Pending || t.BestEffort() {
+			continue
+		}
+		y := a.search.session.Begin()
+		a.rules.SetPod(t)
+		n := a.free(t)
+		if n == nil {
+			continue
+		}
+		y.Pipeline(t, n)
+		before := d.placed
+		d.placed = append(slices.Clip(before), t)
+		if a.victims.PlanChanged(); !a.isComplete(y, d) {
+			y.Undo()
+			d.placed = before
+			a.victims.PlanChanged()
+		}
+	}
+}
+
+// anchored is try for pods of which one decides by its place where others may be, see [gang.AnchorOf]. The best node
+// for it may be one that another pod needs, or too small for all. So once all pods that may be evicted are, it is tried
+// in one topology domain after the other.
+func (a *attempt) anchored(x framework.Transaction, pods []*cluster.Task, w way) *draft {
+	s := a.search.session
+	if _, _, areNone := a.begin(x, pods, w); areNone {
+		return nil
+	}
+	first, domains := gang.AnchorOf(s, pods, a.rules.Preemptor.LacksPromises(), (*cluster.Node).Future)
+	if first == nil || !a.rules.Preemptor.WantsPromise(first.Role) {
+		return nil
+	}
+	a.rules.SetPod(first)
+	var anchors []*cluster.Node
+	for _, nodes := range domains {
+		fits := func(n *cluster.Node) bool { return a.rules.Fits(first, n) && s.Outlook.Veto(first, n) == "" }
+		if i := slices.IndexFunc(nodes, fits); i >= 0 && len(anchors) < gang.MaxAnchors {
+			anchors = append(anchors, nodes[i])
+		}
+	}
+	others := slices.DeleteFunc(slices.Clone(pods), func(t *cluster.Task) bool { return t == first })
+	for _, n := range anchors {
+		x.Undo()
+		d, _, _ := a.begin(x, pods, w)
+		a.rules.SetPod(first)
+		x.Pipeline(first, n)
+		d.placed = append(d.placed, first)
+		a.victims.PlanChanged()
+		if a.placeOn(x, d, others, true) {
+			return d
+		}
+	}
+	return nil
 }
 
 // isComplete reports whether a draft may become a plan: with it the preemptor has what it needs to start, whole, and
@@ -257,8 +350,8 @@ func (a *attempt) reset() {
 	a.candidates.Reset()
 }
 
-// around returns the tasks on the nodes from which pods may be evicted for some: of the domain, or of their own nodes
-// if a DaemonSet controls them.
+// around returns the tasks on the nodes from which pods may be evicted for some: of the domain, of all nodes if a limit
+// of the queue is in the way, or of their own nodes if a DaemonSet controls them.
 func (a *attempt) around(pods []*cluster.Task) []*cluster.Task {
 	s := a.search.session
 	if a.rules.IsForDaemon() {
@@ -271,7 +364,7 @@ func (a *attempt) around(pods []*cluster.Task) []*cluster.Task {
 		return all
 	}
 	domain := s.Domain()
-	if domain == nil {
+	if domain == nil || a.everywhere {
 		return s.Cluster.TasksOnNodes()
 	}
 	var all []*cluster.Task

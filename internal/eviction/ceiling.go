@@ -31,6 +31,8 @@ func (a *attempt) underCeiling(x framework.Transaction, pods []*cluster.Task) *d
 	if a.rules.MayPlace(t) {
 		return nil
 	}
+	a.everywhere = true
+	defer func() { a.everywhere = false }()
 	nodes := a.candidates.Cheapest(t, maxCeilingNodes)
 	if n := a.search.session.Outlook.Best(t); n != nil {
 		nodes = []*cluster.Node{n}

@@ -6,6 +6,7 @@ import (
 
 	"hekla.sh/hekla/internal/eviction/plans"
 	"hekla.sh/hekla/internal/eviction/rules"
+	"hekla.sh/hekla/internal/eviction/victims"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
@@ -14,8 +15,8 @@ import (
 
 // lowerPlans returns the plans whose nominated nodes the preemptor may take (rule K5), the least important first. waits
 // says that there are more, whose evictions are not sent yet. Cancelling such a plan would only spare its victims. A
-// plan for a gang that runs below its minimum is not displaced either, because the gang would stay incomplete (rule
-// J2).
+// plan for a gang that runs below its minimum is among them only if the gang may be evicted as a whole, because it
+// would stay incomplete (rule J2).
 func (a *attempt) lowerPlans() (lower []*cluster.Plan, waits bool) {
 	if a.rules.Scope == decision.WithinJob || !a.search.outranksAny(a.rules) {
 		return nil, false
@@ -25,7 +26,7 @@ func (a *attempt) lowerPlans() (lower []*cluster.Plan, waits bool) {
 		case p.Job == nil || !a.rules.Outranks(p.Job):
 		case len(p.Unsent()) > 0:
 			waits = true
-		case p.Job.Lacks() > 0 && p.Job.Evictable()+p.Job.Count(cluster.Binding) > 0:
+		case isIncomplete(p.Job) && (!a.rules.AllowWholeGang || p.Job.Count(cluster.Binding) > 0):
 		default:
 			lower = append(lower, p)
 		}
@@ -37,9 +38,27 @@ func (a *attempt) lowerPlans() (lower []*cluster.Plan, waits bool) {
 				return c
 			}
 		}
-		return cmp.Compare(p.Job.Priority, q.Job.Priority)
+		return cmp.Or(cmp.Compare(p.Job.Priority, q.Job.Priority), btoi(isIncomplete(p.Job))-btoi(isIncomplete(q.Job)))
 	})
 	return lower, waits
+}
+
+// isIncomplete reports whether pods of a gang run that are fewer than its minimum.
+func isIncomplete(j *cluster.Job) bool {
+	return j.Lacks() > 0 && j.Evictable()+j.Count(cluster.Binding) > 0
+}
+
+// displaceAny is displace. Where pods of incomplete gangs may not leave, it tries again without the plans of these.
+func (a *attempt) displaceAny(x framework.Transaction, lower []*cluster.Plan, pods []*cluster.Task) *draft {
+	complete := slices.DeleteFunc(slices.Clone(lower), func(p *cluster.Plan) bool { return isIncomplete(p.Job) })
+	if len(complete) < len(lower) && !a.evictsNone {
+		y := a.search.session.Begin()
+		if d := a.displace(x, lower, pods); d != nil {
+			return d
+		}
+		y.Undo()
+	}
+	return a.displace(x, complete, pods)
 }
 
 // displace runs the attempt on nodes that are nominated for jobs of lower priority. It withdraws one plan after the
@@ -58,9 +77,12 @@ func (a *attempt) displace(x framework.Transaction, lower []*cluster.Plan, pods 
 			continue
 		}
 		for k := i; k >= 0; k-- {
-			if !a.restore(x, d, lost[k]) {
+			if leavesWhole(d, lower[k].Job) || !a.restore(x, d, lost[k]) {
 				d.displaced = append(d.displaced, lower[k])
 			}
+		}
+		if !a.evictIncomplete(x, d) {
+			return nil
 		}
 		if !leaveGuarantees(d.displaced, before) {
 			a.brokeGuarantee = true
@@ -69,6 +91,34 @@ func (a *attempt) displace(x framework.Transaction, lower []*cluster.Plan, pods 
 		return d
 	}
 	return nil
+}
+
+// leavesWhole reports whether a draft evicts all that runs of a gang.
+func leavesWhole(d *draft, j *cluster.Job) bool {
+	return slices.ContainsFunc(d.units, func(u victims.Unit) bool { return u.Whole && u.Job == j })
+}
+
+// evictIncomplete evicts what runs of displaced gangs that stay below their minimum, and adds it to the draft. Victims
+// that are not needed then are given back. It reports whether the rules allow all of it.
+func (a *attempt) evictIncomplete(x framework.Transaction, d *draft) bool {
+	var whole []victims.Unit
+	a.rules.SetPod(requestingFirst(d.placed)[0])
+	for _, p := range d.displaced {
+		if !isIncomplete(p.Job) {
+			continue
+		}
+		whole = append(whole, a.victims.Evict(x, p.Job.Tasks(), victims.Options{}).Units...)
+		if isIncomplete(p.Job) {
+			return false
+		}
+	}
+	if len(whole) == 0 {
+		return true
+	}
+	a.victims.PlanChanged()
+	a.giveBack(x, d)
+	d.units = append(d.units, whole...)
+	return a.isComplete(x, d)
 }
 
 // leaveGuarantees reports whether the queues of displaced plans keep their guarantees (rule Q2). Pods of such a queue

@@ -38,6 +38,50 @@ func TestNominationsAreOverruled(t *testing.T) {
 	})
 }
 
+// A gang of two has one pod on n1, and n2 is nominated for the other.
+func TestTheNominationsOfAnIncompleteGangAreOverruledWithAllOfIt(t *testing.T) {
+	incomplete := func(t *testing.T, options ...option) *loop.Loop {
+		w := start(t, everything).Set(nodes("cpu=1", "n1", "n2"), job("low", "default", "low", 1, "n2"), job("mid", "default", "mid", 2, "n1 -", options...))
+		return w.Expect("low-0 leaves n2 for mid by J1; mid-1 is nominated to n2").Terminate("low-0")
+	}
+	const taken = "the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-1 waits; mid-0 leaves n1 for high by J1; high-0 is nominated to n2"
+	t.Run("its pods leave", func(t *testing.T) {
+		incomplete(t).Set(job("high", "default", "high", 1, "-")).Expect(taken)
+	})
+	t.Run("not where gangs do not leave whole", func(t *testing.T) {
+		w := incomplete(t)
+		w.Configure(everything + "configurations: [{name: preempt, arguments: {allowWholeGang: false}}]\n")
+		w.Set(job("high", "default", "high", 1, "-")).Expect("")
+	})
+	t.Run("not where one of its pods may not leave", func(t *testing.T) {
+		incomplete(t, one(0, unmarked)).Set(job("high", "default", "high", 1, "-")).Expect("")
+	})
+	t.Run("and what is not needed then stays", func(t *testing.T) {
+		w := start(t, everything).Set(nodes("cpu=3", "n2"), job("low", "default", "low", 1, "n2"), job("mid", "default", "mid", 2, "n2 -"),
+			job("other", "default", "mid", 1, "n2", asking("cpu=1"), one(0, startedAt(9))))
+		w.Expect("low-0 leaves n2 for mid by J1; mid-1 is nominated to n2").Terminate("low-0")
+		w.Set(job("high", "default", "high", 1, "-", asking("cpu=2")))
+		w.Expect("the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-1 waits; mid-0 leaves n2 for high by J1; high-0 is nominated to n2")
+	})
+	for name, test := range map[string]struct {
+		priority int32
+		options  []option
+		want     string
+	}{
+		"before those of a more important job": {priority: 60, want: taken},
+		"not before those of an equal job": {priority: 50,
+			want: "the plan for other ends: job work/high of higher priority takes the room that was promised, other-0 waits; high-0 is nominated to n3"},
+		"nor where its pods may not leave": {priority: 60, options: []option{one(0, unmarked)},
+			want: "the plan for other ends: job work/high of higher priority takes the room that was promised, other-0 waits; high-0 is nominated to n3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := incomplete(t, test.options...).Set(fixture.PriorityClass("other", test.priority), nodes("cpu=1", "n3"),
+				job("last", "default", "low", 1, "n3"), job("other", "default", "other", 1, "-"))
+			w.Expect("last-0 leaves n3 for other by J1; other-0 is nominated to n3").Terminate("last-0").Set(job("high", "default", "high", 1, "-")).Expect(test.want)
+		})
+	}
+}
+
 func TestNominationsAreOverruledAcrossQueues(t *testing.T) {
 	t.Run("by a higher queue, and not the other way", func(t *testing.T) {
 		for name, test := range map[string]struct {
@@ -147,4 +191,19 @@ func TestAPromiseDoesNotComeBackThatKeepsThePreemptorAway(t *testing.T) {
 	w.Set(job("high", "default", "high", 1, "-", x, each(spread), asking("")))
 	w.Expect("high-0 is bound to n1; the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; mid-0 is nominated to n1")
 	w.Expect("").RemovePods("low-0").Expect("mid-0 is bound to n1")
+}
+
+// With the job next to the one that is promised room, more of their kind would be there than elsewhere.
+func TestAJobThatWouldBreakAPromiseIsLookedAtWhenAPodComes(t *testing.T) {
+	spread := func(p *corev1.Pod) {
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
+			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
+	}
+	x := each(fixture.Labelled("app", "x"))
+	w := start(t, everything).Set(nodes("cpu=2", "n1"), nodes("cpu=1", "n2"), job("victim", "default", "low", 1, "n1", asking("cpu=2")),
+		job("full", "default", "high", 1, "n2", each(unmarked)), job("high", "default", "high", 1, "-", x, each(spread)))
+	w.Expect("victim-0 leaves n1 for high by J1; high-0 is nominated to n1").Terminate("victim-0")
+	w.Set(job("other", "default", "low", 1, "-", x)).Expect("").Expect("")
+	w.Set(job("elsewhere", "default", "low", 1, "-", x, asking(""), each(fixture.Selecting(corev1.LabelHostname, "n2"))))
+	w.Expect("elsewhere-0 is bound to n2").Expect("other-0 is nominated to n1")
 }

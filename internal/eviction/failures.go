@@ -31,6 +31,8 @@ type searchFailure struct {
 	vetoed []verdict.NodeReason
 	waits  bool // for other plans to send their evictions
 	never  bool // no pod can be evicted for it until objects change
+	// promises says that with a plan for it one in force could not be fulfilled, as other pods with nodes may change.
+	promises bool
 	// tooLarge says that it would not fit if the nodes were empty.
 	tooLarge bool
 	right    verdict.Help // what would give its queue a right to reclaim, if nothing else could help; otherwise 0
@@ -110,7 +112,7 @@ func goesAnywhere(j *cluster.Job) bool { return !j.Proximity.IsHard() && len(j.S
 // help is what would make pods evictable, if that is known. It lists no room.
 func (why *searchFailure) help(scope decision.Scope) verdict.Help {
 	switch {
-	case scope == decision.WithinJob:
+	case scope == decision.WithinJob, why.promises:
 		return 0
 	case why.tooLarge:
 		return verdict.HelpEmptyNodes

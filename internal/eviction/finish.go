@@ -112,5 +112,6 @@ func (a *attempt) eviction(p *cluster.Plan, d *draft, u *victims.Unit, t *cluste
 		message += "; its gang cannot run without it and is evicted as a whole (rule J2)"
 	}
 	return decision.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, VictimJob: t.Job.ID, For: a.rules.Preemptor.ID, Plan: p.ID,
-		Action: p.Action, Rule: rule, Message: fmt.Sprintf("%s %s", message, plans.Mention(p.ID)), PastBudget: a.pastBudget(t)}
+		Action: p.Action, Rule: rule, Message: fmt.Sprintf("%s %s", message, plans.Mention(p.ID)), PastBudget: a.pastBudget(t),
+		Allowance: t.Allowance(a.search.session.Now)}
 }

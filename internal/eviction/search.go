@@ -234,7 +234,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 	} else {
 		why.tooLarge = true
 	}
-	why.ofQueue = a.ofQueue
+	why.ofQueue, why.promises = a.ofQueue, a.brokePromise
 	if len(pods) < len(all) && f.takeRoomOnItsWay(scope, j, domains, lower, all, &why) {
 		return
 	}
@@ -253,7 +253,7 @@ func (f *Search) find(scope decision.Scope, j *cluster.Job) {
 // otherwise their successors would get it, and be evicted for the job again (rule S6).
 func (f *Search) resumes(scope decision.Scope, j *cluster.Job) bool {
 	p := f.session.Resumed
-	return p != nil && p.Job == j && scope == decision.BetweenQueues && p.Scope == scope && p.Evictions > len(p.Spared)
+	return p != nil && p.Job == j && scope == decision.BetweenQueues && p.Evictions > len(p.Spared)
 }
 
 // takeRoomOnItsWay plans for a job on nodes that are becoming free, and evicts no pods (rule P4). If that fails, it
@@ -265,7 +265,7 @@ func (f *Search) takeRoomOnItsWay(scope decision.Scope, j *cluster.Job, domains 
 	}
 	a := f.attempt(scope, j)
 	a.evictsNone = true
-	defer func() { why.ofQueue |= a.ofQueue }()
+	defer func() { why.ofQueue, why.promises = why.ofQueue|a.ofQueue, why.promises || a.brokePromise }()
 	return a.planIn(domains, lower, pods)
 }
 

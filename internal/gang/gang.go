@@ -32,7 +32,7 @@ func Place(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict
 // placeHere is Place in the current domain.
 func placeHere(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	v := inSomeOrder(s, tasks, j.Lacks(), func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Task) { return tryGang(s, j, order) })
-	if v != nil && v.Code == verdict.NotEnoughResources && (anchored(s, j, tasks) || withLessWanted(s, j, tasks)) {
+	if v != nil && v.Code == verdict.NotEnoughResources && withLessWanted(s, j, tasks) {
 		return nil
 	}
 	return v
@@ -49,9 +49,17 @@ const (
 // not fit, and has changed nothing.
 type try func(order []*cluster.Task) (*verdict.Verdict, []*cluster.Task)
 
-// inSomeOrder tries the tasks in the given order, then those that did not fit first, then by size. lacks is how many
-// are needed.
+// inSomeOrder tries the tasks in the given order, then those that did not fit first, then by size, and at last with the
+// one first that decides where others may be. lacks is how many are needed.
 func inSomeOrder(s *framework.Session, tasks []*cluster.Task, lacks int, try try) *verdict.Verdict {
+	v := inOrders(s, tasks, lacks, try)
+	if v != nil && v.Code == verdict.NotEnoughResources && anchored(s, tasks, lacks, try) {
+		return nil
+	}
+	return v
+}
+
+func inOrders(s *framework.Session, tasks []*cluster.Task, lacks int, try try) *verdict.Verdict {
 	v, refused := try(tasks)
 	if v == nil || v.Code != verdict.NotEnoughResources && v.Code != verdict.OverShare {
 		return v
@@ -95,13 +103,14 @@ func refusedFirst(s *framework.Session, tasks []*cluster.Task, refused []*cluste
 
 // Orders are orders of tasks that begin with those that did not fit in the order before, because others that fit
 // elsewhere may have taken their nodes. A class that then does not fit is moved behind the last of them. A class of
-// theirs that does not fit is moved before all.
+// theirs that does not fit is moved before all. Tasks that must be near another task come first together with that one.
 type Orders struct {
 	Most     int                      // how many orders there are at most
 	HasPlace func(*cluster.Task) bool // reports whether a task could fit if it came first
 
-	first []*cluster.Class
-	count int
+	leading []*cluster.Task
+	first   []*cluster.Class
+	count   int
 }
 
 // After returns the order to try after another, in which tasks of some classes did not fit, nil if there is none.
@@ -110,14 +119,21 @@ func (o *Orders) After(tasks, refused []*cluster.Task) []*cluster.Task {
 		return nil
 	}
 	for _, t := range refused {
-		if i := slices.Index(o.first, t.Class); i >= 0 {
+		if near := attractorsOf(t, tasks, o.leading); len(near) > 0 && !slices.Contains(o.leading, t) {
+			for _, u := range tasks {
+				if u.Class == t.Class && !slices.Contains(near, u) {
+					near = append(near, u)
+				}
+			}
+			o.leading = append(o.leading, slices.DeleteFunc(near, func(u *cluster.Task) bool { return slices.Contains(o.leading, u) })...)
+		} else if i := slices.Index(o.first, t.Class); i >= 0 {
 			o.first = slices.Insert(slices.Delete(o.first, i, i+1), 0, t.Class)
 		} else if o.HasPlace(t) {
 			o.first = append(o.first, t.Class)
 		}
 	}
 	order := slices.SortedStableFunc(slices.Values(tasks), func(t, u *cluster.Task) int {
-		return cmp.Compare(rank(o.first, t), rank(o.first, u))
+		return cmp.Or(cmp.Compare(position(o.leading, t), position(o.leading, u)), cmp.Compare(position(o.first, t.Class), position(o.first, u.Class)))
 	})
 	if slices.Equal(order, tasks) {
 		return nil // they come first already, or no node is possible for them
@@ -125,12 +141,12 @@ func (o *Orders) After(tasks, refused []*cluster.Task) []*cluster.Task {
 	return order
 }
 
-// rank is the index of a task's class in first, or the number after the last.
-func rank(first []*cluster.Class, t *cluster.Task) int {
-	if i := slices.Index(first, t.Class); i >= 0 {
+// position is the index of an item in a list, or the number after the last.
+func position[T comparable](list []T, item T) int {
+	if i := slices.Index(list, item); i >= 0 {
 		return i
 	}
-	return len(first)
+	return len(list)
 }
 
 // areAlike reports whether the tasks request the same.

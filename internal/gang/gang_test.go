@@ -11,6 +11,7 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness"
 )
 
 func distinct(places map[string]string) int {
@@ -55,6 +56,89 @@ func TestPodsOfAGangSpreadOverZones(t *testing.T) {
 	}
 	if zones['a'] != 3 || zones['b'] != 3 {
 		t.Errorf("placed %v", zones)
+	}
+}
+
+func near(key string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		fixture.Near("app", "g")(p)
+		p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = key
+	}
+}
+
+// The best node for the first pod is in a place that is too small for all.
+func TestPodsThatAttractEachOtherGoWhereAllOfThemFit(t *testing.T) {
+	packing := []string{"gang", "predicates", "binpack"}
+	zones := func(w *harness.Model) *harness.Model {
+		return w.Set(fixture.Node("a0", "cpu=1", fixture.InZone("a")), fixture.Node("b0", "cpu=2", fixture.InZone("b")), fixture.Node("b1", "cpu=2", fixture.InZone("b")))
+	}
+	t.Run("to a zone", func(t *testing.T) {
+		w := zones(placing(t, packing...)).Set(gangOf("g", 3, near("zone")))
+		for pod, n := range placeAll(t, w, "g") {
+			if n[0] != 'b' {
+				t.Errorf("%s is on %s", pod, n)
+			}
+		}
+	})
+	t.Run("to a node", func(t *testing.T) {
+		w := zones(placing(t, packing...)).Set(gangOf("g", 2, near(corev1.LabelHostname)))
+		if places := placeAll(t, w, "g"); distinct(places) != 1 || places["g-0"] == "a0" {
+			t.Errorf("placed %v", places)
+		}
+	})
+	t.Run("and leave a node to one that keeps apart", func(t *testing.T) {
+		w := placing(t, packing...).Set(fixture.Node("n1", "cpu=1"), fixture.Node("n2", "cpu=2"))
+		w.Set(gangOf("g", 2, near(corev1.LabelHostname)))
+		w.Set(fixture.Pod("g-1", fixture.In("g"), fixture.Labelled("app", "g"), fixture.ApartFrom("app", "g"), fixture.Selecting(corev1.LabelHostname, "n1")))
+		if places := placeAll(t, w, "g"); places["g-0"] != "n2" || places["g-1"] != "n1" {
+			t.Errorf("placed %v", places)
+		}
+	})
+	t.Run("also those of a subgroup", func(t *testing.T) {
+		w := zones(placing(t, packing...)).Set(inParts("g", 1, 3, fixture.Parts("part", 3, 1, nil)))
+		for i := range 3 {
+			w.Set(fixture.Pod(fmt.Sprintf("g-%d", i), fixture.In("g"), partOf(0), fixture.Labelled("app", "g"), near("zone")))
+		}
+		for pod, n := range placeAll(t, w, "g") {
+			if n[0] != 'b' {
+				t.Errorf("%s is on %s", pod, n)
+			}
+		}
+	})
+	t.Run("or nowhere", func(t *testing.T) {
+		w := zones(placing(t, packing...)).Set(gangOf("g", 5, near("zone")), fixture.Pod("other", fixture.On("unknown")))
+		v := try(w, "g")
+		if v == nil || v.Code != verdict.NotEnoughResources {
+			t.Errorf("the verdict is %v", v)
+		}
+		for _, task := range w.JobNamed("g").Tasks() {
+			if task.Status != cluster.Pending {
+				t.Errorf("task %s is left %s", task.Key().Name, task.Status)
+			}
+		}
+	})
+}
+
+// Only with the pod that attracts and the one that is attracted first does the second find room next to the first.
+func TestAPodComesTogetherWithTheOneThatItMustBeNear(t *testing.T) {
+	attracts, isNear := fixture.Labelled("app", "g"), near(corev1.LabelHostname)
+	for name, pods := range map[string]map[int][]func(*corev1.Pod){
+		"a pod that is like no other":       {3: {attracts}, 4: {isNear}},
+		"one that others may be near to":    {3: {attracts}, 4: {isNear, attracts}},
+		"two, each with one of its own":     {0: {attracts}, 2: {attracts}, 3: {isNear}, 4: {isNear}},
+		"two, one of which attracts others": {0: {attracts}, 2: {attracts}, 3: {isNear}, 4: {isNear, attracts}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := placing(t).Set(fixture.Node("n1", "cpu=2"), fixture.Node("n2", "cpu=2"), fixture.Node("n3", "cpu=2"))
+			w.Set(fixture.Node("full", "cpu=1"), fixture.Pod("elsewhere", fixture.On("full"), fixture.Asks("cpu=1"), fixture.Labelled("app", "g")))
+			w.Set(fixture.Group("g", "default", 6))
+			for i := range 6 {
+				w.Set(fixture.Pod(fmt.Sprintf("g-%d", i), append([]func(*corev1.Pod){fixture.In("g"), fixture.As("worker", i), fixture.Asks("cpu=1")}, pods[i]...)...))
+			}
+			if places := placeAll(t, w, "g"); len(places) != 6 {
+				t.Errorf("placed %v", places)
+			}
+		})
 	}
 }
 

@@ -35,7 +35,7 @@ func Together(s *framework.Session, tasks []*cluster.Task, ahead bool) bool {
 			first = slices.Delete(first, i, i+1)
 		}
 		first = slices.Insert(first, 0, refused.Class)
-		order = slices.SortedStableFunc(slices.Values(tasks), func(t, u *cluster.Task) int { return rank(first, t) - rank(first, u) })
+		order = slices.SortedStableFunc(slices.Values(tasks), func(t, u *cluster.Task) int { return position(first, t.Class) - position(first, u.Class) })
 	}
 	return p.try(cluster.LargestFirst(tasks, s.Cluster.Total)) == nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -69,6 +70,9 @@ func podSetsOf(group []*corev1.Pod, total int32) []v1beta2.PodSet {
 	var sets []v1beta2.PodSet
 	for _, pod := range group {
 		role := Role(pod)
+		if of := pod.Labels[v1beta2.PodSetLabel]; of != "" && !IsGated(pod) {
+			role = of // it was started, and what it got then is part of its shape now
+		}
 		if at := slices.IndexFunc(sets, func(s v1beta2.PodSet) bool { return s.Name == role }); at >= 0 {
 			sets[at].Count++
 		} else {
@@ -86,5 +90,7 @@ func templateOf(pod *corev1.Pod) corev1.PodTemplateSpec {
 	spec.SchedulingGates = slices.DeleteFunc(spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool {
 		return g.Name == v1beta2.AdmissionGate || g.Name == v1beta2.TopologyGate
 	})
-	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, Annotations: pod.Annotations}, Spec: *spec}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(pod.Labels), Annotations: maps.Clone(pod.Annotations)}, Spec: *spec}
+	RemoveMarks(&template)
+	return template
 }

@@ -42,10 +42,49 @@ func TestPodsOfOneShapeAreOnePodSet(t *testing.T) {
 	}
 }
 
+func TestAPodThatWasStartedIsOfThePodSetItHad(t *testing.T) {
+	started := pod("a", "1")
+	started.Spec.SchedulingGates = nil
+	started.Labels = map[string]string{v1beta2.PodSetLabel: Role(pod("b", "1"))}
+	started.Spec.NodeSelector = map[string]string{"flavor": "f"} // of its flavor
+	sets := podSetsOf([]*corev1.Pod{pod("b", "1"), started}, 2)
+	if len(sets) != 1 || sets[0].Count != 2 || sets[0].Template.Spec.NodeSelector != nil {
+		t.Errorf("the podsets are %+v", sets)
+	}
+	if sets = podSetsOf([]*corev1.Pod{started}, 1); sets[0].Name != Role(pod("b", "1")) || sets[0].Template.Labels[v1beta2.PodSetLabel] != "" {
+		t.Errorf("the podsets are %+v", sets)
+	}
+}
+
 func TestTheFirstPodOfAFastGroupStandsForAll(t *testing.T) {
 	first := pod("a", "1")
 	first.Annotations = map[string]string{v1beta2.PodGroupFastAdmissionAnnotation: "true"}
 	if sets := podSetsOf([]*corev1.Pod{first}, 5); len(sets) != 1 || sets[0].Count != 5 {
 		t.Errorf("the podsets are %+v", sets)
+	}
+}
+
+func TestThePlaceOfAPodThatHasSucceededIsGivenToNoOther(t *testing.T) {
+	ended, runs := pod("a", "1"), pod("b", "1")
+	for _, p := range []*corev1.Pod{ended, runs} {
+		p.Spec.SchedulingGates, p.Labels = nil, map[string]string{v1beta2.PodSetLabel: "set"}
+	}
+	ended.Status.Phase = corev1.PodSucceeded
+	sets := []v1beta2.PodSet{{Name: "set", Count: 2}}
+	for _, c := range []struct {
+		admitted int32
+		started  []*corev1.Pod
+		free     int32
+	}{
+		{2, nil, 2},
+		{2, []*corev1.Pod{runs}, 1},
+		{2, []*corev1.Pod{ended}, 1},
+		{1, []*corev1.Pod{ended}, 1}, // its place was given up before
+		{2, []*corev1.Pod{ended, runs}, 0},
+		{1, []*corev1.Pod{ended, runs}, 0},
+	} {
+		if free := FreePlaces(sets, []PodSetInfo{{Name: "set", Count: c.admitted}}, c.started); free["set"] != c.free {
+			t.Errorf("with %d admitted and %d started %d are free, want %d", c.admitted, len(c.started), free["set"], c.free)
+		}
 	}
 }

@@ -73,6 +73,41 @@ func (g *Group) Workload(of Lookup) (*v1beta2.Workload, error) {
 	return w, prioritize(w, first.Labels[v1beta2.PriorityClassLabel], of)
 }
 
+// MembersOf are the pods that the Workload of a group is made of, nil while they are not as many as it has. Those that
+// have succeeded count as well: when its Workload is deleted meanwhile, no others come in their place. Of those that
+// wait the oldest come first. With fast admission one pod that waits is enough.
+func MembersOf(waiting, succeeded []*corev1.Pod, total int32) []*corev1.Pod {
+	if len(waiting) == 0 || waiting[0].Annotations[v1beta2.PodGroupFastAdmissionAnnotation] != "true" && len(waiting)+len(succeeded) < int(total) {
+		return nil
+	}
+	lacks := max(int(total)-len(succeeded), 0)
+	return slices.Concat(waiting[:min(len(waiting), lacks)], succeeded)
+}
+
+// FreePlaces are how many more pods of each podset of a group may start: no more than were admitted besides those that
+// run, and than the podset has besides those that have started and not failed. The place of a pod that has succeeded
+// may have been given up before the others were admitted, and is given to no other pod.
+func FreePlaces(sets []v1beta2.PodSet, infos []PodSetInfo, started []*corev1.Pod) map[string]int32 {
+	left, free := map[string]int32{}, map[string]int32{}
+	for i := range sets {
+		left[sets[i].Name] = sets[i].Count
+	}
+	for i := range infos {
+		free[infos[i].Name] = infos[i].Count
+	}
+	for _, pod := range started {
+		set := pod.Labels[v1beta2.PodSetLabel]
+		left[set]--
+		if pod.Status.Phase != corev1.PodSucceeded {
+			free[set]--
+		}
+	}
+	for set := range free {
+		free[set] = min(free[set], left[set])
+	}
+	return free
+}
+
 // IsGated reports whether a pod waits to be admitted with its Workload.
 func IsGated(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == v1beta2.AdmissionGate })

@@ -121,6 +121,7 @@ type JobInternals struct {
 	Failures  int                // number in a row of bindings refused and plans that failed
 	Losses    int                // how often in a row room that victims had left was lost
 	Restarts  int                // number in a row of plans within the job after which other pods of it were deleted
+	Late      Lateness           // of its pods that have ended
 	Belonging podclass.Belonging // of its tasks, without their roles
 
 	Accounts map[string]int // number of its pods with a node by the queue that was charged for them
@@ -490,10 +491,35 @@ func (j *Job) RestartsWhenEvicted() bool {
 	})
 }
 
+// Lateness is how long after its grace period the latest pod ended that was not counted on any more, and when it did.
+type Lateness struct {
+	Time time.Duration
+	At   time.Time
+}
+
+// NoteLate notes that a pod of the job has ended now that was not counted on any more, and when its grace period was
+// over.
+func (j *Job) NoteLate(due, now time.Time) {
+	late := now.Sub(due)
+	if !now.After(j.Internal.Late.At.Add(latenessCounts)) {
+		late = max(late, j.Internal.Late.Time)
+	}
+	j.Internal.Late = Lateness{late, now}
+}
+
+// allowance is how long after its grace period a pod of the job is counted on to end if it is evicted now.
+func (j *Job) allowance(now time.Time) time.Duration {
+	if late := j.Internal.Late; late.Time > 0 && !now.After(late.At.Add(latenessCounts)) {
+		return min(late.Time+LeastAllowance, longestAllowance)
+	}
+	return LeastAllowance
+}
+
 // Forgive ends the back-offs of a job and forgets its failures.
 func (j *Job) Forgive() {
 	j.NotBefore, j.EvictsFrom, j.BarredUntil, j.BarredFor = time.Time{}, time.Time{}, time.Time{}, 0
 	j.Internal.Failures, j.Internal.Losses, j.Internal.Restarts = 0, 0, 0
+	j.Internal.Late = Lateness{}
 }
 
 // Nodes returns the node of each task that is placed or pipelined; with a subgroup that is not nil, only of its tasks.

@@ -13,6 +13,7 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/budget"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/cluster/internal/priority"
 	"hekla.sh/hekla/pkg/cluster/internal/taints"
 	"hekla.sh/hekla/pkg/cluster/podclass"
@@ -32,8 +33,10 @@ type Task struct {
 	Status   Status
 	// IsStandIn says that the pod does not exist yet. Pod is then the form that it is expected to have, see [Podset].
 	IsStandIn bool
-	mark      marking   // of the pod itself, see Mark
-	isPlain   bool      // see isPlain
+	mark      marking // of the pod itself, see Mark
+	isPlain   bool    // see isPlain
+	// allowance is that of the record of its eviction, see [Task.ReadAllowance]; 0 if there is none.
+	allowance time.Duration
 	Subgroup  *Subgroup // of its job, nil if it is in none
 	Node      *Node     // nil unless it is placed or pipelined
 
@@ -181,9 +184,15 @@ func (t *Task) NeverPreempts() bool {
 	return policy != nil && *policy == corev1.PreemptNever || t.Job != nil && t.Job.NeverPreempts
 }
 
-// lingersAfter is how long after its grace period a terminating pod is still counted on to end, since the kubelet and
-// the watch take some seconds.
-const lingersAfter = 30 * time.Second
+// How long after its grace period a terminating pod is still counted on to end. The kubelet and the watch take some
+// seconds. A pod of a job of which others have taken longer gets as much time as these and the least in addition, at
+// most the longest. Otherwise each pod that takes the place of a victim would be evicted in turn, and none counted on.
+// It is forgotten after a while, since what made them late may be over.
+const (
+	LeastAllowance   = 30 * time.Second
+	longestAllowance = 15 * time.Minute
+	latenessCounts   = time.Hour
+)
 
 // Grace is the grace period of the pod.
 func (t *Task) Grace() time.Duration {
@@ -193,19 +202,37 @@ func (t *Task) Grace() time.Duration {
 	return corev1.DefaultTerminationGracePeriodSeconds * time.Second
 }
 
+// Allowance is how long after its grace period the task is counted on to end: what was decided when it was evicted, or
+// what would be if it were evicted now.
+func (t *Task) Allowance(now time.Time) time.Duration {
+	if t.allowance == 0 && t.Job != nil {
+		return t.Job.allowance(now)
+	}
+	return max(t.allowance, LeastAllowance)
+}
+
+// ReadAllowance reads how long the pod is counted on to end from the record of its eviction.
+func (t *Task) ReadAllowance() {
+	t.allowance = 0
+	if r, ok := decision.EvictionOf(t.Pod); ok {
+		t.allowance = min(max(time.Duration(min(r.Allowance, int64(longestAllowance/time.Second)))*time.Second, LeastAllowance), longestAllowance)
+	}
+}
+
 // Due is until when a terminating task is counted on to end, zero if it is not terminating. Its deletionTimestamp is
 // the end of the grace period.
 func (t *Task) Due() time.Time {
 	if t.Status != Releasing || t.Pod.DeletionTimestamp == nil {
 		return time.Time{}
 	}
-	return t.Pod.DeletionTimestamp.Add(lingersAfter)
+	return t.Pod.DeletionTimestamp.Add(max(t.allowance, LeastAllowance))
 }
 
 // Read reads the pod's fields of the task itself. An index or priority that cannot be read is ignored.
 func (t *Task) Read(pod *Pod) {
 	t.Pod, t.mark, t.isPlain = pod, markingOf(pod.Annotations, pod.Labels), isPlain(pod)
 	t.Internal.Budgets = budget.Found{}
+	t.ReadAllowance()
 	if t.Role = pod.Labels[v1beta2.PodSetLabel]; t.Role == "" || pod.Annotations[v1beta2.WorkloadAnnotation] == "" {
 		t.Role = cmp.Or(pod.Annotations[batchv1alpha1.TaskSpecKey], batchv1alpha1.DefaultTaskSpec)
 	}

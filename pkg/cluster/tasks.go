@@ -17,6 +17,14 @@ func Waiting(tasks []*Task) []*Task {
 	return waiting
 }
 
+// RequestOf returns what some tasks request together.
+func RequestOf(tasks []*Task) (sum resources.Vector) {
+	for _, t := range tasks {
+		sum.Add(t.Request())
+	}
+	return sum
+}
+
 // LeastRequest returns the least that so many of some tasks request together, of each resource by itself.
 func LeastRequest(tasks []*Task, count int) resources.Vector {
 	var least resources.Vector

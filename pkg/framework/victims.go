@@ -31,11 +31,7 @@ func (d *VictimProposal) Leaving() resources.Vector {
 	if len(d.Victims) == 1 {
 		return d.Victims[0].Request()
 	}
-	var sum resources.Vector
-	for _, t := range d.Victims {
-		sum.Add(t.Request())
-	}
-	return sum
+	return cluster.RequestOf(d.Victims)
 }
 
 // PreemptVoter votes on victims for a preemptor of their own queue, or for a lone pod (enablePreemptable; Volcano's

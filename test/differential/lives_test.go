@@ -205,3 +205,28 @@ func evictsNoMoreOfItsOwn(t *testing.T, objects []runtime.Object, changes []time
 		t.Errorf("%d plans, and that the job restarts is said: %t\n%s", l.plans, isSaid, l.tell())
 	}
 }
+
+// TestAJobIsAdmittedOnceTheOneThatItMayEvictRuns is about a job that is admitted and not yet known to run. If its pod
+// is evicted it still claims what it was admitted with.
+func TestAJobIsAdmittedOnceTheOneThatItMayEvictRuns(t *testing.T) {
+	leaves := fixture.Pod("leaves", fixture.Asks("cpu=1"), fixture.On("n"), func(p *corev1.Pod) {
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: fixture.Birth.Add(70 * time.Minute)}, new(int64(600))
+	})
+	comes := change{"gang high comes", func(l *run) {
+		l.set(fixture.Group("high", "q", 1, fixture.PendingAdmission, fixture.Wanting("cpu=2"), func(g *schedulingv1beta1.PodGroup) {
+			g.Spec.PriorityClassName = "high"
+		}))
+		l.set(fixture.Pod("high-0", fixture.In("high"), fixture.Asks("cpu=1")))
+	}}
+	l := lead(&scenario{configuration: configuration{actions: "enqueue, allocate, preempt", sharer: "capacity", whole: true}, changes: []timed{{change: comes}},
+		objects: []runtime.Object{ourNamespace(), fixture.Queue("q"), fixture.PriorityClass("high", 20), fixture.Node("n", "cpu=2"), leaves,
+			fixture.Group("runs", "q", 1), fixture.Pod("runs-0", fixture.In("runs"), fixture.Asks("cpu=1"), fixture.On("n"), marked),
+			fixture.Group("low", "q", 1, fixture.Wanting("cpu=1")), fixture.Pod("low-0", fixture.In("low"), fixture.Asks("cpu=1"), marked),
+		}})
+	if l.failure != "" {
+		t.Fatal(l.tell())
+	}
+	if !slices.ContainsFunc(l.story, func(line string) bool { return strings.Contains(line, "let in high") }) {
+		t.Errorf("the gang is not admitted\n%s", l.tell())
+	}
+}

@@ -124,6 +124,18 @@ func TestRoomOnItsWayIsCountedFirst(t *testing.T) {
 	}
 }
 
+// The victim leaves room for two pods of the job, of which one is its minimum. No pod of the other queue gets it, which
+// would be evicted for the second pod of the job.
+func TestRoomThatAVictimLeavesIsForPodsBeyondTheMinimumToo(t *testing.T) {
+	w := loop.New(t, configuration).Set(fixture.Node("n1", "cpu=2"), fixture.Queue("a", fixture.Guaranteed("cpu=2")), fixture.Queue("b"))
+	w.Set(runs("b0", "b", "n1", "cpu=2", 1)).Set(waits("w", "a", "cpu=1", 1, "w0", "w1"))
+	if got, want := loop.Describe(w.CycleAfter(time.Minute)), "b0 leaves n1 for w by G4; w0 is nominated to n1; w1 is nominated to n1"; got != want {
+		t.Errorf("the cycle decides %q, should %q", got, want)
+	}
+	w.Terminate("b0")
+	w.Set(waits("x", "b", "cpu=1", 1, "x0")).Expect("").RemovePods("b0").Expect("w0 is bound to n1; w1 is bound to n1").Expect("")
+}
+
 func TestAVictimThatIsRefusedMakesWayForAnother(t *testing.T) {
 	w := loop.New(t, configuration).Set(fixture.Node("n1", "cpu=4"), fixture.Queue("a"), fixture.Queue("b", fixture.Guaranteed("cpu=2")))
 	w.Set(runs("a0", "a", "n1", "cpu=2", 1)).Set(runs("a1", "a", "n1", "cpu=2", 2)).Set(waits("w", "b", "cpu=2", 1, "w0"))

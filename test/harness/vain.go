@@ -14,7 +14,8 @@ import (
 // pod of the job was gone and another has come in its place. Nor is it if pods were evicted for another job since:
 // these may have left more room than that job needs. A job that loses its room to pods of other schedulers twice in a
 // row pauses, and others may use the room meanwhile. The same holds for a job that loses its room to one whose pod
-// could not be bound: others may use what that one had.
+// could not be bound: others may use what that one had. And others may use the room while a pod may not be evicted that
+// the API server has refused to evict: the job may get it when it asks again.
 type Vain struct {
 	nodes    map[string][]string    // of the plans of jobs, by the names of the jobs
 	placed   map[string][]types.UID // the pods of these plans
@@ -32,10 +33,12 @@ type evictedFor struct {
 	job   string
 }
 
-// planEnd is when a plan ended, and whether it was because pods that it placed were gone.
+// planEnd is when a plan ended, whether it was because pods that it placed were gone, and which of its victims the API
+// server had refused to evict.
 type planEnd struct {
 	cycle    int
 	lostPods bool
+	refused  []types.UID
 }
 
 // soon is within how many cycles.
@@ -77,13 +80,20 @@ func (v *Vain) Observe(cycle int, d *decision.Decisions) string {
 				continue
 			}
 		}
-		v.ended[e.Job.Name] = planEnd{cycle, e.Why == "pods that room was made for are gone"}
+		end := planEnd{cycle: cycle, lostPods: e.Why == "pods that room was made for are gone"}
+		for _, spared := range e.Spared {
+			if spared.Refused != "" {
+				end.refused = append(end.refused, spared.UID)
+			}
+		}
+		v.ended[e.Job.Name] = end
 	}
 	for _, p := range d.Plans {
 		end, hadPlan := v.ended[p.Job.Name]
 		isNewPod := func(n decision.Nomination) bool { return !slices.Contains(v.placed[p.Job.Name], n.UID) }
 		isOther := func(e evictedFor) bool { return e.job != p.Job.Name && e.cycle > end.cycle && e.cycle < cycle }
-		if hadPlan && (end.lostPods && slices.ContainsFunc(p.Nominations, isNewPod) || slices.ContainsFunc(v.evicted, isOther)) {
+		wasRefused := func(e decision.Eviction) bool { return slices.Contains(end.refused, e.UID) }
+		if hadPlan && (end.lostPods && slices.ContainsFunc(p.Nominations, isNewPod) || slices.ContainsFunc(v.evicted, isOther) || slices.ContainsFunc(p.Evictions, wasRefused)) {
 			hadPlan = false
 			v.ForgetJob(p.Job.Name) // a scheduler that starts now may make the same plan once more
 		}

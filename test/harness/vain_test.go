@@ -31,13 +31,20 @@ func plans(job, placed, evicted string) *decision.Decisions {
 	}
 	for _, text := range strings.Fields(evicted) {
 		pod, node, _ := strings.Cut(text, "@")
-		p.Evictions = append(p.Evictions, decision.Eviction{Pod: fixture.Key(pod), Node: node})
+		p.Evictions = append(p.Evictions, decision.Eviction{Pod: fixture.Key(pod), UID: types.UID(pod), Node: node})
 	}
 	return &decision.Decisions{Plans: []decision.PlanStart{p}}
 }
 
 func ends(job, why string) *decision.Decisions {
 	return &decision.Decisions{Ended: []decision.PlanEnd{{Job: cluster.GroupID(fixture.Key(job)), Why: why}}}
+}
+
+// spares is the end of a plan of which a pod stays. A text says that the API server refuses to evict it.
+func spares(job, pod, refused string) *decision.Decisions {
+	d := ends(job, isForbidden)
+	d.Ended[0].Spared = []decision.Spared{{Pod: fixture.Key(pod), UID: types.UID(pod), Refused: refused}}
+	return d
 }
 
 func binds(pod, job string) *decision.Decisions {
@@ -110,6 +117,12 @@ func TestEvictionsInVainAreFoundUnlessARuleExcusesThem(t *testing.T) {
 		"another job got a plan without evictions since":         {[]step{first, taken, decides(plans("h", "h-0@n2", "")), again}, true},
 		"pods are evicted for another job in the same cycle":     {[]step{first, taken, decides(both(plans("g", "g-0@n1", "v2@n1"), plans("h", "h-0@n2", "x@n2")))}, true},
 		"pods of the job itself had been evicted for it already": {[]step{first, taken, decides(plans("g", "g-0@n2", "x@n2")), decides(plans("g", "g-0@n2", "v2@n2"))}, true},
+
+		"a pod that could not be evicted leaves with it": {
+			[]step{first, decides(both(spares("g", "v", "no"), binds("v2", "low"))), decides(plans("g", "g-0@n1", "v@n1 v2@n1"))}, false},
+		"a pod that could not be evicted stays": {[]step{first, decides(both(spares("g", "v", "no"), binds("v2", "low"))), again}, true},
+		"a pod that nothing kept leaves with it": {
+			[]step{first, decides(both(spares("g", "v", ""), binds("v2", "low"))), decides(plans("g", "g-0@n1", "v@n1 v2@n1"))}, true},
 
 		"the job lost its room for the first time": {[]step{first, decides(both(ends("g", isLost), binds("v2", "low"))), again}, true},
 		"the job lost its room twice in a row, so it paused": {

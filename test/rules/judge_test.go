@@ -50,7 +50,7 @@ func (j *judge) cycle(d *decision.Decisions, at *picture) {
 		divided = append(divided, at.shares())
 	}
 	j.fleeting = slices.ContainsFunc(d.Ended, func(e decision.PlanEnd) bool { return j.memory.plans[e.ID] == nil })
-	j.overruled(d.Ended, at)
+	j.overruled(d, at)
 	for _, e := range d.Ended {
 		j.end(e)
 	}
@@ -99,6 +99,23 @@ func (j *judge) cycle(d *decision.Decisions, at *picture) {
 	serve(len(binds))
 	j.gangs(d.Binds, at)
 	j.parts(d.Binds, at)
+	j.open(at)
+}
+
+// open checks that a plan ends when a node that it promises does not take the pod any more: its evictions would be in
+// vain (rule S1).
+func (j *judge) open(at *picture) {
+	for _, id := range slices.Sorted(maps.Keys(j.memory.plans)) {
+		for uid, name := range j.memory.plans[id].nominated {
+			node := at.nodes[name]
+			for _, t := range at.pods {
+				if node != nil && t.uid() == uid && t.object.Spec.NodeName == "" && !admits(node, t.object) {
+					j.breach("S1", "plan %s goes on, and node %s does not take pod %s any more", id, name, t.name)
+					return
+				}
+			}
+		}
+	}
 }
 
 // forsake checks that a scheduler either continues what an earlier one has recorded, or removes it. No other program

@@ -236,6 +236,14 @@ func TestTheJudgeRejectsWhatEachRuleForbids(t *testing.T) {
 			t.judge.memory.plans["before"] = planOf(decision.PlanStart{ID: "before", Job: decision.JobID{Namespace: fixture.Namespace, Name: "a"}, Nominations: []decision.Nomination{nomination("x", "n1")}})
 			t.decisions = decision.Decisions{Binds: []decision.Bind{bind("t-0", "n1", "t")}}
 		}},
+		{"a part of a gang stays that lost a promise", "preempt", "J2", func(t *trial) {
+			t.set(fixture.Pod("x", fixture.In("a")))
+			t.group("a", func(g *schedulingv1beta1.PodGroup) { g.Spec.MinMember = 3 })
+			id := decision.JobID{Namespace: fixture.Namespace, Name: "a"}
+			t.judge.memory.plans["before"] = planOf(decision.PlanStart{ID: "before", Job: id, Nominations: []decision.Nomination{nomination("x", "n1")}})
+			t.decisions.Plans = nil
+			t.decisions.Ended = []decision.PlanEnd{{ID: "before", Job: id, Why: "job work/t of higher priority takes the room that was promised"}}
+		}},
 		{"a plan is fulfilled while a victim waits for its end", "reclaim", "S1", func(t *trial) {
 			t.nodes["n1"].Status.Allocatable = fixture.List("cpu=3 pods=9")
 			t.judge.memory.plans["p"] = planOf(t.decisions.Plans[0])

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/decision"
@@ -108,19 +109,26 @@ func (j *judge) parts(binds []decision.Bind, at *picture) {
 }
 
 // overruled judges that no gang is left broken whose promise another job takes (J2), and notes who takes which.
-func (j *judge) overruled(ended []decision.PlanEnd, at *picture) {
+func (j *judge) overruled(d *decision.Decisions, at *picture) {
 	j.displaced = map[string]displaced{}
-	for _, e := range ended {
+	for _, e := range d.Ended {
 		g := at.jobs[e.Job.Name]
 		if g == nil || !strings.Contains(e.Why, "takes the room that was promised") || j.memory.plans[e.ID] == nil {
 			continue
 		}
 		j.displaced[e.ID] = displaced{plan: j.memory.plans[e.ID], why: e.Why}
-		runs := g.count("", func(t *pod) bool { return t.state == binding || t.state == placed })
+		runs := g.count("", func(t *pod) bool { return (t.state == binding || t.state == placed) && !isEvicted(d.Plans, t.uid()) })
 		if runs > 0 && !g.enough(g.ready) {
 			j.breach("J2", "plan %s of %s ends for another job and leaves it %d pods of at least %d", e.ID, g.name, runs, g.object.Spec.MinMember)
 		}
 	}
+}
+
+// isEvicted reports whether a plan of a cycle evicts a pod.
+func isEvicted(plans []decision.PlanStart, uid types.UID) bool {
+	return slices.ContainsFunc(plans, func(p decision.PlanStart) bool {
+		return slices.ContainsFunc(p.Evictions, func(e decision.Eviction) bool { return e.UID == uid })
+	})
 }
 
 // Gangs whose pods attract, repel or spread, with subgroups, next to pods that take long to end: every plan comes true

@@ -9,29 +9,29 @@ import (
 	"hekla.sh/hekla/pkg/verdict"
 )
 
-// slack is added to the grace periods of the victims, for the time that API requests and the kubelet take.
-const slack = time.Minute
+// slack is added to the time for which the victims are counted on to end, for API requests.
+const slack = 30 * time.Second
 
-// Deadline is the time at which the nominated nodes should be free: when the grace periods of the victims, and of pods
-// that others have deleted on these nodes, are over.
+// Deadline is the time at which the nominated nodes should be free: when the victims, and the pods that others have
+// deleted on these nodes, are not counted on to end any more.
 func Deadline(s *framework.Session, p *cluster.Plan, promised []*cluster.Task) time.Time {
 	now := s.Now
-	last := now
+	last := now.Add(cluster.LeastAllowance)
 	if slices.ContainsFunc(promised, func(t *cluster.Task) bool { return t.Class.NeedsSupplies() || s.Cluster.DependsOnPods(t.Class) }) {
 		// Such a task may have to wait for pods on other nodes.
-		if gone := s.Cluster.LastToLeave(); gone.After(last) {
+		if gone := s.Cluster.LastDue(); gone.After(last) {
 			last = gone
 		}
 	}
 	for _, t := range p.Victims {
-		if gone := now.Add(t.Grace()); gone.After(last) {
+		if gone := now.Add(t.Grace() + t.Allowance(now)); gone.After(last) {
 			last = gone
 		}
 	}
 	for _, t := range promised {
 		for _, other := range t.Node.Tasks() {
-			if stamp := other.Pod.DeletionTimestamp; other.Status == cluster.Releasing && stamp != nil && stamp.After(last) {
-				last = stamp.Time
+			if due := other.Due(); due.After(last) {
+				last = due
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -215,7 +216,8 @@ func (h *recoveredPlan) promise(s *framework.Session, x framework.Transaction) [
 func (h *recoveredPlan) eviction(t *cluster.Task) decision.Eviction {
 	r, _ := decision.EvictionOf(t.Pod)
 	e := decision.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, VictimJob: t.Job.ID, For: h.plan.Job.ID, Plan: h.plan.ID,
-		Action: h.plan.Action, Rule: r.Rule, PastBudget: r.PastBudget}
+		Action: h.plan.Action, Rule: r.Rule, PastBudget: r.PastBudget,
+		Allowance: time.Duration(r.Allowance) * time.Second}
 	for i := range t.Pod.Status.Conditions {
 		if c := &t.Pod.Status.Conditions[i]; c.Type == corev1.DisruptionTarget {
 			e.Message = c.Message // the message that users have read

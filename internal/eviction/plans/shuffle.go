@@ -28,7 +28,7 @@ func Shuffle(s *framework.Session, action string, chosen []framework.Chosen) {
 		x.Evict(t)
 		p.Victims = append(p.Victims, t)
 		planned.Evictions = append(planned.Evictions, decision.Eviction{Pod: t.Key(), UID: t.UID(), Node: t.Node.Name, VictimJob: t.Job.ID,
-			Plan: p.ID, Action: action, Rule: c.Rule, Message: fmt.Sprintf("%s %s", c.Why, Mention(p.ID))})
+			Plan: p.ID, Action: action, Rule: c.Rule, Message: fmt.Sprintf("%s %s", c.Why, Mention(p.ID)), Allowance: t.Allowance(s.Now)})
 	}
 	if len(p.Victims) == 0 {
 		x.Undo()

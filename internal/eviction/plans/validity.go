@@ -9,7 +9,6 @@ import (
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/framework"
-	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 )
 
@@ -73,11 +72,7 @@ func forbidsVictims(s *framework.Session, p *cluster.Plan) string {
 	}
 	r := rules.Of(s, action).For(p.Scope, p.Job)
 	r.SetPod(representative(p.Scope, promised))
-	var all resources.Vector
-	for _, t := range promised {
-		all.Add(t.Request())
-	}
-	r.SetWhole(all)
+	r.SetWhole(cluster.RequestOf(promised))
 	selector, atItsMinimum := victims.New(r), verdict.RuleAtItsMinimum.Protection()
 	var units []victims.Unit
 	var broken []*cluster.Task // one task of each gang that is evicted as a whole

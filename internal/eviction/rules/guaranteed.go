@@ -54,9 +54,7 @@ func guaranteesOf(
 		Reclaims: scope == decision.BetweenQueues, IsEarly: isEarly}
 	if lacks := preemptor.LacksPromises(); lacks > 1 && !isDaemon && subtrees.Contains(p.Node) {
 		pending := s.Pending(preemptor)
-		for _, t := range pending[:min(lacks, len(pending))] {
-			p.Lacks.Add(t.Request())
-		}
+		p.Lacks = cluster.RequestOf(pending[:min(lacks, len(pending))])
 	}
 	return guarantee.New(subtrees, others, p)
 }
@@ -278,14 +276,7 @@ func (r *Rules) AllowsPlan(leaving, placed []*cluster.Task) bool {
 			from = append(from, n)
 		}
 	}
-	return r.Queues.AllowsPlan(from, sumOf(placed))
-}
-
-func sumOf(tasks []*cluster.Task) (sum resources.Vector) {
-	for _, t := range tasks {
-		sum.Add(t.Request())
-	}
-	return sum
+	return r.Queues.AllowsPlan(from, cluster.RequestOf(placed))
 }
 
 // cause is [Rules.Cause] for a victim of another queue of the subtree.
@@ -297,7 +288,7 @@ func (g *Guaranteed) cause(victim *cluster.Task, placed []*cluster.Task) (rule, 
 	}
 	q := victim.Job.QuotaNode()
 	message = fmt.Sprintf("by rule G4 job %s in queue %s", g.preemptor.Name(), g.preemptor.QueueName)
-	holds := g.amounts(g.Entitlement(q, sumOf(placed)), "%s %s of the %s it is guaranteed")
+	holds := g.amounts(g.Entitlement(q, cluster.RequestOf(placed)), "%s %s of the %s it is guaranteed")
 	keeps := g.amounts(g.Kept(q, victim.Request()), "%s %s of its %s")
 	message += fmt.Sprintf(", which holds %s, takes the room of a pod of queue %s", holds, victim.Job.QueueName)
 	if keeps != "" {

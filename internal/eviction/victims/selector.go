@@ -154,12 +154,10 @@ func (s *Selector) WholeGang(j *cluster.Job) (u Unit, ok bool) {
 	if j.Count(cluster.Evicting) > 0 && slices.ContainsFunc(tasks, isEvicting) {
 		// Its surplus was evicted before.
 		tasks, held = slices.DeleteFunc(slices.Clone(tasks), isEvicting), nil
-		for _, t := range tasks {
-			held.Add(t.Request())
-		}
 		if len(tasks) == 0 {
 			return Unit{}, false
 		}
+		held = cluster.RequestOf(tasks)
 	}
 	u = Unit{Job: j, Tasks: tasks, Whole: true, held: held, top: g.top, unbudgeted: g.unbudgeted}
 	u.top.endsJob = s.rules.Ends(j, len(tasks))

@@ -98,12 +98,11 @@ func (c *Controllers) makeOfGroups(groups map[types.NamespacedName]*group) (chan
 		if c.workloads[key] != nil {
 			continue
 		}
-		g.Pods = slices.DeleteFunc(slices.Clone(g.pods), func(p *corev1.Pod) bool { return !queueing.IsGated(p) })
-		isFast := len(g.Pods) > 0 && g.Pods[0].Annotations[v1beta2.PodGroupFastAdmissionAnnotation] == "true"
-		if len(g.Pods) == 0 || !isFast && int32(len(g.Pods)) < g.Total {
+		waiting := slices.DeleteFunc(slices.Clone(g.pods), func(p *corev1.Pod) bool { return !queueing.IsGated(p) })
+		succeeded := slices.DeleteFunc(slices.Clone(g.pods), func(p *corev1.Pod) bool { return p.Status.Phase != corev1.PodSucceeded })
+		if g.Pods = queueing.MembersOf(waiting, succeeded, g.Total); len(g.Pods) == 0 {
 			continue
 		}
-		g.Pods = g.Pods[:min(len(g.Pods), int(g.Total))]
 		w, err := g.Group.Workload(lookup{c})
 		if err != nil {
 			c.problems = append(c.problems, fmt.Errorf("pod %s: %w", client.ObjectKeyFromObject(g.Pods[0]), err))
@@ -130,16 +129,9 @@ func (c *Controllers) exists(w *v1beta2.Workload, owner *metav1.OwnerReference) 
 }
 
 // start opens the gates of as many pods as were admitted.
-func (g *group) start(c *Controllers, infos []queueing.PodSetInfo) (starts bool, err error) {
-	free := map[string]int32{}
-	for i := range infos {
-		free[infos[i].Name] = infos[i].Count
-	}
-	for _, pod := range g.pods {
-		if !queueing.IsGated(pod) && pod.Status.Phase != corev1.PodFailed {
-			free[pod.Labels[v1beta2.PodSetLabel]]--
-		}
-	}
+func (g *group) start(c *Controllers, w *v1beta2.Workload, infos []queueing.PodSetInfo) (starts bool, err error) {
+	started := slices.DeleteFunc(slices.Clone(g.pods), func(p *corev1.Pod) bool { return queueing.IsGated(p) || p.Status.Phase == corev1.PodFailed })
+	free := queueing.FreePlaces(w.Spec.PodSets, infos, started)
 	for _, pod := range g.pods {
 		role := queueing.Role(pod)
 		if g.IsAlone {

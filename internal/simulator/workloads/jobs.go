@@ -159,7 +159,7 @@ func (j *job) start(c *Controllers, w *v1beta2.Workload, infos []queueing.PodSet
 	}
 	switch {
 	case j.group != nil:
-		return j.group.start(c, infos)
+		return j.group.start(c, w, infos)
 	case j.batch != nil:
 		return j.startBatch(c, infos, have)
 	case j.volcano != nil:

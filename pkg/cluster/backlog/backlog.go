@@ -11,7 +11,7 @@ import (
 
 // New returns an empty backlog.
 func New() Backlog {
-	return Backlog{resting: map[cluster.RestKey]*group{}, stocks: map[verdict.Stock]*line{}, ofRoom: map[*group]bool{}, cohorts: map[cohortKey]*cohort{}, highest: map[*cluster.Queue]int32{}, highestIn: map[*cluster.Queue]int32{}}
+	return Backlog{resting: map[cluster.RestKey]*group{}, stocks: map[verdict.Stock]*line{}, ofRoom: map[*group]bool{}, cohorts: map[cohortKey]*cohort{}, highest: newHighest(), admissions: newHighest()}
 }
 
 // Backlog holds the jobs that wait.
@@ -30,10 +30,55 @@ type Backlog struct {
 
 	// What awakenHelped has seen last: the counts and the position of the changes of nodes. oldest is when a resting
 	// job was tried that was not tried since, or earlier. Zero means that it has to look again.
-	seen               wake.Counts
-	position           uint64
-	oldest             time.Time
-	highest, highestIn map[*cluster.Queue]int32 // priority of a job that new victims of any queue would help, or of its own queue
+	seen     wake.Counts
+	position uint64
+	oldest   time.Time
+
+	highest    highest // of all jobs that new victims would help
+	admissions highest // of those of them that are pending admission
+}
+
+// highest is the highest priority of a job that new victims would help, by its queue: of any queue, or of its own.
+type highest struct{ ofAny, ofOwn map[*cluster.Queue]int32 }
+
+func newHighest() highest { return highest{map[*cluster.Queue]int32{}, map[*cluster.Queue]int32{}} }
+
+// watch takes in a job with a verdict.
+func (h *highest) watch(j *cluster.Job) {
+	note := func(kind verdict.Help, highest map[*cluster.Queue]int32) {
+		if before, ok := highest[j.Queue]; j.Verdict.Help&kind != 0 && (!ok || j.Priority > before) {
+			highest[j.Queue] = j.Priority
+		}
+	}
+	note(verdict.HelpVictims, h.ofAny)
+	note(verdict.HelpOwnVictims, h.ofOwn)
+}
+
+// noteVictims counts that evicting pods of a job may help more than before, if a job may evict them. One that looks in
+// all queues may, unless it is of the same queue and no higher priority. One that looks in its own queue needs both.
+func (h *highest) noteVictims(world *wake.World, j *cluster.Job) {
+	for q, highest := range h.ofAny {
+		if j == nil || q != j.Queue || highest > j.Priority {
+			world.Note(wake.VictimPlaced)
+			break
+		}
+	}
+	if j == nil || j.Queue == nil {
+		return
+	}
+	if highest, ok := h.ofOwn[j.Queue]; ok && highest > j.Priority {
+		world.NoteExposed(j.QuotaNode())
+	}
+}
+
+// forget forgets the jobs that are looked at now, since something of these kinds has happened.
+func (h *highest) forget(before, now *wake.Counts) {
+	if before.Differ(now, verdict.HelpVictims) {
+		clear(h.ofAny)
+	}
+	if before.Differ(now, verdict.HelpOwnVictims) {
+		clear(h.ofOwn)
+	}
 }
 
 // group are jobs that rest until one of the same kinds of help comes.
@@ -145,33 +190,21 @@ func (b *Backlog) Watch(j *cluster.Job) {
 	if j.Verdict == nil || b.frozen {
 		return
 	}
-	note := func(kind verdict.Help, highest map[*cluster.Queue]int32) {
-		if before, ok := highest[j.Queue]; j.Verdict.Help&kind != 0 && (!ok || j.Priority > before) {
-			highest[j.Queue] = j.Priority
-		}
+	b.highest.watch(j)
+	if j.IsPendingAdmission() {
+		b.admissions.watch(j)
 	}
-	note(verdict.HelpVictims, b.highest)
-	note(verdict.HelpOwnVictims, b.highestIn)
 }
 
-// NotePlaced counts that a pod of a job has got a node, and also as a new victim if a waiting job may evict it. One
-// that looks in all queues may, unless it is of the same queue and no higher priority. One that looks in its own queue
-// needs both.
+// NotePlaced counts that a pod of a job has got a node, and also as a new victim, if a waiting job may evict it.
 func (b *Backlog) NotePlaced(world *wake.World, j *cluster.Job) {
 	world.Note(wake.PodCommitted)
-	for q, highest := range b.highest {
-		if j == nil || q != j.Queue || highest > j.Priority {
-			world.Note(wake.VictimPlaced)
-			break
-		}
-	}
-	if j == nil || j.Queue == nil {
-		return
-	}
-	if highest, ok := b.highestIn[j.Queue]; ok && highest > j.Priority {
-		world.NoteExposed(j.QuotaNode())
-	}
+	b.highest.noteVictims(world, j)
 }
+
+// NoteNoClaim counts that evicting pods of a job leaves no claim of it any more, if a job that is pending admission may
+// evict them.
+func (b *Backlog) NoteNoClaim(world *wake.World, j *cluster.Job) { b.admissions.noteVictims(world, j) }
 
 // KeyOf returns what a job rests for.
 func KeyOf(j *cluster.Job) cluster.RestKey {
@@ -200,12 +233,8 @@ func (b *Backlog) awakenHelped(counts *wake.Counts, position uint64, room cluste
 	if b.seen == *counts && b.position == position && b.oldest.After(before) {
 		return roomed // no job can have been helped
 	}
-	if b.seen.Differ(counts, verdict.HelpVictims) {
-		clear(b.highest) // all that watch are looked at now
-	}
-	if b.seen.Differ(counts, verdict.HelpOwnVictims) {
-		clear(b.highestIn)
-	}
+	b.highest.forget(&b.seen, counts)
+	b.admissions.forget(&b.seen, counts)
 	b.seen, b.position = *counts, position
 	if b.oldest.After(before) {
 		b.awakenCohorts(counts)

@@ -92,6 +92,7 @@ type Cache struct {
 	owners   owners
 	ranks    ranks
 	refusals refusals
+	late     late
 	// StandIns are those of jobs that expect pods.
 	StandIns *standins.StandIns
 	// Workloads are the Workloads, and which of them have other pods.
@@ -156,6 +157,7 @@ func (k *Cache) Refresh(keys *cluster.Keys, now time.Time) {
 	k.Settle()
 	k.FollowPods()
 	k.Workloads.Settle(now)
+	k.late.settle(now)
 	k.Expire(now)
 }
 

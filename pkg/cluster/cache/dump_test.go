@@ -26,7 +26,7 @@ var leftOut = []string{
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "Stamp.Counts", "World.Counts", "TaskInternals.InNode", "TaskInternals.Budgets",
 	"Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "nodes.topology",
 	"base.pods", "base.version", "Table.amounts", "Tracker.last", "Cluster.talliedAt", "ledger.shared", "Cache.ungrouped", "base.forgotten", "NodeInternals.Tallied", "NodeInternals.TalliedUsed",
-	"Backlog.unsettled", "Backlog.attended", "Backlog.resting", "Backlog.before", "Backlog.seen", "Backlog.highest", "JobInternals.Backlog", "JobInternals.Room",
+	"Backlog.unsettled", "Backlog.attended", "Backlog.resting", "Backlog.before", "Backlog.seen", "Backlog.highest", "Backlog.admissions", "JobInternals.Backlog", "JobInternals.Room",
 	"Registry.listener", // who is told, which is the reader that has it
 }
 
@@ -41,7 +41,7 @@ var arrival = []string{
 	"registry.Resources", "Registry.index", "Queues.Index", "base.index", "registry.freeSlots", "registry.bySlot", "Terms.generation",
 	"registry.namespacesGeneration", "attention.world", "Set.generation", "Plans.model", "Plans.cancelled", "Plans.ended", "Plans.interrupted", "refusals.refused", "Task.Refusal", "Plans.adopted", "Plan.Order", "PlanInternals.Nominated", "Plan.Lost", "PlanInternals.HasTerms", "Plans.withTerms",
 	"Queue.members", "JobInternals.InQueue", "Table.classes", "Table.index", "Table.served", "registry.ranksAreStale", "Tree.stale", "Tree.slots", "Tree.free", "Tree.root", "Node.slot", "Node.root", "Table.IsStale", "Table.keys", "Cache.keysAreStale", "Node.Slot", "TaskInternals.InJob",
-	"JobInternals.Version", "PlanInternals.Seen", "JobInternals.Judged", "JobInternals.LookedAt", "Job.Postponed", "JobInternals.Postponed", "Job.NotBefore", "JobInternals.Failures", "JobInternals.Losses", "Job.Admission", "Job.BarredUntil", "Job.BarredFor", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
+	"JobInternals.Version", "PlanInternals.Seen", "JobInternals.Judged", "JobInternals.LookedAt", "Job.Postponed", "JobInternals.Postponed", "Job.NotBefore", "JobInternals.Failures", "JobInternals.Losses", "JobInternals.Late", "Cache.late", "Job.Admission", "Job.BarredUntil", "Job.BarredFor", "Job.Verdict", "Class.key", "Class.Pod", "Class.Plain",
 }
 
 // exactly dumps the model bit for bit.

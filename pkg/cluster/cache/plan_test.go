@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
+	"hekla.sh/hekla/pkg/cluster/decision"
 	"hekla.sh/hekla/pkg/resources"
 	"hekla.sh/hekla/pkg/verdict"
 	"hekla.sh/hekla/test/fixture"
@@ -286,6 +287,75 @@ func TestWhatShouldBeGoneIsNotCountedOnForEver(t *testing.T) {
 		t.Errorf("after that the next deadline is %s", next)
 	}
 	sound(t, c)
+}
+
+func TestPodsOfAJobWhosePodsEndLateAreCountedOnForLonger(t *testing.T) {
+	c, _ := contested()
+	due := birth.Add(time.Hour) // the end of the grace period of a pod that is being deleted
+	end := func(late time.Duration) {
+		c.Apply(Set{pod("v", in("giver"), on("n"), running)}, Set{pod("v", in("giver"), on("n"), running, deleting)})
+		c.Expire(due.Add(late))
+		c.Apply(Delete{pod("v")})
+		c.Refresh(c.writer.Classes().Keys(), due.Add(late))
+		c.Apply(Set{pod("v", in("giver"), on("n"), running)})
+	}
+	allows := func(what string, at time.Time, want time.Duration) {
+		t.Helper()
+		if have := c.Task(key("v")).Allowance(at); have != want {
+			t.Errorf("%s: %s, want %s", what, have, want)
+		}
+	}
+	allows("at first", due, lingersAfter)
+	end(lingersAfter - 1)
+	allows("after one that was in time", due, lingersAfter)
+	end(100 * time.Second)
+	allows("after one that was late", due, 130*time.Second)
+	end(70 * time.Second)
+	allows("after one that was less late", due, 130*time.Second)
+	end(40 * time.Minute)
+	allows("after one that was far too late", due.Add(50*time.Minute), 15*time.Minute)
+	allows("an hour later", due.Add(101*time.Minute), lingersAfter)
+
+	record := (&decision.Eviction{Plan: "p", Allowance: 130 * time.Second}).Record()
+	evicted := pod("v", in("giver"), on("n"), running, deleting, annotated(schedulingv1beta1.EvictionRecordKey, record), func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}
+	})
+	c.Apply(Set{evicted})
+	allows("as its record says", due.Add(101*time.Minute), 130*time.Second)
+	c.Expire(due.Add(130*time.Second - 1))
+	status(t, c, "v", cluster.Releasing, "n")
+	c.Expire(due.Add(130 * time.Second))
+	status(t, c, "v", cluster.Lingering, "n")
+	sound(t, c)
+}
+
+func TestAPlanThatEvictsNoPodDoesNotShowThatAJobGoesOnWithout(t *testing.T) {
+	c := newCluster(Set{queue("q", "")}, Set{node("n", "cpu=9")}, Set{group("g", "q")}, Set{pod("waits", in("g"))})
+	j := c.Job(jobID("g"))
+	within := func(at time.Time, victims ...string) {
+		c.Pipeline(c.Task(key("waits")), c.Node("n"))
+		p := &cluster.Plan{ID: at.String(), Job: j, Scope: decision.WithinJob, Evictions: len(victims), Deadline: at.Add(time.Minute)}
+		for _, v := range victims {
+			c.Evict(c.Task(key(v)))
+			p.Victims = append(p.Victims, c.Task(key(v)))
+		}
+		c.Keep()
+		c.Plans().Adopt(p)
+		c.Plans().Cancel(p, "over")
+	}
+	restart := func(at time.Time) {
+		c.Apply(Set{pod("victim", in("g"), on("n"), running)}, Set{pod("other", in("g"), on("n"), running)})
+		within(at, "victim")
+		c.Apply(Delete{pod("victim")}, Delete{pod("other")})
+		c.Plans().NoteRestarts(at.Add(time.Second))
+	}
+	restart(birth)
+	within(birth.Add(time.Minute))
+	c.Plans().NoteRestarts(birth.Add(time.Hour)) // long after the deadline of that plan
+	restart(birth.Add(2 * time.Hour))
+	if !j.RestartsWhenEvicted() {
+		t.Error("the job has restarted whenever a pod of it was evicted, and it is not known")
+	}
 }
 
 func TestUndoingRestoresPromisesAndEvictionsOfPlansInForce(t *testing.T) {

@@ -104,6 +104,8 @@ func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
 	switch {
 	case status.Evictable() && !was.Evictable(), status.Holds() && from != node:
 		k.Note(wake.PodPlaced)
+	case was == cluster.Evicting && status == cluster.Releasing:
+		k.Note(wake.PodEnding) // of others the ledger notes that they make room
 	case (status.Holds() || status == cluster.Pipelined) && t.Pod != nil && !same.PodAsVictim(k.writer.Classes().Keys(), t.Pod, pod):
 		k.Note(wake.PodRelabelled)
 	}
@@ -114,6 +116,9 @@ func (k *Cache) updateTask(t *cluster.Task, pod *cluster.Pod) {
 		k.Marks.OfPod(t, pod)
 	}
 	before := t.Job
+	if status.Finished() {
+		k.late.noteEnd(t)
+	}
 	k.writer.Tasks.Show(t, state, func() { k.join(t, status) })
 	k.StandIns.Look(before)
 	k.StandIns.Look(t.Job)
@@ -263,6 +268,7 @@ func (k *Cache) deletePod(key types.NamespacedName, uid types.UID) {
 
 func (k *Cache) dropTask(t *cluster.Task) {
 	j := t.Job
+	k.late.noteEnd(t)
 	k.StandIns.Look(j)
 	k.Workloads.Look(j)
 	k.writer.Tasks.Remove(t, func() {

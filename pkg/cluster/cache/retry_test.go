@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/pkg/cluster/wake"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -61,6 +62,24 @@ func TestWhatACycleDoesForAJobThatItHasRefusedIsSeenInTheNext(t *testing.T) {
 	c.Note(wake.UsageFreed)
 	if next := c.NextDeadline(now); !next.Equal(now.Add(postponement)) {
 		t.Errorf("the next cycle is due at %s", next)
+	}
+}
+
+// When a pod is to be evicted, the room that it leaves is promised. Spread counts the pod until it is being deleted.
+func TestAnEvictedPodThatIsBeingDeletedHelpsWhoSpreads(t *testing.T) {
+	c := newCluster(Set{node("n", "cpu=9")}, Set{group("g", "")}, Set{pod("p", in("g"))}, Set{pod("victim", on("n"), running)})
+	c.plan("plan", nil, "victim")
+	c.Settle()
+	j := c.Job(jobID("g"))
+	c.SetVerdict(j, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpPod})
+	c.Apply(Set{pod("victim", on("n"), running, annotated(schedulingv1beta1.EvictionRecordKey, `{"plan":"plan"}`))})
+	c.SetVerdict(j, j.Verdict)
+	if c.IsHelped(j) {
+		t.Fatal("the job is looked at before the pod is being deleted")
+	}
+	c.Apply(Set{pod("victim", on("n"), running, deletedAt(birth))})
+	if !c.IsHelped(j) {
+		t.Error("the job is not looked at though the pod is being deleted")
 	}
 }
 

@@ -105,6 +105,26 @@ func TestWhatIsReservedIsSeenUntilTheAPIShowsItThoughThePodIsBound(t *testing.T)
 	s.expect("after the pod is gone, of which the device knows nothing yet", [3]string{"bound", "", "g-0"})
 }
 
+func TestNothingIsTakenByAPodThatSomebodyElseBound(t *testing.T) {
+	s := newSupplied(t)
+	s.set(fixture.Node("other", "cpu=1"))
+	bound := s.pod.DeepCopy()
+	fixture.On("other")(bound)
+	s.set(bound)
+	s.expect("after the pod was bound to another node", nothing)
+
+	s = newSupplied(t)
+	s.Apply(cache.BindFailed{Pod: fixture.Key("g-0"), UID: s.pod.UID, At: fixture.Birth.Add(time.Hour)})
+	task := s.Task(fixture.Key("g-0"))
+	s.Pipeline(task, s.Node(theNode))
+	s.Reserve(task, &supplies.Reservation{Volumes: []supplies.VolumeReservation{{Claim: fixture.Key("made"), UID: "made-uid"}}})
+	s.Keep()
+	bound = s.pod.DeepCopy()
+	fixture.On(theNode)(bound)
+	s.set(bound)
+	s.expect("after it was bound before the promise was kept", nothing)
+}
+
 func TestAVolumeThatAnotherClaimTookIsSeenSo(t *testing.T) {
 	s := newSupplied(t)
 	s.set(fixture.Volume("v", "late", "1Gi", corev1.LabelHostname, theNode, fixture.OfClaim("other")))
@@ -164,6 +184,12 @@ func TestAPodWhoseClaimIsMadeComesToBeOfAnotherClass(t *testing.T) {
 	s.set(made)
 	if k := s.Task(fixture.Key("t")).Class; k == before || k.Pod.UID != made.UID || len(k.Pod.Status.ResourceClaimStatuses) != 1 {
 		t.Error("it is asked about as it was before")
+	}
+	other, otherName := pod.DeepCopy(), "t-gpu-2"
+	other.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &otherName}}
+	s.set(other)
+	if k := s.Task(fixture.Key("t")).Class; *k.Pod.Status.ResourceClaimStatuses[0].ResourceClaimName != otherName {
+		t.Error("it is asked about with the claim that it had before")
 	}
 }
 

@@ -111,6 +111,8 @@ type Eviction struct {
 	// PastBudget is set if the pod must be deleted although a disruption budget does not allow its eviction, or without
 	// asking for one.
 	PastBudget bool
+	// Allowance is how long after its grace period the pod is counted on to end.
+	Allowance time.Duration
 }
 
 // Spared is a victim that is not evicted after all.

@@ -34,6 +34,8 @@ type EvictionRecord struct {
 	Rule string `json:"rule,omitempty"`
 	// PastBudget is set if the pod is deleted past its disruption budgets.
 	PastBudget bool `json:"pastBudget,omitempty"`
+	// Allowance is for how many seconds after its grace period the pod is counted on to end, 0 for the default.
+	Allowance int64 `json:"allowance,omitempty"`
 	// Refusals is how often in a row the API server has refused the eviction, 0 if it has not.
 	Refusals int `json:"refusals,omitempty"`
 }
@@ -71,7 +73,7 @@ func (p *PlanStart) PromiseRecord() string {
 
 // Record returns the record for the victim.
 func (e *Eviction) Record() string {
-	return encode(EvictionRecord{Plan: e.Plan, Rule: e.Rule, PastBudget: e.PastBudget})
+	return encode(EvictionRecord{Plan: e.Plan, Rule: e.Rule, PastBudget: e.PastBudget, Allowance: int64(e.Allowance.Seconds())})
 }
 
 // Record returns the record for the pod, "" if there is none.

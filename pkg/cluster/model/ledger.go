@@ -264,12 +264,12 @@ func (l *ledger) hold(t *cluster.Task, r *supplies.Reservation) {
 	}
 }
 
-// endReservation ends a reservation after an event. If the pod is bound, the reservation was written before. Otherwise
-// it is released.
-func (l *ledger) endReservation(t *cluster.Task, isBound bool) {
+// endReservation ends a reservation after an event. If the scheduler has bound the pod, the reservation was written
+// before. Otherwise it is released.
+func (l *ledger) endReservation(t *cluster.Task, wasBound bool) {
 	switch {
 	case t.Reservation == nil:
-	case isBound:
+	case wasBound:
 		l.supplies.Write(supplies.Pod{NamespacedName: t.Key(), UID: t.UID()}, t.Reservation)
 		t.Reservation = nil
 	default:
@@ -294,12 +294,12 @@ func (l *ledger) follow(t *cluster.Task) {
 	}
 }
 
-// LastToLeave is when the last terminating task should be gone, zero if there is none.
-func (l *ledger) LastToLeave() time.Time {
+// LastDue is until when the last terminating task is counted on to end, zero if there is none.
+func (l *ledger) LastDue() time.Time {
 	var last time.Time
 	for _, t := range l.leaving {
-		if stamp := t.Pod.DeletionTimestamp; t.Status == cluster.Releasing && stamp != nil && stamp.After(last) {
-			last = stamp.Time
+		if due := t.Due(); due.After(last) {
+			last = due
 		}
 	}
 	return last

@@ -191,6 +191,9 @@ func (c *Cluster) SetPhase(j *cluster.Job, phase schedulingv1beta1.PodGroupPhase
 	if phase != j.Phase && (phase == schedulingv1beta1.PodGroupPending || j.Phase == schedulingv1beta1.PodGroupInqueue && !j.Usage.Inqueue.IsZero()) {
 		c.NoteFreed(j) // of its claim, or of its place where the number of admitted jobs is limited
 	}
+	if phase != j.Phase && j.Phase == schedulingv1beta1.PodGroupInqueue && !j.MinResources.IsZero() {
+		c.backlog.NoteNoClaim(&c.world, j)
+	}
 	wasPending := j.IsPendingAdmission()
 	hadPods := j.Admission.HadPods || j.Admission.Emptied || j.Phase == schedulingv1beta1.PodGroupRunning || j.Phase == schedulingv1beta1.PodGroupUnknown
 	c.setPhase(j, phase, cluster.Admission{Emptied: hadPods && len(j.Internal.Tasks) == 0})

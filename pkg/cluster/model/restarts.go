@@ -19,8 +19,8 @@ func (s *Plans) watch(p *cluster.Plan) {
 	for _, other := range s.within {
 		other.Internal.Staying = slices.DeleteFunc(other.Internal.Staying, func(t *cluster.Task) bool { return slices.Contains(p.Victims, t) })
 	}
-	if p.Scope != decision.WithinJob {
-		return
+	if p.Scope != decision.WithinJob || p.Evictions == 0 {
+		return // what follows from evictions is not seen from it
 	}
 	p.Internal.Staying = slices.Clone(p.Internal.Nominated)
 	for _, t := range p.Job.Internal.Tasks {

@@ -48,7 +48,9 @@ func (w *TaskWriter) Show(t *cluster.Task, s TaskState, join func()) {
 	t.Status = s.Status
 	c.account(t, +1)
 	if !s.Status.Assumed() {
-		c.endReservation(t, s.Pod.NodeName != "")
+		// Who binds a pod elsewhere, or before it was to be bound, writes nothing of its volumes and devices.
+		wasBound := before.status.Holds() && before.node != nil && s.Pod.NodeName == before.node.Name
+		c.endReservation(t, wasBound)
 	}
 	if s.Status == cluster.Evicting {
 		c.spend(t, +1)
@@ -72,6 +74,7 @@ func (w *TaskWriter) Show(t *cluster.Task, s TaskState, join func()) {
 func (w *TaskWriter) Restate(t *cluster.Task, s TaskState) {
 	c := w.c
 	t.Pod, t.Internal.Was = s.Pod, s.Shown
+	t.ReadAllowance()
 	if t.Status == s.Status {
 		return
 	}

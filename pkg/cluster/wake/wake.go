@@ -34,6 +34,7 @@ const (
 	PodCommitted                // a pod gets a node, which matters for affinity
 	VictimPlaced                // a pod with a node may be a victim of a job of another queue that waits
 	PodPlaced                   // a pod gets a node, which matters for affinity, and may be evicted
+	PodEnding                   // a pod that was to be evicted is being deleted, and spread counts it no more
 	PodRelabelled               // the labels, or annotations about eviction, of a pod with a node or nominated node have changed
 	PodGrown                    // a pod with a node requests more, so that its queue and its eviction have more to offer
 	VictimsChanged              // a PodGroup has changed which of its pods may be evicted
@@ -69,6 +70,7 @@ var Helps = [NumCauses]verdict.Help{
 	PodCommitted:   verdict.HelpPod, // and HelpOwnVictims in its queue, if it may be a victim there
 	VictimPlaced:   verdict.HelpVictims,
 	PodPlaced:      verdict.HelpPod | anyVictims,
+	PodEnding:      verdict.HelpPod,
 	PodRelabelled:  verdict.HelpPod | anyVictims,
 	PodGrown:       verdict.HelpPod | verdict.HelpStock | anyQueue | anyVictims,
 	VictimsChanged: verdict.HelpPod | anyVictims,

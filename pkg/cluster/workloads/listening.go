@@ -44,8 +44,8 @@ func (l *listening) Leave(c *queues.ClusterQueue, isDeleted bool) {
 	}
 }
 
-// ChangedTrees forgets in trees that have changed which Workload was evicted for which (rule C20), and marks the plans
-// in them for review.
+// ChangedTrees forgets in trees that have changed which Workload was evicted for which (rule C20), except for the plans
+// in force, and marks these for review.
 func (l *listening) ChangedTrees(concerns func(*workload.Queue) bool) {
 	r := l.reader
 	r.TreesChanged = true
@@ -57,6 +57,12 @@ func (l *listening) ChangedTrees(concerns func(*workload.Queue) bool) {
 		}
 		if queue == nil || concerns(queue) {
 			r.queues.Forget(&e.Workload)
+		}
+	}
+	// These evict their victims after the change, unless the review ends them.
+	for e := range r.held.planned {
+		for _, victim := range e.plan.victims {
+			victim.EvictedFor(&e.Workload)
 		}
 	}
 }

@@ -43,6 +43,7 @@ func (r *Reader) setWorkload(o *v1beta2.Workload) {
 // read takes in an object. What it changes is settled later.
 func (r *Reader) read(e *Entry, o *v1beta2.Workload) {
 	if e.Object != nil && ptr.Deref(e.Object.Spec.Priority, 0) != ptr.Deref(o.Spec.Priority, 0) {
+		r.plans.reprioritized(e)
 		r.queues.Reprioritized(&e.Workload)
 	}
 	e.Object = o

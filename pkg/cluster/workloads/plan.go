@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -181,7 +182,7 @@ func (r *planning) end(e *Entry) {
 		return
 	}
 	for _, victim := range e.plan.victims {
-		if v := victim.evict; v != nil && v.by == e && !victim.write.isSent {
+		if r.isUntold(victim, e) {
 			victim.evict = nil
 			victim.stay()
 			r.changed(victim) // its nodes may be others by now
@@ -191,6 +192,22 @@ func (r *planning) end(e *Entry) {
 	r.drop(e)
 	r.later(e)
 	r.areUnsure = true // others may have counted on its victims
+}
+
+// reprioritized ends the plans that a Workload takes part in, now that it has another priority, if they have victims
+// that were not told to leave: these may be protected now.
+func (r *planning) reprioritized(e *Entry) {
+	if v := e.evict; v != nil && v.by != nil && r.isUntold(e, v.by) {
+		r.end(v.by)
+	}
+	if p := e.plan; p != nil && slices.ContainsFunc(p.victims, func(victim *Entry) bool { return r.isUntold(victim, e) }) {
+		r.end(e)
+	}
+}
+
+// isUntold reports whether a Workload is to be evicted for another by a plan, and was not told to leave.
+func (*planning) isUntold(victim, by *Entry) bool {
+	return victim.evict != nil && victim.evict.by == by && by.plan != nil && !victim.write.isSent
 }
 
 // dropPlan forgets a plan.

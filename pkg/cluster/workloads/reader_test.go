@@ -255,6 +255,10 @@ func TestAVictimThatWasNotToldStays(t *testing.T) {
 		},
 		"the preemptor is deleted": func(w *kueue) { w.delete(w.workload("high")) },
 		"the preemptor ends":       func(w *kueue) { w.edit("high", finish) },
+		"it has a higher priority": func(w *kueue) { w.edit("low", func(o *v1beta2.Workload) { o.Spec.Priority = new(int32(20)) }) },
+		"the preemptor has a lower one": func(w *kueue) {
+			w.edit("high", func(o *v1beta2.Workload) { o.Spec.Priority = new(int32(-1)) })
+		},
 		"another client admits the preemptor": func(w *kueue) {
 			w.edit("high", func(o *v1beta2.Workload) {
 				o.Status.Admission = w.workload("low").Status.Admission.DeepCopy()
@@ -282,6 +286,22 @@ func TestAVictimThatWasNotToldStays(t *testing.T) {
 				t.Errorf("its admission names %v", nodes)
 			}
 		})
+	}
+}
+
+func TestWhoLeavesForAPlanFromBeforeQuotasChangedDoesNotEvictInTurn(t *testing.T) {
+	w := newKueue(t, setup, pending("low", 3, 0))
+	w.run()
+	w.apply(pending("high", 2, 10))
+	w.write(w.decide()) // the record of the plan
+	w.apply(strings.Split(strings.Replace(setup, "nominalQuota: 4", "nominalQuota: 3", 1), "\n---\n")[1])
+	w.run()
+	w.expect("low", "evicted: Preempted")
+	find := func(name string) *workload.Workload {
+		return &w.reader.Find(types.NamespacedName{Namespace: "team", Name: name}).Workload
+	}
+	if !find("low").Spares()[find("high")] {
+		t.Error("it may evict the one for which it leaves")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
 
 	"hekla.sh/hekla/pkg/apis/scheduling/properties"
 	schedulingv1beta1 "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
@@ -18,7 +19,13 @@ import (
 // Pod reports whether two states of a pod are the same for decisions, apart from its node and its status.
 func Pod(a, b *pods.Pod) bool {
 	return a.Generation == b.Generation && a.Generation != 0 && maps.Equal(a.Labels, b.Labels) &&
-		sameAnnotations(a.Annotations, b.Annotations) && len(a.Status.ResourceClaimStatuses()) == len(b.Status.ResourceClaimStatuses())
+		sameAnnotations(a.Annotations, b.Annotations) && slices.EqualFunc(a.Status.ResourceClaimStatuses(), b.Status.ResourceClaimStatuses(), isSameClaim)
+}
+
+// isSameClaim reports whether two states of a pod name the same claim. The name may change: when a pod takes the name
+// of one that is gone, it is told the claim of that one first, and its own when that claim has been deleted.
+func isSameClaim(a, b corev1.PodResourceClaimStatus) bool {
+	return a.Name == b.Name && ptr.Equal(a.ResourceClaimName, b.ResourceClaimName)
 }
 
 // sameAnnotations reports whether two states of a pod have the same annotations, apart from the records of plans and

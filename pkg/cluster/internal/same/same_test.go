@@ -24,11 +24,15 @@ func TestOnlyWhatADecisionRestsOnTellsTwoStatesOfAPodApart(t *testing.T) {
 		"an annotation that a plugin reads": {func(p *corev1.Pod) { p.Annotations["example.com/read"] = "b" }, false, false},
 		"whether it may be evicted":         {func(p *corev1.Pod) { p.Annotations[schedulingv1beta1.PreemptableKey] = "true" }, false, false},
 		"a label":                           {func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }, false, false},
-		"its generation":                    {func(p *corev1.Pod) { p.Generation++ }, false, true},
+		"the claim that was made for it": {func(p *corev1.Pod) {
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "device", ResourceClaimName: new("device-2")}}
+		}, false, true},
+		"its generation": {func(p *corev1.Pod) { p.Generation++ }, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := &corev1.Pod{}
 			before.Generation, before.Annotations = 1, map[string]string{"example.com/other": "c"}
+			before.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "device", ResourceClaimName: new("device-1")}}
 			now := before.DeepCopy()
 			test.change(now)
 			keys := &podclass.Keys{PodAnnotations: []string{"example.com/read"}}

@@ -30,8 +30,8 @@ type account struct {
 	subtree, local, used int64
 }
 
-// accounts are those of a flavor, by the names of ClusterQueues, with what Workloads hold.
-func (w *walk) accounts(flavor string, instead *v1beta2.Workload) map[string]*account {
+// accounts are those of a flavor, by the names of ClusterQueues, with what Workloads hold but those that have left.
+func (w *walk) accounts(flavor string, instead *v1beta2.Workload, left map[string]bool) map[string]*account {
 	cohorts, queues, parents := map[string]*account{}, map[string]*account{}, map[*account]string{}
 	cohortOf := func(name string) *account {
 		if cohorts[name] == nil {
@@ -62,6 +62,8 @@ func (w *walk) accounts(flavor string, instead *v1beta2.Workload) map[string]*ac
 	for _, o := range w.Workloads() {
 		if instead != nil && o.Name == instead.Name {
 			o = instead
+		} else if left[o.Name] {
+			continue
 		}
 		if q := queues[heldBy(o)]; q != nil {
 			q.used += chargedFor(o, flavor)
@@ -235,13 +237,20 @@ func (w *walk) holders(instead *v1beta2.Workload) (text string) {
 	return text
 }
 
+// isHeldAlready reports whether a Workload has had all that it is admitted with since an earlier step, in which there
+// may have been more.
+func isHeldAlready(before, after *v1beta2.Workload) bool {
+	return heldBy(before) != "" && heldBy(before) == heldBy(after) &&
+		chargedFor(before, "f0") >= chargedFor(after, "f0") && chargedFor(before, "f1") >= chargedFor(after, "f1")
+}
+
 // overdrawn says what a Workload takes that its ClusterQueue does not have.
-func (w *walk) overdrawn(o *v1beta2.Workload) string {
+func (w *walk) overdrawn(o *v1beta2.Workload, left map[string]bool) string {
 	for _, flavor := range []string{"f0", "f1"} {
 		if chargedFor(o, flavor) == 0 {
 			continue
 		}
-		a := w.accounts(flavor, o)[heldBy(o)]
+		a := w.accounts(flavor, o, left)[heldBy(o)]
 		if a == nil {
 			return "its ClusterQueue does not exist"
 		}

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
@@ -37,6 +39,12 @@ type walk struct {
 	step                     int // of the walk
 	crashes                  int
 	reserved, moved          int
+
+	crowds   *rand.Rand         // of when many Workloads come at once; nil if they do not
+	recorded map[types.UID]bool // who had a plan on record when the step began
+	// wasBehind is set if the scheduler had not seen all there was when it decided.
+	wasBehind bool
+	victims   map[types.UID]map[types.UID]struct{} // for whom a Workload was evicted, as long as that counts (rule C20)
 }
 
 func begin(t *testing.T, seed uint64) *walk {
@@ -55,6 +63,62 @@ func begin(t *testing.T, seed uint64) *walk {
 	w.say("seed %d: %s", seed, c.Note)
 	w.hang(seed)
 	return w
+}
+
+// enliven lets more happen: now and then small Workloads come to several queues at once, quotas are cut while a plan
+// waits, and the scheduler sees late what it has written. In some walks there are nodes enough, so that quota alone
+// decides. It changes what happens after a seed, so walks that are taken again are without it.
+func (w *walk) enliven(seed uint64) *walk {
+	w.crowds = rand.New(rand.NewPCG(seed, 9))
+	late := rand.New(rand.NewPCG(seed, 10))
+	if often := late.IntN(3); often > 0 {
+		w.IsLate = func() bool { return late.IntN(8) < often }
+	}
+	if w.crowds.IntN(2) == 0 {
+		w.AddNode("large", "cpu=40", "flavor-f0", "yes", "flavor-f1", "yes")
+	}
+	return w
+}
+
+// crowd makes small Workloads of several queues at once, now and then.
+func (w *walk) crowd() {
+	if len(w.Workloads()) > w.workloads+6 {
+		return
+	}
+	for i := range w.queues {
+		if w.crowds.IntN(4) == 0 {
+			continue
+		}
+		w.made++
+		of := map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i", "resources": map[string]any{"requests": map[string]any{"cpu": "1"}}}}}
+		w.set("Workload", fmt.Sprintf("w%d", w.made), map[string]any{"queueName": fmt.Sprintf("q%d", i), "priority": w.crowds.IntN(4) - 1,
+			"podSets": []any{map[string]any{"name": "main", "count": 1 + w.crowds.IntN(3), "template": map[string]any{"spec": of}}}})
+	}
+}
+
+// cut lowers quotas of a ClusterQueue for whose Workload others are to leave.
+func (w *walk) cut() {
+	for _, o := range w.Workloads() {
+		p, is := planOf(o)
+		q, _ := w.Object("v1beta2.ClusterQueue/" + string(p.Admission.ClusterQueue)).(*v1beta2.ClusterQueue)
+		if !is || q == nil || w.crowds.IntN(2) == 0 {
+			continue
+		}
+		q = q.DeepCopy()
+		q.Generation++
+		for _, g := range q.Spec.ResourceGroups {
+			for _, f := range g.Flavors {
+				for k := range f.Resources {
+					of := &f.Resources[k]
+					of.NominalQuota = *resource.NewQuantity(of.NominalQuota.Value()/2, resource.DecimalSI)
+					of.LendingLimit = nil
+				}
+			}
+		}
+		w.say("the quotas of %s are halved", q.Name)
+		w.Replace(q)
+		clear(w.victims)
+	}
 }
 
 func (w *walk) say(format string, arguments ...any) {
@@ -87,6 +151,14 @@ func (w *walk) queue() string {
 func (w *walk) happen() {
 	if w.limits != nil && w.limits.IntN(25) == 0 {
 		w.editQueue()
+		clear(w.victims)
+	}
+	switch {
+	case w.crowds == nil:
+	case w.crowds.IntN(10) == 0:
+		w.crowd()
+	case w.crowds.IntN(10) == 0:
+		w.cut()
 	}
 	r := w.random
 	switch what := r.IntN(100); {
@@ -100,10 +172,12 @@ func (w *walk) happen() {
 		}
 	case what < 88:
 		w.edit()
+		clear(w.victims) // with other settings, nothing counts of before
 	case what < 91:
 		w.say("crash")
 		w.crashes++
 		w.Restart(r)
+		clear(w.victims) // it knows the last of them only
 	case what < 95:
 		w.CrashAfter(r.IntN(6))
 		w.crashes++
@@ -117,6 +191,7 @@ func (w *walk) happen() {
 			w.Switch(false)
 			w.Cycle()
 			w.Switch(true)
+			clear(w.victims)
 		}
 	}
 }
@@ -150,6 +225,7 @@ func (w *walk) workloadSpec(spec map[string]any) map[string]any {
 // happenTo changes something of a Workload by chance.
 func (w *walk) happenTo(o *v1beta2.Workload) {
 	r, holds := w.random, conditions.Is(o, v1beta2.QuotaReserved)
+	w.forget(o.UID) // its priority may change, or it ends
 	runs := conditions.Is(o, v1beta2.Admitted) && !conditions.Is(o, v1beta2.Evicted)
 	switch what := r.IntN(20); {
 	case conditions.Is(o, v1beta2.Finished) || what < 2:
@@ -351,7 +427,15 @@ func (w *walk) editNode(name string) {
 
 // next runs a step of the scheduler, and of what follows.
 func (w *walk) next() (changed bool) {
+	w.recorded = map[types.UID]bool{}
+	for _, o := range w.Workloads() {
+		w.recorded[o.UID] = o.Annotations[v1beta2.PlanAnnotation] != ""
+	}
+	w.wasBehind = w.IsBehind()
 	changed = w.Step()
+	if w.HasRestarted() {
+		clear(w.victims)
+	}
 	for _, said := range w.Said {
 		w.say("  %s", said)
 	}
@@ -362,7 +446,7 @@ func (w *walk) next() (changed bool) {
 	}
 	leave := w.leaving()
 	for _, o := range w.Workloads() {
-		if wrong := unread(w.World, o); wrong != "" && !leave[o.Name] {
+		if wrong := unread(w.World, o); wrong != "" && !leave[o.Name] && !w.IsBehind() {
 			w.fail("%s", wrong)
 		}
 	}
@@ -384,7 +468,7 @@ func (w *walk) fail(format string, arguments ...any) {
 // judge looks at what is about to be written about a Workload.
 func (w *walk) judge(s *decision.WorkloadStatus, o *v1beta2.Workload) {
 	if s.Evict != nil && s.Evict.Preempted != "" {
-		w.judgePreemption(s)
+		w.judgePreemption(s, o)
 	}
 	if s.Move != nil {
 		w.moved++
@@ -396,8 +480,8 @@ func (w *walk) judge(s *decision.WorkloadStatus, o *v1beta2.Workload) {
 	w.reserved++
 	w.judgeNodes(s, o, s.Reserve)
 	after := o.DeepCopy()
-	if s.Apply(after) {
-		if wrong := w.overdrawn(after); wrong != "" {
+	if s.Apply(after) && !isHeldAlready(o, after) {
+		if wrong := w.overdrawn(after, nil); wrong != "" {
 			w.fail("%s is admitted: %s", o.Name, wrong)
 		}
 		if wrong := w.overCapability(after); wrong != "" {
@@ -443,13 +527,58 @@ func admittedTo(o *v1beta2.Workload, podSet, node string) bool {
 	return false
 }
 
-// judgePreemption checks that the plan is recorded for which a Workload is to leave (rule C18).
-func (w *walk) judgePreemption(s *decision.WorkloadStatus) {
-	uid := conditions.PreemptionOf(s.Evict.Message).UID
+// judgePreemption checks that the plan is recorded for which a Workload is to leave (rule C18), since before this step:
+// the two are written at the same time otherwise. The plan must still fit when all have left who leave for others. And
+// none is evicted for one that was evicted to make room for it, directly or in turn (rule C20).
+func (w *walk) judgePreemption(s *decision.WorkloadStatus, victim *v1beta2.Workload) {
+	uid := types.UID(conditions.PreemptionOf(s.Evict.Message).UID)
 	for _, o := range w.Workloads() {
-		if string(o.UID) == uid && o.Annotations[v1beta2.PlanAnnotation] == "" && !conditions.Is(o, v1beta2.QuotaReserved) {
+		if o.UID != uid || conditions.Is(o, v1beta2.QuotaReserved) || w.wasBehind {
+			continue
+		}
+		if o.Annotations[v1beta2.PlanAnnotation] == "" || !w.recorded[uid] {
 			w.fail("%s is evicted for %s, which has no plan", s.Workload.Name, o.Name)
 		}
+		if wrong := w.overdrawn(planned(o), w.leaving()); wrong != "" {
+			w.fail("%s is evicted in vain for %s: %s", s.Workload.Name, o.Name, wrong)
+		}
+	}
+	if !s.Apply(victim.DeepCopy()) {
+		return
+	}
+	if w.mustSpare(uid)[victim.UID] {
+		w.fail("%s is evicted for the Workload %s, which was evicted to make room for it", victim.Name, uid)
+	}
+	if w.victims == nil {
+		w.victims = map[types.UID]map[types.UID]struct{}{}
+	}
+	if w.victims[victim.UID] == nil {
+		w.victims[victim.UID] = map[types.UID]struct{}{}
+	}
+	w.victims[victim.UID][uid] = struct{}{}
+}
+
+// mustSpare are those for whom a Workload was evicted, directly or in turn.
+func (w *walk) mustSpare(uid types.UID) map[types.UID]bool {
+	spared, next := map[types.UID]bool{}, []types.UID{uid}
+	for len(next) > 0 {
+		of := next[0]
+		next = next[1:]
+		for preemptor := range w.victims[of] {
+			if !spared[preemptor] {
+				spared[preemptor] = true
+				next = append(next, preemptor)
+			}
+		}
+	}
+	return spared
+}
+
+// forget ends what counts of evictions by and of a Workload.
+func (w *walk) forget(uid types.UID) {
+	delete(w.victims, uid)
+	for _, preemptors := range w.victims {
+		delete(preemptors, uid)
 	}
 }
 
@@ -464,6 +593,7 @@ func (w *walk) rest() {
 			w.Replace(o)
 		}
 	}
+	w.IsLate = nil
 	w.comeToRest()
 	before, evictions := w.standing(), w.Evictions
 	w.Restart(w.random)
@@ -610,7 +740,7 @@ func TestWhateverHappensNoRuleIsBroken(t *testing.T) {
 		t.Logf("%d steps, %d admissions, %d evictions, %d crashes, %d moves", steps, reserved, evictions, crashes, moved)
 	}()
 	for seed := harness.Number(t, "HEKLA_COHORT_SEED", uint64(0)); steps < total; seed++ {
-		w := begin(t, seed)
+		w := begin(t, seed).enliven(seed)
 		steps += each
 		take(w, each)
 		evictions, crashes, reserved, moved = evictions+w.Evictions, crashes+w.crashes, reserved+w.reserved, moved+w.moved

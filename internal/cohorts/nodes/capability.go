@@ -22,7 +22,7 @@ func account(c *model.Cluster, j *cluster.Job, w *workload.Workload) {
 // Workloads that leave count until they are gone, as their quota does, but for those that have left for this question.
 func (p *Places) overCapability(j *cluster.Job, tasks []*cluster.Task) *verdict.Verdict {
 	if n := j.AccountOf(); n != nil {
-		return quota.OverCapability(p.session.Cluster.Resources, n, quota.ToStart(sum(tasks), p.gone))
+		return quota.OverCapability(p.session.Cluster.Resources, n, quota.ToStart(cluster.RequestOf(tasks), p.gone))
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func couldHold(j *cluster.Job, tasks []*cluster.Task) bool {
 		return true
 	}
 	written := quota.Written(quota.Policy{})
-	for request := sum(tasks); n != nil; n = n.Above() {
+	for request := cluster.RequestOf(tasks); n != nil; n = n.Above() {
 		for i, amount := range request {
 			if amount > written.Of(n).Ceiling.Value(resources.Dim(i)) {
 				return false
@@ -54,14 +54,6 @@ func couldHold(j *cluster.Job, tasks []*cluster.Task) bool {
 		}
 	}
 	return true
-}
-
-// sum is what tasks request together.
-func sum(tasks []*cluster.Task) (request resources.Vector) {
-	for _, t := range tasks {
-		request.Add(t.Request())
-	}
-	return request
 }
 
 // sharesCapability reports whether what a Workload holds counts in a queue whose capability tasks would exceed.

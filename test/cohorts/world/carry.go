@@ -65,6 +65,10 @@ func (w carrier) writeStatus(s *decision.WorkloadStatus) {
 	case s.Reserve != nil:
 		w.say("admit %s", o.Name)
 	}
+	if w.IsLate != nil && w.IsLate() {
+		w.say("the scheduler sees %s late", o.Name)
+		w.late[keyOf(o)] = true
+	}
 	w.show(o)
 	w.Loop.Apply(cache.WorkloadWritten{Workload: s.Workload, UID: s.UID, Number: s.Number, Version: o.ResourceVersion})
 }

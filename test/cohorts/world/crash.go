@@ -23,6 +23,9 @@ func (w *World) CrashAfter(writes int) { w.crash = &crash{left: writes} }
 // HasCrashed reports whether the crash that was to come has come.
 func (w *World) HasCrashed() bool { return w.crash == nil }
 
+// HasRestarted reports whether another scheduler was started in the last step.
+func (w *World) HasRestarted() bool { return w.hasRestarted }
+
 func (w *World) mayWrite() bool {
 	if w.crash == nil {
 		return true
@@ -41,6 +44,7 @@ func (w *World) hasCrashed() bool { return w.crash != nil && w.crash.isOver }
 func (w *World) Restart(random *rand.Rand) *World {
 	w.tb.Helper()
 	w.crash = nil
+	clear(w.late)
 	now := w.Now
 	w.Loop = loop.New(w.tb, w.configuration)
 	w.Now = now

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,11 +62,16 @@ type World struct {
 	Judge func(*decision.WorkloadStatus, *v1beta2.Workload)
 	// Decided are the statuses that are written in this step, one after another.
 	Decided []decision.WorkloadStatus
+	// IsLate says of a status that is written whether its answer comes first, and the scheduler sees the object only
+	// after its next cycle; nil says no.
+	IsLate func() bool
 
 	configuration string
 	crash         *crash
+	hasRestarted  bool // in the last step
 	objects       map[string]client.Object
 	pods          map[types.NamespacedName]*pod
+	late          map[string]bool // Workloads of which the scheduler has not seen the newest
 	version       int
 	made          int
 	tb            harness.TB
@@ -80,7 +86,8 @@ type pod struct {
 // New returns a world under a configuration.
 func New(tb harness.TB, configuration string) *World {
 	tb.Helper()
-	w := &World{Loop: loop.New(tb, configuration), configuration: configuration, Grace: 1, objects: map[string]client.Object{}, pods: map[types.NamespacedName]*pod{}, tb: tb}
+	w := &World{Loop: loop.New(tb, configuration), configuration: configuration, Grace: 1, objects: map[string]client.Object{}, pods: map[types.NamespacedName]*pod{},
+		late: map[string]bool{}, tb: tb}
 	return w.Apply("{kind: Namespace, metadata: {name: " + Namespace + "}}")
 }
 
@@ -138,17 +145,31 @@ func (w *World) Add(o client.Object) {
 	w.show(o)
 }
 
-// show shows an object to the scheduler.
+// show shows an object to the scheduler, or lets it wait for what is late.
 func (w *World) show(o client.Object) {
 	w.version++
 	o.SetResourceVersion(strconv.Itoa(w.version))
 	w.objects[keyOf(o)] = o
-	w.Set(o)
+	if !w.late[keyOf(o)] {
+		w.Set(o)
+	}
 }
+
+// catchUp shows what was late.
+func (w *World) catchUp() {
+	for _, key := range slices.Sorted(maps.Keys(w.late)) {
+		w.Set(w.objects[key])
+	}
+	clear(w.late)
+}
+
+// IsBehind reports whether the scheduler has not seen the newest of some Workload.
+func (w *World) IsBehind() bool { return len(w.late) > 0 }
 
 // Delete deletes an object.
 func (w *World) Delete(o client.Object) {
 	delete(w.objects, keyOf(o))
+	delete(w.late, keyOf(o))
 	w.Remove(o)
 }
 
@@ -207,11 +228,12 @@ func (w *World) Step() (changed bool) {
 	w.tb.Helper()
 	w.Said = nil
 	d := w.Cycle()
+	w.catchUp()
 	carried := carrier{w}
 	carried.write(d)
 	carried.bind(d)
 	changed = len(d.Binds)+len(d.Workloads)+len(d.WorkloadPlans) > 0
-	if w.hasCrashed() {
+	if w.hasRestarted = w.hasCrashed(); w.hasRestarted {
 		w.Restart(nil)
 		changed = true
 	}

@@ -23,10 +23,12 @@
 //  4. When leadership is lost, every request in flight is cancelled and none is started.
 //  5. No condition of a pod is written after its binding was sent.
 //  6. An outbox that is drained begins no further step. The next leader does the rest.
-//  7. Objects of kueue.x-k8s.io are watched once the API server has their definitions. While Kueue itself runs, by its
+//  7. A pod without a node holds no devices but while its binding is under way, or for some seconds after a process has
+//     ended in the middle of one: what is left then is taken back, so that the pod can go to another node.
+//  8. Objects of kueue.x-k8s.io are watched once the API server has their definitions. While Kueue itself runs, by its
 //     Lease, the loop sees none of them.
-//  8. Of decisions about Workloads the loop learns how they ended. One that does not hold any more is not written.
-//  9. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those about single pods
+//  9. Of decisions about Workloads the loop learns how they ended. One that does not hold any more is not written.
+//  10. Events about PodGroups and evictions are written as soon as they can be, up to a rate. Those about single pods
 //     that wait or have a node, and about admissions, come after everything else. Only the newest Event of each pod is
 //     kept, and of each Workload the newest of each reason. Few are written while bindings or admissions wait, and
 //     beyond a limit they are dropped and counted.

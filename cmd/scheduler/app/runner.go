@@ -181,6 +181,9 @@ func (r *runner) lead(ctx, leading context.Context) error {
 		}
 		return err
 	}
+	watchers.Go(func() {
+		r.outbox.TakeDevicesBack(running, func() []intake.Held { return r.inbox.HeldDevices(r.options.schedulerNames) })
+	})
 	if announce := r.announce.Load(); announce != nil {
 		(*announce)()
 	}

@@ -160,6 +160,10 @@ func (c configMap) watch(ctx context.Context, last document, changed func(docume
 	factory := informers.NewSharedInformerFactoryWithOptions(c.client, 0, informers.WithNamespace(c.namespace),
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 			options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, c.name).String()
+			// The cache of an API server may be minutes behind what was read at the start, which must not be undone.
+			if options.ResourceVersion == "0" {
+				options.ResourceVersion = ""
+			}
 		}))
 	seen := func(o any) {
 		object, ok := o.(*corev1.ConfigMap)

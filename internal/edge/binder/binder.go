@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -91,8 +92,11 @@ type Binder struct {
 
 	mutex       sync.Mutex
 	outstanding int // added and not finished
-	isClosed    bool
-	idle        chan struct{} // closed once isClosed and nothing is outstanding
+	// underWay counts these by pod. Devices of the pods in takesBack are being taken back, and their bindings wait.
+	underWay  map[types.UID]int
+	takesBack map[types.UID]bool
+	isClosed  bool
+	idle      chan struct{} // closed once isClosed and nothing is outstanding
 }
 
 // Options are what a binder needs apart from the connection.
@@ -109,6 +113,7 @@ type Options struct {
 // New returns a binder that queues bindings until [Binder.Start].
 func New(client kubernetes.Interface, options Options) *Binder {
 	return &Binder{pods: client.CoreV1(), preparer: preparer{client}, options: options, idle: make(chan struct{}),
+		underWay: map[types.UID]int{}, takesBack: map[types.UID]bool{},
 		queue: workqueue.NewTypedDelayingQueue[*binding]()}
 }
 
@@ -141,6 +146,7 @@ func (b *Binder) Add(binds []decision.Bind) {
 		}
 		last = t
 		b.outstanding++
+		b.underWay[bind.UID]++
 		b.queue.Add(t)
 	}
 }
@@ -157,6 +163,10 @@ func (b *Binder) next(ctx context.Context) bool {
 	}
 	if b.isUnwanted(t) {
 		b.finish(t, Unsent, nil)
+		return true
+	}
+	if b.isTakenBackFrom(t.UID) {
+		b.queue.AddAfter(t, whileTakenBack)
 		return true
 	}
 	b.inFlight.Add(1)
@@ -214,6 +224,9 @@ func (b *Binder) finish(t *binding, result Result, err error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.outstanding--
+	if b.underWay[t.UID]--; b.underWay[t.UID] == 0 {
+		delete(b.underWay, t.UID)
+	}
 	b.announceIdle()
 }
 

@@ -11,7 +11,8 @@
 //  3. Volumes and devices are written before the binding, and it is sent when the volumes are bound and the devices
 //     ready. The name of a claim that is created for a pod is part of the decision, so that creating it can be
 //     repeated.
-//  4. A binding that is refused releases its devices first.
+//  4. A binding that is refused releases its devices first. What one has left that did not come to its end,
+//     [Binder.TakeBack] takes back, and no binding of the pod goes on meanwhile.
 //  5. A closed binder finishes the gangs with a bound pod, and starts no other. Pods that wait for volumes or devices
 //     do not delay a stop.
 //

@@ -124,9 +124,10 @@ func TestAWorkloadHasThePriorityAndTheTimeThatItsJobSays(t *testing.T) {
 		t.Errorf("the Workload is %+v", w.Spec)
 	}
 	lost := queuedJob(namespace, "lost", 1)
-	lost.Labels[v1beta2.PriorityClassLabel] = "nowhere"
+	lost.Labels[v1beta2.PriorityClassLabel] = namespace + "x"
 	create(t, lost)
-	awaitEvent(t, lost, "ErrorWorkloadCompose", `reading WorkloadPriorityClass "nowhere"`)
+	awaitEvent(t, lost, "ErrorWorkloadCompose", fmt.Sprintf("reading WorkloadPriorityClass %q", namespace+"x"))
+	awaitEvent(t, lost, "ErrorWorkloadCompose", "; did you mean "+namespace+"?")
 }
 
 func TestAJobRunsWithTheWorkloadThatWasMadeForIt(t *testing.T) {

@@ -70,22 +70,29 @@ func (s *shared) all() []string {
 // withAnother runs the controllers of workloads in this process, together with another client, until the test ends.
 func withAnother(t *testing.T, namespace string) *shared {
 	t.Helper()
+	s := &shared{namespace: namespace}
+	through(t, controllers.Options{WorkloadWorkers: 1, SchedulerNames: []string{"volcano"},
+		SchedulerConfigMap: client.ObjectKey{Namespace: system, Name: "volcano-scheduler-configmap"}}, func(next http.RoundTripper) http.RoundTripper {
+		s.next = next
+		return s
+	})
+	return s
+}
+
+// through runs some controllers in this process, with a connection of its own, until the test ends.
+func through(t *testing.T, options controllers.Options, connection func(next http.RoundTripper) http.RoundTripper) {
+	t.Helper()
 	if err := process.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	restConfig := cluster.Config()
 	restConfig.UserAgent = "hekla-controllers"
-	s := &shared{namespace: namespace}
-	restConfig.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		s.next = next
-		return s
-	})
+	restConfig.Wrap(connection)
 	skipNameValidation := true
 	mgr, err := manager.New(restConfig, manager.Options{Scheme: api.Scheme(), Cache: controllers.CacheOptions(),
 		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &skipNameValidation}})
 	if err == nil {
-		err = controllers.Add(mgr, controllers.Options{WorkloadWorkers: 1, SchedulerNames: []string{"volcano"},
-			SchedulerConfigMap: client.ObjectKey{Namespace: system, Name: "volcano-scheduler-configmap"}})
+		err = controllers.Add(mgr, options)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +111,6 @@ func withAnother(t *testing.T, namespace string) *shared {
 			t.Fatal(err)
 		}
 	})
-	return s
 }
 
 // edit changes a Job as a client does that may change it: what the API server refuses does not happen.

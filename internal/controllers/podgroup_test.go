@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"hekla.sh/hekla/test/apitest"
@@ -20,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/controllers"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 )
 
@@ -394,4 +398,42 @@ func TestTheTopmostOwnerWithAMinimumMakesThePodGroup(t *testing.T) {
 		}
 	}
 	awaitGroups(t, namespace, 0, 0)
+}
+
+// givesUp answers one patch of a pod as a server does that has tried it in vain among the writes of others.
+type givesUp struct {
+	next      http.RoundTripper
+	namespace string
+	isNext    atomic.Bool // the next one is answered so
+}
+
+func (g *givesUp) RoundTrip(request *http.Request) (*http.Response, error) {
+	isOfPod := request.Method == http.MethodPatch && strings.HasPrefix(request.URL.Path, "/api/v1/namespaces/"+g.namespace+"/pods/")
+	if !isOfPod || !g.isNext.Swap(false) {
+		return g.next.RoundTrip(request)
+	}
+	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`
+	return &http.Response{StatusCode: http.StatusConflict, Status: "409 Conflict", Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), Request: request}, nil
+}
+
+func TestAPodJoinsItsPodGroupAfterAConflictOfWhichNoEventTells(t *testing.T) {
+	namespace := namespaceFor(t, "conflict")
+	g := &givesUp{namespace: namespace}
+	through(t, controllers.Options{PodGroupWorkers: 1, SchedulerNames: []string{"volcano"}}, func(next http.RoundTripper) http.RoundTripper {
+		g.next = next
+		return g
+	})
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}}
+	create(t, owner)
+	for i := range 2 {
+		g.isNext.Store(i == 1) // the first makes the PodGroup, whose event would wake the controller
+		pod := newLonePod(namespace, fmt.Sprintf("pod-%d", i))
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+		create(t, pod)
+		awaitGroups(t, namespace, 1, i+1)
+	}
+	if g.isNext.Load() {
+		t.Error("nothing was refused")
+	}
 }

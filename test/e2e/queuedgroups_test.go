@@ -117,3 +117,27 @@ func TestAPreemptedGroupIsReplacedAndFinishes(t *testing.T) {
 	kubectl(t, "delete", "namespace", "doomed", "--timeout=60s")
 	nothingWasForbidden(t)
 }
+
+// Someone deletes the Workload of a group of which one pod has succeeded. The other is stopped, and once it is replaced
+// the group gets a Workload again, of which one place is not needed any more.
+func TestAGroupWhoseWorkloadIsDeletedHalfwayFinishes(t *testing.T) {
+	haveQuotas(t)
+	haveNodes(t, 1)
+	time.Sleep(serving.Interval + time.Second) // until the controllers know
+	watch := &quotaWatch{quota: 4, beyond: map[string]int{}}
+	short, long := gangOf("half", "half-0", "half-1"), ""
+	short, long, _ = strings.Cut(short, "---\n")
+	applyText(t, oneQueue+short+"---\n"+strings.ReplaceAll(long, "run-for: 5s", "run-for: 1h"))
+	before := awaitGang(t, watch, "half", func(w *v1beta2.Workload) bool { return len(w.Status.ReclaimablePods) == 1 })
+	kubectl(t, "delete", "workloads.kueue.x-k8s.io", "half", "--wait=false")
+	areGone(t, metav1.NamespaceDefault, "half-1")
+
+	applyText(t, strings.ReplaceAll(long, "half-1", "half-2"))
+	w := awaitGang(t, watch, "half", func(w *v1beta2.Workload) bool {
+		return meta.IsStatusConditionTrue(w.Status.Conditions, v1beta2.Finished)
+	})
+	if w.UID == before.UID {
+		t.Error("it is the Workload that was deleted")
+	}
+	nothingWasForbidden(t)
+}

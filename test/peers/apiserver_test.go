@@ -105,7 +105,9 @@ func startKubeScheduler(t *testing.T) (cluster *localcluster.Cluster, log string
 	return cluster, log
 }
 
-func TestKubeSchedulerBreaksNoRule(t *testing.T) {
+// kube-scheduler may evict a pod for one that finds room otherwise before it is bound: then more pods are evicted than
+// have come, and each of these is in vain.
+func TestKubeSchedulerBreaksNoRuleButEvictsTooMuch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs an API server")
 	}
@@ -123,6 +125,7 @@ func TestKubeSchedulerBreaksNoRule(t *testing.T) {
 	case err := <-ended:
 		t.Fatal(err)
 	}
+	time.Sleep(12 * time.Second) // nodes that have just come excuse an eviction in vain
 	letItWork(t, kubernetes.NewForConfigOrDie(cluster.Config()))
 	time.Sleep(3 * time.Second) // until watches have shown the end
 	stop()
@@ -170,8 +173,14 @@ func letItWork(t *testing.T, core kubernetes.Interface) {
 
 func judge(t *testing.T, by string, r *audit.Report) {
 	t.Helper()
+	tooMuch := r.Evictions - 3
 	for i := range r.Violations {
-		t.Errorf("by %s: %s", by, &r.Violations[i])
+		if v := &r.Violations[i]; v.Rule == audit.RuleEvictionInVain && tooMuch > 0 {
+			tooMuch--
+			t.Logf("by %s: %s", by, v)
+		} else {
+			t.Errorf("by %s: %s", by, v)
+		}
 	}
 	if r.Bindings < 14 || r.Evictions < 3 || r.Unreadable > 0 {
 		t.Errorf("by %s there were %d bindings and %d evictions, want 14 and 3; %d lines were unreadable: %s", by, r.Bindings, r.Evictions, r.Unreadable, r.Problem)

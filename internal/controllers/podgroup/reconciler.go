@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
@@ -64,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if len(pods) == 0 {
-		return reconcile.Result{}, r.remove(ctx, group)
+		return unlessConflict(r.remove(ctx, group))
 	}
 	if group != nil && work.LeavesAlone(r.events, group) {
 		return reconcile.Result{}, nil
@@ -99,7 +100,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	for _, pod := range joining {
 		r.tellSchedulingGroup(pod)
 	}
-	return reconcile.Result{}, r.join(ctx, joining, name, roleOf)
+	return unlessConflict(r.join(ctx, joining, name, roleOf))
+}
+
+// rereadAfter is when to look again after a conflict.
+const rereadAfter = 100 * time.Millisecond
+
+// unlessConflict returns an error, and looks again soon after a conflict. Most conflicts are with a write of which an
+// event tells, but a server also gives up on a patch when many others write the object at the same time.
+func unlessConflict(err error) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: rereadAfter}, nil
+	}
+	return reconcile.Result{}, err
 }
 
 // members returns the pods that the PodGroup of this name belongs to, finished ones included. Those of Workloads belong
@@ -246,10 +259,6 @@ func (r *Reconciler) remove(ctx context.Context, group *scheduling.PodGroup) err
 		return nil
 	}
 	err := r.client.Delete(ctx, group, client.Preconditions{UID: &group.UID, ResourceVersion: &group.ResourceVersion})
-	if apierrors.IsConflict(err) {
-		// The change that came in between wakes this PodGroup again.
-		return nil
-	}
 	return client.IgnoreNotFound(err)
 }
 
@@ -344,8 +353,11 @@ func (r *Reconciler) annotate(ctx context.Context, pod *corev1.Pod, group, role 
 		target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 		err = r.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch))
 	}
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	switch {
+	case err == nil || apierrors.IsNotFound(err):
 		return nil
+	case apierrors.IsConflict(err):
+		return err
 	}
 	r.events.Eventf(pod, nil, corev1.EventTypeWarning, ReasonPodGroupError, "Join",
 		"writing annotation %s: %.900s", scheduling.KubeGroupNameAnnotationKey, err.Error())

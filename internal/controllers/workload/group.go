@@ -153,18 +153,33 @@ func (g *group) succeeded(w *v1beta2.Workload) int32 {
 	return max(known, g.count(hasSucceeded))
 }
 
+// reclaim writes how many places of the Workload the pods of the group do not need any more.
+func (g *group) reclaim(w *v1beta2.Workload) {
+	demands := make([]queueing.Demand, len(w.Spec.PodSets))
+	for i := range w.Spec.PodSets {
+		name := w.Spec.PodSets[i].Name
+		isOf := func(is func(*corev1.Pod) bool) int32 {
+			return g.count(func(p *corev1.Pod) bool { return p.Labels[v1beta2.PodSetLabel] == name && is(p) })
+		}
+		demands[i] = queueing.Demand{Name: name, Count: w.Spec.PodSets[i].Count, Ended: isOf(hasSucceeded),
+			Has: isOf(func(p *corev1.Pod) bool { return !hasSucceeded(p) && !hasFailed(p) })}
+	}
+	queueing.Reclaim(w, demands, false)
+}
+
 // isFast reports whether a group is admitted before all of its pods exist.
 func (g *group) isFast() bool {
 	first := g.first()
 	return first != nil && first.Annotations[v1beta2.PodGroupFastAdmissionAnnotation] == "true"
 }
 
-// waiting are the pods that wait to be admitted, as many as the group has.
-func (g *group) waiting() []*corev1.Pod {
-	waiting := g.gated()
-	return waiting[:min(len(waiting), int(g.total))]
+// counted are the pods that a Workload of the group is made of, see [queueing.MembersOf].
+func (g *group) counted() []*corev1.Pod {
+	succeeded := slices.DeleteFunc(slices.Clone(g.all), func(p *corev1.Pod) bool { return !hasSucceeded(p) })
+	return queueing.MembersOf(g.gated(), succeeded, g.total)
 }
 
+// gated are the pods that wait to be admitted.
 func (g *group) gated() []*corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(g.all), func(p *corev1.Pod) bool { return !queueing.IsGated(p) || hasEnded(p) })
 }

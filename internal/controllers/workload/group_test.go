@@ -137,6 +137,29 @@ func TestPodsAreKeptAsLongAsTheyHaveToBeCounted(t *testing.T) {
 	}
 }
 
+func TestAWorkloadIsMadeOfPodsThatWaitOrHaveSucceeded(t *testing.T) {
+	for name, test := range map[string]struct {
+		pods []string // of a group of two
+		made string
+	}{
+		"one is missing":               {[]string{"a gated"}, ""},
+		"all wait":                     {[]string{"a gated", "b gated"}, "a b"},
+		"more wait":                    {[]string{"a gated", "b gated", "c gated"}, "a b"},
+		"one has succeeded":            {[]string{"a succeeded", "b gated"}, "a b"},
+		"one had, and was deleted":     {[]string{"a succeeded deleted before", "b gated"}, "a b"},
+		"one was stopped and succeeds": {[]string{"a succeeded after deleted", "b gated"}, ""},
+		"one has failed":               {[]string{"a failed", "b gated"}, ""},
+		"one runs":                     {[]string{"a running", "b gated"}, ""},
+		"all have succeeded":           {[]string{"a succeeded", "b succeeded"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := namesOf(groupOf(2, test.pods...).counted()); got != test.made {
+				t.Errorf("it is made of %q, want %q", got, test.made)
+			}
+		})
+	}
+}
+
 func TestNoPodIsKeptInANamespaceThatEnds(t *testing.T) {
 	g := groupOf(2, "a running", "b failed deleted")
 	g.isEnding = true

@@ -8,6 +8,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,7 +81,8 @@ func play(t *testing.T, kind *queueing.Kind, objects ...client.Object) played {
 	state.current.Store(&queueing.Policy{IsOn: true})
 	w := writer{client: api, events: events.NewFakeRecorder(100), state: state, metrics: numbers, owners: queueing.NewOwnerFinder(api)}
 	return played{&jobs{kind: kind, writer: w},
-		&lives{client: api, reader: api, events: w.events, state: state, owners: w.owners, kinds: append(queueing.AllKinds(), kind)}}
+		&lives{client: api, reader: api, events: w.events, state: state, owners: w.owners, kinds: append(queueing.AllKinds(), kind),
+			told: cache.NewLRUExpireCache(10)}}
 }
 
 // The controllers know of a kind of jobs no more than the entry of the list says: one that they have never seen is

@@ -199,16 +199,23 @@ func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (queueing.Lifec
 	return in, nil
 }
 
-// podsOf are the pods of a Workload that hold its quota, see [holdsQuota].
+// podsOf are the pods of a Workload that hold its quota, see [holdsQuota]. The cache may be behind that of Workloads,
+// as when a process has begun with the list of an API server that is behind itself. So if it has none the API server is
+// asked, since the quota is given to others then.
 func (r *lives) podsOf(ctx context.Context, w *v1beta2.Workload) (pods []*corev1.Pod, err error) {
-	list := &corev1.PodList{}
-	if err := r.client.List(ctx, list, client.InNamespace(w.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing pods of Workload %s: %w", w.Name, err)
-	}
-	for i := range list.Items {
-		p := &list.Items[i]
-		if p.Annotations[v1beta2.WorkloadAnnotation] == w.Name && holdsQuota(p) {
-			pods = append(pods, p)
+	for _, from := range []client.Reader{r.client, r.reader} {
+		list := &corev1.PodList{}
+		if err := from.List(ctx, list, client.InNamespace(w.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing pods of Workload %s: %w", w.Name, err)
+		}
+		for i := range list.Items {
+			p := &list.Items[i]
+			if p.Annotations[v1beta2.WorkloadAnnotation] == w.Name && holdsQuota(p) {
+				pods = append(pods, p)
+			}
+		}
+		if len(pods) > 0 {
+			break
 		}
 	}
 	return pods, nil
@@ -276,8 +283,10 @@ func (r *lives) finishDeletion(ctx context.Context, w *v1beta2.Workload) (queuei
 			return queueing.Outcome{Again: recheckDeletion}, err
 		}
 	}
-	if pods, err := r.podsOf(ctx, w); err != nil || len(pods) > 0 && conditions.Is(w, v1beta2.QuotaReserved) && !conditions.Is(w, v1beta2.Finished) {
-		return queueing.Outcome{Again: recheckDeletion}, err
+	if conditions.Is(w, v1beta2.QuotaReserved) && !conditions.Is(w, v1beta2.Finished) {
+		if pods, err := r.podsOf(ctx, w); err != nil || len(pods) > 0 {
+			return queueing.Outcome{Again: recheckDeletion}, err
+		}
 	}
 	return queueing.Outcome{}, removeFinalizer(ctx, r.client, w)
 }

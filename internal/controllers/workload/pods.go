@@ -258,15 +258,21 @@ func (r *pods) step(ctx context.Context, g *group, w *v1beta2.Workload) (again t
 	if err := r.removeExcess(ctx, g.beyond()); err != nil {
 		return 0, err
 	}
+	if g.count(hasSucceeded) > 0 {
+		if err := r.patchStatus(ctx, w, func() { g.reclaim(w) }); err != nil {
+			return 0, err
+		}
+	}
 	return r.markPending(ctx, w)
 }
 
-// create makes the Workload of a group whose pods are there and all wait.
+// create makes the Workload of a group whose pods are there, and wait or have succeeded.
 func (r *pods) create(ctx context.Context, g *group, name string) error {
-	if waiting := g.waiting(); len(waiting) == 0 || !g.isFast() && int32(len(waiting)) < g.total {
+	members := g.counted()
+	if len(members) == 0 {
 		return nil
 	}
-	whole, err := r.wholly(ctx, g.waiting())
+	whole, err := r.wholly(ctx, members)
 	if err != nil {
 		return err
 	}
@@ -304,7 +310,7 @@ func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (change
 			come = append(come, reference)
 		}
 	}
-	waiting, count := g.waiting(), int32(0)
+	waiting, members, count := g.gated(), g.counted(), int32(0)
 	for i := range w.Spec.PodSets {
 		count += w.Spec.PodSets[i].Count
 	}
@@ -317,8 +323,8 @@ func (r *pods) adapt(ctx context.Context, g *group, w *v1beta2.Workload) (change
 		followed = waiting[0]
 	}
 	var sets []v1beta2.PodSet
-	if !isHeld && (len(come) > 0 || count != g.total) && int32(len(waiting)) == g.total && followed.Labels[v1beta2.PrebuiltWorkloadLabel] == "" {
-		whole, err := r.wholly(ctx, waiting)
+	if !isHeld && (len(come) > 0 || count != g.total) && int32(len(members)) == g.total && followed.Labels[v1beta2.PrebuiltWorkloadLabel] == "" {
+		whole, err := r.wholly(ctx, members)
 		if err != nil {
 			return false, err
 		}
@@ -351,20 +357,18 @@ func (r *pods) start(ctx context.Context, g *group, w *v1beta2.Workload) (again 
 	if err != nil {
 		return 0, err
 	}
-	free, leaving := map[string]int32{}, map[string]int32{}
-	for i := range infos {
-		free[infos[i].Name] = infos[i].Count
-	}
-	var gated []*corev1.Pod
+	leaving := map[string]int32{}
+	var gated, started []*corev1.Pod
 	for _, pod := range g.all {
 		switch {
 		case hasFailed(pod): // its replacement takes its place
 		case queueing.IsGated(pod):
 			gated = append(gated, pod)
 		default:
-			free[pod.Labels[v1beta2.PodSetLabel]]--
+			started = append(started, pod)
 		}
 	}
+	free := queueing.FreePlaces(w.Spec.PodSets, infos, started)
 	for _, pod := range g.leaving {
 		if left := pod.DeletionTimestamp.Sub(r.state.now()); left > 0 {
 			leaving[pod.Labels[v1beta2.PodSetLabel]]++
@@ -447,16 +451,7 @@ func (r *pods) stop(ctx context.Context, g *group, why string) error {
 // observe says in the Workload how its pods fare.
 func (r *pods) observe(ctx context.Context, g *group, w *v1beta2.Workload) error {
 	return r.patchStatus(ctx, w, func() {
-		demands := make([]queueing.Demand, len(w.Spec.PodSets))
-		for i := range w.Spec.PodSets {
-			name := w.Spec.PodSets[i].Name
-			isOf := func(is func(*corev1.Pod) bool) int32 {
-				return g.count(func(p *corev1.Pod) bool { return p.Labels[v1beta2.PodSetLabel] == name && is(p) })
-			}
-			demands[i] = queueing.Demand{Name: name, Count: w.Spec.PodSets[i].Count, Ended: isOf(hasSucceeded),
-				Has: isOf(func(p *corev1.Pod) bool { return !hasSucceeded(p) && !hasFailed(p) })}
-		}
-		queueing.Reclaim(w, demands, false)
+		g.reclaim(w)
 		if r.state.policy().PodsReady != nil {
 			queueing.ObservePods(w, g.count(isReady) >= g.total, r.state.now())
 		}

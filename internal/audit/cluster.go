@@ -46,7 +46,7 @@ func (a *Auditor) takePod(c *change) {
 	}
 }
 
-// evict takes in that a pod was asked to leave. It is gone at once if it has no time to end in.
+// evict takes in that a pod was asked to leave. It is gone at once if it has ended, or has no time to end in.
 func (a *Auditor) evict(p *pod, c *change) {
 	if p == nil {
 		return
@@ -58,7 +58,7 @@ func (a *Auditor) evict(p *pod, c *change) {
 			r.evicted(a, p, c)
 		}
 	}
-	if c.uid == "" && !p.isFinalized && (p.node == "" || c.grace != nil && *c.grace == 0 || c.grace == nil && p.isAbrupt) {
+	if c.uid == "" && !p.isFinalized && (p.node == "" || p.hasEnded || c.grace != nil && *c.grace == 0 || c.grace == nil && p.isAbrupt) {
 		a.take(&change{at: c.at, user: c.user, what: deleted, kind: aPod, key: p.key, uid: p.uid})
 	}
 }
@@ -356,14 +356,15 @@ func (a *Auditor) observeWorkload(o *workload, c *change) {
 	if o.hasEnded && (before == nil || !before.hasEnded) || before != nil && o.isOther(before) {
 		a.otherQuota = c.at
 	}
-	if o.preemptor != "" && before != nil && before.uid == o.uid && before.preemptor != o.preemptor {
-		for _, r := range a.rules {
-			r.preempted(a, o, c)
-		}
-	}
 	if o.queue != "" && (before == nil || before.queue != o.queue || isMore(o.usage, before.usage)) {
 		for _, r := range a.rules {
 			r.admitted(a, o, c)
+		}
+	}
+	// One write may say both, if the first had not been written yet when the Workload was preempted.
+	if o.preemptor != "" && before != nil && before.uid == o.uid && before.preemptor != o.preemptor {
+		for _, r := range a.rules {
+			r.preempted(a, o, c)
 		}
 	}
 }

@@ -77,15 +77,20 @@ func (r *inVain) freed(a *Auditor, p *pod, n *node, c *change) {
 }
 
 func (r *inVain) bound(a *Auditor, p *pod, n *node, c *change) {
+	var regained *void // of those the first: one pod proves one eviction
+	isFree := true
 	for _, v := range r.voids[n.name] {
 		switch {
 		case v.isUsed:
-		case p.job() != v.eviction.job, p.created.Before(v.eviction.at):
-			v.isUsed = true // another job, or a pod of the same that waited then
-		case isCalm(v.eviction.at, a.elsewhere):
-			v.isUsed = true
-			a.violate(RuleEvictionInVain, v.eviction.at, v.eviction.user, "its own job has its room again, and no other pod has come", v.pod, n, p)
+		case p.job() != v.eviction.job, p.created.Before(v.eviction.at): // another job, or a pod of the same that waited then
+			v.isUsed, isFree = true, false
+		case regained == nil && isCalm(v.eviction.at, a.elsewhere):
+			regained = v
 		}
+	}
+	if regained != nil && isFree {
+		regained.isUsed = true
+		a.violate(RuleEvictionInVain, regained.eviction.at, regained.eviction.user, "its own job has its room again, and no other pod has come", regained.pod, n, p)
 	}
 }
 

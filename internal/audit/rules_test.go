@@ -233,6 +233,19 @@ func TestRules(t *testing.T) {
 			s.bind("b", "n1")
 			s.pass(time.Hour)
 		}, nil},
+		{"a gang is evicted of which a pod has just ended", func(s *story) {
+			s.node("n1", "8")
+			s.group("g", "q", 2)
+			for _, name := range []string{"a", "b"} {
+				s.pod(name, "1", inGroup("g"))
+				s.bind(name, "n1")
+			}
+			s.evict("a")
+			s.end("b")
+			s.request("create", "", "pods", "eviction", nil, &metav1Eviction{policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "b"}}}, theScheduler)
+			s.remove("a", kubelet)
+			s.pass(time.Hour)
+		}, nil},
 		{"a part of a gang starts", func(s *story) {
 			s.node("n1", "4")
 			s.group("g", "q", 2)
@@ -389,6 +402,39 @@ func TestRules(t *testing.T) {
 			s.bind("a2", "n1")
 			s.pass(time.Hour)
 		}, []string{audit.RuleEvictionInVain + " Pod work/a"}},
+		{"two pods are evicted, one comes back, and then the other pod", func(s *story) {
+			s.node("n1", "4")
+			for _, name := range []string{"a1", "a2"} {
+				s.pod(name, "2", controlled)
+				s.bind(name, "n1")
+			}
+			s.pod("b", "2", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.leave("a1")
+			s.leave("a2")
+			s.pod("a3", "2", controlled)
+			s.bind("a3", "n1")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, []string{audit.RuleEvictionInVain + " Pod work/a1"}},
+		{"of two evicted pods one comes back, and waited when the second was evicted", func(s *story) {
+			s.node("n1", "4")
+			for _, name := range []string{"a1", "a2"} {
+				s.pod(name, "2", controlled)
+				s.bind(name, "n1")
+			}
+			s.pod("b", "2", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pass(time.Minute)
+			s.leave("a1")
+			s.pod("a3", "2", controlled)
+			s.pass(time.Second)
+			s.leave("a2")
+			s.bind("a3", "n1")
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, nil},
 		{"a pod is evicted and nobody comes", func(s *story) {
 			s.node("n1", "4")
 			s.pod("a", "3", controlled)
@@ -668,6 +714,20 @@ func TestRules(t *testing.T) {
 			s.admit("w1", "q1", "2") // both are decided in one cycle, and the request for the other is slow
 			s.now = s.now.Add(time.Second)
 			s.admit("w2", "q1", "2")
+			s.pass(time.Hour)
+		}, nil},
+		{"one write says that a Workload is admitted, and preempted", func(s *story) {
+			s.clusterQueue("q1", "", "4", nil)
+			s.wait("w1")
+			s.wait("w2")
+			s.pass(time.Minute)
+			one := int32(1)
+			s.workloads["w1"].Status.Conditions = []metav1.Condition{{Type: kueue.QuotaReserved, Status: metav1.ConditionTrue}}
+			s.workloads["w1"].Status.Admission = &kueue.Admission{ClusterQueue: "q1", PodSetAssignments: []kueue.PodSetAssignment{
+				{Name: "main", Count: &one, Flavors: map[corev1.ResourceName]string{corev1.ResourceCPU: "f"}, ResourceUsage: list("2")}}}
+			s.preempt("w1", "w2")
+			s.pass(time.Minute)
+			s.admit("w2", "q1", "4")
 			s.pass(time.Hour)
 		}, nil},
 		{"a Job deletes the pods of its Workload that is preempted, and none is admitted", func(s *story) {

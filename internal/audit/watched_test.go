@@ -62,8 +62,10 @@ func (c *cluster) serve(l *line) {
 		}
 		spec["nodeName"], spec["schedulerName"] = l.Asked["target"].(map[string]any)["name"], l.User.Name
 	case l.Object.Subresource == "eviction":
-		c.evicted[id] = l.User.Name == theScheduler
-		return
+		if c.evicted[id] = l.User.Name == theScheduler; stored == nil || stored["status"].(map[string]any)["phase"] != string(corev1.PodSucceeded) {
+			return
+		}
+		isDeletion = true // the API server gives a pod that has ended no time to end in
 	case isDeletion && l.Answer["metadata"] == nil:
 		if stored == nil {
 			stored = map[string]any{"metadata": map[string]any{"name": l.Object.Name, "namespace": l.Object.Namespace}}

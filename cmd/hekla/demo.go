@@ -110,7 +110,7 @@ const patience = 20 * time.Second
 
 // sayWhy asks the scheduler about a job, as its user would, and says the answer once it knows when the job starts.
 func sayWhy(ctx context.Context, output io.Writer, cluster *localcluster.Cluster, job string) error {
-	question := []string{"hekla", "why", "vcjob/" + job, "--namespace=" + demo.Namespace}
+	question := []string{os.Args[0], "why", "vcjob/" + job, "--namespace=" + demo.Namespace}
 	ask := func(output io.Writer, flags ...string) error {
 		program, _ := newProgram(slices.Concat(question, []string{"--kubeconfig=" + cluster.KubeconfigPath()}, flags),
 			genericiooptions.IOStreams{Out: output, ErrOut: io.Discard})
@@ -137,7 +137,7 @@ func sayWhy(ctx context.Context, output io.Writer, cluster *localcluster.Cluster
 		}
 		break
 	}
-	if _, err := fmt.Fprintf(output, "\n$ %s\n", strings.Join(append([]string{os.Args[0]}, question[1:]...), " ")); err != nil {
+	if _, err := fmt.Fprintf(output, "\n$ %s\n", strings.Join(question, " ")); err != nil {
 		return err
 	}
 	return ask(output)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,9 @@ const (
 	pluginProgram              = "kubectl hekla"
 )
 
-// newProgram returns the program that this executable is when it was started like this, and how a person calls it:
-// under the name of a link to it, it is another than hekla.
+// newProgram returns the program that this executable is when it was started like this, and what it is called before
+// its errors: under the name of a link to it, it is another than hekla. What it says to type next begins as it was
+// typed itself, with its folder.
 func newProgram(arguments []string, streams genericiooptions.IOStreams) (program *cobra.Command, called string) {
 	name, rest := strings.TrimSuffix(filepath.Base(arguments[0]), ".exe"), arguments[1:]
 	if program := cli.ForName(name, streams); program != nil {
@@ -26,19 +28,32 @@ func newProgram(arguments []string, streams genericiooptions.IOStreams) (program
 		return program, name
 	}
 	called = "hekla"
+	typed := arguments[0]
 	switch name {
 	case pluginName:
-		called = pluginProgram
+		called, typed = pluginProgram, pluginProgram
 	case completionName:
-		called, rest = pluginProgram, append([]string{cobra.ShellCompRequestCmd}, rest...)
+		called, typed, rest = pluginProgram, pluginProgram, append([]string{cobra.ShellCompRequestCmd}, rest...)
 	}
 	program = newCommand()
-	if called != program.Name() {
-		program.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: called}
+	if typed != program.Name() {
+		program.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: typed}
 	}
-	cli.AddCommands(program, called, streams)
+	cli.AddCommands(program, typed, streams)
 	cli.Group(program)
 	cli.PointToHelp(program)
+	callAs(program, typed)
 	program.SetArgs(rest)
 	return program, called
+}
+
+// ownName is the program at the beginning of an example.
+var ownName = regexp.MustCompile(`(?m)^  hekla `)
+
+// callAs writes the examples of a command, and of those below it, as they are typed here.
+func callAs(command *cobra.Command, typed string) {
+	command.Example = ownName.ReplaceAllString(command.Example, "  "+typed+" ")
+	for _, below := range command.Commands() {
+		callAs(below, typed)
+	}
 }

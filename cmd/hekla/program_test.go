@@ -50,6 +50,10 @@ func TestAnyOtherNameIsHekla(t *testing.T) {
 		if err != nil || called != "hekla" || !strings.HasPrefix(out, "Version: ") {
 			t.Errorf("%s is %s: %v\n%s", name, called, err, out)
 		}
+		if _, out, err := start(t, name, "why", "--help"); err != nil || !strings.Contains(out, "\n  "+name+" why job/train") || !strings.Contains(out, "\n  "+name+" why (") ||
+			name != "hekla" && strings.Contains(out, " hekla why job") {
+			t.Errorf("typed as %s it says to type (%v)\n%s", name, err, out)
+		}
 	}
 	if _, _, err := start(t, "hekla", "job", "veiw"); err == nil || !strings.Contains(err.Error(), "veiw") {
 		t.Errorf("a verb that is not there: %v", err)

@@ -308,7 +308,7 @@ func (u *upCommand) adjust(ctx context.Context, cluster *localcluster.Cluster, d
 	u.say("The cluster %s runs already.", u.name)
 	for _, flag := range []string{"port", "attach", "kubeconfig", "verbosity", "yunikorn", "kubernetes", "feature-gates"} {
 		if u.isGiven(flag) {
-			u.say("--%s is not changed on a running cluster; hekla down first.", flag)
+			u.say("--%s is not changed on a running cluster; %s first.", flag, instruction("down", u.which()))
 		}
 	}
 	running := make(map[string]bool)
@@ -316,7 +316,7 @@ func (u *upCommand) adjust(ctx context.Context, cluster *localcluster.Cluster, d
 		running[process.Name] = process.IsAlive()
 	}
 	if u.isGiven("page-port") && running["hekla-scheduler"] {
-		u.say("--page-port is not changed while the scheduler runs; hekla down first.")
+		u.say("--page-port is not changed while the scheduler runs; %s first.", instruction("down", u.which()))
 	}
 	for _, component := range u.selected {
 		// One that never ran was left out on purpose, unless it is asked for now.
@@ -410,7 +410,7 @@ func (u *upCommand) report(ctx context.Context, cluster *localcluster.Cluster) e
 		line("Web page", page)
 	}
 	line("Use it", "export KUBECONFIG="+cluster.KubeconfigPath())
-	line("Stop it", strings.Join(append([]string{"hekla", "down"}, u.which()...), " "))
+	line("Stop it", instruction("down", u.which()))
 	return table.Flush()
 }
 

@@ -177,6 +177,26 @@ func TestWhatStandsForAnObjectIsFoundThroughItsOwners(t *testing.T) {
 	}
 }
 
+func TestTryTakesAnyOwner(t *testing.T) {
+	defineRay(t)
+	n := namespace(t)
+	allJobs(t, n)
+	for _, words := range []string{"raycluster/big", "RayCluster/big", "rayclusters.ray.io/big", "job/train", "vcjob/train", "podgroup/alone", "job/sweep", "wl/job-sweep-abcde"} {
+		mustFail(t, "hekla try "+words+" -n "+n, "the scheduler does not answer")
+	}
+	ray(t, "RayCluster", n, "idle")
+	mustFail(t, "hekla try raycluster/idle -n "+n, "RayCluster/idle: ", "no PodGroup")
+	mustFail(t, "hekla try raycluster/nothing -n "+n, "nothing", "not found")
+	mustFail(t, "hekla try job/nothing -n "+n, "there is no job", "nothing", "hekla jobs -n "+n)
+	mustFail(t, "hekla try queue/research -n "+n, "a Queue is no job")
+	mustFail(t, "hekla try big -n "+n, `"big" is not TYPE/NAME`, "hekla try --help")
+	mustFail(t, "hekla try job/train -f job.yaml", "tried by itself")
+	mustFail(t, "hekla try", "try what?", "TYPE/NAME")
+	if got := run(t, "hekla __complete try -n "+n+" raycluster/b"); !strings.HasPrefix(got.out, "raycluster/big\n") {
+		t.Errorf("raycluster/b is completed to %q", got.out)
+	}
+}
+
 // No scheduler answers here: what is asked about shows in how that is said.
 func TestWhyTakesAnyOwner(t *testing.T) {
 	defineRay(t)

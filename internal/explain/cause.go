@@ -149,7 +149,7 @@ func (m *Model) dominant(s *framework.Session, j *cluster.Job, state *Job) Cause
 	if v == j.Verdict {
 		code, sentence = j.Reason()
 	}
-	c := Cause{Code: string(code), Message: sentence(), Waits: true, Where: v.Subject, Short: shortages(v.Shortages), Nodes: nodeReasons(v.Nodes),
+	c := Cause{Code: string(code), Message: sentence(), Waits: true, Where: whereOf(j, v), Short: shortages(v.Shortages), Nodes: nodeReasons(v.Nodes),
 		Protected: protected(v.Spared), Never: v.IsNever()}
 	if short := *v; code != verdict.FailedCreate && len(v.Shortages)+len(v.Nodes) > 0 && v.Impossible == nil {
 		short.Shortages, short.Nodes = nil, nil
@@ -159,9 +159,6 @@ func (m *Model) dominant(s *framework.Session, j *cluster.Job, state *Job) Cause
 	if code == verdict.FailedCreate {
 		c.Where = "Job " + j.Name()
 		return c
-	}
-	if c.Where == "" && v.Kinds()&(verdict.HelpQueue|verdict.HelpOwnQueue) != 0 {
-		c.Where = j.QueueName
 	}
 	if i := v.Impossible; i != nil && code == i.Code() {
 		c.impossible(i)
@@ -176,6 +173,26 @@ func (m *Model) dominant(s *framework.Session, j *cluster.Job, state *Job) Cause
 	}
 	return c
 }
+
+// whereOf names what a job lacks something of, with its kind.
+func whereOf(j *cluster.Job, v *verdict.Verdict) string {
+	switch {
+	case v.Code == verdict.HeldUp, strings.Contains(v.Subject, " "):
+		return v.Subject // a job, or it has its kind
+	case v.Code == verdict.NotEnoughPodsOfTask && v.Subject != "":
+		return "task " + v.Subject
+	case v.Code == verdict.NamespaceBackingOff:
+		return "namespace " + v.Subject
+	case (v.Code == verdict.NotEnoughResources || v.Code == verdict.BackingOff) && v.Subject != "":
+		return "pod " + v.Subject
+	case v.Code == verdict.NotGuaranteed, v.Kinds()&(verdict.HelpQueue|verdict.HelpOwnQueue) != 0:
+		return queueWord + cmp.Or(v.Subject, j.QueueName)
+	}
+	return v.Subject
+}
+
+// queueWord is what stands before the name of a queue.
+const queueWord = "queue "
 
 // overdue names a pod of a job that is being deleted and does not end, so that its successor cannot be made, or the job
 // not end, restart or be resumed.
@@ -221,7 +238,7 @@ func (c *Cause) impossible(i *verdict.Impossible) {
 		return
 	}
 	if _, reason := verdict.Dominant(i.Nodes); reason.Example != "" {
-		c.Where = reason.Example
+		c.Where = "node " + reason.Example
 	}
 }
 

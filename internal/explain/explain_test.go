@@ -280,7 +280,7 @@ func TestCordonedNodesHideNoCause(t *testing.T) {
 		n.Spec.Taints = []corev1.Taint{{Key: "only", Value: "others", Effect: corev1.TaintEffectNoSchedule}}
 	}))
 	a.Rest()
-	if c := a.model().Cause(a.Now, cluster.GroupID(fixture.Key("waits"))); c.Code != string(verdict.NodeTaints) || c.Where != "tainted" || len(c.Nodes) != 2 {
+	if c := a.model().Cause(a.Now, cluster.GroupID(fixture.Key("waits"))); c.Code != string(verdict.NodeTaints) || c.Where != "node tainted" || len(c.Nodes) != 2 {
 		t.Errorf("with a tainted node in the cluster it is %+v", c)
 	}
 }

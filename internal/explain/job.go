@@ -108,11 +108,7 @@ func (m *Model) needed(s *framework.Session, j *cluster.Job) resources.Vector {
 		}
 		return lacks
 	}
-	var sum resources.Vector
-	for _, t := range pending[:min(len(pending), max(j.Lacks(), 1))] {
-		sum.Add(t.Request())
-	}
-	return sum
+	return cluster.RequestOf(pending[:min(len(pending), max(j.Lacks(), 1))])
 }
 
 // candidates lists the pods that each evicting action could evict for a job.

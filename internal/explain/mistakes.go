@@ -136,7 +136,7 @@ func (m *Model) also(s *framework.Session, j *cluster.Job, c *Cause) []Cause {
 		own := *v
 		own.Impossible = nil // which the cause says
 		if own.IsNever() {
-			return []Cause{{Code: string(own.Reason()), Message: own.Sentence(), Waits: true, Never: true, Where: own.Subject}}
+			return []Cause{{Code: string(own.Reason()), Message: own.Sentence(), Waits: true, Never: true, Where: whereOf(j, &own)}}
 		}
 	default:
 		classes := cluster.OnePerClass(s.Pending(j))

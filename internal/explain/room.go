@@ -38,7 +38,7 @@ func (m *Model) bound(job *Job, c *Cause) (limit int64, d resources.Dim, queue *
 	if len(c.Nodes) > 0 {
 		return 0, 0, nil // nodes refuse it
 	}
-	at := slices.IndexFunc(job.Bounds, func(b Bound) bool { return b.Queue == c.Where })
+	at := slices.IndexFunc(job.Bounds, func(b Bound) bool { return queueWord+b.Queue == c.Where })
 	if at < 0 {
 		return 0, 0, nil
 	}

@@ -242,7 +242,7 @@ func TestTheChartComesIsUpgradedGoesAndComesBack(t *testing.T) {
 	wanted := regexp.MustCompile(`^(customresourcedefinitions\.apiextensions\.k8s\.io /[a-z]+\.((batch|scheduling|bus|flow|topology|nodeinfo)\.volcano\.sh|kueue\.x-k8s\.io)|` +
 		`apiservices\.apiregistration\.k8s\.io /v1(alpha1|beta1|beta2)\.((batch|scheduling|bus|flow|topology|nodeinfo)\.volcano\.sh|kueue\.x-k8s\.io)|` + // the API server's own
 		`queues\.scheduling\.volcano\.sh /(old|new-\d+)|` +
-		`namespaces /volcano-system|configmaps volcano-system/kube-root-ca\.crt|serviceaccounts volcano-system/default)$`)
+		`namespaces /volcano-system|configmaps [a-z-]+/kube-root-ca\.crt|serviceaccounts [a-z-]+/default)$`) // Kubernetes' own, a while after each namespace
 	apitest.Eventually(t, func(ctx context.Context) error {
 		after, err := r.inCluster(ctx)
 		if err != nil {

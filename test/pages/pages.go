@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"hekla.sh/hekla/test/apitest"
 )
@@ -88,6 +89,7 @@ func words(text string) string { return strings.Join(strings.Fields(text), " ") 
 func (r Reader) Type(ctx context.Context, commands string) (string, error) {
 	command := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
 	command.Dir = r.Dir
+	command.WaitDelay = time.Second // for what it has started, if it is given up
 	command.Env = append(os.Environ(), "KUBECONFIG="+r.Kubeconfig,
 		"PATH="+r.Programs+string(os.PathListSeparator)+os.Getenv("PATH"))
 	command.Env = append(command.Env, r.Environment...)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,6 +19,8 @@ import (
 
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/answers/diagnosis"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
+	kueue "hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	scheduling "hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/apitest"
 )
@@ -212,5 +215,77 @@ func TestPodsQueuesAndNodesAreExplained(t *testing.T) {
 	}
 	if text, err := said(t.Context(), "hekla why job stuck -n default -o xml"); err == nil {
 		t.Errorf("-o xml: %s", text)
+	}
+}
+
+// What exists is tried under another name, next to what is there, and nothing is kept of it.
+func TestAJobThatExistsIsTriedOnceMore(t *testing.T) {
+	// Room is kept for the one that is there.
+	t.Run("a Job of Volcano", func(t *testing.T) {
+		apply(t, "05-gang-short-by-one.yaml")
+		ready(t, "05-gang-short-by-one.yaml")
+		says(t, "hekla try job/stuck -n default", "Job default/stuck-again would wait for admission\n  Reason    OverCluster: ")
+		says(t, "hekla try vcjob/stuck -n default", "\nNext: hekla why vcjob/stuck -n default\n")
+	})
+	t.Run("the PodGroup of a pod", func(t *testing.T) {
+		apply(t, "19-inactive-clusterqueue.yaml")
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "alone"}, Spec: corev1.PodSpec{SchedulerName: "volcano",
+			Containers: []corev1.Container{{Name: "main", Image: "busybox", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("2")}}}}}}
+		if err := kube.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := kube.Delete(context.Background(), pod, client.GracePeriodSeconds(0)); err != nil {
+				t.Error(err)
+			}
+		})
+		says(t, "hekla why pod alone -n default", "why-1")
+		text := says(t, "hekla try pod/alone -n default", " would start now\n")
+		if group := "podgroup-" + string(pod.UID); !strings.HasPrefix(text, "Job default/"+group+"-again would") || !strings.Contains(text, group+"-again-0 on why-1") {
+			t.Errorf("of PodGroup %s it says\n%s", group, text)
+		}
+	})
+	t.Run("a Workload", func(t *testing.T) {
+		apply(t, "19-inactive-clusterqueue.yaml")
+		ready(t, "19-inactive-clusterqueue.yaml")
+		text := says(t, "hekla try job/stuck -n default", "-again would wait: ")
+		if !strings.HasPrefix(text, "Workload default/job-stuck-") || !strings.Contains(text, "\nNext: hekla why job/stuck -n default\n") {
+			t.Errorf("it says\n%s", text)
+		}
+	})
+}
+
+func TestAWorkloadPriorityClassThatDoesNotExistIsNamed(t *testing.T) {
+	apply(t, "19-inactive-clusterqueue.yaml")
+	class := &kueue.WorkloadPriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "production"}, Value: 1}
+	job := &batch.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mistyped",
+		Labels: map[string]string{kueue.QueueNameLabel: "why", kueue.PriorityClassLabel: "prodution"}},
+		Spec: batch.JobSpec{SchedulerName: "volcano", Tasks: []batch.TaskSpec{{Name: "a", Replicas: 1, Template: corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "a", Image: "a"}}}}}}}}
+	for _, object := range []client.Object{class, job} {
+		if err := kube.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := kube.Delete(context.Background(), object); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	text := "apiVersion: batch/v1\nkind: Job\nmetadata: {name: other, namespace: default, labels: {kueue.x-k8s.io/queue-name: why, kueue.x-k8s.io/priority-class: prodution}}\n" +
+		"spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := said(t.Context(), "hekla try -f "+file)
+	if err == nil || !strings.Contains(err.Error(), "would get no Workload, because there is no WorkloadPriorityClass prodution; did you mean production?") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	for _, line := range []string{"hekla why job mistyped -n default", "hekla why vcjob/mistyped -n default"} {
+		const want = "has no Workload yet, because there is no WorkloadPriorityClass prodution; did you mean production?"
+		if text, err := said(t.Context(), line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\n%s", line, err, text)
+		}
 	}
 }

@@ -67,13 +67,14 @@ func typed(o *unstructured.Unstructured) (client.Object, error) {
 
 // tryQueued runs a snapshot as if a job with a Workload had been submitted. The API server checks it first, with all
 // defaults and webhooks, and does not keep it.
-func (a *asker) tryQueued(ctx context.Context, f *replayFlags, file string, snap *snapshot.Snapshot, o *unstructured.Unstructured) error {
+// from is where it comes from, and next what to type then, in its namespace.
+func (a *asker) tryQueued(ctx context.Context, f *replayFlags, from string, next func(namespace string) string, snap *snapshot.Snapshot, o *unstructured.Unstructured) error {
 	c, err := a.session.Client()
 	if err != nil {
 		return err
 	}
 	if _, err := typed(o); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: %w", from, err)
 	}
 	checked := o.DeepCopy()
 	if err := client.NewDryRunClient(c).Create(ctx, checked); err != nil {
@@ -92,6 +93,9 @@ func (a *asker) tryQueued(ctx context.Context, f *replayFlags, file string, snap
 	if name := submitted.GetLabels()[v1beta2.PriorityClassLabel]; name != "" {
 		class := &v1beta2.WorkloadPriorityClass{}
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, class); err != nil {
+			if lost := lostClass(ctx, c, submitted); lost != "" {
+				return fmt.Errorf("%s %s would get no Workload, because %s", o.GetKind(), o.GetName(), lost)
+			}
 			return a.session.Explain(err)
 		}
 		options.Changes = append(options.Changes, class)
@@ -101,10 +105,10 @@ func (a *asker) tryQueued(ctx context.Context, f *replayFlags, file string, snap
 		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 	}
 	p := printer{program: a.session.Program, namespace: submitted.GetNamespace(), name: submitted.GetName()}
-	return a.printAnswer(trial, func(w io.Writer) { p.trial(w, o.GetKind(), file, trial) })
+	return a.printAnswer(trial, func(w io.Writer) { p.trial(w, o.GetKind(), next(p.namespace), trial) })
 }
 
-func (p *printer) trial(w io.Writer, kind, file string, t *replay.Trial) {
+func (p *printer) trial(w io.Writer, kind, next string, t *replay.Trial) {
 	name := kind + " " + p.namespace + "/" + p.name
 	stands := &t.Standing
 	switch {
@@ -152,5 +156,5 @@ func (p *printer) trial(w io.Writer, kind, file string, t *replay.Trial) {
 	if !t.Rested {
 		fmt.Fprintf(w, "More would be decided after these %d seconds; --cycles runs more\n", t.Cycles)
 	}
-	fmt.Fprintf(w, "Next: kubectl -n %s apply -f %s\n", p.namespace, file)
+	fmt.Fprintf(w, "Next: %s\n", next)
 }

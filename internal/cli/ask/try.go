@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/cli/owner"
 	"hekla.sh/hekla/internal/cli/session"
 	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/explain"
@@ -30,23 +31,41 @@ func newTryCommand(s *session.Session) *cobra.Command {
 	var file string
 	f := &replayFlags{}
 	command := &cobra.Command{
-		Use: "try", Short: "Say what would happen if a job were submitted, or a queue or the configuration changed, without changing anything", Args: cobra.NoArgs,
+		Use: "try (-f FILE | --config FILE | TYPE/NAME)", Args: cobra.MaximumNArgs(1),
+		Short: "Say what would happen if a job were submitted, or a queue or the configuration changed, without changing anything",
 		Long: `With a file of Jobs: where each would be placed, whom it would evict, what it would wait for, if it were submitted now.
 
 With a file of Workloads, or of Jobs in a LocalQueue (of Kubernetes or of Volcano): whether each would be admitted, whom it would evict, what it would
 wait for. A snapshot of the scheduler is run on this machine with it.
 
 With a file of Queues, ClusterQueues, LocalQueues, Cohorts or ResourceFlavors, or with --config: which decisions would differ. A snapshot of the
-scheduler is run twice on this machine, as it is and with the change. The scheduler only writes the snapshot. Plugins that are compiled into a scheduler of your own are not known here.`,
+scheduler is run twice on this machine, as it is and with the change. The scheduler only writes the snapshot. Plugins that are compiled into a scheduler of your own are not known here.
+
+With TYPE/NAME, of any type that the API server knows: what would happen if that job were submitted once more now, next to the one that is there. It
+stands for its Workload, its Volcano Job, or its PodGroup and the pods of it.`,
 		Example: "  # Where would it be placed, whom would it evict, what would it wait for?\n  hekla try -f job.yaml\n" +
+			"  # If it were submitted once more?\n  hekla try job/train\n  hekla try raycluster/big\n" +
 			"  # Which decisions would differ?\n  hekla try --config new.yaml\n  hekla try -f queue.yaml\n  hekla try -f clusterqueue.yaml",
-		RunE: func(command *cobra.Command, _ []string) error {
-			if file == "" && f.config == "" {
-				return fmt.Errorf("try what? Give a file with Jobs, Workloads or queues with --filename, or another configuration with --config")
+		ValidArgsFunction: func(command *cobra.Command, arguments []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return completeOwner(s, command, arguments, begun)
+		},
+		RunE: func(command *cobra.Command, arguments []string) error {
+			switch {
+			case len(arguments) > 0 && (file != "" || f.config != ""):
+				return fmt.Errorf("TYPE/NAME is tried by itself, without --filename and --config")
+			case len(arguments) == 0 && file == "" && f.config == "":
+				return fmt.Errorf("try what? Give a file with Jobs, Workloads or queues with --filename, another configuration with --config, or TYPE/NAME")
 			}
 			a, err := newAsker(s, f.format)
 			if err != nil {
 				return err
+			}
+			if len(arguments) > 0 {
+				kind, name, err := owner.Split(arguments[0])
+				if err != nil {
+					return fmt.Errorf("%w; %q shows how it is used", err, command.CommandPath()+" --help")
+				}
+				return tryAgain(command.Context(), a, f, kind, name)
 			}
 			var objects []*unstructured.Unstructured
 			if file != "" {
@@ -105,7 +124,8 @@ func (a *asker) tryJobs(ctx context.Context, f *replayFlags, file string, object
 					return err
 				}
 			}
-			if err := a.tryQueued(ctx, f, file, snap, o); err != nil {
+			next := func(namespace string) string { return "kubectl -n " + namespace + " apply -f " + file }
+			if err := a.tryQueued(ctx, f, file, next, snap, o); err != nil {
 				return err
 			}
 			continue
@@ -127,13 +147,19 @@ func (a *asker) try(ctx context.Context, job *batch.Job) error {
 	if err != nil {
 		return err
 	}
+	return submit(ctx, a, wanted, job.Name, a.session.Program+" job run -f FILE -n "+job.Namespace)
+}
+
+// submit asks about a job by its PodGroup and pods.
+func submit(ctx context.Context, a *asker, wanted *api.Submission, name, next string) error {
+	namespace := wanted.PodGroup.Namespace
 	var reply api.Reply[explain.Submission]
-	raw, err := a.ask(ctx, api.Submissions.Path(job.Namespace, ""), wanted, &reply)
+	raw, err := a.ask(ctx, api.Submissions.Path(namespace, ""), wanted, &reply)
 	if err != nil {
 		return err
 	}
-	p := printer{program: a.session.Program, namespace: job.Namespace, name: job.Name}
-	return a.print(raw, func(w io.Writer) { p.submission(w, &reply.Answer) })
+	p := printer{program: a.session.Program, namespace: namespace, name: name}
+	return a.print(raw, func(w io.Writer) { p.submission(w, &reply.Answer, next) })
 }
 
 // submission makes the PodGroup and the pods of a job as the API server would store them. The API server checks the job
@@ -179,7 +205,7 @@ func (a *asker) priorityOf(ctx context.Context, c client.Client, class string) i
 	return found.Value
 }
 
-func (p *printer) submission(w io.Writer, a *explain.Submission) {
+func (p *printer) submission(w io.Writer, a *explain.Submission, next string) {
 	name := p.namespace + "/" + p.name
 	switch a.Outcome {
 	case explain.OutcomeBound:
@@ -223,5 +249,5 @@ func (p *printer) submission(w io.Writer, a *explain.Submission) {
 			block(w, "Searched", fmt.Sprintf("only the %d nodes with most pods that may leave", a.Searched))
 		}
 	})
-	fmt.Fprintf(w, "Next: %s job run -f FILE -n %s\n", p.program, p.namespace)
+	fmt.Fprintf(w, "Next: %s\n", next)
 }

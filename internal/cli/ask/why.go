@@ -21,6 +21,7 @@ import (
 	"hekla.sh/hekla/internal/cli/session"
 	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/explain"
+	"hekla.sh/hekla/internal/explain/mistakes"
 	"hekla.sh/hekla/internal/queueing"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -32,13 +33,20 @@ const followPeriod = 2 * time.Second
 // finder answers about an object.
 type finder func(a *asker, ctx context.Context, namespace, name string) (answer, error)
 
-// whyKinds are the kinds with answers of their own.
-var whyKinds = []struct {
+// whyKind is a kind with answers of its own.
+type whyKind struct {
 	use, short string
 	aliases    []string
 	find       finder
 	complete   func(*session.Session) cobra.CompletionFunc
-}{
+}
+
+// isCalled reports whether a type as a user types it is this kind.
+func (k *whyKind) isCalled(text string) bool {
+	return strings.EqualFold(text, k.use) || slices.Contains(k.aliases, strings.ToLower(text))
+}
+
+var whyKinds = []whyKind{
 	{"job", "Say why a job waits, what would make it start, and who evicted it", []string{"jobs", "vcjob", "vj"}, (*asker).whyJob,
 		func(s *session.Session) cobra.CompletionFunc { return s.CompleteJobs }},
 	{"pod", "Say why a pod waits or left", []string{"pods", "po"}, (*asker).whyPod,
@@ -96,7 +104,7 @@ server knows: hekla why raycluster/big finds the Workload or PodGroup of it.`,
 // finderOf answers about objects of a type as a user types it.
 func finderOf(kind string) finder {
 	for _, known := range whyKinds {
-		if strings.EqualFold(kind, known.use) || slices.Contains(known.aliases, strings.ToLower(kind)) {
+		if known.isCalled(kind) {
 			return known.find
 		}
 	}
@@ -270,8 +278,14 @@ func (a *asker) unknownJob(ctx context.Context, namespace, name string, asked er
 	}
 	job := &batch.Job{}
 	err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job)
-	if workload := workloadOf(ctx, c, namespace, name, job); workload != "" {
-		return a.whyWorkload(ctx, namespace, workload)
+	if queued, workload := workloadOf(ctx, c, namespace, name, job); workload != "" {
+		found, err := a.whyWorkload(ctx, namespace, workload)
+		if isAbsent(err) {
+			if m := lostClass(ctx, c, queued); m != "" {
+				err = fmt.Errorf("job %s/%s has no Workload yet, because %s; create the class, or correct the label %s", namespace, name, m, v1beta2.PriorityClassLabel)
+			}
+		}
+		return found, err
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		if found, problem := whyFound(ctx, a, c, batchv1.SchemeGroupVersion.WithKind("Job"), namespace, name); problem == nil {
@@ -311,11 +325,27 @@ func hinted(err error, command, what string) error {
 	return err
 }
 
-// workloadOf is the Workload of a job of this name of any kind that is queued, "" if none names a LocalQueue. What was
-// asked for first, and is read already, counts first.
-func workloadOf(ctx context.Context, c client.Client, namespace, name string, ofVolcano *batch.Job) string {
+// lostClass says that the WorkloadPriorityClass that a job names does not exist, "" if it does.
+func lostClass(ctx context.Context, c client.Client, job client.Object) string {
+	name := job.GetLabels()[v1beta2.PriorityClassLabel]
+	if name == "" || !apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Name: name}, &v1beta2.WorkloadPriorityClass{})) {
+		return ""
+	}
+	var known []string
+	all := &v1beta2.WorkloadPriorityClassList{}
+	if c.List(ctx, all) == nil { // a user who may not list them is not told which is near
+		for i := range all.Items {
+			known = append(known, all.Items[i].Name)
+		}
+	}
+	return mistakes.Of("there is no WorkloadPriorityClass "+name, name, known).Message
+}
+
+// workloadOf finds the job of this name of any kind that is queued, and its Workload, "" if none names a LocalQueue.
+// What was asked for first, and is read already, counts first.
+func workloadOf(ctx context.Context, c client.Client, namespace, name string, ofVolcano *batch.Job) (of client.Object, workload string) {
 	if ofVolcano.UID != "" {
-		return queuedAs(queueing.VolcanoJobs, ofVolcano)
+		return ofVolcano, queuedAs(queueing.VolcanoJobs, ofVolcano)
 	}
 	for _, kind := range queueing.AllKinds() {
 		job := kind.New().Object()
@@ -323,10 +353,10 @@ func workloadOf(ctx context.Context, c client.Client, namespace, name string, of
 			continue // what was asked for first is told of
 		}
 		if workload := queuedAs(kind, job); workload != "" {
-			return workload
+			return job, workload
 		}
 	}
-	return ""
+	return nil, ""
 }
 
 func queuedAs(kind *queueing.Kind, job client.Object) string {

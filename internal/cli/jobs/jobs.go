@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/cli/owner"
+	"hekla.sh/hekla/internal/cli/quota"
 	"hekla.sh/hekla/internal/cli/session"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
@@ -249,9 +250,9 @@ func collect(ctx context.Context, api client.Reader, scope string) (rows []*row,
 	for i := range jobs.Items {
 		c.addJob(&jobs.Items[i])
 	}
-	chain := owner.NewChain(api, scope)
+	chain, positions := owner.NewChain(api, scope), quota.PositionsOf(workloads.Items)
 	for i := range workloads.Items {
-		c.addWorkload(ctx, chain, &workloads.Items[i])
+		c.addWorkload(ctx, chain, &workloads.Items[i], positions)
 	}
 	for i := range groups.Items {
 		c.addGroup(ctx, chain, &groups.Items[i])
@@ -291,7 +292,7 @@ func (c *collector) addJob(job *batch.Job) {
 }
 
 // addWorkload adds a Workload, or what it says about a Job of Volcano.
-func (c *collector) addWorkload(ctx context.Context, chain *owner.Chain, w *v1beta2.Workload) {
+func (c *collector) addWorkload(ctx context.Context, chain *owner.Chain, w *v1beta2.Workload, positions quota.Positions) {
 	r, isNew := c.of(ctx, chain, w, "Workload")
 	r.queue, r.priority = w.Spec.QueueName, session.Number(settings.OfWorkload(w).Priority)
 	if isNew {
@@ -302,6 +303,9 @@ func (c *collector) addWorkload(ctx context.Context, chain *owner.Chain, w *v1be
 	// Of a Job of Volcano that is admitted its own state says more.
 	if state, why := workloadState(w); isNew || state == statePending || state == stateInactive {
 		r.state, r.reason, r.message = state, why.Reason, why.Message
+	}
+	if at := positions[w.UID]; at > 0 {
+		r.place = fmt.Sprintf("place %d of the Workloads in LocalQueue %s that wait for quota", at, w.Spec.QueueName)
 	}
 	if isNew && r.state == stateRunning {
 		r.running = r.pods

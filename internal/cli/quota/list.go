@@ -215,7 +215,7 @@ func why(w *v1beta2.Workload) string {
 	return ""
 }
 
-func workloadColumns(waiting positions) []session.Column[*v1beta2.Workload] {
+func workloadColumns(waiting Positions) []session.Column[*v1beta2.Workload] {
 	return []session.Column[*v1beta2.Workload]{
 		{Title: "Name", Cell: func(w *v1beta2.Workload) string { return w.Name }},
 		{Title: "Job-Type", Cell: func(w *v1beta2.Workload) string { kind, _ := job(w); return kind }},

@@ -15,12 +15,12 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
-// positions are those of Workloads that wait in their LocalQueues, from 1 on: in the order in which the scheduler tries
+// Positions are those of Workloads that wait in their LocalQueues, from 1 on: in the order in which the scheduler tries
 // them, if they fit alike. They are as when the list was asked for.
-type positions map[types.UID]int
+type Positions map[types.UID]int
 
 // positionsIn reads all Workloads of a namespace, whichever of them are listed.
-func positionsIn(ctx context.Context, s *session.Session) (positions, error) {
+func positionsIn(ctx context.Context, s *session.Session) (Positions, error) {
 	scope, err := s.Scope()
 	if err != nil {
 		return nil, err
@@ -33,10 +33,11 @@ func positionsIn(ctx context.Context, s *session.Session) (positions, error) {
 	if err := api.List(ctx, all, client.InNamespace(scope)); err != nil {
 		return nil, s.Explain(err)
 	}
-	return positionsOf(all.Items), nil
+	return PositionsOf(all.Items), nil
 }
 
-func positionsOf(all []v1beta2.Workload) positions {
+// PositionsOf are the positions of those that wait among all Workloads of some namespaces.
+func PositionsOf(all []v1beta2.Workload) Positions {
 	lines := map[types.NamespacedName][]*v1beta2.Workload{}
 	for i := range all {
 		w := &all[i]
@@ -46,7 +47,7 @@ func positionsOf(all []v1beta2.Workload) positions {
 		key := types.NamespacedName{Namespace: w.Namespace, Name: w.Spec.QueueName}
 		lines[key] = append(lines[key], w)
 	}
-	at := positions{}
+	at := Positions{}
 	for _, line := range lines {
 		slices.SortFunc(line, func(a, b *v1beta2.Workload) int {
 			return cmp.Or(cmp.Compare(settings.OfWorkload(b).Priority, settings.OfWorkload(a).Priority), queued(a).Compare(queued(b)), cmp.Compare(a.UID, b.UID))
@@ -68,7 +69,7 @@ func queued(w *v1beta2.Workload) time.Time {
 }
 
 // cell is the position of a Workload, "" if it does not wait.
-func (p positions) cell(w *v1beta2.Workload) string {
+func (p Positions) cell(w *v1beta2.Workload) string {
 	if at := p[w.UID]; at > 0 {
 		return session.Number(int32(at))
 	}

@@ -26,7 +26,7 @@ func TestPositionsFollowTheOrderOfTheQueue(t *testing.T) {
 		return func(w *v1beta2.Workload) { conditions.Evict(w, reason, "", "", noon.Add(time.Hour)) }
 	}
 	inactive := false
-	got := positionsOf([]v1beta2.Workload{
+	got := PositionsOf([]v1beta2.Workload{
 		of("late", "q", 0, 5), of("early", "q", 0, 1), of("high", "q", 9, 7), of("b", "q", 0, 3), of("a", "q", 0, 3),
 		of("unready", "q", 0, 0, evicted(v1beta2.ReasonPodsReadyTimeout)), of("preempted", "q", 0, 2, evicted(v1beta2.ReasonPreempted)),
 		of("runs", "q", 9, 0, func(w *v1beta2.Workload) { conditions.Reserve(w, "cq", noon) }),
@@ -34,7 +34,7 @@ func TestPositionsFollowTheOrderOfTheQueue(t *testing.T) {
 		of("off", "q", 9, 0, func(w *v1beta2.Workload) { w.Spec.Active = &inactive }),
 		of("elsewhere", "r", 0, 9),
 	})
-	want := positions{"high": 1, "early": 2, "preempted": 3, "a": 4, "b": 5, "late": 6, "unready": 7, "elsewhere": 1}
+	want := Positions{"high": 1, "early": 2, "preempted": 3, "a": 4, "b": 5, "late": 6, "unready": 7, "elsewhere": 1}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("the positions are %v, want %v", got, want)
 	}

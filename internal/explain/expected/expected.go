@@ -30,6 +30,15 @@ func Pods(j *cluster.Job, most int) (all []*corev1.Pod) {
 	return all
 }
 
+// AreExpected reports whether pods of a job are expected: it waits for admission, and has fewer than must start
+// together.
+func AreExpected(j *cluster.Job) bool {
+	return j.IsPendingAdmission() && len(j.Tasks()) < least(j)
+}
+
+// least is how many pods of a job must start together.
+func least(j *cluster.Job) int { return int(max(j.MinMember, 1)) }
+
 // Sets are what the pods of a job are expected to be that do not exist yet, and how many. Each has an equal part of
 // its minResources, and each task as many as must start together and are not there. There are none if the job does not
 // say what it needs.
@@ -41,7 +50,7 @@ func Sets(j *cluster.Job) (sets []*cluster.Podset, count int) {
 	for _, minimum := range minimums {
 		named += int(minimum)
 	}
-	whole := max(int(max(j.MinMember, 1)), named)
+	whole := max(least(j), named)
 	missing, others := map[string]int{}, whole-named
 	for task, minimum := range minimums {
 		missing[task] = int(minimum)

@@ -95,7 +95,7 @@ func pendingLast(j *cluster.Job) int {
 func (b *backlog) add(s *framework.Session, l *line, jobs []*cluster.Job) {
 	groups := map[shape]*group{}
 	for i, j := range jobs {
-		if isShort := j.IsPendingAdmission() && len(j.Tasks()) < int(j.MinMember); j.Count(cluster.Pending) == 0 || isShort {
+		if j.Count(cluster.Pending) == 0 || expected.AreExpected(j) {
 			if !b.standIn(s, j) {
 				continue
 			}

@@ -60,6 +60,9 @@ func (f *Forecaster) Job(j *cluster.Job, open func(at time.Time) *framework.Sess
 	case j.Count(cluster.Pending) == 0 && len(j.Subgroups()) > 0:
 		return Unknown("its pods do not exist yet, and must be close to each other")
 	case !j.IsPendingAdmission() && j.Count(cluster.Pending) == 0:
+		if len(j.Tasks()) > 0 {
+			return Unknown("no pod of it waits for a node yet")
+		}
 		return Unknown("it has no pods yet")
 	}
 	s := open(f.now)

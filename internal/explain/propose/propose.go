@@ -68,9 +68,12 @@ type Job struct {
 func For(j Job) ([]Proposal, string) {
 	pending := pendingOf(j)
 	assumes := ""
-	if len(j.Tasks()) < int(max(j.MinMember, 1)) && j.IsPendingAdmission() {
+	if expected.AreExpected(j.Job) {
 		pending = append(pending, expectedOf(j)...)
 		assumes = "its pods, which do not exist yet, request equal parts of its minResources"
+		if len(j.Tasks()) > 0 {
+			assumes = "those of its pods that do not exist yet request equal parts of its minResources"
+		}
 	}
 	switch {
 	case len(pending) > maxPods:

@@ -20,50 +20,52 @@ func (m moveKind) weight() int { return m.rate }
 
 // moveKinds are all moves.
 var moveKinds = map[string]moveKind{
-	"submit a Volcano Job": {10, submitVolcanoJob},
-	"submit a Job":         {10, submitJob},
-	"submit a pod":         {3, submitPod},
-	"submit twice":         {2, submitTwice},
-	"delete a Job":         {3, deleteJob},
-	"resume a Job":         {3, resumeOften},
-	"suspend a Job":        {2, toggle(true)},
-	"edit and revert":      {2, editAndRevert},
-	"label late":           {2, labelLate},
-	"change parallelism":   {2, changeParallelism},
-	"delete a pod":         {3, deletePod},
-	"cordon":               {2, cordon(true)},
-	"uncordon":             {3, cordon(false)},
-	"add a node":           {2, addNode},
-	"change a quota":       {3, changeQuota},
-	"change a weight":      {2, changeWeight},
-	"delete a PodGroup":    {1, deletePodGroup},
-	"delete a Workload":    {1, deleteWorkload},
-	"submit a lot":         {1, submitMany},
-	"submit a group":       {2, submitGroup},
-	"command":              {2, command},
-	"default LocalQueue":   {1, defaultLocalQueue},
-	"apply definitions":    {1, applyDefinitions},
-	"remove a definition":  {1, removeDefinition},
-	"hold a queue":         {1, holdQueue},
-	"change capability":    {1, changeCapability},
-	"touch a node":         {1, touchNode},
-	"submit a JobSet":      {2, submitJobSet},
-	"foreign Workload":     {1, submitForeignWorkload},
-	"cut at a preemption":  {2, cutAtPreemption},
-	"contest a quota":      {3, contestQuota},
-	"leave pods behind":    {2, leavePodsBehind},
-	"submit replicas":      {3, submitReplicas},
-	"scale replicas":       {3, scaleReplicas},
-	"delete replicas":      {1, deleteReplicas},
-	"budget":               {2, budget},
-	"submit with a device": {1, submitWith(withDevice)},
-	"submit with a volume": {1, submitWith(withVolume)},
-	"add a namespace":      {1, addProject},
-	"delete a namespace":   {1, deleteProject},
-	"submit a JobFlow":     {2, submitJobFlow},
-	"delete a JobFlow":     {1, deleteJobFlow},
-	"submit a CronJob":     {2, submitCronJob},
-	"change a CronJob":     {1, changeCronJob},
+	"submit a Volcano Job":  {10, submitVolcanoJob},
+	"submit a Job":          {10, submitJob},
+	"submit a pod":          {3, submitPod},
+	"submit twice":          {2, submitTwice},
+	"delete a Job":          {3, deleteJob},
+	"resume a Job":          {3, resumeOften},
+	"suspend a Job":         {2, toggle(true)},
+	"edit and revert":       {2, editAndRevert},
+	"label late":            {2, labelLate},
+	"change parallelism":    {2, changeParallelism},
+	"delete a pod":          {3, deletePod},
+	"cordon":                {2, cordon(true)},
+	"uncordon":              {3, cordon(false)},
+	"add a node":            {2, addNode},
+	"change a quota":        {3, changeQuota},
+	"change a weight":       {2, changeWeight},
+	"delete a PodGroup":     {1, deletePodGroup},
+	"delete a Workload":     {1, deleteWorkload},
+	"submit a lot":          {1, submitMany},
+	"submit a group":        {2, submitGroup},
+	"command":               {2, command},
+	"default LocalQueue":    {1, defaultLocalQueue},
+	"apply definitions":     {1, applyDefinitions},
+	"remove a definition":   {1, removeDefinition},
+	"hold a queue":          {1, holdQueue},
+	"change capability":     {1, changeCapability},
+	"touch a node":          {1, touchNode},
+	"submit a JobSet":       {2, submitJobSet},
+	"foreign Workload":      {1, submitForeignWorkload},
+	"cut at a preemption":   {2, cutAtPreemption},
+	"contest a quota":       {3, contestQuota},
+	"cut what is contested": {1, cutContested},
+	"contest of nodes":      {4, contestNodes},
+	"leave pods behind":     {2, leavePodsBehind},
+	"submit replicas":       {3, submitReplicas},
+	"scale replicas":        {3, scaleReplicas},
+	"delete replicas":       {1, deleteReplicas},
+	"budget":                {2, budget},
+	"submit with a device":  {1, submitWith(withDevice)},
+	"submit with a volume":  {1, submitWith(withVolume)},
+	"add a namespace":       {1, addProject},
+	"delete a namespace":    {1, deleteProject},
+	"submit a JobFlow":      {2, submitJobFlow},
+	"delete a JobFlow":      {1, deleteJobFlow},
+	"submit a CronJob":      {2, submitCronJob},
+	"change a CronJob":      {1, changeCronJob},
 }
 
 const (
@@ -323,8 +325,11 @@ func cordon(unschedulable bool) func(*driver, *rand.Rand) bool {
 }
 
 func addNode(d *driver, random *rand.Rand) bool {
-	return len(d.observer.all(nodes)) < 6 && d.addNode(d.name("node"), some(random, 2, 4, 8))
+	return len(d.observer.all(nodes)) < mostNodes && d.addNode(d.name("node"), some(random, 2, 4, 8))
 }
+
+// mostNodes is how many nodes there are at most as long as administrators add some.
+const mostNodes = 6
 
 // addNode makes a node that is ready.
 func (d *driver) addNode(name string, cpus int) bool {
@@ -366,24 +371,6 @@ func changeWeight(d *driver, random *rand.Rand) bool {
 func submitMany(d *driver, random *rand.Rand) bool {
 	for range 4 + random.IntN(6) {
 		some(random, submitJob, submitVolcanoJob)(d, random)
-	}
-	return true
-}
-
-// submitGroup submits pods that are one Workload, not all of them at once.
-func submitGroup(d *driver, random *rand.Rand) bool {
-	namespace, name := d.someNamespace(random), d.name("group")
-	total := 1 + random.IntN(3)
-	for i := range total {
-		annotations := fate(random)
-		delete(annotations, exitCode) // a failed pod is to be replaced by its user
-		annotations["kueue.x-k8s.io/pod-group-total-count"] = fmt.Sprint(total)
-		metadata := map[string]any{"name": fmt.Sprintf("%s-%d", name, i), "namespace": namespace, "annotations": annotations,
-			"labels": map[string]any{queueLabel: "lq", "kueue.x-k8s.io/pod-group-name": name}}
-		if !d.create("user", pathOf(pods, namespace, ""), map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata,
-			"spec": podSpec(random, "volcano")}) {
-			return false
-		}
 	}
 	return true
 }

@@ -42,11 +42,11 @@ func (c *charges) seen(before, now *object) {
 
 // isCalm reports whether nothing keeps the programs from working, or from seeing what there is.
 func (d *driver) isCalm() bool {
-	if !d.isServed() || d.step < d.lagTo || len(d.faults) > 0 {
+	if !d.isServed() || d.isLagging() || d.isHit || d.awaitsAnyWrite() {
 		return false
 	}
 	for _, s := range d.streams {
-		if s.heldTo > d.step {
+		if d.holds(s) {
 			return false
 		}
 	}

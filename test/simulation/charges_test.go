@@ -87,6 +87,23 @@ func (r *rogue) workloadSince(name, owner, cpu string, decided time.Time) error 
 	return err
 }
 
+// giveUp says that the Workload w of the Job j has given up its only place, after so many pods of the Job have
+// succeeded.
+func (r *rogue) giveUp(succeeded int) error {
+	uid, err := r.job()
+	if err != nil {
+		return err
+	}
+	if err := r.workload("w", ownerOf("batch/v1", "Job", "j", uid), "1"); err != nil {
+		return err
+	}
+	if _, err := r.send("PATCH", "/apis/batch/v1/namespaces/a/jobs/j/status", mergeType, fmt.Sprintf(`{"status":{"succeeded":%d}}`, succeeded)); err != nil {
+		return err
+	}
+	_, err = r.send("PATCH", "/apis/kueue.x-k8s.io/v1beta2/namespaces/a/workloads/w/status", mergeType, `{"status":{"reclaimablePods":[{"name":"main","count":1}]}}`)
+	return err
+}
+
 // cutQuotas cuts the quotas to two CPUs together, and reads them before and after that. It returns when it began.
 func (r *rogue) cutQuotas() (begin time.Time, err error) {
 	begin = time.Now()
@@ -192,6 +209,17 @@ func TestTheRulesSeeWhatRunsAndHoldsQuotaWithoutRight(t *testing.T) {
 			}
 			return r.workload("v", "", "100")
 		}, "pods of other queued Jobs run with 1000m (a/p)"},
+		{"a Workload gives up a place that its Job needs", func(r *rogue) error { return r.giveUp(0) }, "keeps 0 places, and Job j needs 1"},
+		{"a Workload gives up a place that its Job needs no more", func(r *rogue) error { return r.giveUp(1) }, "request more than its Workload holds"},
+		{"a Workload is admitted on a place whose pod runs", func(r *rogue) error {
+			if err := r.giveUp(1); err != nil {
+				return err
+			}
+			if _, err := r.cutQuotas(); err != nil {
+				return err
+			}
+			return r.workload("v", "", "2")
+		}, "hold 3000m CPUs"},
 		{"a Workload is admitted by one who was told that the quotas are cut", func(r *rogue) error {
 			if _, err := r.cutQuotas(); err != nil {
 				return err

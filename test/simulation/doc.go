@@ -17,12 +17,18 @@
 //     moment on. The request that it has sent last is carried out or not.
 //   - Faults and the moves of actors (users, operators) are a list that is made of the seed before the run, each with
 //     the step at which it happens. So one of them can be left out and the rest stays: that is how a failing plan
-//     shrinks.
+//     shrinks. How often each kind comes differs by phase, and half of the faults of writes wait for one kind of write
+//     of ours: bindings and evictions are few.
 //   - The rules look at the state of the API server alone: after each step that changed it at what may never be, and
 //     at what must come when faults and moves have ended and everything had time to rest. What quotas allow is judged
 //     by what the process that writes was told of them when it decided. The log of all requests goes to package audit,
 //     which proves what it can from it. What is broken for some seconds in which nothing is in the way of the programs
 //     is a violation, too: that pods of a queued Job run while its Workload is not admitted.
+//   - When faults and moves end the run goes on for a while before it is healed, mostly with a contest for quota: what
+//     only shows when nothing else happens for some time is seen then. At rest, no object waits for its deletion, no
+//     pod that has ended keeps a finalizer, and nothing says of pods that they run, or holds quota or devices for them.
+//   - On the way to the rest of most runs writes are still lost or refused, and events come late or not at all: a later
+//     write or event often makes good what was not done about an earlier one, and none makes good the last.
 //   - At the end a gang comes that needs all CPUs, and a Job that needs all quota. They must run: what a program still
 //     counts though it is gone would be in their way.
 //   - Some rules look at requests and not at their results, since it takes luck that these go wrong: that the scheduler
@@ -41,8 +47,9 @@
 //     sort there would only let the next of these part them. So a seed that fails may have to run several times until
 //     it fails again; HEKLA_SIMULATION_TRACE and HEKLA_SIMULATION_AUDIT keep the run that did.
 //  3. What programs do is not stubbed. What is simulated is said here: kubelets (a bound pod starts, ends as its
-//     annotations say, and goes when it is deleted), nodes with their devices, the provisioner of volumes, and the
-//     operator that makes the Jobs of JobSets and lets them run. The controllers of Jobs, Deployments, ReplicaSets,
+//     annotations say, and goes when it is deleted), nodes with their devices, the provisioner of volumes, the
+//     operator that makes the Jobs of JobSets and lets them run, users who replace the lost pods of a group, and what
+//     the admission webhooks make of pods of groups. The controllers of Jobs, Deployments, ReplicaSets,
 //     StatefulSets, budgets, namespaces, claims of devices and ephemeral volumes, the protection of claims, and the
 //     garbage collector are those of Kubernetes.
 //

@@ -18,6 +18,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"hekla.sh/hekla/test/simulation/apiserver"
 )
 
@@ -27,7 +29,7 @@ type driver struct {
 	world  world
 	server *apiserver.Server
 	random *rand.Rand // which of what could happen does
-	api    sync.Mutex // held around each use of the server
+	api    lock       // held around each use of the server
 
 	programs     []*program
 	observer     *observer
@@ -37,9 +39,11 @@ type driver struct {
 	charges      *charges
 	quotas       *quotas
 	operator     operator
+	groups       groups
 	contests     contests
 	provisioner  provisioner
 	disturbances disturbances
+	last         lastFaults
 	log          *auditLog
 
 	mutex   sync.Mutex // of what goroutines of programs change
@@ -50,10 +54,13 @@ type driver struct {
 	streams  []*stream
 	step     int
 	next     int // of the plan's events
-	faults   []fault
+	faults   []awaitedFault
+	written  map[string]bool // kinds of writes of our programs so far
+	isHit    bool            // a fault has happened to a call in this step
 	outageTo time.Time
-	lag      int64 // how many revisions caches of the server are behind, until step lagTo
+	lag      int64 // how many revisions caches of the server are behind, until step lagTo, and not before lagUntil
 	lagTo    int
+	lagUntil time.Time
 	isLate   bool         // what is being written was sent by a program that has given up
 	writer   *incarnation // which process has sent what is being written; nil if no program has
 	names    int
@@ -71,6 +78,18 @@ type option struct {
 	name   string
 	do     func()
 }
+
+// lock is a mutex of a bubble: time passes while a goroutine waits for it, which it does not for a sync.Mutex, and the
+// server may wait for time while it is held.
+type lock chan struct{}
+
+func newLock() lock { return make(lock, 1) }
+
+// Lock waits until nothing else holds it.
+func (l lock) Lock() { l <- struct{}{} }
+
+// Unlock lets another one hold it.
+func (l lock) Unlock() { <-l }
 
 // submit queues a call. It returns false if the program is dead.
 func (d *driver) submit(c *call) bool {
@@ -154,6 +173,7 @@ func (d *driver) run() {
 	for d.step = 0; d.step < d.plan.Steps && !d.isBroken(); d.step++ {
 		d.settle()
 		d.disturbances.pass()
+		d.expireMissed()
 		d.happen()
 		d.take(d.options())
 		d.look()
@@ -178,7 +198,7 @@ func (d *driver) look() {
 	d.observer.drain()
 	d.rules.check()
 	d.charges.check()
-	d.writer = nil
+	d.writer, d.isHit = nil, false
 }
 
 func (d *driver) isBroken() bool { return len(d.result.Violations) > 0 }
@@ -239,7 +259,7 @@ func (d *driver) options() []option {
 	slices.SortFunc(calls, compareCalls)
 	for _, c := range calls {
 		switch {
-		case c.from.isHeld() || c.heldTo > d.step && !c.isLeft:
+		case c.from.isHeld() || c.heldTo > d.step && !c.isLeft || c.isLease() && c.from.delaysLease(c):
 		case c.isLeft:
 			all = append(all, option{1, "late " + c.key, func() { d.late(c) }})
 		case isOut:
@@ -251,12 +271,13 @@ func (d *driver) options() []option {
 	if !isOut {
 		slices.SortFunc(d.streams, compareStreams)
 		for _, s := range d.streams {
-			if s.heldTo <= d.step && !s.from.isHeld() && s.cursor.Pending() > 0 {
+			if !d.holds(s) && !s.from.isHeld() && s.cursor.Pending() > 0 {
 				all = append(all, option{4, "deliver " + s.key, func() { d.deliver(s) }})
 			}
 		}
 		all = append(all, d.kubelets.options()...)
 		all = append(all, d.operator.options()...)
+		all = append(all, d.groups.options()...)
 		all = append(all, d.contests.options()...)
 		all = append(all, d.provisioner.options()...)
 	}
@@ -283,7 +304,7 @@ func (d *driver) answer(c *call, o outcome, note string) {
 // late decides about a request whose client has given up: it was lost on its way, or it arrives now.
 func (d *driver) late(c *call) {
 	d.remove(c)
-	if !c.isWrite() || d.random.IntN(2) == 0 {
+	if !c.mayArriveLate() || d.random.IntN(2) == 0 {
 		d.note("%s: given up", c.key)
 		return
 	}
@@ -293,6 +314,13 @@ func (d *driver) late(c *call) {
 	d.look()
 	d.isLate = false
 	d.note("%s: given up, and arrives now: %d", c.key, response.Code)
+}
+
+// mayArriveLate reports whether a request may be carried out when its sender does not wait any more. The controller of
+// claims of devices writes the names of the claims of a pod by the name of the pod alone: what arrives when another pod
+// has that name names claims that are not the other's, and it never starts.
+func (c *call) mayArriveLate() bool {
+	return c.isWrite() && (isOurs(c.from) || c.kindOfWrite() != "PATCH /pods/status")
 }
 
 // write has the server carry out a call, for the log, too.
@@ -324,11 +352,16 @@ func (d *driver) serve(c *call) {
 		d.watch(c)
 		return
 	}
-	if f := d.faultFor(c); f != nil {
+	f := d.faultFor(c)
+	if f == nil {
+		f = d.last.faultFor(c)
+	}
+	if f != nil {
 		f(d, c)
 		return
 	}
 	response := d.write(c)
+	d.writes.read(c)
 	if isOfQuotas(c.request) && response.Code == http.StatusOK {
 		c.from.told.listed(response.Body)
 	}
@@ -337,6 +370,10 @@ func (d *driver) serve(c *call) {
 
 // watch opens a stream.
 func (d *driver) watch(c *call) {
+	if d.world.lacksWatchLists && c.request.URL.Query().Get("sendInitialEvents") != "" {
+		d.answer(c, outcome{response: failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)}, "no list by a watch")
+		return
+	}
 	d.api.Lock()
 	cursor, response := d.server.Watch(c.request.Clone(context.Background()))
 	d.api.Unlock()
@@ -346,10 +383,29 @@ func (d *driver) watch(c *call) {
 		return
 	}
 	d.numbers++
-	s := &stream{from: c.from, key: c.key, number: d.numbers, cursor: cursor, header: cursor.Header, tellsOfQuotas: isOfQuotas(c.request), ready: make(chan struct{}, 1),
+	s := &stream{from: c.from, key: c.key, path: c.request.URL.Path, number: d.numbers, cursor: cursor, header: cursor.Header, tellsOfQuotas: isOfQuotas(c.request), ready: make(chan struct{}, 1),
 		done: c.request.Context().Done(), until: time.Now().Add(time.Duration(300+d.random.IntN(300)) * time.Second)}
+	if p := d.programOf(c.from); p != nil && p.isBehind && d.isLagging() {
+		s.heldTo, s.heldUntil = d.lagTo, d.lagUntil
+	}
 	d.streams = append(d.streams, s)
 	d.answer(c, outcome{stream: s}, "watch")
+}
+
+// holds reports whether nothing of a watch is delivered now.
+func (d *driver) holds(s *stream) bool { return s.heldTo > d.step || time.Now().Before(s.heldUntil) }
+
+// isLagging reports whether caches of the server are behind.
+func (d *driver) isLagging() bool { return d.step < d.lagTo || time.Now().Before(d.lagUntil) }
+
+// programOf is the program that a process is of, nil if it is not its process any more.
+func (d *driver) programOf(i *incarnation) *program {
+	for _, p := range d.programs {
+		if p.now == i {
+			return p
+		}
+	}
+	return nil
 }
 
 // deliver sends the next events of a watch: one, or all that there are.

@@ -16,6 +16,7 @@ const (
 	objectCollected  = "object collected"
 	jobOfFlow        = "Job of a JobFlow"
 	jobOfCronJob     = "Job of a CronJob"
+	memberReplaced   = "pod of a group replaced"
 )
 
 // seen looks at a change.

@@ -43,8 +43,14 @@ var DefaultRates = Rates{Fault: 40, Move: 40}
 func NewPlan(seed uint64, steps int, rates Rates) *Plan {
 	random := rand.New(rand.NewPCG(seed, 1))
 	p := &Plan{Seed: seed, Steps: steps, Copies: 1 + random.IntN(2)}
-	p.add(random, rates.Fault, weightsOf(faultKinds))
-	p.add(random, rates.Move, weightsOf(moveKinds))
+	p.add(random, rates.Fault, weightsOf(faultKinds), 1, 2, 2, 4, 20)
+	p.add(random, rates.Move, weightsOf(moveKinds), 1, 2, 2, 4)
+	if rates.Move > 0 {
+		p.Events = append(p.Events, Event{max(steps-lastContest, 0), "contest a quota", random.Uint64()})
+	}
+	if rates.Fault > 0 && random.IntN(4) > 0 {
+		p.Events = append(p.Events, Event{steps, lastFaultsKind, random.Uint64()})
+	}
 	slices.SortStableFunc(p.Events, func(a, b Event) int { return cmp.Compare(a.Step, b.Step) })
 	return p
 }
@@ -63,16 +69,30 @@ func weightsOf[W weighted](kinds map[string]W) map[string]int {
 // firstEvent is the step before which the programs only start.
 const firstEvent = 300
 
-func (p *Plan) add(random *rand.Rand, every int, weights map[string]int) {
+// lastContest is for how many steps before the end of the moves a quota is contested: so it is while nothing else
+// happens, and the rules that allow for nothing else see what becomes of it.
+const lastContest = 400
+
+// phaseLength is for how many steps the kinds of events are as frequent as they are.
+const phaseLength = 1500
+
+// add adds events of some kinds. In each phase some kinds do not come at all, some come more often, and all come in
+// shorter or longer steps, some so long that hardly any come: what needs several events of a kind, or the absence of
+// others, would hardly ever happen if all were mixed all the time. pauses are the lengths, in halves of the usual one.
+func (p *Plan) add(random *rand.Rand, every int, usual map[string]int, pauses ...int) {
 	if every == 0 {
 		return
 	}
-	names := slices.Sorted(maps.Keys(weights))
-	total := 0
-	for _, w := range weights {
-		total += w
-	}
-	for step := firstEvent; step < p.Steps; step += 1 + random.IntN(2*every) {
+	names := slices.Sorted(maps.Keys(usual))
+	weights, total, pause := map[string]int{}, 0, every
+	for step, end := firstEvent, 0; step < p.Steps; step += 1 + random.IntN(2*pause) {
+		if step >= end {
+			end, total, pause = step+phaseLength, 0, max(every*some(random, pauses...)/2, 1)
+			for _, name := range names {
+				weights[name] = usual[name] * some(random, 0, 1, 1, 4)
+				total += weights[name]
+			}
+		}
 		at := random.IntN(total)
 		for _, name := range names {
 			if at -= weights[name]; at < 0 {

@@ -26,6 +26,8 @@ type program struct {
 	now    *incarnation
 	dying  []*incarnation // killed, and not yet unwound
 	again  time.Time      // when the next incarnation starts
+
+	isBehind bool // the server that it asks is behind, as long as any is
 }
 
 // incarnation is a process: a program from its start to its end.
@@ -36,9 +38,23 @@ type incarnation struct {
 	cancel  context.CancelFunc
 	isDead  bool      // killed; of the driver's mutex
 	heldTo  time.Time // until then its requests and events are held back
+	leaseTo time.Time // until then its requests for the Lease are held back
 	ended   chan struct{}
 	err     error
 	told    told
+
+	readsLease bool // and what it reads of the Lease is only late
+}
+
+// lateRead is how late a read of the Lease is answered, which is before its client gives up.
+const lateRead = 4 * time.Second
+
+// delaysLease reports whether a request for the Lease is held back now.
+func (i *incarnation) delaysLease(c *call) bool {
+	if !time.Now().Before(i.leaseTo) {
+		return false
+	}
+	return c.isWrite() || !i.readsLease || time.Since(c.sent) < lateRead
 }
 
 func (i *incarnation) String() string { return i.name }
@@ -60,6 +76,10 @@ func (p *program) patience() time.Duration {
 		return max(time.Until(p.again), time.Millisecond)
 	case p.now.isHeld():
 		return max(time.Until(p.now.heldTo), time.Millisecond)
+	case time.Now().Before(p.now.leaseTo) && p.now.readsLease:
+		return lateRead / 8
+	case time.Now().Before(p.now.leaseTo):
+		return min(max(time.Until(p.now.leaseTo), time.Millisecond), longestPass)
 	}
 	return longestPass
 }
@@ -113,6 +133,7 @@ func (p *program) kill() {
 	}
 	d := p.driver
 	d.note("kill %s", p.now)
+	p.isBehind = false
 	p.dying = append(p.dying, p.now)
 	d.disconnect(p.now)
 	p.now = nil
@@ -136,7 +157,7 @@ func (d *driver) disconnect(i *incarnation) {
 	d.mutex.Unlock()
 	i.cancel()
 	for _, c := range sortedCalls(calls) {
-		if c.isWrite() && d.random.IntN(2) == 0 && time.Now().After(d.outageTo) {
+		if c.mayArriveLate() && d.random.IntN(2) == 0 && time.Now().After(d.outageTo) {
 			response := d.write(c)
 			d.note("%s: arrives after its sender's end: %d", c.key, response.Code)
 		}

@@ -83,8 +83,8 @@ func (q *quotas) admissionOf(o *object) admission {
 	return q.last[q.of[uid]]
 }
 
-// allowed is the most that the quotas may be together for a decision of a process: what it was told of them in the
-// second of the decision. Of others it is what they are.
+// allowed is the most that the quotas may be together for a decision of a process: what it was told of them about the
+// time of the decision. Of others it is what they are.
 func (q *quotas) allowed(admitted *object) int64 {
 	if by := q.driver.writer; by != nil {
 		if most, ok := by.told.most(changedAt(admitted, "QuotaReserved")); ok {
@@ -112,7 +112,7 @@ func (q *quotas) check(admitted *object) {
 	total, holds := int64(0), map[string]bool{}
 	for _, o := range d.observer.all(workloads) {
 		if hasCondition(o, "QuotaReserved") && !hasCondition(o, "Finished") {
-			total += held(o)
+			total += q.takes(o)
 			holds[o.id()] = true
 		}
 	}
@@ -130,11 +130,34 @@ func (q *quotas) check(admitted *object) {
 	}
 }
 
+// takes is what a Workload holds, or what is requested by the pods of its Job that run if that is more. It is never
+// more than what it was admitted with: a Job that runs more, since a user has changed it, is stopped.
+func (q *quotas) takes(w *object) int64 {
+	ref := owner(w)
+	if ref == nil || ref.Kind != "Job" {
+		return held(w)
+	}
+	runs := int64(0)
+	for _, o := range q.driver.observer.all(pods) {
+		if of := owner(o); of != nil && of.UID == ref.UID && isRunning(o.pod) && o.pod.DeletionTimestamp == nil && o.pod.Spec.NodeName != "" {
+			requests := resource.PodRequests(o.pod, resource.PodResourcesOptions{})
+			runs += requests.Cpu().MilliValue()
+		}
+	}
+	return max(held(w), min(runs, charged(w, false)))
+}
+
 // held is what a Workload is charged for, without the places that it has given up.
-func held(o *object) (sum int64) {
+func held(o *object) int64 { return charged(o, true) }
+
+// charged is what a Workload was admitted with, or what is left of it without the places that it has given up.
+func charged(o *object, withoutGivenUp bool) (sum int64) {
 	reclaimed := map[string]int64{}
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "reclaimablePods")
 	for _, entry := range list {
+		if !withoutGivenUp {
+			break
+		}
 		m := entry.(map[string]any)
 		count, _ := m["count"].(int64)
 		if f, is := m["count"].(float64); is {

@@ -20,6 +20,7 @@ type rules struct {
 	isDirty   bool      // a pod has changed since what runs was counted
 	writes    []string  // the last ones that are not part of elections
 	lastWrite time.Time
+	lastEnd   time.Time      // of a pod that has succeeded
 	evictions map[string]int // by the owner of the pod
 }
 
@@ -100,6 +101,9 @@ func (r *rules) seen(before, now *object) {
 		}
 	case now != nil && now.pod != nil:
 		r.pod(before, now)
+		if before != nil && before.pod.Status.Phase != corev1.PodSucceeded && now.pod.Status.Phase == corev1.PodSucceeded {
+			r.lastEnd = time.Now()
+		}
 	}
 	if (now != nil && now.pod != nil) || (now == nil && before.pod != nil) {
 		r.isDirty = true
@@ -286,6 +290,7 @@ func (r *rules) atRest() {
 				o.pod.Spec.SchedulingGates, text(o, "status", "conditions"))
 		}
 	}
+	r.countsAtRest()
 	for _, collection := range observed {
 		for _, o := range d.observer.all(collection) {
 			if o.GetDeletionTimestamp() != nil {
@@ -320,3 +325,29 @@ func (r *rules) atRest() {
 		}
 	}
 }
+
+// countsAtRest looks at what says of pods that they run, or have to be counted, when all have ended.
+func (r *rules) countsAtRest() {
+	d := r.driver
+	for _, o := range d.observer.all(pods) {
+		if !isRunning(o.pod) && slices.Contains(o.GetFinalizers(), managedFinalizer) {
+			r.violate("pod %s/%s has ended and keeps its finalizer %s", o.GetNamespace(), o.GetName(), managedFinalizer)
+		}
+	}
+	for _, o := range d.observer.all(podGroups) {
+		running, _, _ := unstructured.NestedInt64(o.Object, "status", "running")
+		if phase, _, _ := unstructured.NestedString(o.Object, "status", "phase"); running > 0 || phase == "Running" {
+			r.violate("PodGroup %s/%s says that pods run, and none does: %s", o.GetNamespace(), o.GetName(), text(o, "status"))
+		}
+	}
+	for _, o := range d.observer.all(volcanoJobs) {
+		for _, field := range []string{"running", "pending", "terminating"} {
+			if n, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", field); n != nil && fmt.Sprint(n) != "0" {
+				r.violate("Volcano Job %s/%s says that it has pods that are %s, and none is: %s", o.GetNamespace(), o.GetName(), field, text(o, "status"))
+			}
+		}
+	}
+}
+
+// managedFinalizer is what keeps a queued pod until it has been counted.
+const managedFinalizer = "kueue.x-k8s.io/managed"

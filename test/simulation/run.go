@@ -73,7 +73,7 @@ func Run(t *testing.T, plan *Plan, programs []Program) (result *Result) {
 
 func runInBubble(plan *Plan, programs []Program) *Result {
 	plan.begin = time.Now()
-	d := &driver{plan: plan, random: rand.New(rand.NewPCG(plan.Seed, 2)), arrived: make(chan struct{}, 1), steps: newHash(), log: &auditLog{}}
+	d := &driver{plan: plan, random: rand.New(rand.NewPCG(plan.Seed, 2)), arrived: make(chan struct{}, 1), api: newLock(), written: map[string]bool{}, steps: newHash(), log: &auditLog{}}
 	d.result.Happened = map[string]int{}
 	d.world = newWorld(rand.New(rand.NewPCG(plan.Seed, 3)))
 	server, err := apiserver.New(apiserver.Options{Seed: int64(plan.Seed), User: userOf, Audit: d.log.add, CacheRevision: d.cacheRevision})
@@ -92,14 +92,16 @@ func runInBubble(plan *Plan, programs []Program) *Result {
 	d.writes = &writes{driver: d, plans: map[string]bool{}}
 	d.charges = &charges{driver: d}
 	d.operator = operator{driver: d, stopped: map[string]bool{}}
+	d.groups = groups{driver: d}
 	d.contests = contests{driver: d}
 	d.contests.end()
+	d.last = lastFaults{driver: d}
 	others := &foreign{driver: d, children: map[types.UID]bool{}}
 	d.disturbances = disturbances{driver: d}
 	d.provisioner = provisioner{driver: d, wanted: map[string]bool{}, over: map[string]bool{}}
 	twice := &devices{driver: d, of: map[string]string{}}
 	d.quotas = &quotas{driver: d, of: map[types.UID]string{}, queued: map[types.UID]types.UID{}, last: map[string]admission{}}
-	d.observer.seen = append(d.observer.seen, d.kubelets.seen, d.rules.seen, d.writes.seen, d.charges.seen, d.operator.seen, d.contests.seen, d.provisioner.seen, others.seen, d.quotas.seen, twice.seen, lives{d}.seen)
+	d.observer.seen = append(d.observer.seen, d.seenByFaults, d.kubelets.seen, d.rules.seen, d.writes.seen, d.charges.seen, d.operator.seen, d.contests.seen, d.provisioner.seen, others.seen, d.quotas.seen, twice.seen, lives{d}.seen, (&places{driver: d, first: map[types.UID]int64{}}).seen)
 	d.build()
 	for _, p := range programs {
 		copies := 1
@@ -118,7 +120,8 @@ func runInBubble(plan *Plan, programs []Program) *Result {
 }
 
 const (
-	// longestRest is how long it may take until everything is at rest after the last fault.
+	// longestRest is how long it may take until everything is at rest after the last fault, and after the last pod has
+	// ended: gangs that each need all CPUs run one after the other.
 	longestRest = time.Hour
 	// mostSteps is how many steps that may take.
 	mostSteps = 100_000
@@ -127,43 +130,83 @@ const (
 // rest lets everything run without faults and moves until nothing is written any more, and looks at what has become.
 // All room and all quota must be free then.
 func (d *driver) rest() {
-	d.faults, d.lagTo = nil, 0
-	d.contests.end()
+	d.faults, d.lagTo, d.lagUntil = nil, 0, time.Time{}
 	d.disturbances.end()
 	for _, s := range d.streams {
-		s.heldTo = 0
+		s.release()
 	}
 	d.mutex.Lock()
 	for _, c := range d.calls {
 		c.heldTo = 0
 	}
 	d.mutex.Unlock()
+	d.goOnUneasy()
+	d.contests.end()
 	d.heal()
+	d.happen() // what the plan has for the way to the rest
 	d.comeToRest()
+	d.last.end()
 	if !d.isBroken() {
 		d.refill()
 	}
 }
 
+// uneasyTime is how long a run goes on without faults and moves before it is healed.
+const uneasyTime = 3 * stopTakes
+
+// goOnUneasy lets a run go on for a while without faults and moves, while there is less quota and room than is asked
+// for. What must not last for longer than the programs need is seen then.
+func (d *driver) goOnUneasy() {
+	for begin := time.Now(); time.Since(begin) < uneasyTime && !d.isBroken(); d.step++ {
+		d.disturbances.pass()
+		d.goOn()
+	}
+}
+
 // comeToRest makes steps until nothing is written any more, and looks at what there is then.
 func (d *driver) comeToRest() {
-	begin, isTidy := time.Now(), false
+	begin, isTidy, isRestarted := time.Now(), false, false
 	d.rules.lastWrite = begin
 	for end := d.step + mostSteps; time.Since(d.rules.lastWrite) < restTime && !d.isBroken(); d.step++ {
-		if time.Since(begin) > longestRest || d.step == end {
+		if time.Since(begin) > longestRest && time.Since(d.rules.lastEnd) > longestRest || d.step == end {
 			d.rules.violate("no rest %s after the last fault; the last writes:\n  %s", time.Since(begin).Round(time.Second), strings.Join(d.rules.writes, "\n  "))
 			return
 		}
 		d.disturbances.pass()
+		d.expireMissed()
+		d.last.disturb()
 		if !isTidy && time.Since(begin) > time.Minute {
 			isTidy = true
 			d.tidy() // once more: a Job may have been deleted a moment ago
+			d.giveUpGroups()
+		}
+		if !isRestarted && time.Since(d.rules.lastWrite) > restTime/2 && d.hasForgottenClaims() {
+			isRestarted = true
+			d.restartKubeControllers()
 		}
 		d.goOn()
 	}
 	if !d.isBroken() {
 		d.rules.atRest()
 	}
+}
+
+// hasForgottenClaims reports whether there are claims whose pods are gone. When a pod takes the name of one that is
+// deleted while the watch of the garbage collector is cut, that sees one pod that has changed, and never looks for what
+// the first has owned. Only its next process does.
+func (d *driver) hasForgottenClaims() bool {
+	return slices.ContainsFunc(slices.Concat(d.observer.all(volumeClaims), d.observer.all(resourceClaims)), lives{d}.isLeftAlone)
+}
+
+// restartKubeControllers has the controllers of Kubernetes begin again.
+func (d *driver) restartKubeControllers() {
+	for _, p := range d.programs {
+		if !p.HasCopies {
+			p.kill()
+		}
+	}
+	d.rules.lastWrite = time.Now()
+	d.count("claims forgotten by the garbage collector")
 }
 
 // goOn makes a step without faults and moves.

@@ -64,7 +64,7 @@ func simulate(t *testing.T, seed, steps int) *simulation.Result {
 func TestQuotasThatAreCutWhileAVictimLeaves(t *testing.T) {
 	plan := &simulation.Plan{Seed: 1, Steps: 3000, Copies: 1}
 	for i := range 3 {
-		plan.Events = append(plan.Events, simulation.Event{Step: 400 + 800*i, Kind: "contest a quota", Arg: uint64(i)})
+		plan.Events = append(plan.Events, simulation.Event{Step: 400 + 800*i, Kind: "cut what is contested", Arg: uint64(i)})
 	}
 	result := simulation.Run(t, plan, programs)
 	t.Log(result, result.Happened)
@@ -73,6 +73,22 @@ func TestQuotasThatAreCutWhileAVictimLeaves(t *testing.T) {
 	}
 	if result.Happened["quotas cut at a preemption"] == 0 {
 		t.Error("no quota was cut while a victim left")
+	}
+}
+
+// TestGangsOfAHigherPriorityEvictPods has gangs contest for nodes, and nothing else.
+func TestGangsOfAHigherPriorityEvictPods(t *testing.T) {
+	plan := &simulation.Plan{Seed: 1, Steps: 2400, Copies: 1}
+	for i := range 3 {
+		plan.Events = append(plan.Events, simulation.Event{Step: 400 + 700*i, Kind: "contest of nodes", Arg: uint64(i)})
+	}
+	result := simulation.Run(t, plan, programs)
+	t.Log(result, result.Happened)
+	for _, violated := range result.Violations {
+		t.Error(violated)
+	}
+	if result.Evictions == 0 {
+		t.Error("no pod was evicted")
 	}
 }
 

@@ -79,12 +79,12 @@ func (t *told) add() {
 	t.sums = append(t.sums, sumTold{time.Now(), sum})
 }
 
-// most is the largest sum that the process may have decided by in a second; false if it was not told of any until then.
+// most is the largest sum that the process was told from a second on in which it decided; false if it was not told of
+// any. What is written late is added to what was decided later, and written before, by what the process was told then.
 func (t *told) most(second time.Time) (most int64, ok bool) {
 	second = second.Truncate(time.Second)
 	for i, s := range t.sums {
-		isOver := i+1 < len(t.sums) && !t.sums[i+1].from.After(second)
-		if s.from.Before(second.Add(time.Second)) && !isOver {
+		if isOver := i+1 < len(t.sums) && !t.sums[i+1].from.After(second); !isOver {
 			most, ok = max(most, s.sum), true
 		}
 	}

@@ -145,11 +145,17 @@ func (c *call) isLease() bool { return strings.Contains(c.request.URL.Path, "/le
 type stream struct {
 	from   *incarnation
 	key    string
+	path   string // of what is watched
 	number int
 	cursor *apiserver.Cursor
 	header http.Header
 	heldTo int       // the step before which nothing is delivered
 	until  time.Time // when the server ends it
+
+	heldUntil time.Time // before which nothing is delivered either
+
+	awaitsEnd bool // it is held until something is deleted
+	hasMissed bool // and something has been
 
 	tellsOfQuotas bool
 
@@ -192,6 +198,11 @@ func (s *stream) Read(to []byte) (int, error) {
 func (s *stream) Close() error {
 	s.finish(io.EOF)
 	return nil
+}
+
+// release lets the stream be delivered again.
+func (s *stream) release() {
+	s.heldTo, s.heldUntil, s.awaitsEnd, s.hasMissed = 0, time.Time{}, false, false
 }
 
 // put gives the client bytes to read.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -19,11 +20,18 @@ type submission struct {
 	object map[string]any
 }
 
+func (s submission) name() string { return (&unstructured.Unstructured{Object: s.object}).GetName() }
+func (s submission) namespace() string {
+	return (&unstructured.Unstructured{Object: s.object}).GetNamespace()
+}
+
 // world is the cluster of a run as it is in the beginning.
 type world struct {
 	nodes, cpus   int // how many nodes there are, and what each has
 	quota         int // of each ClusterQueue
 	configuration string
+
+	lacksWatchLists bool // the API server refuses a watch that begins with a list, as those before Kubernetes 1.32 do
 }
 
 // configurations have all actions that evict, and quotas.
@@ -58,7 +66,8 @@ tiers:
 func (w *world) keepsBudgets() bool { return strings.Contains(w.configuration, "pdb") }
 
 func newWorld(random *rand.Rand) world {
-	return world{nodes: 1 + random.IntN(3), cpus: some(random, 4, 6, 8), quota: some(random, 3, 4, 8), configuration: some(random, configurations()...)}
+	return world{nodes: 1 + random.IntN(3), cpus: some(random, 4, 6, 8), quota: some(random, 3, 4, 8), configuration: some(random, configurations()...),
+		lacksWatchLists: random.IntN(2) == 0}
 }
 
 // enoughQuota and enoughCPUs are enough for every job that users submit.
@@ -159,6 +168,28 @@ func (d *driver) tidy() {
 	}
 	d.look()
 }
+
+// giveUpGroups deletes PodGroups that users have left without a Job and without pods: to each of them the scheduler
+// gives room now and then, in case its pods come, and so several of them are hardly ever at rest together. One stays.
+func (d *driver) giveUpGroups() {
+	isFirst := true
+	for _, group := range d.observer.all(podGroups) {
+		hasPods := slices.ContainsFunc(d.observer.all(pods), func(pod *object) bool {
+			return pod.GetNamespace() == group.GetNamespace() && pod.GetAnnotations()[groupAnnotation] == group.GetName()
+		})
+		if owner(group) != nil || hasPods {
+			continue
+		}
+		if !isFirst {
+			d.delete("user", group.path(), nil)
+		}
+		isFirst = false
+	}
+	d.look()
+}
+
+// groupAnnotation of a pod names its PodGroup.
+const groupAnnotation = "scheduling.k8s.io/group-name"
 
 func hasCondition(o *object, kind string) bool {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")

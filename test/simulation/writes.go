@@ -12,8 +12,8 @@ import (
 )
 
 // writes are the rules about how our programs write, whatever comes of it: a scheduler sends nothing once another one
-// leads; a pod is deleted or evicted by its UID, so that no pod is hit that has taken its name; and a plan is recorded
-// on a pod that waits before its first victim is evicted.
+// leads, and begins with no list that may be of any time; a pod is deleted or evicted by its UID, so that no pod is hit
+// that has taken its name; and a plan is recorded on a pod that waits before its first victim is evicted.
 type writes struct {
 	driver  *driver
 	leader  *incarnation
@@ -22,8 +22,8 @@ type writes struct {
 	deleted time.Time       // when a pod that waits was deleted the last time: no plan can be recorded on it then
 }
 
-// schedulerName is how the program is called whose leader alone may write.
-const schedulerName = "hekla-scheduler"
+// schedulerName is how the program is called whose leader alone may write, and controllersName the other one of ours.
+const schedulerName, controllersName = "hekla-scheduler", "hekla-controllers"
 
 // seen takes in a change.
 func (w *writes) seen(before, now *object) {
@@ -49,7 +49,7 @@ func planOf(o *object, key string) string {
 // wrote looks at a write that has succeeded.
 func (w *writes) wrote(c *call) {
 	p, from := placeOf(c.request.URL.Path), c.from
-	if from.program != schedulerName && from.program != "hekla-controllers" {
+	if !isOurs(from) {
 		return
 	}
 	if c.isLease() {
@@ -75,6 +75,14 @@ func (w *writes) wrote(c *call) {
 	plan := planOf(o, schedulingv1beta1.EvictionRecordKey)
 	if from.program == schedulerName && plan != "" && !w.plans[plan] && time.Since(w.deleted) > unseen {
 		w.driver.rules.violate("%s evicts pod %s for plan %s, which is recorded on no pod", from, o.id(), plan)
+	}
+}
+
+// read looks at a request that only reads. A list with resourceVersion=0 comes from the cache of an API server, which
+// may be minutes behind.
+func (w *writes) read(c *call) {
+	if c.from.program == schedulerName && c.request.Method == http.MethodGet && c.request.URL.Query().Get("resourceVersion") == "0" {
+		w.driver.rules.violate("%s lists %s as of any time, and a scheduler must not begin with an old state", c.from, c.request.URL.Path)
 	}
 }
 

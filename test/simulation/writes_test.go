@@ -68,6 +68,14 @@ func TestTheRulesSeeWritesThatMustNotBe(t *testing.T) {
 			}
 			return evict(r, uid)
 		}, ""},
+		{"a scheduler lists what may be old", func(r *rogue, _ int) error {
+			_, err := r.send("GET", "/api/v1/pods?resourceVersion=0", jsonType, "")
+			return err
+		}, "must not begin with an old state"},
+		{"a scheduler lists what is there now", func(r *rogue, _ int) error {
+			_, err := r.send("GET", "/api/v1/pods", jsonType, "")
+			return err
+		}, ""},
 		{"a scheduler writes while another one leads", func(r *rogue, copy int) error {
 			if copy > 1 {
 				time.Sleep(time.Second)

@@ -273,12 +273,12 @@ func (a *attempt) placeFurther(d *draft, pods []*cluster.Task) {
 		if t.Status != cluster.Pending || t.BestEffort() {
 			continue
 		}
-		y := a.search.session.Begin()
 		a.rules.SetPod(t)
 		n := a.free(t)
 		if n == nil {
 			continue
 		}
+		y := a.search.session.Begin()
 		y.Pipeline(t, n)
 		before := d.placed
 		d.placed = append(slices.Clip(before), t)

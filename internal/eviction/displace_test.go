@@ -177,31 +177,29 @@ func TestAPlanThatWouldNowBreakAGuaranteeIsCancelled(t *testing.T) {
 		"(guaranteed to their queue), victim-0 stays, preemptor-0 waits")
 }
 
+// spreadOverNodes makes a pod want as many pods labelled app=x on each node, one more at most.
+func spreadOverNodes(p *corev1.Pod) {
+	p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
+		WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
+}
+
 // The displaced job would fit next to the preemptor. But with its pod there the preemptor would not fit.
 func TestAPromiseDoesNotComeBackThatKeepsThePreemptorAway(t *testing.T) {
 	tainted := fixture.Node("n2", "cpu=1")
 	tainted.Spec.Taints = []corev1.Taint{{Key: "kept", Effect: corev1.TaintEffectNoSchedule}}
-	spread := func(p *corev1.Pod) {
-		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
-			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
-	}
 	x := each(fixture.Labelled("app", "x"))
 	w := start(t, everything).Set(nodes("cpu=1", "n1"), tainted, job("low", "default", "low", 1, "n1"), job("mid", "default", "mid", 1, "-", x))
 	w.Expect("low-0 leaves n1 for mid by J1; mid-0 is nominated to n1").Terminate("low-0")
-	w.Set(job("high", "default", "high", 1, "-", x, each(spread), asking("")))
+	w.Set(job("high", "default", "high", 1, "-", x, each(spreadOverNodes), asking("")))
 	w.Expect("high-0 is bound to n1; the plan for mid ends: job work/high of higher priority takes the room that was promised, mid-0 waits; mid-0 is nominated to n1")
 	w.Expect("").RemovePods("low-0").Expect("mid-0 is bound to n1")
 }
 
 // With the job next to the one that is promised room, more of their kind would be there than elsewhere.
 func TestAJobThatWouldBreakAPromiseIsLookedAtWhenAPodComes(t *testing.T) {
-	spread := func(p *corev1.Pod) {
-		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: corev1.LabelHostname,
-			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}}}
-	}
 	x := each(fixture.Labelled("app", "x"))
 	w := start(t, everything).Set(nodes("cpu=2", "n1"), nodes("cpu=1", "n2"), job("victim", "default", "low", 1, "n1", asking("cpu=2")),
-		job("full", "default", "high", 1, "n2", each(unmarked)), job("high", "default", "high", 1, "-", x, each(spread)))
+		job("full", "default", "high", 1, "n2", each(unmarked)), job("high", "default", "high", 1, "-", x, each(spreadOverNodes)))
 	w.Expect("victim-0 leaves n1 for high by J1; high-0 is nominated to n1").Terminate("victim-0")
 	w.Set(job("other", "default", "low", 1, "-", x)).Expect("").Expect("")
 	w.Set(job("elsewhere", "default", "low", 1, "-", x, asking(""), each(fixture.Selecting(corev1.LabelHostname, "n2"))))

@@ -1,8 +1,6 @@
 package gang
 
 import (
-	"slices"
-
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/pkg/framework"
 )
@@ -21,9 +19,8 @@ func Together(s *framework.Session, tasks []*cluster.Task, ahead bool) bool {
 	if !p.mayHold(tasks) {
 		return false
 	}
-	order := tasks
-	var first []*cluster.Class
-	for range maxOrders {
+	orders := Orders{Most: maxOrders, HasPlace: func(t *cluster.Task) bool { return p.finder.Best(t) != nil }}
+	for order := tasks; order != nil; {
 		refused := p.try(order)
 		if refused == nil {
 			return true
@@ -31,11 +28,7 @@ func Together(s *framework.Session, tasks []*cluster.Task, ahead bool) bool {
 		if areAlike(tasks) {
 			return false
 		}
-		if i := slices.Index(first, refused.Class); i >= 0 {
-			first = slices.Delete(first, i, i+1)
-		}
-		first = slices.Insert(first, 0, refused.Class)
-		order = slices.SortedStableFunc(slices.Values(tasks), func(t, u *cluster.Task) int { return position(first, t.Class) - position(first, u.Class) })
+		order = orders.After(order, []*cluster.Task{refused})
 	}
 	return p.try(cluster.LargestFirst(tasks, s.Cluster.Total)) == nil
 }

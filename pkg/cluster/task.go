@@ -215,7 +215,8 @@ func (t *Task) Allowance(now time.Time) time.Duration {
 func (t *Task) ReadAllowance() {
 	t.allowance = 0
 	if r, ok := decision.EvictionOf(t.Pod); ok {
-		t.allowance = min(max(time.Duration(min(r.Allowance, int64(longestAllowance/time.Second)))*time.Second, LeastAllowance), longestAllowance)
+		seconds := min(r.Allowance, int64(longestAllowance/time.Second))
+		t.allowance = max(time.Duration(seconds)*time.Second, LeastAllowance)
 	}
 }
 

@@ -63,7 +63,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		if apierrors.IsNotFound(err) {
 			r.memory.forget(request.NamespacedName)
 			r.metrics.JobGone(request.NamespacedName)
-			return reconcile.Result{}, errors.Join(r.dropGroups(ctx, request.NamespacedName, ""), r.dropVoid(ctx, request.NamespacedName))
+			return work.UnlessConflict(errors.Join(r.dropGroups(ctx, request.NamespacedName, ""), r.dropVoid(ctx, request.NamespacedName)))
 		}
 		return reconcile.Result{}, err
 	}
@@ -72,7 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	if err := r.dropGroups(ctx, request.NamespacedName, stored.UID); err != nil {
-		return reconcile.Result{}, err
+		return work.UnlessConflict(err)
 	}
 	if stored.DeletionTimestamp != nil {
 		if !slices.Contains(stored.Finalizers, metav1.FinalizerDeleteDependents) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,7 +23,8 @@ func indexGroup(object client.Object) []string {
 
 // dropGroups deletes the PodGroups of Jobs that had a name and are gone; uid is the Job that has it, "" if none seems
 // to. The garbage collector would delete them too, but it may take half a minute to learn of a kind that is new to a
-// cluster. Until then they would hold quota for pods that are never created.
+// cluster. Until then they would hold quota for pods that are never created. A conflict is an error, since no event
+// need tell of what it was with.
 func (r *Reconciler) dropGroups(ctx context.Context, name types.NamespacedName, uid types.UID) error {
 	list := &scheduling.PodGroupList{}
 	err := r.client.List(ctx, list, client.InNamespace(name.Namespace), client.MatchingFields{groupsByJob: name.Name}, client.UnsafeDisableDeepCopy)
@@ -51,7 +51,7 @@ func (r *Reconciler) dropGroups(ctx context.Context, name types.NamespacedName, 
 		}
 		// The version, since a client may have made it independent of the Job before that went (--cascade=orphan).
 		err := r.client.Delete(ctx, group, client.Preconditions{UID: &group.UID, ResourceVersion: &group.ResourceVersion})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting PodGroup %s/%s: %w", group.Namespace, group.Name, err)
 		}
 	}

@@ -21,14 +21,9 @@ import (
 	flowapi "hekla.sh/hekla/pkg/apis/flow/v1alpha1"
 )
 
-const (
-	// rereadAfter is how long to wait for the cache when a JobFlow turns out to have been written since.
-	rereadAfter = 100 * time.Millisecond
-
-	// podsAfter is how long to wait for pods that are to be asked and have no address yet. What a Job tells of its pods
-	// wakes the JobFlow sooner; this is for an address that comes later.
-	podsAfter = 2 * time.Second
-)
+// podsAfter is how long to wait for pods that are to be asked and have no address yet. What a Job tells of its pods
+// wakes the JobFlow sooner; this is for an address that comes later.
+const podsAfter = 2 * time.Second
 
 // Reconciler brings one JobFlow at a time closer to its end. Add puts it to work.
 type Reconciler struct {
@@ -75,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 		if live.UID != stored.UID || live.DeletionTimestamp != nil {
-			return reconcile.Result{RequeueAfter: rereadAfter}, nil
+			return reconcile.Result{RequeueAfter: work.RereadAfter}, nil
 		}
 		if v, err = r.look(ctx, live); err != nil {
 			return reconcile.Result{}, err
@@ -228,7 +223,7 @@ func (r *Reconciler) record(ctx context.Context, v *view, d *decision, cause err
 	err := r.client.Status().Patch(ctx, updated, client.MergeFromWithOptions(stored, client.MergeFromWithOptimisticLock{}))
 	switch {
 	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: rereadAfter}, nil
+		return reconcile.Result{RequeueAfter: work.RereadAfter}, nil
 	case err != nil:
 		return reconcile.Result{}, errors.Join(cause, client.IgnoreNotFound(err))
 	}

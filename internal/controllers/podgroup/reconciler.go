@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
@@ -65,7 +64,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	if len(pods) == 0 {
-		return unlessConflict(r.remove(ctx, group))
+		return work.UnlessConflict(r.remove(ctx, group))
 	}
 	if group != nil && work.LeavesAlone(r.events, group) {
 		return reconcile.Result{}, nil
@@ -100,19 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	for _, pod := range joining {
 		r.tellSchedulingGroup(pod)
 	}
-	return unlessConflict(r.join(ctx, joining, name, roleOf))
-}
-
-// rereadAfter is when to look again after a conflict.
-const rereadAfter = 100 * time.Millisecond
-
-// unlessConflict returns an error, and looks again soon after a conflict. Most conflicts are with a write of which an
-// event tells, but a server also gives up on a patch when many others write the object at the same time.
-func unlessConflict(err error) (reconcile.Result, error) {
-	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: rereadAfter}, nil
-	}
-	return reconcile.Result{}, err
+	return work.UnlessConflict(r.join(ctx, joining, name, roleOf))
 }
 
 // members returns the pods that the PodGroup of this name belongs to, finished ones included. Those of Workloads belong

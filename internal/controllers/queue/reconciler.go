@@ -68,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	switch {
 	case apierrors.IsConflict(err):
 		// Another client has written the queue since it was read, which may change what to do.
-		return reconcile.Result{RequeueAfter: rereadAfter}, nil
+		return reconcile.Result{RequeueAfter: work.RereadAfter}, nil
 	case err != nil && !apierrors.IsNotFound(err):
 		r.events.Eventf(queue, nil, corev1.EventTypeWarning, ReasonQueueError, "Sync", "%.1000s", err.Error())
 		return reconcile.Result{}, err

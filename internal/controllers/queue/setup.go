@@ -43,9 +43,6 @@ const (
 	// changes hundreds of times a second and its counts are not read that often. A write of them costs the API server
 	// as much as two pods.
 	countsPause = time.Second
-
-	// rereadAfter is how long to wait for the cache when a queue turns out to have been written since.
-	rereadAfter = 100 * time.Millisecond
 )
 
 // Options of the controller.

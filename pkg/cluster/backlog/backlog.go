@@ -11,7 +11,7 @@ import (
 
 // New returns an empty backlog.
 func New() Backlog {
-	return Backlog{resting: map[cluster.RestKey]*group{}, stocks: map[verdict.Stock]*line{}, ofRoom: map[*group]bool{}, cohorts: map[cohortKey]*cohort{}, highest: newHighest(), admissions: newHighest()}
+	return Backlog{resting: map[cluster.RestKey]*group{}, stocks: map[verdict.Stock]*line{}, ofRoom: map[*group]bool{}, cohorts: map[cohortKey]*cohort{}, highest: newMaxPriority(), admissions: newMaxPriority()}
 }
 
 // Backlog holds the jobs that wait.
@@ -34,17 +34,19 @@ type Backlog struct {
 	position uint64
 	oldest   time.Time
 
-	highest    highest // of all jobs that new victims would help
-	admissions highest // of those of them that are pending admission
+	highest    maxPriority // of all jobs that new victims would help
+	admissions maxPriority // of those of them that are pending admission
 }
 
-// highest is the highest priority of a job that new victims would help, by its queue: of any queue, or of its own.
-type highest struct{ ofAny, ofOwn map[*cluster.Queue]int32 }
+// maxPriority is the highest priority of a job that new victims would help, by its queue: of any queue, or of its own.
+type maxPriority struct{ ofAny, ofOwn map[*cluster.Queue]int32 }
 
-func newHighest() highest { return highest{map[*cluster.Queue]int32{}, map[*cluster.Queue]int32{}} }
+func newMaxPriority() maxPriority {
+	return maxPriority{map[*cluster.Queue]int32{}, map[*cluster.Queue]int32{}}
+}
 
 // watch takes in a job with a verdict.
-func (h *highest) watch(j *cluster.Job) {
+func (h *maxPriority) watch(j *cluster.Job) {
 	note := func(kind verdict.Help, highest map[*cluster.Queue]int32) {
 		if before, ok := highest[j.Queue]; j.Verdict.Help&kind != 0 && (!ok || j.Priority > before) {
 			highest[j.Queue] = j.Priority
@@ -56,7 +58,7 @@ func (h *highest) watch(j *cluster.Job) {
 
 // noteVictims counts that evicting pods of a job may help more than before, if a job may evict them. One that looks in
 // all queues may, unless it is of the same queue and no higher priority. One that looks in its own queue needs both.
-func (h *highest) noteVictims(world *wake.World, j *cluster.Job) {
+func (h *maxPriority) noteVictims(world *wake.World, j *cluster.Job) {
 	for q, highest := range h.ofAny {
 		if j == nil || q != j.Queue || highest > j.Priority {
 			world.Note(wake.VictimPlaced)
@@ -72,7 +74,7 @@ func (h *highest) noteVictims(world *wake.World, j *cluster.Job) {
 }
 
 // forget forgets the jobs that are looked at now, since something of these kinds has happened.
-func (h *highest) forget(before, now *wake.Counts) {
+func (h *maxPriority) forget(before, now *wake.Counts) {
 	if before.Differ(now, verdict.HelpVictims) {
 		clear(h.ofAny)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -161,11 +160,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	err := r.client.Patch(ctx, object, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return reconcile.Result{}, nil // its next event wakes it
-	}
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("writing the finalizer of %s: %w", object.GetName(), err)
+	if client.IgnoreNotFound(err) != nil {
+		return work.UnlessConflict(fmt.Errorf("writing the finalizer of %s: %w", object.GetName(), err))
 	}
 	return reconcile.Result{}, nil
 }

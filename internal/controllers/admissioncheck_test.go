@@ -126,7 +126,7 @@ func TestAWorkloadHasThePriorityAndTheTimeThatItsJobSays(t *testing.T) {
 	lost := queuedJob(namespace, "lost", 1)
 	lost.Labels[v1beta2.PriorityClassLabel] = namespace + "x"
 	create(t, lost)
-	awaitEvent(t, lost, "ErrorWorkloadCompose", fmt.Sprintf("reading WorkloadPriorityClass %q", namespace+"x"))
+	awaitEvent(t, lost, "ErrorWorkloadCompose", "there is no WorkloadPriorityClass "+namespace+"x")
 	awaitEvent(t, lost, "ErrorWorkloadCompose", "; did you mean "+namespace+"?")
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/pkg/verdict"
 )
@@ -14,7 +15,7 @@ func TestEveryReasonIsOnItsPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reasons := []string{explain.Running, explain.Finished, explain.ForeignScheduler, explain.NotTriedYet, explain.WorkloadsOff, "PodGroupNotFound", string(verdict.FailedCreate)}
+	reasons := []string{explain.Running, explain.Finished, explain.ForeignScheduler, explain.NotTriedYet, explain.WorkloadsOff, "PodGroupNotFound", lifecycle.ReasonWaitsForWorkload, string(verdict.FailedCreate)}
 	for _, reason := range verdict.Refinements {
 		reasons = append(reasons, string(reason))
 	}

@@ -282,10 +282,18 @@ func TestAWorkloadPriorityClassThatDoesNotExistIsNamed(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "would get no Workload, because there is no WorkloadPriorityClass prodution; did you mean production?") {
 		t.Errorf("%v\n%s", err, text)
 	}
+	const want = " does not exist yet: there is no WorkloadPriorityClass prodution; did you mean production?"
 	for _, line := range []string{"hekla why job mistyped -n default", "hekla why vcjob/mistyped -n default"} {
-		const want = "has no Workload yet, because there is no WorkloadPriorityClass prodution; did you mean production?"
-		if text, err := said(t.Context(), line); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v\n%s", line, err, text)
+		text := says(t, line, "Job default/mistyped cannot start as things are: WaitsForWorkload\n")
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) || !strings.HasSuffix(text, "\nNext: kubectl get workloadpriorityclasses.kueue.x-k8s.io\n") {
+			t.Errorf("%s says\n%s", line, text)
 		}
+	}
+	says(t, "hekla why job mistyped -n default -o json", `"code": "WaitsForWorkload"`)
+	if err := kube.Get(t.Context(), client.ObjectKeyFromObject(job), job); err != nil {
+		t.Fatal(err)
+	}
+	if s := &job.Status.State; s.Reason != "WaitsForWorkload" || !strings.HasSuffix(s.Message, want) {
+		t.Errorf("its status says %s: %s", s.Reason, s.Message)
 	}
 }

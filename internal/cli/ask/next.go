@@ -3,6 +3,7 @@ package ask
 import (
 	"strings"
 
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -47,6 +48,13 @@ var next = map[string]string{
 	"PodsMissing":                "kubectl -n NAMESPACE describe vcjob JOB",
 	"Quarantined":                "kubectl -n volcano-system logs deployment/volcano-scheduler",
 	"ForeignScheduler":           "kubectl -n NAMESPACE get podgroups -o yaml",
+	"WaitsForWorkload":           "kubectl -n NAMESPACE get events --field-selector involvedObject.name=JOB",
+}
+
+// classes list the classes of a kind.
+var classes = map[string]string{
+	v1beta2.WorkloadPriorityClassKind: "kubectl get workloadpriorityclasses.kueue.x-k8s.io",
+	v1beta2.PodPriorityClassKind:      "kubectl get priorityclasses",
 }
 
 // next returns the command that shows more about a cause, or mends it.
@@ -54,6 +62,9 @@ func (p *printer) next(c *explain.Cause, queue string) string {
 	command, ok := next[c.Code]
 	if !ok {
 		command = "HEKLA job view JOB -n NAMESPACE"
+	}
+	if kind, _, _ := strings.Cut(c.Where, " "); c.Code == lifecycle.ReasonWaitsForWorkload && classes[kind] != "" {
+		command = classes[kind]
 	}
 	node := ""
 	for _, r := range c.Nodes {

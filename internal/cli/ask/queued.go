@@ -93,8 +93,8 @@ func (a *asker) tryQueued(ctx context.Context, f *replayFlags, from string, next
 	if name := submitted.GetLabels()[v1beta2.PriorityClassLabel]; name != "" {
 		class := &v1beta2.WorkloadPriorityClass{}
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, class); err != nil {
-			if lost := lostClass(ctx, c, submitted); lost != "" {
-				return fmt.Errorf("%s %s would get no Workload, because %s", o.GetKind(), o.GetName(), lost)
+			if lost := lostClass(ctx, c, submitted, nil); lost != nil {
+				return fmt.Errorf("%s %s would get no Workload, because %s", o.GetKind(), o.GetName(), lost.Message)
 			}
 			return a.session.Explain(err)
 		}

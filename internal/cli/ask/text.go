@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"hekla.sh/hekla/internal/answers/api"
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/mistakes"
 	"hekla.sh/hekla/internal/explain/queued"
@@ -54,7 +55,9 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 		for i := range a.Also {
 			block(w, "Also", fmt.Sprintf("%s: %s", a.Also[i].Code, a.Also[i].Message))
 		}
-		p.mistakes(w, a.Mistakes)
+		if c.Code != lifecycle.ReasonWaitsForWorkload { // the cause says it
+			p.mistakes(w, a.Mistakes)
+		}
 		if a.Queued != nil && c.Code != explain.WorkloadsOff { // no quota is looked at
 			p.queued(w, a.Queued)
 		}

@@ -12,7 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -280,10 +283,8 @@ func (a *asker) unknownJob(ctx context.Context, namespace, name string, asked er
 	err = c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job)
 	if queued, workload := workloadOf(ctx, c, namespace, name, job); workload != "" {
 		found, err := a.whyWorkload(ctx, namespace, workload)
-		if isAbsent(err) {
-			if m := lostClass(ctx, c, queued); m != "" {
-				err = fmt.Errorf("job %s/%s has no Workload yet, because %s; create the class, or correct the label %s", namespace, name, m, v1beta2.PriorityClassLabel)
-			}
+		if isAbsent(err) && apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: workload}, &v1beta2.Workload{})) {
+			return unmade(ctx, a, c, queued, workload)
 		}
 		return found, err
 	}
@@ -296,25 +297,43 @@ func (a *asker) unknownJob(ctx context.Context, namespace, name string, asked er
 	if err != nil {
 		return answer{}, a.session.Explain(err)
 	}
-	reply := api.Reply[api.Job]{Metadata: api.Metadata{Name: name, Namespace: namespace}}
-	reply.APIVersion, reply.Kind = api.GroupVersion.String(), api.Jobs.Kind
 	state := job.Status.State
-	reply.Answer.Cause = explain.Cause{Code: state.Reason, Message: state.Message, Waits: true, Where: "Job " + namespace + "/" + name}
+	why := explain.Why{Cause: explain.Cause{Code: state.Reason, Message: state.Message, Waits: true, Where: "Job " + namespace + "/" + name}}
 	switch {
 	case state.Reason != "":
 	case !lifecycle.MakesPods(state.Phase): // it has ended, or was stopped
-		reply.Answer.Cause.Code, reply.Answer.Cause.Message, reply.Answer.Cause.Waits = string(state.Phase), "the Job makes no pods in this phase", false
+		why.Cause.Code, why.Cause.Message, why.Cause.Waits = string(state.Phase), "the Job makes no pods in this phase", false
 	default:
-		reply.Answer.Cause.Code = "PodGroupPending"
-		reply.Answer.Cause.Message = fmt.Sprintf("the scheduler does not know it yet: it has no PodGroup, or one of another scheduler than its schedulerName %q", job.Spec.SchedulerName)
+		why.Cause.Code = "PodGroupPending"
+		why.Cause.Message = fmt.Sprintf("the scheduler does not know it yet: it has no PodGroup, or one of another scheduler than its schedulerName %q", job.Spec.SchedulerName)
 	}
-	reply.Answer.Job.Job, reply.Answer.Job.Queue = namespace+"/"+name, job.Spec.Queue
+	why.Job.Queue = job.Spec.Queue
+	return ofAPI(a, namespace, name, &why)
+}
+
+// unmade says of a job that names a LocalQueue why it has no Workload yet, as its status does if it has one.
+func unmade(ctx context.Context, a *asker, c client.Client, job queueing.Job, workload string) (answer, error) {
+	namespace, name := job.Object().GetNamespace(), job.Object().GetName()
+	why := explain.Why{Cause: explain.Cause{Code: lifecycle.ReasonWaitsForWorkload, Message: fmt.Sprintf("Workload %s does not exist yet", workload), Waits: true}}
+	if lost := lostClass(ctx, c, job.Object(), job.PodSets()); lost != nil {
+		why.Cause.Message += ": " + lost.Message
+		why.Cause.Never, why.Cause.Where = true, lost.kind+" "+lost.Name
+		why.Mistakes = []mistakes.Mistake{lost.Mistake}
+	}
+	return ofAPI(a, namespace, name, &why)
+}
+
+// ofAPI is an answer about a job that was found out from the API server alone.
+func ofAPI(a *asker, namespace, name string, why *explain.Why) (answer, error) {
+	why.Job.Job = namespace + "/" + name
+	reply := api.Reply[api.Job]{Metadata: api.Metadata{Name: name, Namespace: namespace}, Answer: api.Job{Why: *why}}
+	reply.APIVersion, reply.Kind = api.GroupVersion.String(), api.Jobs.Kind
 	raw, err := json.Marshal(reply)
 	if err != nil {
 		return answer{}, err
 	}
 	p := printer{program: a.session.Program, namespace: namespace, name: name}
-	return answer{raw: raw, gist: state.Reason + state.Message, text: func(w io.Writer) { p.job(w, &reply.Answer) }}, nil
+	return answer{raw: raw, gist: why.Cause.Code + why.Cause.Message, text: func(w io.Writer) { p.job(w, &reply.Answer) }}, nil
 }
 
 // hinted adds to the error about something that the scheduler does not know the command that shows more.
@@ -325,34 +344,52 @@ func hinted(err error, command, what string) error {
 	return err
 }
 
-// lostClass says that the WorkloadPriorityClass that a job names does not exist, "" if it does.
-func lostClass(ctx context.Context, c client.Client, job client.Object) string {
-	name := job.GetLabels()[v1beta2.PriorityClassLabel]
-	if name == "" || !apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Name: name}, &v1beta2.WorkloadPriorityClass{})) {
-		return ""
+// lost is a class of the given kind that a job names and that does not exist.
+type lost struct {
+	kind string
+	mistakes.Mistake
+}
+
+// lostClass finds the class of which a job would have its priority and which does not exist, nil if that is not so: the
+// WorkloadPriorityClass of its label, or the PriorityClass of its pods.
+func lostClass(ctx context.Context, c client.Client, job client.Object, sets []v1beta2.PodSet) *lost {
+	if name := job.GetLabels()[v1beta2.PriorityClassLabel]; name != "" {
+		return lostOf(ctx, c, v1beta2.WorkloadPriorityClassKind, name, &v1beta2.WorkloadPriorityClass{}, &v1beta2.WorkloadPriorityClassList{})
 	}
-	var known []string
-	all := &v1beta2.WorkloadPriorityClassList{}
-	if c.List(ctx, all) == nil { // a user who may not list them is not told which is near
-		for i := range all.Items {
-			known = append(known, all.Items[i].Name)
+	for i := range sets {
+		if name := sets[i].Template.Spec.PriorityClassName; name != "" {
+			return lostOf(ctx, c, v1beta2.PodPriorityClassKind, name, &schedulingv1.PriorityClass{}, &schedulingv1.PriorityClassList{})
 		}
 	}
-	return mistakes.Of("there is no WorkloadPriorityClass "+name, name, known).Message
+	return nil
+}
+
+func lostOf(ctx context.Context, c client.Client, kind, name string, class client.Object, all client.ObjectList) *lost {
+	if !apierrors.IsNotFound(c.Get(ctx, client.ObjectKey{Name: name}, class)) {
+		return nil
+	}
+	var known []string
+	if c.List(ctx, all) == nil { // a user who may not list them is not told which is near
+		_ = meta.EachListItem(all, func(o runtime.Object) error { // which fails only if what is called does
+			known = append(known, o.(client.Object).GetName())
+			return nil
+		})
+	}
+	return &lost{kind, mistakes.Of("there is no "+kind+" "+name, name, known)}
 }
 
 // workloadOf finds the job of this name of any kind that is queued, and its Workload, "" if none names a LocalQueue.
 // What was asked for first, and is read already, counts first.
-func workloadOf(ctx context.Context, c client.Client, namespace, name string, ofVolcano *batch.Job) (of client.Object, workload string) {
+func workloadOf(ctx context.Context, c client.Client, namespace, name string, ofVolcano *batch.Job) (of queueing.Job, workload string) {
 	if ofVolcano.UID != "" {
-		return ofVolcano, queuedAs(queueing.VolcanoJobs, ofVolcano)
+		return queueing.VolcanoJob{Job: ofVolcano}, queuedAs(queueing.VolcanoJobs, ofVolcano)
 	}
 	for _, kind := range queueing.AllKinds() {
-		job := kind.New().Object()
-		if kind == queueing.VolcanoJobs || c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job) != nil {
+		job := kind.New()
+		if kind == queueing.VolcanoJobs || c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, job.Object()) != nil {
 			continue // what was asked for first is told of
 		}
-		if workload := queuedAs(kind, job); workload != "" {
+		if workload := queuedAs(kind, job.Object()); workload != "" {
 			return job, workload
 		}
 	}

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -56,24 +55,33 @@ func (l lookup) Flavor(name string) (*v1beta2.ResourceFlavor, error) {
 	return found, l.get("ResourceFlavor", name, found, &v1beta2.ResourceFlavorList{})
 }
 
-// get reads an object that a job or Workload names. That it does not exist is no sign that the job is gone, so the
-// error of the API server is not in the one that is returned. Of those that do exist it names the one that may have
-// been meant.
+// missing says that an object which a job or Workload names does not exist.
+type missing string
+
+// Error is the sentence.
+func (m missing) Error() string { return string(m) }
+
+// get reads an object that a job or Workload names. The error is [missing] if it does not exist. That is no sign that
+// the job is gone, so the error of the API server is not in the one that is returned. Of those that do exist it names
+// the one that may have been meant.
 func (l lookup) get(kind, name string, into client.Object, all client.ObjectList) error {
 	err := l.client.Get(l.ctx, client.ObjectKey{Name: name}, into)
 	if err == nil {
 		return nil
 	}
-	message := fmt.Sprintf("reading %s %q: %s", kind, name, err.Error())
-	if apierrors.IsNotFound(err) && l.client.List(l.ctx, all) == nil {
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("reading %s %q: %s", kind, name, err.Error())
+	}
+	sentence := fmt.Sprintf("there is no %s %s", kind, name)
+	if l.client.List(l.ctx, all) == nil {
 		var known []string
 		_ = meta.EachListItem(all, func(o runtime.Object) error { // which fails only if what is called does
 			known = append(known, o.(client.Object).GetName())
 			return nil
 		})
 		if meant := similar.Nearest(name, known); meant != "" {
-			message += fmt.Sprintf("; did you mean %s?", meant)
+			sentence += fmt.Sprintf("; did you mean %s?", meant)
 		}
 	}
-	return errors.New(message)
+	return missing(sentence)
 }

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,10 +70,14 @@ func (h *Holder) Stand(ctx context.Context, job *batch.Job) (Standing, error) {
 	w := &v1beta2.Workload{}
 	if err := h.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: name}, w); err != nil {
 		waits.Waits = fmt.Sprintf("Workload %s does not exist yet", name)
-		if apierrors.IsNotFound(err) {
-			err = nil
+		if !apierrors.IsNotFound(err) {
+			return waits, err
 		}
-		return waits, err
+		var why missing
+		if _, err := queueing.NewWorkload(of, lookup{ctx, h.client}); !isPrebuilt(of) && errors.As(err, &why) {
+			waits.Waits += ": " + why.Error()
+		}
+		return waits, nil
 	}
 	if w.DeletionTimestamp != nil || !conditions.Is(w, v1beta2.Admitted) || conditions.Is(w, v1beta2.Evicted) || w.Status.Admission == nil {
 		waits.Waits = fmt.Sprintf("Workload %s waits in LocalQueue %s", name, w.Spec.QueueName)

@@ -358,6 +358,7 @@ func TestFieldsThatAreNotHonouredAreNamed(t *testing.T) {
 func TestAnImpossibleJobIsToldSoAndHoldsUpNoOther(t *testing.T) {
 	namespace := namespaceFor(t, "impossible")
 	bad := newJob(namespace, strings.Repeat("x", 70), task("a", 1))
+	bad.Spec.Queue = namespace
 	create(t, bad)
 	good := newJob(namespace, "good", task("a", 1))
 	create(t, good)
@@ -366,11 +367,27 @@ func TestAnImpossibleJobIsToldSoAndHoldsUpNoOther(t *testing.T) {
 			strings.Contains(status.State.Message, "metadata.name: Invalid value: \"xxx")
 	})
 	awaitEvent(t, bad, "InvalidSpec", "metadata.name")
+	waits := fmt.Sprintf(`hekla_queue_jobs_without_podgroup{queue=%q,reason="InvalidSpec"}`, bad.Spec.Queue)
+	awaitNumber := func(wants bool) {
+		t.Helper()
+		apitest.Eventually(t, func(ctx context.Context) error {
+			got, err := numbers(ctx, "queue", bad.Spec.Queue)
+			if err == nil && (got[waits] != "") != wants {
+				err = fmt.Errorf("%v", got)
+			}
+			return err
+		})
+	}
+	awaitNumber(true)
 	setPhase(t, podGroupOf(good), scheduling.PodGroupInqueue)
 	awaitPods(t, namespace, "good-a-0")
 	if err := api.Get(apitest.Context(t), client.ObjectKeyFromObject(podGroupOf(bad)), &scheduling.PodGroup{}); err == nil {
 		t.Error("the impossible Job has a PodGroup")
 	}
+	if err := api.Delete(apitest.Context(t), bad); err != nil {
+		t.Fatal(err)
+	}
+	awaitNumber(false)
 }
 
 func TestARefusedPodIsToldOnTheJobAndTriedAgain(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hekla.sh/hekla/internal/explain/order"
+	"hekla.sh/hekla/internal/explain/survey"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/podspec"
 	"hekla.sh/hekla/pkg/apis/termination"
@@ -53,7 +54,7 @@ const (
 	// ForeignScheduler: the PodGroup belongs to another scheduler.
 	ForeignScheduler = "ForeignScheduler"
 	// NotTriedYet: the scheduler has not tried the job since it changed.
-	NotTriedYet = "NotTriedYet"
+	NotTriedYet = survey.NotTriedYet
 	// WorkloadsOff: it is a Workload, and the scheduler's configuration has none admitted.
 	WorkloadsOff = conditions.WorkloadsOff
 )

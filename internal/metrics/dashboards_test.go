@@ -29,6 +29,7 @@ import (
 	"hekla.sh/hekla/internal/edge"
 	"hekla.sh/hekla/internal/edge/binder"
 	"hekla.sh/hekla/internal/edge/intake"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/settings"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -50,6 +51,7 @@ func quotas(t *testing.T) ofQuotas {
 	if err != nil {
 		t.Fatal(err)
 	}
+	m.Ungrouped(&batch.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "j"}, Spec: batch.JobSpec{Queue: "a"}}, "InvalidSpec")
 	q := &v1beta2.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: "quota"}}
 	q.Spec.CohortName = "all"
 	q.Spec.ResourceGroups = []v1beta2.ResourceGroup{{CoveredResources: []corev1.ResourceName{"cpu"}, Flavors: []v1beta2.FlavorQuotas{{Name: "f",

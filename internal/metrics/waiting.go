@@ -38,6 +38,14 @@ func (r *reader) waiting(c *model.Cluster, now time.Time) {
 	for name, b := range backlogs {
 		r.backlog(name, b, now) // of queues that do not exist
 	}
+	ungrouped := map[string]int{}
+	c.EachWithoutGroup(func(j *cluster.Job) {
+		reason, _, _ := j.WhyPodsWait()
+		ungrouped[reason]++
+	})
+	for reason, jobs := range ungrouped {
+		r.add(pendingJobs, float64(jobs), "", reason) // the PodGroup would say the queue
+	}
 }
 
 func (r *reader) backlog(queue string, b *survey.Backlog, now time.Time) {

@@ -28,7 +28,8 @@ func victims(t *testing.T) *running {
 
 func TestWhatWaitsIsShownWithItsReasonAndAge(t *testing.T) {
 	r := victims(t)
-	r.expect("hekla_queue_pending_jobs", map[string]string{
+	r.cycle(cache.Set{Object: fixture.Pod("u1", fixture.In("ungrouped"), fixture.Asks("cpu=1"))}, cache.Set{Object: fixture.Pod("u2", fixture.In("ungrouped"), fixture.Asks("cpu=1"))})
+	r.expect("hekla_queue_pending_jobs", map[string]string{`hekla_queue_pending_jobs{queue="",reason="PodGroupNotFound"}`: "1",
 		`hekla_queue_pending_jobs{queue="a",reason="Delayed"}`: "1", `hekla_queue_pending_jobs{queue="nowhere",reason="QueueNotFound"}`: "1"})
 	if got := shown(t, r.Metrics, "hekla_queue_pending_pods"); got[`hekla_queue_pending_pods{queue="a"}`] != "1" || got[`hekla_queue_pending_pods{queue="b"}`] != "0" {
 		t.Errorf("the pending pods are %v", got)

@@ -75,6 +75,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return work.UnlessConflict(err)
 	}
 	if stored.DeletionTimestamp != nil {
+		r.metrics.Ungrouped(stored, "")
 		if !slices.Contains(stored.Finalizers, metav1.FinalizerDeleteDependents) {
 			return reconcile.Result{}, nil // A finalizer may need its objects to stay.
 		}
@@ -122,6 +123,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	status := lifecycle.Observe(job, outcome.pods, outcome.group, outcome.trouble, time.Now())
+	r.metrics.Ungrouped(stored, r.whyUngrouped(ctx, job, status, outcome.group, standing))
 	if err == nil && lifecycle.OnlySaysItWaits(&stored.Status, status) {
 		if left := r.memory.newSince(request.NamespacedName, job.UID, now).Add(firstStatusAfter).Sub(now); left > 0 {
 			return reconcile.Result{RequeueAfter: left}, nil // an answer of the scheduler wakes the Job sooner
@@ -140,6 +142,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	return result, err
+}
+
+// whyUngrouped is the reason in the status of a Job that waits and has no PodGroup, "" of any other. A Job with an
+// admitted Workload needs none.
+func (r *Reconciler) whyUngrouped(ctx context.Context, job *batch.Job, status *batch.JobStatus, group *scheduling.PodGroup, standing workload.Standing) string {
+	switch {
+	case !lifecycle.MakesPods(status.State.Phase), group != nil && group.UID != "", standing.IsQueued && standing.Waits == "":
+		return ""
+	case r.client.Get(ctx, client.ObjectKey{Namespace: job.Namespace, Name: builder.PodGroupName(job)}, &scheduling.PodGroup{}) == nil:
+		return "" // there is one, which could not be brought up to date
+	}
+	return status.State.Reason
 }
 
 // sooner returns the shorter one of two waits, of which those that are not positive are none.

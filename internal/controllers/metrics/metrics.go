@@ -22,7 +22,8 @@ type Metrics struct {
 
 	jobs, flows lives
 
-	quotas *quotas
+	waiting waiting
+	quotas  *quotas
 }
 
 // New returns metrics that are all zero, and registers them. With a nil registerer they are counted and not shown.
@@ -48,13 +49,14 @@ func New(registerer prometheus.Registerer) (*Metrics, error) {
 		flowFailed:   ends("jobflow_failed_phase_count", "JobFlows of the namespace that have failed.", "jobflow_namespace"),
 		jobs:         lives{known: map[types.NamespacedName]*life{}},
 		flows:        lives{known: map[types.NamespacedName]*life{}},
+		waiting:      newWaiting(),
 		quotas:       newQuotas(),
 	}
 	if registerer == nil {
 		return m, nil
 	}
 	for _, collector := range append(m.quotas.collectors(), m.inqueue, m.pending, m.running, m.unknown, m.completed, m.podCreation,
-		m.jobCompleted, m.jobFailed, m.flowSucceed, m.flowFailed) {
+		m.jobCompleted, m.jobFailed, m.flowSucceed, m.flowFailed, m.waiting.jobs) {
 		if err := registerer.Register(collector); err != nil {
 			return nil, err
 		}
@@ -100,7 +102,10 @@ func (m *Metrics) Job(job *batch.Job, phase batch.JobPhase) {
 }
 
 // JobGone ends the series of a Job that does not exist any more.
-func (m *Metrics) JobGone(name types.NamespacedName) { m.jobs.forget(name, m.dropJob) }
+func (m *Metrics) JobGone(name types.NamespacedName) {
+	m.jobs.forget(name, m.dropJob)
+	m.waiting.set(name, place{})
+}
 
 func (m *Metrics) dropJob(name types.NamespacedName, l *life) {
 	m.jobCompleted.DeleteLabelValues(name.String(), l.queue)

@@ -133,6 +133,30 @@ func TestPodGroupsAreShownByQueueUntilItIsGone(t *testing.T) {
 	}
 }
 
+func TestAJobWithoutAPodGroupIsCountedByItsReason(t *testing.T) {
+	m, values := shown(t)
+	const invalid, waits = "hekla_queue_jobs_without_podgroup queue=q reason=InvalidSpec", "hekla_queue_jobs_without_podgroup queue=q reason=WaitsForWorkload"
+	other := jobOf("2", "q")
+	other.Name = "other"
+	for i, step := range []struct {
+		does func()
+		want map[string]float64
+	}{
+		{func() { m.Ungrouped(jobOf("1", "q"), "") }, map[string]float64{}},
+		{func() { m.Ungrouped(jobOf("1", "q"), "InvalidSpec") }, map[string]float64{invalid: 1}},
+		{func() { m.Ungrouped(other, "InvalidSpec") }, map[string]float64{invalid: 2}},
+		{func() { m.Ungrouped(other, "InvalidSpec") }, map[string]float64{invalid: 2}},
+		{func() { m.Ungrouped(other, "WaitsForWorkload") }, map[string]float64{invalid: 1, waits: 1}},
+		{func() { m.Ungrouped(jobOf("1", "q"), "") }, map[string]float64{waits: 1}},
+		{func() { m.JobGone(types.NamespacedName{Namespace: "lab", Name: "other"}) }, map[string]float64{}},
+	} {
+		step.does()
+		if diff := cmp.Diff(step.want, values()); diff != "" {
+			t.Errorf("shown after step %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
 func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	phases := []batch.JobPhase{"", batch.Pending, batch.Running, batch.Completed, batch.Failed, batch.Terminated, batch.Aborted}
 	rapid.Check(t, func(t *rapid.T) {

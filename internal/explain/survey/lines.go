@@ -8,8 +8,8 @@ import (
 	"hekla.sh/hekla/pkg/framework"
 )
 
-// NotTried is the reason of jobs that no cycle has looked at since they changed.
-const NotTried = "NotTried"
+// NotTriedYet is the reason of jobs that no cycle has looked at since they changed.
+const NotTriedYet = "NotTriedYet"
 
 // Backlog is what waits in a queue.
 type Backlog struct {
@@ -55,7 +55,7 @@ func (b *Backlog) add(j *cluster.Job) {
 
 func reasonOf(j *cluster.Job) string {
 	if j.Verdict == nil {
-		return NotTried
+		return NotTriedYet
 	}
 	code, _ := j.Reason()
 	return string(code)

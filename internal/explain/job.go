@@ -80,13 +80,20 @@ func (m *Model) bounds(s *framework.Session, j *cluster.Job) []Bound {
 		for i, need := range needed {
 			d := resources.Dim(i)
 			name := m.cluster.Resources.Name(d)
-			holds := q.Subtree.Allocated.At(d)
+			holds, kept := q.Subtree.Allocated.At(d), int64(0)
+			if j.IsPendingAdmission() {
+				kept = q.Subtree.Inqueue.At(d)
+			}
 			say := func(limit string, may int64) {
-				if need <= 0 || holds+need <= may {
+				if need <= 0 || holds+kept+need <= may {
 					return
 				}
-				bounds = append(bounds, Bound{Queue: q.Name, Resource: string(name), Limit: limit, May: resources.Format(name, may),
-					Holds: resources.Format(name, holds), Needed: resources.Format(name, need), Exceeds: resources.Format(name, holds+need-may)})
+				b := Bound{Queue: q.Name, Resource: string(name), Limit: limit, May: resources.Format(name, may),
+					Holds: resources.Format(name, holds), Needed: resources.Format(name, need), Exceeds: resources.Format(name, holds+kept+need-may)}
+				if kept > 0 {
+					b.Kept = resources.Format(name, kept)
+				}
+				bounds = append(bounds, b)
 			}
 			say("capability", q.Capability.Value(d))
 			if hasShare && !j.IsPendingAdmission() { // until it is admitted, its requests do not count for what is deserved

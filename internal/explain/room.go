@@ -15,8 +15,9 @@ import (
 	"hekla.sh/hekla/pkg/resources"
 )
 
-// Holders says who holds what a job waits for, by the answer to why it waits: what a queue may hold no more of, or what
-// is short on the nodes that could hold its pods. It is nil if the job waits for something else.
+// Holders says who holds what a job waits for, and for whom it is kept, by the answer to why it waits: what a queue may
+// hold no more of, or what is short on the nodes that could hold its pods. It is nil if the job waits for something
+// else.
 func (m *Model) Holders(id cluster.JobID, why *Why, ends holders.Ends) *holders.Holders {
 	switch j := m.cluster.Job(id); {
 	case !why.Cause.Waits || why.Cause.Never:
@@ -27,7 +28,7 @@ func (m *Model) Holders(id cluster.JobID, why *Why, ends holders.Ends) *holders.
 		return m.nodeHolders(nil, why.Cause.Short, ends)
 	default:
 		if limit, d, queue := m.bound(&why.Job, &why.Cause); queue != nil {
-			return holders.InQueue(m.cluster.Resources, d, queue, limit, ends)
+			return holders.InQueue(m.cluster.Resources, d, queue, limit, j.IsPendingAdmission(), ends)
 		}
 		return m.nodeHolders(j, why.Cause.Short, ends)
 	}
@@ -77,7 +78,15 @@ func (m *Model) nodeHolders(j *cluster.Job, short []Shortage, ends holders.Ends)
 			nodes = append(nodes, n)
 		}
 	}
-	return holders.OnNodes(m.cluster.Resources, d, nodes, ends)
+	var admitted []*cluster.Job
+	if j != nil && j.IsPendingAdmission() { // once it is admitted, it competes with these for nodes
+		m.cluster.EachJob(func(other *cluster.Job) {
+			if other.Usage.Inqueue.At(d) > 0 {
+				admitted = append(admitted, other)
+			}
+		})
+	}
+	return holders.OnNodes(m.cluster.Resources, d, nodes, admitted, ends)
 }
 
 // quotaHolders says who holds a quota that is less than a Workload requests.
@@ -133,7 +142,7 @@ func (m *Model) HoldersOfNodes(ends holders.Ends) []holders.Holders {
 	var found []holders.Holders
 	for _, s := range all[:min(len(all), maxScarce)] {
 		nodes := slices.DeleteFunc(slices.Clone(m.cluster.Nodes()), func(n *cluster.Node) bool { return !n.Has(s.d) })
-		if h := holders.OnNodes(m.cluster.Resources, s.d, nodes, ends); h != nil {
+		if h := holders.OnNodes(m.cluster.Resources, s.d, nodes, nil, ends); h != nil {
 			found = append(found, *h)
 		}
 	}

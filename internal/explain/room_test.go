@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,12 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"hekla.sh/hekla/internal/explain"
 	"hekla.sh/hekla/internal/explain/forecast"
 	"hekla.sh/hekla/internal/explain/holders"
 	"hekla.sh/hekla/internal/journal/history"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 	"hekla.sh/hekla/pkg/cluster"
 	"hekla.sh/hekla/test/fixture"
+	"hekla.sh/hekla/test/harness/loop"
 )
 
 // held says in a line who holds what a job waits for.
@@ -41,15 +44,21 @@ func inLine(h *holders.Holders, now time.Time) string {
 	if h == nil {
 		return "none"
 	}
-	said := fmt.Sprintf("%s of %s %s of %s", h.Held, h.Total, h.Resource, h.Where)
+	kept := func(amount, why string) string {
+		if amount == "" {
+			return ""
+		}
+		return " and " + amount + " kept" + why
+	}
+	said := fmt.Sprintf("%s%s of %s %s of %s", h.Held, kept(h.Kept, ""), h.Total, h.Resource, h.Where)
 	for _, j := range h.Jobs {
-		said += fmt.Sprintf("; %s %s", strings.TrimPrefix(j.Job, fixture.Namespace+"/"), j.Held)
+		said += fmt.Sprintf("; %s %s%s", strings.TrimPrefix(j.Job, fixture.Namespace+"/"), j.Held, kept(j.Kept, " for "+j.KeptFor))
 		if j.Ends.Latest != nil {
 			said += fmt.Sprintf(" %s until %s", j.Ends.Basis, j.Ends.Latest.Sub(now))
 		}
 	}
 	for _, q := range h.Queues {
-		said += fmt.Sprintf("; queue %s %s of %d", q.Name, q.Held, q.Jobs)
+		said += fmt.Sprintf("; queue %s %s%s of %d", q.Name, q.Held, kept(q.Kept, ""), q.Jobs)
 	}
 	return said
 }
@@ -94,6 +103,43 @@ func TestWhoHoldsWhatAJobWaitsFor(t *testing.T) {
 		if got := a.held(id); got != want {
 			t.Errorf("of job %s it is said\n%s, want\n%s", id, got, want)
 		}
+	}
+}
+
+// A job that waits for admission is told for which admitted jobs room is kept, so that the sum says why there is none.
+func TestRoomThatIsKeptForAdmittedJobsIsNamed(t *testing.T) {
+	a := newAsker(t, loop.Evicting("predicates", "capacity", "overcommit", "nodeorder"), fixture.Node("n", "cpu=8 pods=20"), fixture.Queue("small", fixture.Capped("cpu=6")))
+	a.running("runs", "default", "n", "cpu=1", 2)
+	a.Set(fixture.Group("admitted", "small", 3, fixture.Wanting("cpu=5")), fixture.Group("over", "small", 1, fixture.PendingAdmission, fixture.Wanting("cpu=2")),
+		fixture.Group("full", "default", 1, fixture.PendingAdmission, fixture.Wanting("cpu=5")))
+	a.CycleFor(10 * time.Second)
+	for name, want := range map[string]string{
+		"over": "0 and 5 kept of 6 cpu of queue small; admitted 0 and 5 kept for Admission; queue small 0 and 5 kept of 1",
+		"full": "2 and 5 kept of 8 cpu of 1 node; admitted 0 and 5 kept for Admission; runs 2; queue small 0 and 5 kept of 1; queue default 2 of 1",
+	} {
+		if got := a.held(cluster.GroupID(fixture.Key(name))); got != want {
+			t.Errorf("of job %s it is said\n%s, want\n%s", name, got, want)
+		}
+	}
+	want := explain.Bound{Queue: "small", Resource: "cpu", Limit: "capability", May: "6", Holds: "0", Kept: "5", Needed: "2", Exceeds: "1"}
+	if j := a.job("over"); !slices.Contains(j.Bounds, want) {
+		t.Errorf("the bounds are %+v, want %+v", j.Bounds, want)
+	}
+}
+
+// What a plan has promised is kept as far as it does not come from pods that leave, which still hold their part. Of the
+// three cores that are promised two come from pods that leave, and what is left of the node has got a third job.
+func TestRoomThatAPlanHasPromisedIsNamed(t *testing.T) {
+	a := newAsker(t, evicting, fixture.Node("n", "cpu=4 pods=20"), fixture.PriorityClass("high", 10))
+	a.running("low", "default", "n", "cpu=1", 2, preemptable)
+	group, pods := gang("g", "default", 1, "cpu=3")
+	class("high")(group)
+	late, others := gang("late", "default", 1, "cpu=1")
+	a.Set(group, pods[0], late, others[0])
+	a.CycleFor(10 * time.Second)
+	const want = "3 and 1 kept of 4 cpu of 1 node; low 2 Room until 35s; g 0 and 1 kept for Plan; late 1; queue default 3 and 1 kept of 3"
+	if got := inLine(&a.model().HoldersOfNodes(forecast.New(history.New(), a.Now, func(*cluster.Job) int64 { return 0 }).Ends)[0], a.Now); got != want {
+		t.Errorf("it is said\n%s, want\n%s", got, want)
 	}
 }
 

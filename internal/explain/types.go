@@ -79,10 +79,12 @@ type Bound struct {
 	Resource string `json:"resource"`
 	// Limit is capability (the upper limit of the queue), or deserved (what it may hold while others claim the rest).
 	Limit string `json:"limit"`
-	// May is the limit, Holds what the queue and those below it hold, and Needed what the job would add. Exceeds is by
-	// how much the sum is above the limit.
+	// May is the limit, Holds what the queue and those below it hold, and Needed what the job would add. Kept is what a
+	// job that waits for admission finds kept for admitted ones besides, "" if nothing is. Exceeds is by how much the
+	// sum is above the limit.
 	May     string `json:"may"`
 	Holds   string `json:"holds"`
+	Kept    string `json:"kept,omitempty"`
 	Needed  string `json:"needed"`
 	Exceeds string `json:"exceeds"`
 }

@@ -12,7 +12,7 @@ import (
 	"hekla.sh/hekla/internal/explain/holders"
 )
 
-// holders writes who holds a resource, the jobs that hold most of it first.
+// holders writes who holds a resource and for whom it is kept, the jobs that have most of it first.
 func (p *printer) holders(w io.Writer, label string, h *holders.Holders) {
 	if h == nil {
 		return
@@ -21,14 +21,22 @@ func (p *printer) holders(w io.Writer, label string, h *holders.Holders) {
 	if h.Total == "" {
 		first = fmt.Sprintf("%s %s of %s are held", h.Held, h.Resource, h.Where)
 	}
+	if h.Kept != "" {
+		first += fmt.Sprintf(", and %s more are kept for jobs", h.Kept)
+	}
 	lines := []string{first}
 	for i := range h.Jobs {
 		j := &h.Jobs[i]
-		line := fmt.Sprintf("%s by %s", j.Held, j.Job)
+		name := j.Job
 		if j.Queue != "" {
-			line += fmt.Sprintf(" (queue %s, priority %d)", j.Queue, j.Priority)
+			name += fmt.Sprintf(" (queue %s, priority %d)", j.Queue, j.Priority)
 		}
-		lines = append(lines, line+": "+ends(&j.Ends, time.Now()))
+		if j.Held != "0" {
+			lines = append(lines, fmt.Sprintf("%s by %s: %s", j.Held, name, ends(&j.Ends, time.Now())))
+		}
+		if j.Kept != "" {
+			lines = append(lines, fmt.Sprintf("%s kept for %s: %s", j.Kept, name, keptFor[j.KeptFor]))
+		}
 	}
 	for _, groups := range []struct {
 		of   string
@@ -39,11 +47,21 @@ func (p *printer) holders(w io.Writer, label string, h *holders.Holders) {
 		}
 		var parts []string
 		for _, g := range groups.list {
-			parts = append(parts, fmt.Sprintf("%s %s", g.Name, g.Held))
+			part := fmt.Sprintf("%s %s", g.Name, g.Held)
+			if g.Kept != "" {
+				part += fmt.Sprintf(" and %s kept", g.Kept)
+			}
+			parts = append(parts, part)
 		}
 		lines = append(lines, groups.of+": "+strings.Join(parts, ", "))
 	}
 	block(w, label, lines...)
+}
+
+// keptFor says in words why something is kept for a job.
+var keptFor = map[string]string{
+	holders.ForAdmission: "it is admitted, and may still start that much",
+	holders.ForPlan:      "a plan has promised it nodes",
 }
 
 // ends says in words when a job is expected to end.

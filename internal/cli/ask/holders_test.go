@@ -31,12 +31,16 @@ func TestWhoHoldsTheRoomInWords(t *testing.T) {
 		})
 	}
 	var b strings.Builder
-	h := &holders.Holders{Resource: "cpu", Where: "3 nodes", Held: "11", Total: "12", Jobs: []holders.Job{{Job: "a/large", Queue: "q", Priority: 7, Held: "8", Ends: forecast.Ends{Never: true}}},
-		Queues: []holders.Group{{Name: "q", Held: "9"}, {Name: "r", Held: "2"}}, Namespaces: []holders.Group{{Name: "a", Held: "11"}}}
+	h := &holders.Holders{Resource: "cpu", Where: "3 nodes", Held: "11", Kept: "3", Total: "14", Jobs: []holders.Job{{Job: "a/large", Queue: "q", Priority: 7, Held: "8", Ends: forecast.Ends{Never: true}},
+		{Job: "b/admitted", Queue: "r", Held: "0", Kept: "2", KeptFor: holders.ForAdmission}, {Job: "b/evicts", Queue: "r", Held: "1", Kept: "1", KeptFor: holders.ForPlan}},
+		Queues: []holders.Group{{Name: "q", Held: "9"}, {Name: "r", Held: "2", Kept: "3"}}, Namespaces: []holders.Group{{Name: "a", Held: "11"}}}
 	(&printer{}).table(&b, func(w io.Writer) { (&printer{}).holders(w, "Held", h) })
-	const want = "  Held  11 of 12 cpu of 3 nodes are held\n" +
+	const want = "  Held  11 of 14 cpu of 3 nodes are held, and 3 more are kept for jobs\n" +
 		"        8 by a/large (queue q, priority 7): a service, which does not end by itself\n" +
-		"        by queue: q 9, r 2\n"
+		"        2 kept for b/admitted (queue r, priority 0): it is admitted, and may still start that much\n" +
+		"        1 by b/evicts (queue r, priority 0): nothing says when it ends\n" +
+		"        1 kept for b/evicts (queue r, priority 0): a plan has promised it nodes\n" +
+		"        by queue: q 9, r 2 and 3 kept\n"
 	if b.String() != want {
 		t.Errorf("it is said\n%s, want\n%s", b.String(), want)
 	}

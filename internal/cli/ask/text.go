@@ -62,7 +62,11 @@ func (p *printer) job(w io.Writer, a *api.Job) {
 			p.queued(w, a.Queued)
 		}
 		for _, b := range a.Job.Bounds {
-			block(w, "Limit", fmt.Sprintf("queue %s: %s of %s is %s, it holds %s, the job needs %s: %s too much", b.Queue, b.Limit, b.Resource, b.May, b.Holds, b.Needed, b.Exceeds))
+			kept := ""
+			if b.Kept != "" {
+				kept = fmt.Sprintf(", %s more are kept for admitted jobs", b.Kept)
+			}
+			block(w, "Limit", fmt.Sprintf("queue %s: %s of %s is %s, it holds %s%s, the job needs %s: %s too much", b.Queue, b.Limit, b.Resource, b.May, b.Holds, kept, b.Needed, b.Exceeds))
 		}
 		p.place(w, a)
 		p.holders(w, "Held", a.Holders)

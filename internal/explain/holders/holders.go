@@ -24,10 +24,12 @@ type Holders struct {
 	Resource string `json:"resource"`
 	// Where says in words whose it is, such as "3 nodes", "queue team" or "ClusterQueue team, flavor default".
 	Where string `json:"where"`
-	// Held is how much of it is held, and Total how much there is, "" if that is not limited.
+	// Held is how much of it pods hold, and Total how much there is, "" if that is not limited. Kept is how much more
+	// is kept for jobs that have not got it yet, "" if nothing is; see [Job].
 	Held  string `json:"held"`
+	Kept  string `json:"kept,omitempty"`
 	Total string `json:"total,omitempty"`
-	// Queues, Namespaces and Jobs are those that hold most of it.
+	// Queues, Namespaces and Jobs are those that hold most of it, with what is kept for them.
 	Queues     []Group `json:"queues,omitempty"`
 	Namespaces []Group `json:"namespaces,omitempty"`
 	Jobs       []Job   `json:"jobs,omitempty"`
@@ -37,16 +39,29 @@ type Holders struct {
 type Group struct {
 	Name string `json:"name"`
 	Held string `json:"held"`
+	Kept string `json:"kept,omitempty"`
 	Jobs int    `json:"jobs"`
 }
 
-// Job is a job that holds some of the resource.
+// Why room is kept for a job.
+const (
+	// ForAdmission: the job is admitted, and lacks so much of its minResources.
+	ForAdmission = "Admission"
+	// ForPlan: a plan has promised nodes to its pods. What victims still hold there counts as theirs.
+	ForPlan = "Plan"
+)
+
+// Job is a job that holds some of the resource, or for which some is kept.
 type Job struct {
-	Job      string        `json:"job"` // namespace and name, as users call it
-	Queue    string        `json:"queue,omitempty"`
-	Priority int32         `json:"priority"`
-	Held     string        `json:"held"`
-	Ends     forecast.Ends `json:"ends"`
+	Job      string `json:"job"` // namespace and name, as users call it
+	Queue    string `json:"queue,omitempty"`
+	Priority int32  `json:"priority"`
+	Held     string `json:"held"`
+	// Kept is what is kept for it beyond that, "" if nothing is, and KeptFor why: [ForAdmission] or [ForPlan].
+	Kept    string `json:"kept,omitempty"`
+	KeptFor string `json:"keptFor,omitempty"`
+	// Ends is when it is expected to end, if it holds any.
+	Ends forecast.Ends `json:"ends"`
 }
 
 // Ends returns when a job that holds nodes is expected to end.
@@ -57,15 +72,16 @@ type row struct {
 	job                    *cluster.Job // nil for pods without one, and for Workloads that have no pods yet
 	name, namespace, queue string
 	priority               int32
-	amount                 int64
+	amount, kept           int64
+	keptFor                string
 }
 
 // tally makes the sums of one resource.
 type tally struct {
-	name corev1.ResourceName
-	held int64
-	jobs map[*cluster.Job]*row
-	rows []*row
+	name       corev1.ResourceName
+	held, kept int64
+	jobs       map[*cluster.Job]*row
+	rows       []*row
 }
 
 func newTally(name corev1.ResourceName) *tally {
@@ -82,13 +98,42 @@ func (y *tally) add(j *cluster.Job, namespace string, amount int64) {
 		y.rows = append(y.rows, &row{namespace: namespace, amount: amount})
 		return
 	}
+	y.of(j).amount += amount
+}
+
+// keep counts what is kept for a job.
+func (y *tally) keep(j *cluster.Job, why string, amount int64) {
+	if amount <= 0 || j == nil {
+		return
+	}
+	y.kept += amount
+	r := y.of(j)
+	r.kept += amount
+	if r.keptFor != ForPlan {
+		r.keptFor = why
+	}
+}
+
+// of is the row of a job.
+func (y *tally) of(j *cluster.Job) *row {
 	r := y.jobs[j]
 	if r == nil {
 		r = &row{job: j, name: j.Name(), namespace: j.ID.Namespace, queue: queueOf(j), priority: j.Priority}
 		y.jobs[j] = r
 		y.rows = append(y.rows, r)
 	}
-	r.amount += amount
+	return r
+}
+
+// write formats an amount.
+func (y *tally) write(amount int64) string { return resources.FormatAmount(y.name, amount) }
+
+// writeKept formats an amount, "" if it is 0.
+func (y *tally) writeKept(amount int64) string {
+	if amount == 0 {
+		return ""
+	}
+	return y.write(amount)
 }
 
 // queueOf is the queue of a job, in Volcano's or Kueue's API.
@@ -101,13 +146,15 @@ func queueOf(j *cluster.Job) string {
 
 // answer lists who holds most.
 func (y *tally) answer(where string, total int64, ends Ends) *Holders {
-	a := &Holders{Resource: string(y.name), Where: where, Held: resources.FormatAmount(y.name, y.held)}
+	a := &Holders{Resource: string(y.name), Where: where, Held: y.write(y.held), Kept: y.writeKept(y.kept)}
 	if total < resources.Unlimited {
-		a.Total = resources.FormatAmount(y.name, total)
+		a.Total = y.write(total)
 	}
 	a.Queues = y.grouped(func(r *row) string { return r.queue })
 	a.Namespaces = y.grouped(func(r *row) string { return r.namespace })
-	slices.SortFunc(y.rows, func(r, s *row) int { return cmp.Or(cmp.Compare(s.amount, r.amount), cmp.Compare(r.name, s.name)) })
+	slices.SortFunc(y.rows, func(r, s *row) int {
+		return cmp.Or(cmp.Compare(s.amount+s.kept, r.amount+r.kept), cmp.Compare(r.name, s.name))
+	})
 	for _, r := range y.rows {
 		if len(a.Jobs) == MaxListed {
 			break
@@ -115,8 +162,8 @@ func (y *tally) answer(where string, total int64, ends Ends) *Holders {
 		if r.name == "" {
 			continue
 		}
-		j := Job{Job: r.name, Queue: r.queue, Priority: r.priority, Held: resources.FormatAmount(y.name, r.amount)}
-		if r.job != nil {
+		j := Job{Job: r.name, Queue: r.queue, Priority: r.priority, Held: y.write(r.amount), Kept: y.writeKept(r.kept), KeptFor: r.keptFor}
+		if r.job != nil && r.amount > 0 {
 			j.Ends = ends(r.job)
 		}
 		a.Jobs = append(a.Jobs, j)
@@ -127,9 +174,9 @@ func (y *tally) answer(where string, total int64, ends Ends) *Holders {
 // grouped sums up jobs by what they have in common. What has no name is left out.
 func (y *tally) grouped(key func(*row) string) []Group {
 	type sum struct {
-		name   string
-		amount int64
-		jobs   int
+		name         string
+		amount, kept int64
+		jobs         int
 	}
 	sums := map[string]*sum{}
 	var all []*sum
@@ -145,31 +192,51 @@ func (y *tally) grouped(key func(*row) string) []Group {
 			all = append(all, s)
 		}
 		s.amount += r.amount
+		s.kept += r.kept
 		if r.name != "" {
 			s.jobs++
 		}
 	}
-	slices.SortFunc(all, func(a, b *sum) int { return cmp.Or(cmp.Compare(b.amount, a.amount), cmp.Compare(a.name, b.name)) })
+	slices.SortFunc(all, func(a, b *sum) int {
+		return cmp.Or(cmp.Compare(b.amount+b.kept, a.amount+a.kept), cmp.Compare(a.name, b.name))
+	})
 	var groups []Group
 	for _, s := range all[:min(len(all), MaxListed)] {
-		groups = append(groups, Group{Name: s.name, Held: resources.FormatAmount(y.name, s.amount), Jobs: s.jobs})
+		groups = append(groups, Group{Name: s.name, Held: y.write(s.amount), Kept: y.writeKept(s.kept), Jobs: s.jobs})
 	}
 	return groups
 }
 
-// OnNodes finds who holds a resource of some nodes, nil if no job does. Pods that leave hold it until they are gone.
-func OnNodes(index *resources.Index, d resources.Dim, nodes []*cluster.Node, ends Ends) *Holders {
+// OnNodes finds who holds a resource of some nodes, and for whom it is kept there; nil if there is no such job. Pods
+// that leave hold it until they are gone. What a plan has promised is kept as far as it does not come from these, so
+// that what is left is free. admitted are jobs for which so much of their minResources is kept as they lack, on
+// whatever nodes.
+func OnNodes(index *resources.Index, d resources.Dim, nodes []*cluster.Node, admitted []*cluster.Job, ends Ends) *Holders {
 	y := newTally(index.Name(d))
 	total := int64(0)
 	for _, n := range nodes {
 		total += n.Allocatable.At(d)
+		var promised []*cluster.Task
 		for _, t := range n.Tasks() {
-			if t.Status.Holds() {
+			switch {
+			case t.Status.Holds():
 				y.add(t.Job, t.Key().Namespace, t.Request().At(d))
+			case t.Status == cluster.Pipelined:
+				promised = append(promised, t)
 			}
 		}
+		slices.SortFunc(promised, func(t, u *cluster.Task) int { return cluster.CompareNames(t.Key(), u.Key()) })
+		left := n.Promised.At(d) - n.Releasing.At(d)
+		for _, t := range promised {
+			kept := min(t.Request().At(d), left)
+			y.keep(t.Job, ForPlan, kept)
+			left -= max(kept, 0)
+		}
 	}
-	if y.held == 0 {
+	for _, j := range admitted {
+		y.keep(j, ForAdmission, j.Usage.Inqueue.At(d))
+	}
+	if y.held+y.kept == 0 {
 		return nil
 	}
 	noun := "nodes"
@@ -179,18 +246,31 @@ func OnNodes(index *resources.Index, d resources.Dim, nodes []*cluster.Node, end
 	return y.answer(fmt.Sprintf("%d %s", len(nodes), noun), total, ends)
 }
 
-// InQueue finds who holds a resource in a queue and those below it, of which these may hold so much; nil if no job
-// does.
-func InQueue(index *resources.Index, d resources.Dim, q *cluster.Queue, limit int64, ends Ends) *Holders {
+// InQueue finds who holds a resource in a queue and those below it, of which these may hold so much, and for whom it is
+// kept; nil if there is no such job. For a job that waits for admission what admitted jobs lack of their minResources
+// is kept, too.
+func InQueue(index *resources.Index, d resources.Dim, q *cluster.Queue, limit int64, isAdmission bool, ends Ends) *Holders {
 	y := newTally(index.Name(d))
 	for each := []*cluster.Queue{q}; len(each) > 0; {
 		last := each[len(each)-1]
 		each = append(each[:len(each)-1], last.Children...)
 		for _, j := range last.Members() {
-			y.add(j, j.ID.Namespace, j.Usage.Allocated.At(d))
+			promised := int64(0)
+			if j.Count(cluster.Pipelined) > 0 {
+				for _, t := range j.Tasks() {
+					if t.Status == cluster.Pipelined {
+						promised += t.Request().At(d)
+					}
+				}
+			}
+			y.add(j, j.ID.Namespace, j.Usage.Allocated.At(d)-promised)
+			y.keep(j, ForPlan, promised)
+			if isAdmission {
+				y.keep(j, ForAdmission, j.Usage.Inqueue.At(d))
+			}
 		}
 	}
-	if y.held == 0 {
+	if y.held+y.kept == 0 {
 		return nil
 	}
 	return y.answer("queue "+q.Name, limit, ends)

@@ -48,6 +48,7 @@ const (
 type overview struct {
 	questions *scheduler.Questions
 	store     *board.Store
+	leads     func() time.Time // since when the process leads, zero if it is not known
 
 	refreshing sync.Mutex // held while the scheduler is asked
 	asked      time.Time  // when it answered last
@@ -70,7 +71,7 @@ type storedView struct {
 }
 
 func newOverview(questions *scheduler.Questions) *overview {
-	return &overview{questions: questions, store: board.New(rand.Uint64()), views: map[string]storedView{}}
+	return &overview{questions: questions, store: board.New(rand.Uint64()), leads: func() time.Time { return time.Time{} }, views: map[string]storedView{}}
 }
 
 // refresh asks the scheduler, unless the last answer is fresh.
@@ -84,6 +85,7 @@ func (o *overview) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	o.store.Lead(o.leads())
 	o.store.Update(found)
 	o.asked = time.Now()
 	return nil

@@ -90,6 +90,9 @@ func (s *Server) Diagnoses(by Diagnose) { s.diagnose = by }
 // [Server.Handler].
 func (s *Server) LedBy(leader func() string) { s.leader = leader }
 
+// Leads sets how the server finds out since when its process leads. It must be called before [Server.Handler].
+func (s *Server) Leads(since func() time.Time) { s.overview.leads = since }
+
 // Charts sets what charts are made of. It must be called before [Server.Handler].
 func (s *Server) Charts(of *charts.Store) { s.charts = of }
 

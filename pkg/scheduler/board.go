@@ -16,7 +16,8 @@ type Overview struct {
 	Time  time.Time
 	// Board is nil if there was no cycle since the one that the asker knows: nothing has changed.
 	Board *rows.Board
-	// Entries are those of the cycles since, the oldest first.
+	// Entries are those of the cycles since, the oldest first. If there are as many as [MaxOverviewEntries], older ones
+	// were left out.
 	Entries []journal.Entry
 }
 
@@ -28,14 +29,14 @@ func (q *Questions) Overview(ctx context.Context, since uint64) (Overview, error
 			return answer, nil
 		}
 		board := s.rows.Board(m, now)
-		answer.Board, answer.Entries = &board, s.journal.Since(since, maxOverviewEntries)
+		answer.Board, answer.Entries = &board, s.journal.Since(since, MaxOverviewEntries)
 		return answer, nil
 	})
 }
 
-// maxOverviewEntries is the largest number of journal entries in an overview. Between two of one reader there are
+// MaxOverviewEntries is the largest number of journal entries in an overview. Between two of one reader there are
 // fewer, but for storms.
-const maxOverviewEntries = 5000
+const MaxOverviewEntries = 5000
 
 // Namespaces returns the namespaces that the scheduler knows. The map is never changed again, and the caller must not
 // change it.

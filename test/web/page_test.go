@@ -237,8 +237,12 @@ func (w *site) past(t *testing.T) {
 	must(t, w.api.Update(t.Context(), config))
 }
 
-// charted reads the charts after a change of the leader: what was saved is there, and when it changed.
+// charted reads the charts after a change of the leader: what was saved is there, and when it changed. The lists of
+// evictions and cycles say since when they are known.
 func (w *site) charted(t *testing.T, b *browser.Browser) {
+	for _, path := range []string{"#/evictions", "#/cycles"} {
+		want(t, browser.Must[string](t, b, "go", arguments{"path": path, "wait": ".count time"}), "also by another process that led, is not listed")
+	}
 	const page = "#/charts?of=Queue%2Fai-training&resource=nvidia.com%2Fgpu"
 	apitest.Eventually(t, func(context.Context) error {
 		var text string

@@ -166,10 +166,12 @@ export interface Evictions {
   token: string;
   rows: Entry[];
   others: number;
+  since: string;
 }
 export interface Cycles {
   token: string;
   rows: Cycle[];
+  since: string;
 }
 export interface Summary {
   token: string;
@@ -320,6 +322,7 @@ export interface Ends {
 export interface HeldGroup {
   name: string;
   held: string;
+  kept?: string;
   jobs: number;
 }
 /** Holders are who holds a resource. */
@@ -327,10 +330,11 @@ export interface Holders {
   resource: string;
   where: string;
   held: string;
+  kept?: string;
   total?: string;
   queues?: HeldGroup[];
   namespaces?: HeldGroup[];
-  jobs?: { job: string; queue?: string; priority: number; held: string; ends: Ends }[];
+  jobs?: { job: string; queue?: string; priority: number; held: string; kept?: string; keptFor?: string; ends: Ends }[];
 }
 export interface JobAnswer {
   holders?: Holders;
@@ -371,4 +375,5 @@ export interface Charts {
   changes?: string[];
   subjects: string[];
   left?: number;
+  problem?: string;
 }

@@ -57,6 +57,16 @@ export function Clock({ time }: { time: string }) {
   return <time dateTime={time}>{clock(time)}</time>;
 }
 
+/** KnownSince says from when on a list of decisions is complete. */
+export function KnownSince({ time }: { time: string }) {
+  return (
+    <>
+      {" "}
+      All since <Clock time={time} /> are known: what was decided before, also by another process that led, is not listed.
+    </>
+  );
+}
+
 /** Sentence is a sentence on one line. If the line is too short the middle is left out, and not its end. */
 export function Sentence({ text }: { text: string | undefined }) {
   if (!text) return null;

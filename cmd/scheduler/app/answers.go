@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes"
@@ -27,6 +28,7 @@ func (o *options) answerer(ctx context.Context, client kubernetes.Interface, r *
 	server.Diagnoses(r.diagnose)
 	server.Snapshots(r.snapshot)
 	server.LedBy(r.leader)
+	server.Leads(func() time.Time { return time.Unix(0, r.since.Load()) })
 	server.Charts(r.charts)
 	return server, nil
 }

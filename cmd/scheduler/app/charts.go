@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -59,7 +60,8 @@ func (c *chartist) run(ctx, leading context.Context) {
 	}
 }
 
-// restore takes over what was saved. What cannot be read is logged and left: charts begin again.
+// restore takes over what was saved. What cannot be read is logged and left: charts begin again. A ConfigMap that is
+// missing or may not be read is a problem that also the page shows: nothing will be handed over.
 func (c *chartist) restore(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, savePatience)
 	defer cancel()
@@ -68,8 +70,22 @@ func (c *chartist) restore(ctx context.Context) {
 		err = c.store.Restore(object.BinaryData[chartsKey], time.Now())
 	}
 	c.isReady = err == nil || !apierrors.IsForbidden(err)
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		c.tell(err.Error())
+	case err != nil:
 		c.logger.Info("The charts of the leader before cannot be read; they begin again", "configmap", chartsName, "reason", err.Error())
+	}
+}
+
+// tell notes why charts are not handed over, "" if they are, and logs it if it is new.
+func (c *chartist) tell(why string) {
+	switch {
+	case !c.store.SetProblem(why):
+	case why == "":
+		c.logger.Info("The charts are saved for the next leader again", "configmap", chartsName)
+	default:
+		c.logger.Info("The charts are not handed over between leaders", "configmap", chartsName, "reason", why)
 	}
 }
 
@@ -114,11 +130,8 @@ func evictionsOf(b *rows.Board, entries []journal.Entry) map[string]int {
 	return evictions
 }
 
-// save saves what the next leader takes over.
+// save saves what the next leader takes over. What the one before has saved is not overwritten if it could not be read.
 func (c *chartist) save(ctx context.Context) {
-	if !c.isReady {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, savePatience)
 	defer cancel()
 	packed, left, err := c.store.Save()
@@ -126,13 +139,20 @@ func (c *chartist) save(ctx context.Context) {
 	if err == nil {
 		object, err = c.saved.Get(ctx, chartsName, metav1.GetOptions{})
 	}
+	if err == nil && !c.isReady && len(object.BinaryData[chartsKey]) > 0 {
+		err = errors.New("it could not be read when this process began to lead, and is not overwritten before the scheduler starts again")
+	}
 	if err == nil {
+		c.isReady = true
 		object.BinaryData = map[string][]byte{chartsKey: packed}
 		_, err = c.saved.Update(ctx, object, metav1.UpdateOptions{})
 	}
-	if err != nil && ctx.Err() == nil {
-		c.logger.Info("The charts cannot be saved for the next leader", "configmap", chartsName, "reason", err.Error())
+	if err != nil {
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			c.tell(err.Error())
+		}
 		return
 	}
+	c.tell("")
 	c.logger.V(1).Info("The charts are saved for the next leader", "bytes", len(packed), "linesLeftOut", left)
 }

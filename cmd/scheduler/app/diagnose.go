@@ -28,7 +28,7 @@ func (r *runner) diagnose(ctx context.Context, gangs []survey.Gang) (diagnosis.D
 	d := diagnosis.Diagnosis{
 		Time: time.Now(), Cycles: r.recorder.Cycles(), Queues: story.Survey.Queues, ClusterQueues: story.ClusterQueues, Room: story.Survey.Room, Holders: story.Holders, Evictions: story.Evictions,
 		Scheduler: diagnosis.Scheduler{Version: version.Version, Names: r.options.schedulerNames, Host: host, Leads: time.Unix(0, r.since.Load())},
-		Inbox:     r.inbox.Stats(), Outbox: r.outbox.Stats(), Requests: r.clients.Latencies(), Configuration: r.policies.diagnosis(r.options.ineffective()),
+		Inbox:     r.inbox.Stats(), Outbox: r.outbox.Stats(), Requests: r.clients.Latencies(), Configuration: r.policies.diagnosis(r.options.ineffective()), Charts: r.charts.Problem(),
 		Health: diagnosis.Health{Nodes: story.Survey.Nodes},
 	}
 	d.Configuration.AdmitsNoWorkloads = !story.AdmitsWorkloads

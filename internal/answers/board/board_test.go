@@ -120,6 +120,36 @@ func TestOldDecisionsAreDropped(t *testing.T) {
 	}
 }
 
+func TestItIsSaidSinceWhenDecisionsAreKnown(t *testing.T) {
+	evicted := func(cycle uint64, count int) scheduler.Overview {
+		o := seen(cycle)
+		for i := range count {
+			o.Entries = append(o.Entries, journal.Entry{Cycle: cycle, Time: noon.Add(time.Duration(cycle)*time.Hour + time.Duration(i)*time.Millisecond), Kind: journal.Evicted, Job: "a/x", Pod: fmt.Sprint("a/", i)})
+		}
+		return o
+	}
+	all, leads := &View{Everything: true}, noon.Add(-time.Hour)
+	for name, test := range map[string]struct {
+		overviews         []scheduler.Overview
+		evictions, cycles time.Time
+	}{
+		"since the process leads":             {[]scheduler.Overview{evicted(1, 3)}, leads, leads},
+		"since the oldest that is kept":       {[]scheduler.Overview{evicted(1, 1), evicted(2, maxEvictions)}, noon.Add(2 * time.Hour), leads},
+		"since the oldest that was ever read": {[]scheduler.Overview{evicted(3, scheduler.MaxOverviewEntries)}, noon.Add(3*time.Hour + (scheduler.MaxOverviewEntries-maxEvictions)*time.Millisecond), noon.Add(3 * time.Hour)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(7)
+			s.Lead(leads)
+			for _, o := range test.overviews {
+				s.Update(o)
+			}
+			if evictions, cycles := s.Evictions(all).Since, s.Cycles(all).Since; !evictions.Equal(test.evictions) || !cycles.Equal(test.cycles) {
+				t.Errorf("evictions are known since %s, cycles since %s, want %s and %s", evictions, cycles, test.evictions, test.cycles)
+			}
+		})
+	}
+}
+
 func TestWhoAppliesAllChangesHasTheWholeList(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 14))
 	s, mine := New(7), &View{Namespaces: []string{"a", "c"}}

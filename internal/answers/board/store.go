@@ -31,6 +31,8 @@ type Store struct {
 	evictions []journal.Entry // the oldest first
 	cycles    []Cycle         // the oldest first
 	minutes   []Minute        // the oldest first
+
+	complete time.Time // from when on all decisions are known
 }
 
 // New returns an empty store. The number tells its tokens from those of other processes.
@@ -94,6 +96,15 @@ func (c *Counts) add(kind journal.Kind) {
 	}
 }
 
+// Lead says since when the process leads that decides. What others decided before is not known.
+func (s *Store) Lead(since time.Time) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if since.After(s.complete) {
+		s.complete = since
+	}
+}
+
 // Known returns the last cycle that the store knows.
 func (s *Store) Known() uint64 {
 	s.mutex.RLock()
@@ -124,6 +135,9 @@ func (s *Store) Update(o scheduler.Overview) {
 	s.cycle, s.resources = o.Cycle, o.Board.Resources
 	if changed {
 		s.version = next
+	}
+	if len(o.Entries) >= scheduler.MaxOverviewEntries && o.Entries[0].Time.After(s.complete) {
+		s.complete = o.Entries[0].Time
 	}
 	for _, e := range o.Entries {
 		s.enter(e)

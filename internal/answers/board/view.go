@@ -301,6 +301,9 @@ func (s *Store) Nodes(v *View, since string) Nodes {
 type Evictions struct {
 	Token string          `json:"token"`
 	Rows  []journal.Entry `json:"rows"`
+	// Since is from when on all evictions are listed that the reader may see: since the process leads, or since the
+	// oldest of as many as are remembered.
+	Since time.Time `json:"since"`
 	// Others counts the evictions between jobs that the reader may not see.
 	Others int `json:"others"`
 }
@@ -310,7 +313,11 @@ func (s *Store) Evictions(v *View) Evictions {
 	s.mutex.RLock()
 	defer s.mutex.RUnlock()
 	answer := Evictions{Token: s.token(v).String(), Rows: []journal.Entry{}}
-	for _, e := range last(s.evictions, maxEvictions) {
+	evictions := last(s.evictions, maxEvictions)
+	if answer.Since = s.complete; len(evictions) == maxEvictions {
+		answer.Since = evictions[maxEvictions-1].Time
+	}
+	for _, e := range evictions {
 		if v.seesName(e.Job) || v.seesName(e.Pod) || v.seesName(e.For) {
 			answer.Rows = append(answer.Rows, e)
 		} else {
@@ -324,6 +331,8 @@ func (s *Store) Evictions(v *View) Evictions {
 type Cycles struct {
 	Token string  `json:"token"`
 	Rows  []Cycle `json:"rows"`
+	// Since is from when on all of them are listed, as of [Evictions].
+	Since time.Time `json:"since"`
 }
 
 // Cycles returns the last cycles. Of the decisions those are left out that concern only jobs that the reader may not
@@ -331,7 +340,10 @@ type Cycles struct {
 func (s *Store) Cycles(v *View) Cycles {
 	s.mutex.RLock()
 	defer s.mutex.RUnlock()
-	answer := Cycles{Token: s.token(v).String(), Rows: last(s.cycles, maxCycles)}
+	answer := Cycles{Token: s.token(v).String(), Rows: last(s.cycles, maxCycles), Since: s.complete}
+	if len(answer.Rows) == maxCycles {
+		answer.Since = answer.Rows[maxCycles-1].Time
+	}
 	for i := range answer.Rows {
 		c := &answer.Rows[i]
 		all := c.Decisions

@@ -75,6 +75,7 @@ type Store struct {
 	lines   map[Key]*line
 	left    map[string]bool // subjects for which there was no line left
 	changes []time.Time     // when another leader went on, the oldest first
+	problem string          // why they are not handed over
 }
 
 // New returns an empty store.
@@ -182,6 +183,8 @@ type Chart struct {
 	// Subjects are all that have charts, and Left is how many have none because there were too many.
 	Subjects []string `json:"subjects"`
 	Left     int      `json:"left,omitempty"`
+	// Problem is why charts are not handed over between leaders, "" if they are.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Chart returns the lines of a subject up to now. A span that does not exist is the first.
@@ -193,7 +196,7 @@ func (s *Store) Chart(subject, span string, now time.Time) Chart {
 	last := stepOf(now, of)
 	begin := last - int64(of.Points) + 1
 	c := Chart{Subject: subject, Span: of.Name, From: time.Unix(begin*int64(of.Step/time.Second), 0).UTC(), StepSeconds: int(of.Step / time.Second),
-		Lines: []Line{}, Left: len(s.left)}
+		Lines: []Line{}, Left: len(s.left), Problem: s.problem}
 	subjects := map[string]bool{}
 	for key := range s.lines {
 		subjects[key.Subject] = true
@@ -220,6 +223,23 @@ func (s *Store) Chart(subject, span string, now time.Time) Chart {
 		c.Lines = append(c.Lines, Line{Measure: key.Measure, Resource: key.Resource, Points: points})
 	}
 	return c
+}
+
+// SetProblem notes why what is in the store is not handed over to the next leader, or was not taken over from the one
+// before; "" if nothing is wrong. It reports whether that is new.
+func (s *Store) SetProblem(why string) (isNew bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	isNew = why != s.problem
+	s.problem = why
+	return isNew
+}
+
+// Problem is what [Store.SetProblem] has noted last.
+func (s *Store) Problem() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.problem
 }
 
 // Of returns the sample of a board. evictions are those since the last sample, by queue, "" those in no queue.

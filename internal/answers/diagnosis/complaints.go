@@ -40,6 +40,9 @@ func (d *Diagnosis) Complain() {
 	if missing := d.Health.MissingRights; len(missing) > 0 {
 		say("kubectl apply --server-side -f installer/hekla.yaml", "the scheduler lacks rights: %s", strings.Join(missing, ", "))
 	}
+	if why := d.Charts; why != "" {
+		say("kubectl apply --server-side -f installer/hekla.yaml", "the charts of the web page are not handed over to the next leader: %s", why)
+	}
 	if why := d.Health.RightsUnknown; why != "" {
 		say("kubectl auth can-i --list --as=system:serviceaccount:volcano-system:volcano-scheduler", "the rights of the scheduler could not be found out: %s", why)
 	}

@@ -31,7 +31,9 @@ type Diagnosis struct {
 	// Requests are those to the API server, by kind.
 	Requests      []apiserver.Latency `json:"requests"`
 	Configuration Configuration       `json:"configuration"`
-	Health        Health              `json:"health"`
+	// Charts is why the charts of the web page are not handed over to the next leader, "" if they are.
+	Charts string `json:"charts,omitempty"`
+	Health Health `json:"health"`
 	// Supervised are the programs of a local cluster that are started again when they end, the scheduler among them;
 	// none elsewhere.
 	Supervised []supervisor.Status `json:"supervised,omitempty"`

@@ -59,6 +59,7 @@ func TestComplaintsNameTheFaultAndACommand(t *testing.T) {
 		Configuration: Configuration{Problem: "ConfigMap a/b cannot be used"},
 		Health: Health{ClockAheadSeconds: -7, MissingRights: []string{"create pods/binding"},
 			Nodes: survey.Nodes{NotReady: survey.NodeList{Count: 3, Nodes: []string{"n1", "n2"}}}}}
+	d.Charts = `configmaps "hekla-charts" not found`
 	d.Cycles.Broken, d.Cycles.Count, d.Outbox.StatusesWaiting = 1, 9, 5000
 	off := Diagnosis{ClusterQueues: []queued.ClusterQueue{{ClusterQueue: "q", Pending: 3}}}
 	if off.Complain(); len(off.Health.Complaints) != 0 {
@@ -69,7 +70,7 @@ func TestComplaintsNameTheFaultAndACommand(t *testing.T) {
 	if said := d.Health.Complaints; slices.ContainsFunc(said, func(c Complaint) bool { return strings.HasPrefix(c.Fault, "hekla-scheduler has ended") }) {
 		t.Errorf("of one that has not ended it says %+v", said)
 	}
-	for _, want := range []string{"1 of 9 cycles broke", "hekla-controllers has ended 2 times", "exit status 1: no lease", "ConfigMap a/b cannot be used", "lacks rights: create pods/binding", "differs from that of the scheduler by -7 s",
+	for _, want := range []string{"1 of 9 cycles broke", `not handed over to the next leader: configmaps "hekla-charts" not found`, "hekla-controllers has ended 2 times", "exit status 1: no lease", "ConfigMap a/b cannot be used", "lacks rights: create pods/binding", "differs from that of the scheduler by -7 s",
 		"3 nodes are not ready, such as n1", "2 jobs name queue nowhere", `"create pods/binding" take more than 2.5 s`, "5000 writes wait",
 		"WorkloadsOff: 3 Workloads wait, and no Workload is admitted: the scheduler's configuration lacks the action admit"} {
 		if !slices.ContainsFunc(d.Health.Complaints, func(c Complaint) bool { return strings.Contains(c.Fault, want) && c.Next != "" }) {

@@ -138,6 +138,9 @@ function Drawn({
           . It took over what the one before had saved; what that had measured since is missing.
         </p>
       ) : null}
+      {answer.problem && (
+        <p class="note">The charts are not handed over when another process begins to lead, and begin again then: {answer.problem}</p>
+      )}
       {(answer.left ?? 0) > 0 && <p class="note">There are too many queues: {plural(answer.left!, "queue")} have no charts.</p>}
       <div class="cards">
         <Card title={short(shown) || "Nothing was measured yet"} note={utilisation ? `${utilisation} used on average` : undefined} wide>

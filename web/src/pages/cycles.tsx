@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { useAnswer } from "../api";
 import { plural } from "../format";
 import type { Counts, Cycles as Answer } from "../types";
-import { Clock, Decision, Loaded } from "../ui";
+import { Clock, Decision, KnownSince, Loaded } from "../ui";
 
 const parts: [keyof Counts, string][] = [
   ["bound", "bound"],
@@ -36,6 +36,7 @@ export function Cycles() {
               </div>
               <p class="count" role="status">
                 {plural(rows.length, "cycle")} that decided something, the newest first. Cycles that changed nothing are not listed.
+                <KnownSince time={answer.since} />
               </p>
               <ol class="cycles">
                 {rows.map((c) => (

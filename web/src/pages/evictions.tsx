@@ -2,7 +2,7 @@ import { useMemo } from "preact/hooks";
 import { useAnswer } from "../api";
 import { byName, plural } from "../format";
 import type { Entry, Evictions as Answer } from "../types";
-import { Clock, Export, JobLink, Loaded, NamespaceFilter, useFilter } from "../ui";
+import { Clock, Export, KnownSince, JobLink, Loaded, NamespaceFilter, useFilter } from "../ui";
 
 /** Group is the evictions of one plan, or of Workloads that were told to stop at once for the same. */
 interface Group {
@@ -88,6 +88,7 @@ export function Evictions({ query }: { query: URLSearchParams }) {
               <p class="count" role="status">
                 {plural(rows.length, "eviction")} in {plural(groups.length, "decision")}, the newest first
                 {answer.others > 0 && `; ${answer.others} between jobs that you may not see`}.
+                <KnownSince time={answer.since} />
                 {rules.size > 0 && ` By ${[...rules].map(([rule, count]) => `${rule}: ${count}`).join(", ")}.`}
               </p>
               <ol class="evictions" aria-label="Evictions">
@@ -96,9 +97,7 @@ export function Evictions({ query }: { query: URLSearchParams }) {
                 ))}
               </ol>
               {groups.length > mostGroups && <p class="muted">The newest {mostGroups} are listed: filter them.</p>}
-              {answer.rows.length === 0 && (
-                <p class="muted">The scheduler has evicted no pod or Workload that you may see, as far as it remembers.</p>
-              )}
+              {answer.rows.length === 0 && <p class="muted">The scheduler has evicted no pod or Workload that you may see since then.</p>}
             </>
           );
         }}

@@ -8,6 +8,12 @@ const because: Record<string, string> = {
   SameQueue: "so long others of its queue ran",
 };
 
+/** keptFor says in words why something is kept for a job. */
+const keptFor: Record<string, string> = {
+  Admission: "it is admitted, and may still start that much",
+  Plan: "a plan has promised it nodes",
+};
+
 /** expected says in words when a job is expected to end. */
 function expected(e: Ends): string {
   if (e.never) return "is a service, which does not end by itself";
@@ -24,16 +30,15 @@ function Groups({ of, list }: { of: string; list: HeldGroup[] | undefined }) {
   if (!list || list.length < 2) return null; // the jobs say it
   return (
     <p class="muted">
-      By {of}: {list.map((g) => `${g.name} ${g.held}`).join(", ")}
+      By {of}: {list.map((g) => `${g.name} ${g.held}${g.kept ? ` and ${g.kept} kept` : ""}`).join(", ")}
     </p>
   );
 }
 
-/** HeldBy says who holds a resource: the jobs that hold most of it, with their expected ends. */
+/** HeldBy says who holds a resource and for whom it is kept: the jobs that have most of it, with their expected ends. */
 export function HeldBy({ holders: h }: { holders: Holders }) {
-  const caption = h.total
-    ? `${h.held} of ${h.total} ${h.resource} of ${h.where} are held`
-    : `${h.held} ${h.resource} of ${h.where} are held`;
+  const held = h.total ? `${h.held} of ${h.total} ${h.resource} of ${h.where} are held` : `${h.held} ${h.resource} of ${h.where} are held`;
+  const caption = h.kept ? `${held}, and ${h.kept} more are kept for jobs` : held;
   return (
     <>
       {h.jobs && h.jobs.length > 0 ? (
@@ -43,6 +48,7 @@ export function HeldBy({ holders: h }: { holders: Holders }) {
             <thead>
               <tr>
                 <th scope="col">Holds</th>
+                {h.kept && <th scope="col">Kept</th>}
                 <th scope="col">Job</th>
                 <th scope="col">Queue</th>
                 <th scope="col">Priority</th>
@@ -53,12 +59,13 @@ export function HeldBy({ holders: h }: { holders: Holders }) {
               {h.jobs.map((j, i) => (
                 <tr key={i}>
                   <td class="number">{j.held}</td>
+                  {h.kept && <td class="number">{j.kept}</td>}
                   <td>
                     <JobLink job={j.job} />
                   </td>
                   <td>{j.queue}</td>
                   <td class="number">{j.priority}</td>
-                  <td>{expected(j.ends)}</td>
+                  <td>{[j.held === "0" ? "" : expected(j.ends), keptFor[j.keptFor ?? ""] ?? ""].filter(Boolean).join("; ")}</td>
                 </tr>
               ))}
             </tbody>

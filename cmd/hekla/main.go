@@ -35,7 +35,7 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	command.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newSimulateCommand(), newAuditCommand(), newChaosCommand(), newBenchCommand(), newImportCommand(), newSuperviseCommand())
+	command.AddCommand(newUpCommand(), newDownCommand(), newDemoCommand(), newSimulateCommand(), newAuditCommand(), newChaosCommand(), newBenchCommand(), newImportCommand(), newSuperviseCommand(), newManCommand())
 	return command
 }
 

@@ -39,6 +39,10 @@ func (o *options) writeAll(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(work) }() // left over in a folder for temporary files, at worst
+	pages, err := o.source.writePages(ctx, filepath.Join(work, "pages"))
+	if err != nil {
+		return err
+	}
 	executables := map[string]map[string]string{}
 	for _, platform := range slices.Concat(platforms, clientPlatforms) {
 		all := programs
@@ -49,7 +53,7 @@ func (o *options) writeAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := o.packPrograms(built, platform); err != nil {
+		if err := o.packPrograms(built, pages, platform); err != nil {
 			return err
 		}
 		if platform.OS == "linux" {
@@ -92,12 +96,15 @@ func emptied(folder string) error {
 	return errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755))
 }
 
-// packPrograms writes an archive of executables, with the license and the other names of hekla.
-func (o *options) packPrograms(built map[string]string, platform v1.Platform) error {
+// packPrograms writes an archive of executables, with the license, the pages of hekla and its other names.
+func (o *options) packPrograms(built, pages map[string]string, platform v1.Platform) error {
 	folder := fmt.Sprintf("hekla-%s-%s-%s", o.source.version, platform.OS, platform.Architecture)
 	entries := map[string]entry{path.Join(folder, "LICENSE"): {mode: 0o644, path: filepath.Join(o.source.root, "LICENSE")}}
 	for name, file := range built {
 		entries[path.Join(folder, name)] = entry{mode: 0o755, path: file}
+	}
+	for name, file := range pages {
+		entries[path.Join(folder, name)] = entry{mode: 0o644, path: file}
 	}
 	for _, name := range strings.Fields(o.links) {
 		entries[path.Join(folder, name)] = entry{mode: 0o777, link: "hekla"}

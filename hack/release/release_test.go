@@ -288,15 +288,22 @@ func TestAReleaseHoldsAllItsFilesWithTheirChecksums(t *testing.T) {
 		check(t, err)
 		content, err := gzip.NewReader(archive)
 		check(t, err)
-		found := unpackTar(t, content, t.TempDir())
+		into := t.TempDir()
+		found := unpackTar(t, content, into)
 		check(t, archive.Close())
-		for _, name := range append(programs, "LICENSE", "vcctl") {
+		pages := []string{"share/man/man1/hekla.1", "share/completions/bash/hekla", "share/completions/zsh/_hekla", "share/completions/fish/hekla.fish", "share/completions/powershell/hekla.ps1"}
+		for _, name := range slices.Concat(programs, pages, []string{"LICENSE", "vcctl"}) {
 			if found["hekla-v1.2.3-"+platform+"/"+name] == nil {
 				t.Errorf("the archive for %s lacks %s", platform, name)
 			}
 		}
-		if len(found) != len(programs)+3 {
+		if len(found) != len(programs)+len(pages)+3 {
 			t.Errorf("the archive for %s holds %d files", platform, len(found))
+		}
+		for name, want := range map[string]string{"hekla.1": "the page of v1.2.3", "_hekla": "completion for zsh"} {
+			if text, err := os.ReadFile(filepath.Join(into, name)); err != nil || !strings.HasPrefix(string(text), want) {
+				t.Errorf("in the archive for %s is %s: %q, %v", platform, name, text, err)
+			}
 		}
 	}
 }

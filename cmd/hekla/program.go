@@ -47,12 +47,12 @@ func newProgram(arguments []string, streams genericiooptions.IOStreams) (program
 	return program, called
 }
 
-// ownName is the program at the beginning of an example.
-var ownName = regexp.MustCompile(`(?m)^  hekla `)
+// ownName is the program at the beginning of an example, or where another is piped into it.
+var ownName = regexp.MustCompile(`(?m)(^  |\| )hekla `)
 
 // callAs writes the examples of a command, and of those below it, as they are typed here.
 func callAs(command *cobra.Command, typed string) {
-	command.Example = ownName.ReplaceAllString(command.Example, "  "+typed+" ")
+	command.Example = ownName.ReplaceAllString(command.Example, "${1}"+strings.ReplaceAll(typed, "$", "$$")+" ")
 	for _, below := range command.Commands() {
 		callAs(below, typed)
 	}

@@ -44,6 +44,26 @@ func TestThePluginOfKubectlIsAllOfHekla(t *testing.T) {
 	}
 }
 
+func TestThePluginSaysToTypeWhatWasTyped(t *testing.T) {
+	for _, test := range []struct {
+		arguments []string
+		want      string
+	}{
+		{[]string{"import", "kueue", "--help"}, "-o yaml | kubectl hekla import kueue - > configuration.yaml"},
+		{[]string{"import", "yunikorn", "--help"}, "\n  kubectl hekla import yunikorn queues.yaml | kubectl apply -f -"},
+		{[]string{"replay", "testdata/missing.json"}, "; kubectl hekla snapshot -f testdata/missing.json writes one"},
+		{[]string{"replay", "testdata/../program.go"}, "; kubectl hekla snapshot -f FILE writes one"},
+	} {
+		_, out, err := start(t, append([]string{"kubectl-hekla"}, test.arguments...)...)
+		if err != nil {
+			out += err.Error()
+		}
+		if !strings.Contains(out, test.want) {
+			t.Errorf("%v says\n%s, want %q in it", test.arguments, out, test.want)
+		}
+	}
+}
+
 func TestAnyOtherNameIsHekla(t *testing.T) {
 	for _, name := range []string{"hekla", "./hekla-v2", "hekla.exe"} {
 		called, out, err := start(t, name, "version")

@@ -125,7 +125,7 @@ func simulatedPolicy(input *manifests.Input, file string, command *cobra.Command
 		return nil, fmt.Errorf("%s: %w", place, err)
 	}
 	for _, notice := range configuration.Notices {
-		fmt.Fprintf(command.ErrOrStderr(), "hekla: %s: %s\n", place, notice)
+		fmt.Fprintf(command.ErrOrStderr(), "%s: %s: %s\n", command.Root().CommandPath(), place, notice)
 	}
 	return registry.Build(configuration)
 }

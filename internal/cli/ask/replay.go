@@ -159,15 +159,15 @@ Exit codes: 0 done, 1 something was not understood, 3 other decisions than expec
 func (a *asker) read(file string) (*snapshot.Snapshot, error) {
 	opened, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("%w; hekla snapshot -f %s writes one", err, file)
+		return nil, fmt.Errorf("%w; %s snapshot -f %s writes one", err, a.session.Program, file)
 	}
 	defer func() { _ = opened.Close() }()
 	snap, leftOut, err := snapshot.Read(opened)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; hekla snapshot -f FILE writes one", file, err)
+		return nil, fmt.Errorf("%s: %w; %s snapshot -f FILE writes one", file, err, a.session.Program)
 	}
 	for _, kind := range leftOut {
-		_, _ = fmt.Fprintf(a.session.ErrOut, "hekla: %s: objects of kind %s are left out\n", file, kind)
+		_, _ = fmt.Fprintf(a.session.ErrOut, "%s: %s: objects of kind %s are left out\n", a.session.Program, file, kind)
 	}
 	return snap, nil
 }
@@ -226,10 +226,10 @@ func (disagreement) ExitCode() int { return 3 }
 
 func (a *asker) notice(r *replay.Result) {
 	for _, text := range r.Notices {
-		_, _ = fmt.Fprintf(a.session.ErrOut, "hekla: %s\n", text)
+		_, _ = fmt.Fprintf(a.session.ErrOut, "%s: %s\n", a.session.Program, text)
 	}
 	for _, text := range r.LeftOut {
-		_, _ = fmt.Fprintf(a.session.ErrOut, "hekla: left out: %s\n", text)
+		_, _ = fmt.Fprintf(a.session.ErrOut, "%s: left out: %s\n", a.session.Program, text)
 	}
 }
 
@@ -282,7 +282,7 @@ func (a *asker) addJobs(ctx context.Context, snap *snapshot.Snapshot) error {
 	}
 	jobs := &batch.JobList{}
 	if err := c.List(ctx, jobs); err != nil {
-		_, _ = fmt.Fprintf(a.session.ErrOut, "hekla: left out: Jobs, so that the pods of those that wait for admission are not made: %s\n", session.Message(err))
+		_, _ = fmt.Fprintf(a.session.ErrOut, "%s: left out: Jobs, so that the pods of those that wait for admission are not made: %s\n", a.session.Program, session.Message(err))
 		return nil
 	}
 	for i := range jobs.Items {

@@ -295,7 +295,8 @@ func (a *attempt) placeFurther(d *draft, pods []*cluster.Task) {
 // in one topology domain after the other.
 func (a *attempt) anchored(x framework.Transaction, pods []*cluster.Task, w way) *draft {
 	s := a.search.session
-	if _, _, areNone := a.begin(x, pods, w); areNone {
+	d, _, areNone := a.begin(x, pods, w)
+	if areNone {
 		return nil
 	}
 	first, domains := gang.AnchorOf(s, pods, a.rules.Preemptor.LacksPromises(), (*cluster.Node).Future)
@@ -311,9 +312,11 @@ func (a *attempt) anchored(x framework.Transaction, pods []*cluster.Task, w way)
 		}
 	}
 	others := slices.DeleteFunc(slices.Clone(pods), func(t *cluster.Task) bool { return t == first })
-	for _, n := range anchors {
-		x.Undo()
-		d, _, _ := a.begin(x, pods, w)
+	for i, n := range anchors {
+		if i > 0 {
+			x.Undo()
+			d, _, _ = a.begin(x, pods, w)
+		}
 		a.rules.SetPod(first)
 		x.Pipeline(first, n)
 		d.placed = append(d.placed, first)

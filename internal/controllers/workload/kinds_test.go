@@ -62,6 +62,7 @@ func (r replica) Demand() []queueing.Demand {
 type played struct {
 	jobs  *jobs
 	lives *lives
+	pods  *pods
 }
 
 func play(t *testing.T, kind *queueing.Kind, objects ...client.Object) played {
@@ -72,7 +73,8 @@ func play(t *testing.T, kind *queueing.Kind, objects ...client.Object) played {
 		}
 	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&v1beta2.Workload{}).
-		WithIndex(&v1beta2.Workload{}, workloadsByOwner, func(o client.Object) []string { return []string{ownerOf(o)} }).Build()
+		WithIndex(&v1beta2.Workload{}, workloadsByOwner, func(o client.Object) []string { return []string{ownerOf(o)} }).
+		WithIndex(&corev1.Pod{}, podsByGroup, func(o client.Object) []string { return []string{groupNameOf(o)} }).Build()
 	numbers, err := metrics.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +84,8 @@ func play(t *testing.T, kind *queueing.Kind, objects ...client.Object) played {
 	w := writer{client: api, events: events.NewFakeRecorder(100), state: state, metrics: numbers, owners: queueing.NewOwnerFinder(api)}
 	return played{&jobs{kind: kind, writer: w},
 		&lives{client: api, reader: api, events: w.events, state: state, owners: w.owners, kinds: append(queueing.AllKinds(), kind),
-			told: cache.NewLRUExpireCache(10)}}
+			told: cache.NewLRUExpireCache(10)},
+		&pods{writer: w, live: api}}
 }
 
 // The controllers know of a kind of jobs no more than the entry of the list says: one that they have never seen is

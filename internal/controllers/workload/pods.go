@@ -120,10 +120,18 @@ func (r *pods) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	var again time.Duration
 	if err == nil {
 		g.countOf(w)
-		if again, err = r.step(ctx, g, w); isGone(err) {
+		var owners []metav1.OwnerReference
+		if w != nil {
+			owners = slices.Clone(w.OwnerReferences)
+		}
+		again, err = r.step(ctx, g, w)
+		over, soon := g.uncounted(w, r.state.now())
+		if err != nil && g.areLast(over, owners) {
+			over = nil // those that replace them may not own the Workload yet
+		}
+		if isGone(err) {
 			err = nil
 		}
-		over, soon := g.uncounted(w, r.state.now())
 		err = errors.Join(err, r.removeFinalizer(ctx, slices.Concat(g.strays, over)))
 		again = soonest(again, soon)
 	}

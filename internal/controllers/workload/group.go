@@ -260,8 +260,8 @@ func (g *group) uncounted(w *v1beta2.Workload, now time.Time) (pods []*corev1.Po
 	return append(pods, kept[:min(max(replaced, 0), int32(len(kept)))]...), again
 }
 
-// areLast reports whether none of the other pods of the group is an owner of its Workload. The garbage collector deletes
-// the Workload with the last owner.
+// areLast reports whether none of the other pods of the group is an owner of its Workload. The garbage collector
+// deletes the Workload with the last owner.
 func (g *group) areLast(pods []*corev1.Pod, owners []metav1.OwnerReference) bool {
 	others := slices.DeleteFunc(g.members(), func(p *corev1.Pod) bool { return slices.Contains(pods, p) })
 	return len(others) > 0 && !slices.ContainsFunc(queueing.OwnersOf(g.isAlone, others), func(r metav1.OwnerReference) bool {

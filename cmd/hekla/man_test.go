@@ -10,7 +10,7 @@ import (
 func TestEachCommandHasAManPage(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
-	if _, out, err := start(t, "hekla", "man", folder); err != nil {
+	if _, out, err := start(t, "/usr/local/bin/hekla", "man", folder); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for name, parts := range map[string][]string{
@@ -22,6 +22,9 @@ func TestEachCommandHasAManPage(t *testing.T) {
 		text, err := os.ReadFile(filepath.Join(folder, name))
 		if err != nil {
 			t.Error(err)
+		}
+		if strings.Contains(string(text), "/usr/local") {
+			t.Errorf("%s has the path by which the program was started:\n%s", name, text)
 		}
 		for _, part := range parts {
 			if !strings.Contains(string(text), part) {

@@ -120,13 +120,12 @@ func (r *pods) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	var again time.Duration
 	if err == nil {
 		g.countOf(w)
-		var owners []metav1.OwnerReference
-		if w != nil {
-			owners = slices.Clone(w.OwnerReferences)
+		stored := w.DeepCopy()
+		if again, err = r.step(ctx, g, w); err != nil {
+			w = stored // what the step says of it may not be written
 		}
-		again, err = r.step(ctx, g, w)
 		over, soon := g.uncounted(w, r.state.now())
-		if err != nil && g.areLast(over, owners) {
+		if err != nil && w != nil && g.areLast(over, w.OwnerReferences) {
 			over = nil // those that replace them may not own the Workload yet
 		}
 		if isGone(err) {

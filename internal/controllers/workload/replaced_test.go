@@ -26,6 +26,39 @@ func (c contested) Patch(ctx context.Context, object client.Object, patch client
 	return c.Client.Patch(ctx, object, patch, options...)
 }
 
+// Status is that of a client for which the same holds.
+func (c contested) Status() client.SubResourceWriter { return contestedStatus{c.Client.Status()} }
+
+type contestedStatus struct{ client.SubResourceWriter }
+
+func (c contestedStatus) Patch(context.Context, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: "workloads"}, "", nil)
+}
+
+// TestAPodThatHasSucceededStaysUntilThatIsWritten has a group whose Workload cannot be written when it has finished.
+func TestAPodThatHasSucceededStaysUntilThatIsWritten(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "p", UID: "p", Finalizers: []string{v1beta2.PodFinalizer},
+		Labels:      map[string]string{v1beta2.QueueNameLabel: "main", v1beta2.PodGroupNameLabel: "spark"},
+		Annotations: map[string]string{v1beta2.PodGroupTotalCountAnnotation: "1"}}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded}}
+	w := &v1beta2.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "spark", UID: "w", Finalizers: []string{v1beta2.ResourceInUseFinalizer},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}}}
+	w.Spec.QueueName, w.Spec.PodSets = "main", []v1beta2.PodSet{{Name: v1beta2.DefaultPodSetName, Count: 1}}
+	p := play(t, replicas, pod, w)
+	api := p.pods.client
+	for _, c := range []struct {
+		with   client.Client
+		isKept bool
+	}{{contested{api}, true}, {api, false}} {
+		p.pods.client = c.with
+		if _, err := p.pods.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "team", Name: ofGroup + "spark"}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := api.Get(t.Context(), client.ObjectKeyFromObject(pod), pod); err != nil || (len(pod.Finalizers) > 0) != c.isKept {
+			t.Errorf("the finalizers are %v, %v, want some: %t", pod.Finalizers, err, c.isKept)
+		}
+	}
+}
+
 // TestAPodStaysUntilTheOneThatReplacesItOwnsTheWorkload has a group of one pod that was evicted, and another that
 // replaces it. The garbage collector deletes a Workload of which all owners are gone, with its history and its place.
 func TestAPodStaysUntilTheOneThatReplacesItOwnsTheWorkload(t *testing.T) {

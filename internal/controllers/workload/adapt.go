@@ -64,9 +64,14 @@ func (r *jobs) adapt(ctx context.Context, job queueing.Job, w *v1beta2.Workload)
 }
 
 // follow makes a Workload that is not made beforehand follow the labels and annotations of its job, or of its pods,
-// after an edit. It reports whether the Workload was written.
+// after an edit. It reports whether the Workload was written. After an error the Workload is as it is stored.
 func (r *writer) follow(ctx context.Context, object client.Object, w *v1beta2.Workload, edit func() error) (changed bool, err error) {
 	before, later := w.DeepCopy(), ""
+	defer func() {
+		if err != nil {
+			*w = *before
+		}
+	}()
 	if edit != nil {
 		if err := edit(); err != nil {
 			return false, err

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"hekla.sh/hekla/internal/controllers/internal/recorder"
+	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/internal/controllers/workload/protection"
 	"hekla.sh/hekla/internal/queueing"
@@ -91,7 +92,7 @@ func (r *jobs) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	}
 	switch {
 	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: rereadAfter}, nil // another client has written since it was read
+		return reconcile.Result{RequeueAfter: work.RereadAfter}, nil // another client has written since it was read
 	case isGone(err):
 		return reconcile.Result{}, nil // the event of what is gone queues it again
 	case err != nil && ctx.Err() == nil:
@@ -397,7 +398,8 @@ func (r *writer) markPending(ctx context.Context, w *v1beta2.Workload) (again ti
 	})
 }
 
-// patchStatus writes what an edit changes in the status of a Workload, over the version that it was decided on.
+// patchStatus writes what an edit changes in the status of a Workload, over the version that it was decided on. After
+// an error the Workload is as it is stored.
 func (r *writer) patchStatus(ctx context.Context, w *v1beta2.Workload, edit func()) error {
 	return patchStatus(ctx, r.client, w, edit)
 }
@@ -409,6 +411,7 @@ func patchStatus(ctx context.Context, api client.Client, w *v1beta2.Workload, ed
 		return nil
 	}
 	if err := api.Status().Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		*w = *before
 		return fmt.Errorf("writing the status of Workload %s: %w", w.Name, err)
 	}
 	return nil

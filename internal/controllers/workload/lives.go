@@ -61,7 +61,7 @@ func (r *lives) Reconcile(ctx context.Context, request reconcile.Request) (recon
 	}
 	again, err := r.step(ctx, w)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: rereadAfter}, nil
+		return reconcile.Result{RequeueAfter: work.RereadAfter}, nil
 	}
 	if owner != nil && !conditions.Is(w, v1beta2.Finished) && (again.Again == 0 || again.Again > followInterval) {
 		again.Again = followInterval

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"hekla.sh/hekla/internal/controllers/internal/work"
 	"hekla.sh/hekla/internal/controllers/workload/protection"
 	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/pkg/apis/kueue/conditions"
@@ -120,10 +121,7 @@ func (r *pods) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	var again time.Duration
 	if err == nil {
 		g.countOf(w)
-		stored := w.DeepCopy()
-		if again, err = r.step(ctx, g, w); err != nil {
-			w = stored // what the step says of it may not be written
-		}
+		again, err = r.step(ctx, g, w)
 		over, soon := g.uncounted(w, r.state.now())
 		if err != nil && w != nil && g.areLast(over, w.OwnerReferences) {
 			over = nil // those that replace them may not own the Workload yet
@@ -136,7 +134,7 @@ func (r *pods) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	}
 	switch {
 	case apierrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: rereadAfter}, nil
+		return reconcile.Result{RequeueAfter: work.RereadAfter}, nil
 	case err != nil && ctx.Err() == nil && g.first() != nil:
 		r.events.Eventf(g.first(), nil, corev1.EventTypeWarning, reasonError, "Sync", "%.1000s", err.Error())
 	}

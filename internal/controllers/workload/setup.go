@@ -55,14 +55,8 @@ const (
 	workloadsByClass = "priorityClass"
 )
 
-const (
-	// rereadAfter is how soon is looked again when another client has written an object since it was read.
-	rereadAfter = 20 * time.Millisecond
-
-	// countsSettle is how long changes of Workloads are gathered before their queues are counted: a count reads them
-	// all.
-	countsSettle = 500 * time.Millisecond
-)
+// countsSettle is how long changes of Workloads are gathered before their queues are counted: a count reads them all.
+const countsSettle = 500 * time.Millisecond
 
 // Options of the controllers.
 type Options struct {

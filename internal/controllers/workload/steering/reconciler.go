@@ -28,13 +28,8 @@ import (
 // podsByWorkload is the index of pods by the Workload that they belong to.
 const podsByWorkload = "workload"
 
-const (
-	// podsSettle is how long pods that come are gathered before their Workload is looked at.
-	podsSettle = 50 * time.Millisecond
-
-	// rereadAfter is how soon is looked again when another client has written a pod since it was read.
-	rereadAfter = 20 * time.Millisecond
-)
+// podsSettle is how long pods that come are gathered before their Workload is looked at.
+const podsSettle = 50 * time.Millisecond
 
 // Reconciler steers the pods of one Workload at a time. Add puts it to work.
 type Reconciler struct {
@@ -106,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	for _, c := range chosen {
 		err := r.send(ctx, c.pod, c.node)
 		if apierrors.IsConflict(err) {
-			return reconcile.Result{RequeueAfter: rereadAfter}, nil
+			return reconcile.Result{RequeueAfter: work.RereadAfter}, nil
 		}
 		if client.IgnoreNotFound(err) != nil {
 			return reconcile.Result{}, fmt.Errorf("sending pod %s to node %s: %w", c.pod.Name, c.node, err)

@@ -33,6 +33,12 @@ type Spec struct {
 	ReadsMetrics bool
 	// Needs are actions of which a notice says that a configuration with this plugin lacks them.
 	Needs []Need
+	// Decides are the questions about victims, by their switches, that no later tier is asked: the plugin votes on all
+	// pods (rule T1).
+	Decides []Switch
+	// Protects says which pods a plugin does nothing but protect from eviction, as an object without a full stop. A
+	// notice says so where it is not asked.
+	Protects string
 }
 
 // Need is an action without which a part of a plugin has no effect.

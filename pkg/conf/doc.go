@@ -13,7 +13,7 @@
 //  3. A Configuration is complete: every switch and every argument with a default has a value. Reading one cannot fail.
 //     Asking for an argument that the catalogue does not declare is a bug of the caller, and panics.
 //  4. Parsing what [Configuration.YAML] prints gives an equal Configuration, and no notices except of plugins that lack
-//     the metrics block.
+//     the metrics block or are not asked.
 //  5. The same bytes and the same catalogue give the same configuration, the same problems and the same text.
 //
 // This package must not know what actions and plugins do, nor where the file comes from or what happens when it

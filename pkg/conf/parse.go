@@ -134,6 +134,7 @@ func (p *parser) configuration(root *yaml.Node) *Configuration {
 	c.ActionArguments = p.actionArguments(blocks["configurations"], c.Actions)
 	c.Metrics = p.metrics(blocks["metrics"], c.Tiers)
 	p.needs(c)
+	p.decided(c.Tiers)
 	c.Compatibility = p.compatibility(blocks["compatibility"])
 	return c
 }
@@ -145,6 +146,34 @@ func (p *parser) needs(c *Configuration) {
 			for _, need := range p.catalogue.Plugins[plugin.Name].Needs {
 				if !slices.Contains(c.Actions, need.Action) {
 					p.notice(plugin.Line, "plugin %s: actions does not name %s, so %s", plugin.Name, need.Action, need.Lack)
+				}
+			}
+		}
+	}
+}
+
+const notAsked = "it is not asked; put it into the first tier"
+
+// decided says which plugins are not asked which pods may be evicted, since a plugin of an earlier tier decides that.
+func (p *parser) decided(tiers []Tier) {
+	by := map[Switch]string{} // the first plugin that decides
+	for _, tier := range tiers {
+		for _, plugin := range tier.Plugins {
+			var lost []string
+			for _, which := range []Switch{EnablePreemptable, EnableReclaimable} {
+				if first := by[which]; first != "" && plugin.Switches.On(which) {
+					lost = append(lost, fmt.Sprintf("%s (%s)", which, first))
+				}
+			}
+			if protects := p.catalogue.Plugins[plugin.Name].Protects; protects != "" && len(lost) > 0 {
+				p.notice(plugin.Line, "plugin %s does not protect %s: plugins of an earlier tier decide %s, so %s",
+					plugin.Name, protects, strings.Join(lost, " and "), notAsked)
+			}
+		}
+		for _, plugin := range tier.Plugins {
+			for _, which := range p.catalogue.Plugins[plugin.Name].Decides {
+				if by[which] == "" && plugin.Switches.On(which) {
+					by[which] = plugin.Name
 				}
 			}
 		}

@@ -99,6 +99,9 @@ func TestWhatHasNoEffectLeavesANotice(t *testing.T) {
 			"line 5: plugin gang is passed over: it stands on line 4 already, and a plugin stands in one place"},
 		"a plugin in two tiers": {"actions: allocate\ntiers:\n- plugins:\n  - name: gang\n- plugins:\n  - name: gang\n",
 			"line 6: plugin gang is passed over: it stands on line 4 already, and a plugin stands in one place"},
+		"protection that is not asked for": {"actions: allocate\ntiers:\n- plugins:\n  - name: gang\n    enablePreemptable: false\n- plugins:\n  - name: pdb\n",
+			"line 7: plugin pdb does not protect pods with budgets: plugins of an earlier tier decide enableReclaimable (gang), " +
+				"so it is not asked; put it into the first tier"},
 		"or of which nothing is said": {"actions: allocate\ntiers:\n- plugins:\n  - name: rescheduling\nmetrics: {}\n",
 			"line 4: plugin rescheduling has no effect: how busy nodes are is not measured, since there is no metrics block to say by whom"},
 	}

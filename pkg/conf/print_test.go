@@ -108,9 +108,11 @@ func comesBack(t interface {
 	}
 }
 
-// ofMore are the notices but those of plugins that do nothing until there is a metrics block.
+// ofMore are the notices but those of plugins that do nothing until there is a metrics block, or are not asked.
 func ofMore(notices []Notice) []Notice {
-	return slices.DeleteFunc(slices.Clone(notices), func(n Notice) bool { return strings.HasSuffix(n.Text, nothingMeasured) })
+	return slices.DeleteFunc(slices.Clone(notices), func(n Notice) bool {
+		return strings.HasSuffix(n.Text, nothingMeasured) || strings.HasSuffix(n.Text, notAsked)
+	})
 }
 
 func TestWhatIsPrintedComesBackForKnownConfigurations(t *testing.T) {

@@ -78,7 +78,8 @@ func volcano() Catalogue {
 			"gangpreempt": {AliasOf: "preempt"}, "gangreclaim": {AliasOf: "reclaim"},
 		},
 		Plugins: map[string]Spec{
-			"priority": {}, "gang": {}, "conformance": {}, "resourcequota": {}, "pdb": {}, "cdp": {}, "cohorts": {},
+			"priority": {Decides: []Switch{EnablePreemptable}}, "gang": {Decides: []Switch{EnablePreemptable, EnableReclaimable}},
+			"conformance": {}, "resourcequota": {}, "pdb": {Protects: "pods with budgets"}, "cdp": {}, "cohorts": {},
 			"drf": {Conflicts: []Conflict{{With: "proportion", Switch: EnableHierarchy,
 				Reason: "both would decide what a queue deserves"}}},
 			"proportion": {},

@@ -17,7 +17,8 @@ const cooling = "their cool-down is not over"
 
 // Factory makes the plugin.
 func Factory() framework.PluginFactory {
-	return framework.PluginFactory{Name: Name, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
+	spec := conf.Spec{Protects: "pods whose cool-down is not over"}
+	return framework.PluginFactory{Name: Name, Spec: spec, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
 		return &plugin{}, nil
 	}}
 }

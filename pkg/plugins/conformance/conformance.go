@@ -14,7 +14,8 @@ const Name = "conformance"
 
 // Factory makes the plugin.
 func Factory() framework.PluginFactory {
-	return framework.PluginFactory{Name: Name, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
+	spec := conf.Spec{Decides: []conf.Switch{conf.EnablePreemptable, conf.EnableReclaimable}}
+	return framework.PluginFactory{Name: Name, Spec: spec, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
 		return plugin{}, nil
 	}}
 }

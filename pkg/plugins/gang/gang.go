@@ -19,8 +19,11 @@ const Name = "gang"
 func Factory() framework.PluginFactory {
 	return framework.PluginFactory{
 		Name: Name,
-		Spec: conf.Spec{Arguments: []conf.Argument{{Name: PlacedPodReasonKey, Kind: conf.String, Default: Schedulable, Check: isReason,
-			Doc: "Reason of pods that have a place while their gang has none: Schedulable, which autoscalers pass over, or Unschedulable."}}},
+		Spec: conf.Spec{
+			Decides: []conf.Switch{conf.EnablePreemptable, conf.EnableReclaimable},
+			Arguments: []conf.Argument{{Name: PlacedPodReasonKey, Kind: conf.String, Default: Schedulable, Check: isReason,
+				Doc: "Reason of pods that have a place while their gang has none: Schedulable, which autoscalers pass over, or Unschedulable."}},
+		},
 		New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) { return plugin{}, nil },
 	}
 }

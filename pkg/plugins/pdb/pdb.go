@@ -15,7 +15,8 @@ const Name = "pdb"
 
 // Factory makes the plugin.
 func Factory() framework.PluginFactory {
-	return framework.PluginFactory{Name: Name, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
+	spec := conf.Spec{Protects: "pods whose disruption budget is used up"}
+	return framework.PluginFactory{Name: Name, Spec: spec, New: func(conf.Switches, conf.Arguments) (framework.Plugin, error) {
 		return &plugin{}, nil
 	}}
 }

@@ -62,7 +62,7 @@ func machines() map[string]*machine {
 		},
 		counted: regexp.MustCompile(`(\d+) steps, `), said: regexp.MustCompile(`walk_test\.go:\d+: (.*)`),
 	}, {
-		name: "simulation", folder: "test/simulation", test: "TestRandomRunsBreakNoRuleAndComeToRest", unit: "steps", most: 40_000,
+		name: "simulation", folder: "test/simulation", test: "TestRandomRunsBreakNoRuleAndComeToRest", unit: "steps", most: 100_000,
 		environment: func(round int) []string {
 			return []string{"HEKLA_SIMULATION_RUNS=1", "HEKLA_SIMULATION_STEPS=1500", fmt.Sprintf("HEKLA_SIMULATION_SEED=%d", 1+round)}
 		},

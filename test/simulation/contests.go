@@ -12,13 +12,16 @@ import (
 // contests are what users and an administrator do at the worst moment. About quota: a Job of a higher priority asks for
 // what a Job holds that stops slowly, and the quotas may be cut while that one leaves. Or one of the same priority asks
 // for it, and while it waits, its user resumes it, or the user of the other one deletes that without its pods. About
-// nodes: a gang of a higher priority asks for a part of what another holds.
+// nodes: a gang of a higher priority asks for a part of what another holds. About the lead: a pod comes just when
+// another scheduler begins to lead, and the one before goes on.
 type contests struct {
 	driver *driver
 	rivals map[string]rival // by the id of the Job that must run first
 	cuts   int              // how many preemptions are waited for
 	isDue  bool
 	trials []trial
+
+	isTakenOver bool // another scheduler leads, and the one that led before runs
 }
 
 // rival is a Job that is submitted when another one runs, and what its user does then, or the user of the other.
@@ -64,6 +67,9 @@ func (c *contests) options() []option {
 	var all []option
 	if c.isDue && c.cuts > 0 {
 		all = append(all, option{8, "cut the quotas", c.cut})
+	}
+	if c.isTakenOver {
+		all = append(all, option{8, "submit a pod to two schedulers", c.submitToBoth})
 	}
 	for _, id := range sortedKeys(c.rivals) {
 		o := c.driver.observer.objects[id]
@@ -158,7 +164,22 @@ func (c *contests) cut() {
 }
 
 // end lets what is waited for not happen any more.
-func (c *contests) end() { c.cuts, c.isDue, c.rivals, c.trials = 0, false, map[string]rival{}, nil }
+func (c *contests) end() {
+	c.cuts, c.isDue, c.isTakenOver, c.rivals, c.trials = 0, false, false, map[string]rival{}, nil
+}
+
+// tookOver notes that another scheduler leads than before. Which it was matters only if it runs, and what it sends is
+// served: it may believe that it leads.
+func (c *contests) tookOver(before *incarnation) {
+	c.isTakenOver = !before.isDead && !before.isHeld()
+}
+
+func (c *contests) submitToBoth() {
+	c.isTakenOver = false
+	if submitPod(c.driver, c.driver.random) {
+		c.driver.count("pod submitted when the lead had changed")
+	}
+}
 
 // cutAtPreemption has an administrator cut the quotas when the next Workload is preempted: a plan waits for its pods
 // then.

@@ -14,7 +14,7 @@ import (
 
 func TestRandomRunsBreakNoRuleAndComeToRest(t *testing.T) {
 	first := harness.Number(t, "HEKLA_SIMULATION_SEED", 1)
-	runs := harness.Number(t, "HEKLA_SIMULATION_RUNS", 2)
+	runs := harness.Number(t, "HEKLA_SIMULATION_RUNS", 6)
 	steps := harness.Number(t, "HEKLA_SIMULATION_STEPS", 3000)
 	total, begin := 0, time.Now()
 	happened := map[string]int{}

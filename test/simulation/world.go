@@ -37,7 +37,11 @@ type world struct {
 // configurations have all actions that evict, and quotas.
 func configurations() []string {
 	var all []string
-	for _, queues := range []string{"proportion", "capacity\n  - name: pdb"} {
+	for _, queues := range []string{"proportion", "capacity"} {
+		protecting := ""
+		if queues == "capacity" {
+			protecting = "\n  - name: pdb"
+		}
 		for _, arguments := range []string{"", "fairSharing: true", "waitForPodsReady: {enable: true}"} {
 			all = append(all, `
 actions: "enqueue, admit, allocate, preempt, reclaim, backfill"
@@ -45,7 +49,7 @@ tiers:
 - plugins:
   - name: priority
   - name: gang
-  - name: conformance
+  - name: conformance`+protecting+`
 - plugins:
   - name: overcommit
   - name: drf

@@ -99,6 +99,9 @@ func (w *writes) elected(by *incarnation, path string) {
 	case holder == "":
 		w.leader = nil
 	case w.leader != by:
+		if w.leader != nil {
+			w.driver.contests.tookOver(w.leader)
+		}
 		w.leader, w.leads = by, time.Now()
 	}
 }

@@ -161,4 +161,9 @@ func TestAJobSaysThatItsPriorityClassDoesNotExist(t *testing.T) {
 	if got := said(a.submit(group, pods...).Mistakes); got != want {
 		t.Errorf("of what would be submitted it says %q", got)
 	}
+	refused = fixture.Group("missing", "default", 1)
+	refused.Annotations = map[string]string{v1beta1.PodsRefusedKey: `pods "missing-0" is forbidden: no PriorityClass with name hihg was found`}
+	if got := a.submit(refused); got.Verdict == nil || got.Verdict.Code != "FailedCreate" || got.Verdict.Message != refused.Annotations[v1beta1.PodsRefusedKey] || said(got.Mistakes) != want {
+		t.Errorf("of what would be submitted without its pods it says %+v", got)
+	}
 }

@@ -58,7 +58,7 @@ func (t *trial) run() Submission {
 		v = t.admit()
 	}
 	if v != nil {
-		answer.Verdict, answer.Unplaced = VerdictOf(v), j.Count(cluster.Pending)
+		answer.Verdict, answer.Unplaced = t.verdictOf(v), j.Count(cluster.Pending)
 		return answer
 	}
 	s.Admit(j)
@@ -200,7 +200,7 @@ func (t *trial) place() *Order {
 func (t *trial) conclude(answer *Submission) {
 	s, j := t.session, t.job
 	answer.Outcome, answer.Unplaced = OutcomeWaiting, j.Count(cluster.Pending)
-	answer.Verdict = VerdictOf(j.Verdict)
+	answer.Verdict = t.verdictOf(j.Verdict)
 	for _, b := range s.Binds {
 		answer.Outcome = OutcomeBound
 		answer.Placements = append(answer.Placements, Placement{Pod: b.Pod.String(), Node: b.Node})
@@ -218,6 +218,16 @@ func (t *trial) conclude(answer *Submission) {
 		}
 	}
 	if v := s.Validate(j); v != nil && answer.Outcome == OutcomeWaiting {
-		answer.Verdict = VerdictOf(v) // such as missing pods
+		answer.Verdict = t.verdictOf(v) // such as missing pods
 	}
+}
+
+// verdictOf returns a verdict on the job as plain data, with the reason that the job would show.
+func (t *trial) verdictOf(v *verdict.Verdict) *Verdict {
+	answer := VerdictOf(v)
+	if answer != nil {
+		code, sentence := t.job.ReasonFor(v)
+		answer.Code, answer.Message = string(code), sentence()
+	}
+	return answer
 }

@@ -107,16 +107,15 @@ func (s teller) explain() error {
 	return nil
 }
 
-// explainAsked adds some Workloads to the report, as a running scheduler explains them.
+// explainAsked adds what a running scheduler says of some Workloads to the report.
 func (s teller) explainAsked() error {
 	m, err := s.scheduler.Reader()
 	if err != nil {
 		return err
 	}
-	s.report.Explanations = &Explanations{Jobs: []explain.Job{}, Queues: []explain.Queue{}, Nodes: []explain.Node{}}
 	for _, name := range s.options.Asked {
 		if why, err := m.WhyWorkload(name); err == nil { // one that is gone has its row all the same
-			s.report.Explanations.Workloads = append(s.report.Explanations.Workloads, *why.Queued)
+			s.report.Asked = append(s.report.Asked, why)
 		}
 	}
 	return nil

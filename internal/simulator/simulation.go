@@ -42,7 +42,7 @@ type Options struct {
 	Journal        bool                   // add to the report what was decided, and how verdicts changed
 	DefaultQueue   string                 // for jobs that name none; that of [cache.Options] if it is empty
 	Explain        bool                   // add to the report why jobs wait at the end, and what was decided of them
-	Asked          []types.NamespacedName // Workloads that the report explains, also without Explain
+	Asked          []types.NamespacedName // Workloads about which the report has the answers
 	Grace          bool                   // pods that are being deleted live out their grace period
 
 	// Fate says what becomes of an eviction, where that is not the usual; nil: it always is. It is for tests.
@@ -126,7 +126,7 @@ func Run(input *manifests.Input, policy *framework.Policy, options Options) (*Re
 			return nil, err
 		}
 	}
-	if len(options.Asked) > 0 && !options.Explain {
+	if len(options.Asked) > 0 {
 		if err := (teller{s}).explainAsked(); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,6 +38,23 @@ func says(t *testing.T, line, want string) string {
 		return err
 	})
 	return last
+}
+
+// saysAll waits until a command says some parts, wherever the lines of the table end.
+func saysAll(t *testing.T, line string, wants ...string) {
+	t.Helper()
+	apitest.Eventually(t, func(ctx context.Context) error {
+		text, err := said(ctx, line)
+		if err != nil {
+			return err
+		}
+		for _, want := range wants {
+			if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+				return fmt.Errorf("%s: no %q in\n%s", line, want, text)
+			}
+		}
+		return nil
+	})
 }
 
 func TestASnapshotIsReplayedToTheSameDecision(t *testing.T) {
@@ -278,14 +296,11 @@ func TestAWorkloadPriorityClassThatDoesNotExistIsNamed(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text, err := said(t.Context(), "hekla try -f "+file)
-	if err == nil || !strings.Contains(err.Error(), "would get no Workload, because there is no WorkloadPriorityClass prodution; did you mean production?") {
-		t.Errorf("%v\n%s", err, text)
-	}
-	const want = " does not exist yet: there is no WorkloadPriorityClass prodution; did you mean production?"
+	const want = "there is no WorkloadPriorityClass prodution; did you mean production?"
+	saysAll(t, "hekla try -f "+file, "Job default/other would wait: WaitsForWorkload", "is not made: "+want, "Next: kubectl get workloadpriorityclasses.kueue.x-k8s.io")
 	for _, line := range []string{"hekla why job mistyped -n default", "hekla why vcjob/mistyped -n default"} {
 		text := says(t, line, "Job default/mistyped cannot start as things are: WaitsForWorkload\n")
-		if !strings.Contains(strings.Join(strings.Fields(text), " "), want) || !strings.HasSuffix(text, "\nNext: kubectl get workloadpriorityclasses.kueue.x-k8s.io\n") {
+		if !strings.Contains(strings.Join(strings.Fields(text), " "), " does not exist yet: "+want) || !strings.HasSuffix(text, "\nNext: kubectl get workloadpriorityclasses.kueue.x-k8s.io\n") {
 			t.Errorf("%s says\n%s", line, text)
 		}
 	}
@@ -293,7 +308,47 @@ func TestAWorkloadPriorityClassThatDoesNotExistIsNamed(t *testing.T) {
 	if err := kube.Get(t.Context(), client.ObjectKeyFromObject(job), job); err != nil {
 		t.Fatal(err)
 	}
-	if s := &job.Status.State; s.Reason != "WaitsForWorkload" || !strings.HasSuffix(s.Message, want) {
+	if s := &job.Status.State; s.Reason != "WaitsForWorkload" || !strings.HasSuffix(s.Message, " does not exist yet: "+want) {
 		t.Errorf("its status says %s: %s", s.Reason, s.Message)
+	}
+}
+
+// What is tried is answered like what was submitted, also where the API server refuses its pods, or its Workload is not made.
+func TestWhatATriedJobNamesAndDoesNotExistIsNamed(t *testing.T) {
+	apply(t, "19-inactive-clusterqueue.yaml")
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "production"}, Value: 1}
+	if err := kube.Create(t.Context(), class); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := kube.Delete(context.Background(), class); err != nil {
+			t.Error(err)
+		}
+	})
+	const volcano, batch = "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: other, namespace: default, labels: {LABELS}}\n" +
+		"spec: {schedulerName: volcano, minAvailable: 1JOB, tasks: [{name: a, replicas: 1, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]POD}}}]}\n",
+		"apiVersion: batch/v1\nkind: Job\nmetadata: {name: other, namespace: default, labels: {LABELS}}\n" +
+			"spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]POD}}}\n"
+	const queue, lost = "kueue.x-k8s.io/queue-name: why", ", priorityClassName: prodution"
+	const noClass = "there is no PriorityClass prodution; did you mean production?"
+	for name, tt := range map[string]struct {
+		kind, labels, job, pod string
+		want                   []string
+	}{
+		"the class of a pod":                 {volcano, "", "", lost, []string{"FailedCreate: ", "no PriorityClass with name prodution was found", noClass}},
+		"the class of a Job":                 {volcano, "", lost, "", []string{"FailedCreate: ", noClass}},
+		"the queue":                          {volcano, "", ", queue: defaut", "", []string{"QueueNotFound: ", "there is no queue defaut; did you mean default?"}},
+		"the class of a pod in a LocalQueue": {volcano, queue, "", lost, []string{"WaitsForWorkload", "is not made: " + noClass, "Next: kubectl get priorityclasses"}},
+		"the class of a Job of Kubernetes":   {batch, queue, "", lost, []string{"WaitsForWorkload", "is not made: " + noClass, "Next: kubectl get priorityclasses"}},
+		"the LocalQueue":                     {volcano, queue + "y", "", "", []string{"Misconfigured", "there is no LocalQueue whyy in namespace default; did you mean why?"}},
+		"the LocalQueue of Kubernetes":       {batch, queue + "y", "", "", []string{"Misconfigured", "there is no LocalQueue whyy in namespace default; did you mean why?"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "job.yaml")
+			if err := os.WriteFile(file, []byte(strings.NewReplacer("LABELS", tt.labels, "JOB", tt.job, "POD", tt.pod).Replace(tt.kind)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			saysAll(t, "hekla try -f "+file, append(tt.want, "Job default/other would wait")...)
+		})
 	}
 }

@@ -16,9 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/internal/cli/session"
+	"hekla.sh/hekla/internal/controllers/job/lifecycle"
+	"hekla.sh/hekla/internal/explain/mistakes"
 	"hekla.sh/hekla/internal/explain/queued"
+	"hekla.sh/hekla/internal/queueing"
+	"hekla.sh/hekla/internal/simulator"
 	"hekla.sh/hekla/internal/simulator/replay"
 	"hekla.sh/hekla/internal/snapshot"
+	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/bounds"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -89,13 +94,18 @@ func (a *asker) tryQueued(ctx context.Context, f *replayFlags, from string, next
 	if err != nil {
 		return err
 	}
+	options.Program = a.session.Program
+	p := printer{program: a.session.Program, namespace: submitted.GetNamespace(), name: submitted.GetName()}
+	show := func(trial *replay.Trial, next string) error {
+		return a.printAnswer(trial, func(w io.Writer) { p.trial(w, o.GetKind(), next, trial) })
+	}
+	if lost := lostClass(ctx, c, submitted, podSetsOf(submitted)); lost != nil {
+		return show(notMade(submitted, lost), classes[lost.kind])
+	}
 	// The scheduler does not read the classes of Workloads: it reads the priorities that Workloads have.
 	if name := submitted.GetLabels()[v1beta2.PriorityClassLabel]; name != "" {
 		class := &v1beta2.WorkloadPriorityClass{}
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, class); err != nil {
-			if lost := lostClass(ctx, c, submitted, nil); lost != nil {
-				return fmt.Errorf("%s %s would get no Workload, because %s", o.GetKind(), o.GetName(), lost.Message)
-			}
 			return a.session.Explain(err)
 		}
 		options.Changes = append(options.Changes, class)
@@ -104,8 +114,25 @@ func (a *asker) tryQueued(ctx context.Context, f *replayFlags, from string, next
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 	}
-	p := printer{program: a.session.Program, namespace: submitted.GetNamespace(), name: submitted.GetName()}
-	return a.printAnswer(trial, func(w io.Writer) { p.trial(w, o.GetKind(), next(p.namespace), trial) })
+	return show(trial, next(p.namespace))
+}
+
+// podSetsOf are what a job would run, none if it is no job that gets a Workload.
+func podSetsOf(o client.Object) []v1beta2.PodSet {
+	switch o := o.(type) {
+	case *batchv1.Job:
+		return queueing.BatchJob{Job: o}.PodSets()
+	case *batch.Job:
+		return queueing.VolcanoJob{Job: o}.PodSets()
+	}
+	return nil
+}
+
+// notMade is the trial of a job that would wait for its Workload, which is not made without the class of its priority.
+func notMade(submitted client.Object, lost *lost) *replay.Trial {
+	workload := replay.WorkloadOf(submitted).String()
+	standing := simulator.Workload{Workload: workload, Reason: lifecycle.ReasonWaitsForWorkload, Message: fmt.Sprintf("Workload %s is not made: %s", workload, lost.Message)}
+	return &replay.Trial{Workload: workload, Outcome: replay.Waits, Rested: true, Standing: standing, Mistakes: []mistakes.Mistake{lost.Mistake}}
 }
 
 func (p *printer) trial(w io.Writer, kind, next string, t *replay.Trial) {
@@ -124,6 +151,9 @@ func (p *printer) trial(w io.Writer, kind, next string, t *replay.Trial) {
 	p.table(w, func(w io.Writer) {
 		if !stands.Admitted && stands.Message != "" {
 			block(w, "Reason", stands.Message)
+		}
+		if stands.Reason != lifecycle.ReasonWaitsForWorkload { // the reason says it
+			p.mistakes(w, t.Mistakes)
 		}
 		if stands.ClusterQueue != "" {
 			block(w, "ClusterQueue", stands.ClusterQueue)

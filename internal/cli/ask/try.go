@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -163,7 +166,8 @@ func submit(ctx context.Context, a *asker, wanted *api.Submission, name, next st
 }
 
 // submission makes the PodGroup and the pods of a job as the API server would store them. The API server checks the job
-// and one pod of each task, with all defaults and webhooks, and keeps none of them.
+// and one pod of each task, with all defaults and webhooks, and keeps none of them. The pods that it refuses are missing
+// then, and the PodGroup says why.
 func (a *asker) submission(ctx context.Context, job *batch.Job) (*api.Submission, error) {
 	c, err := a.session.Client()
 	if err != nil {
@@ -174,7 +178,7 @@ func (a *asker) submission(ctx context.Context, job *batch.Job) (*api.Submission
 		return nil, a.session.Explain(err)
 	}
 	defaulted := lifecycle.Defaulted(job, scheduling.DefaultSchedulerName) // without webhooks the controllers fill in what is left out
-	wanted, specs := &api.Submission{}, map[string]*corev1.PodSpec{}
+	wanted, specs, refused := &api.Submission{}, map[string]*corev1.PodSpec{}, ""
 	for i := range defaulted.Spec.Tasks {
 		task := &defaulted.Spec.Tasks[i]
 		var checked *corev1.Pod
@@ -182,7 +186,12 @@ func (a *asker) submission(ctx context.Context, job *batch.Job) (*api.Submission
 			pod := builder.Pod(defaulted, task, index)
 			if checked == nil {
 				checked = pod.DeepCopy()
-				if err := dry.Create(ctx, checked); err != nil {
+				err := dry.Create(ctx, checked)
+				if isRefusal(err) {
+					refused = err.Error()
+					break
+				}
+				if err != nil {
 					return nil, a.session.Explain(fmt.Errorf("pod %s would be refused: %w", pod.Name, err))
 				}
 				specs[task.Name] = &checked.Spec
@@ -193,7 +202,17 @@ func (a *asker) submission(ctx context.Context, job *batch.Job) (*api.Submission
 	}
 	specOf := func(task *batch.TaskSpec) *corev1.PodSpec { return cmp.Or(specs[task.Name], &task.Template.Spec) } // one without replicas counts nothing
 	wanted.PodGroup = builder.PodGroup(defaulted, func(class string) int32 { return a.priorityOf(ctx, c, class) }, specOf)
+	if refused != "" { // the controllers would write it so
+		metav1.SetMetaDataAnnotation(&wanted.PodGroup.ObjectMeta, scheduling.PodsRefusedKey, refused)
+	}
 	return wanted, nil
+}
+
+// isRefusal reports whether an API server refuses a pod for what it is, such as for a PriorityClass that does not
+// exist or a spent quota. That a user has no right to make pods is said without the name of one.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsForbidden(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != ""
 }
 
 // priorityOf returns the value of a PriorityClass, 0 for one that is not there or that the user may not read.

@@ -199,6 +199,7 @@ func TestAJobInALocalQueueIsTried(t *testing.T) {
 		{"small", "a", 1, "1", replay.Preempts, "work/job-lender"},
 		{"large", "b", 3, "1", replay.Waits, "insufficient unused quota for cpu in flavor any"},
 		{"huge", "b", 1, "9", replay.Waits, "cpu"},
+		{"lost", "bb", 1, "1", replay.Waits, "there is no LocalQueue bb in namespace work; did you mean b?"},
 	} {
 		input, err := manifests.Read([]string{"-"}, strings.NewReader(queuedJob(test.job, test.queue, test.pods, test.cpu)))
 		if err != nil {
@@ -208,10 +209,10 @@ func TestAJobInALocalQueueIsTried(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := fmt.Sprint(got.Standing.Message, got.Evictions); got.Outcome != test.outcome || !strings.Contains(text, test.says) || !got.Rested {
+		if text := fmt.Sprint(got.Standing.Message, got.Evictions, got.Mistakes); got.Outcome != test.outcome || !strings.Contains(text, test.says) || !got.Rested {
 			t.Errorf("job %s: %+v, want %s and %q", test.job, got, test.outcome, test.says)
 		}
-		if got.Outcome == replay.Waits && (got.Queued == nil || got.Queued.Place == 0) {
+		if got.Outcome == replay.Waits && got.Mistakes == nil && (got.Queued == nil || got.Queued.Place == 0) {
 			t.Errorf("job %s has no place: %+v", test.job, got.Queued)
 		}
 	}
@@ -221,8 +222,8 @@ func TestAJobInALocalQueueIsTried(t *testing.T) {
 		t.Errorf("the snapshot decides %v, %v", before.Decisions, err)
 	}
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "plain"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: fixture.Pod("p").Spec}}}
-	if got, err := replay.Try(s, replay.Options{}, job); err == nil {
-		t.Errorf("a job in no LocalQueue: %+v", got)
+	if got, err := replay.Try(s, replay.Options{Program: "kubectl hekla"}, job); err == nil || !strings.Contains(err.Error(), "which kubectl hekla list localqueue -n work lists") {
+		t.Errorf("a job in no LocalQueue: %+v, %v", got, err)
 	}
 }
 

@@ -34,6 +34,8 @@ type Options struct {
 	Changes []client.Object
 	// Cycles is the most cycles, [DefaultCycles] if it is 0. A replay ends when two cycles in a row decide nothing.
 	Cycles int
+	// Program is how the user calls the program, for sentences that say what to type next.
+	Program string
 
 	asked []types.NamespacedName // Workloads that are explained
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"hekla.sh/hekla/internal/explain/mistakes"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/queueing"
 	"hekla.sh/hekla/internal/simulator"
@@ -35,6 +36,8 @@ type Trial struct {
 	Rested   bool               `json:"rested"`
 	// Queued is its place, what it lacks, and what could leave, if it waits then.
 	Queued *queued.Workload `json:"queued,omitempty"`
+	// Mistakes are names in it that nothing in the cluster has, if it waits.
+	Mistakes []mistakes.Mistake `json:"mistakes,omitempty"`
 	// Evictions are those for it.
 	Evictions []simulator.Eviction `json:"evictions,omitempty"`
 	LeftOut   []string             `json:"leftOut,omitempty"`
@@ -45,7 +48,7 @@ func Try(s *snapshot.Snapshot, o Options, submitted client.Object) (*Trial, erro
 	if submitted.GetUID() == "" {
 		submitted.SetUID(types.UID(nameOf(submitted)))
 	}
-	name := workloadOf(submitted)
+	name := WorkloadOf(submitted)
 	o.Changes, o.asked = append(slices.Clone(o.Changes), submitted), []types.NamespacedName{name}
 	r, err := Run(s, o)
 	if err != nil {
@@ -54,8 +57,8 @@ func Try(s *snapshot.Snapshot, o Options, submitted client.Object) (*Trial, erro
 	t := &Trial{Workload: name.String(), Cycles: r.Cycles, Rested: r.Rested, LeftOut: r.LeftOut}
 	at := slices.IndexFunc(r.Workloads, func(w simulator.Workload) bool { return w.Workload == t.Workload })
 	if at < 0 {
-		return nil, fmt.Errorf("no Workload is made for it: it needs the label %s with a LocalQueue, which hekla list localqueue -n %s lists, and the configuration needs the action admit and the plugin cohorts",
-			v1beta2.QueueNameLabel, submitted.GetNamespace())
+		return nil, fmt.Errorf("no Workload is made for it: it needs the label %s with a LocalQueue, which %s list localqueue -n %s lists, and the configuration needs the action admit and the plugin cohorts",
+			v1beta2.QueueNameLabel, o.Program, submitted.GetNamespace())
 	}
 	t.Standing = r.Workloads[at]
 	for _, e := range r.report.Evictions {
@@ -63,8 +66,8 @@ func Try(s *snapshot.Snapshot, o Options, submitted client.Object) (*Trial, erro
 			t.Evictions = append(t.Evictions, e)
 		}
 	}
-	if all := r.report.Explanations; all != nil && len(all.Workloads) > 0 {
-		t.Queued = &all.Workloads[0]
+	if asked := r.report.Asked; len(asked) > 0 {
+		t.Queued, t.Mistakes = asked[0].Queued, asked[0].Mistakes
 	}
 	switch {
 	case len(t.Evictions) > 0:
@@ -77,8 +80,8 @@ func Try(s *snapshot.Snapshot, o Options, submitted client.Object) (*Trial, erro
 	return t, nil
 }
 
-// workloadOf is the name of the Workload that an object is, or that is made for it.
-func workloadOf(o client.Object) types.NamespacedName {
+// WorkloadOf is the name of the Workload that an object is, or that is made for it.
+func WorkloadOf(o client.Object) types.NamespacedName {
 	name := client.ObjectKeyFromObject(o)
 	switch o.(type) {
 	case *batchv1.Job:

@@ -30,6 +30,8 @@ type Report struct {
 	// first. Both are there if they are asked for.
 	Explanations *Explanations   `json:"explanations,omitempty"`
 	Journal      []journal.Entry `json:"journal,omitempty"`
+	// Asked are the answers about the Workloads that are asked about by name, for Go code alone.
+	Asked []explain.Why `json:"-"`
 }
 
 // Explanations are the answers that a running scheduler gives to questions, by name.

@@ -128,7 +128,9 @@ func members(of any) (names []string) {
 	t := reflect.TypeOf(of)
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		names = append(names, name)
+		if name != "-" {
+			names = append(names, name)
+		}
 	}
 	return names
 }

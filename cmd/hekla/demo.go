@@ -77,7 +77,7 @@ func given(command *cobra.Command, flags ...string) []string {
 
 // instruction is what to type for a subcommand, as this execution was typed.
 func instruction(subcommand string, arguments []string) string {
-	return strings.Join(append([]string{os.Args[0], subcommand}, arguments...), " ")
+	return strings.Join(append([]string{typedAs(os.Args[0]), subcommand}, arguments...), " ")
 }
 
 // clusterForDemo brings a cluster up as hekla up does: a new one has two nodes, one that is there stays as it is.

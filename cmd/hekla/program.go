@@ -17,6 +17,15 @@ const (
 	pluginProgram              = "kubectl hekla"
 )
 
+// typedAs is what a person types for an executable: kubectl itself starts its plugin.
+func typedAs(executable string) string {
+	switch strings.TrimSuffix(filepath.Base(executable), ".exe") {
+	case pluginName, completionName:
+		return pluginProgram
+	}
+	return executable
+}
+
 // newProgram returns the program that this executable is when it was started like this, and what it is called before
 // its errors: under the name of a link to it, it is another than hekla. What it says to type next begins as it was
 // typed itself, with its folder.
@@ -27,13 +36,12 @@ func newProgram(arguments []string, streams genericiooptions.IOStreams) (program
 		program.SetArgs(rest)
 		return program, name
 	}
-	called = "hekla"
-	typed := arguments[0]
-	switch name {
-	case pluginName:
-		called, typed = pluginProgram, pluginProgram
-	case completionName:
-		called, typed, rest = pluginProgram, pluginProgram, append([]string{cobra.ShellCompRequestCmd}, rest...)
+	typed := typedAs(arguments[0])
+	if called = "hekla"; typed == pluginProgram {
+		called = pluginProgram
+	}
+	if name == completionName {
+		rest = append([]string{cobra.ShellCompRequestCmd}, rest...)
 	}
 	program = newCommand()
 	if typed != program.Name() {

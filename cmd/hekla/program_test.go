@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"strings"
 	"testing"
 
@@ -60,6 +61,17 @@ func TestThePluginSaysToTypeWhatWasTyped(t *testing.T) {
 		}
 		if !strings.Contains(out, test.want) {
 			t.Errorf("%v says\n%s, want %q in it", test.arguments, out, test.want)
+		}
+	}
+}
+
+func TestAnInstructionBeginsAsItWasTyped(t *testing.T) {
+	was := os.Args
+	t.Cleanup(func() { os.Args = was })
+	for typed, want := range map[string]string{"/usr/bin/kubectl-hekla": "kubectl hekla down --name=a", "./hekla": "./hekla down --name=a", "hekla.exe": "hekla.exe down --name=a"} {
+		os.Args = []string{typed}
+		if got := instruction("down", []string{"--name=a"}); got != want {
+			t.Errorf("as %s it is %q", typed, got)
 		}
 	}
 }

@@ -346,7 +346,8 @@ func (u *upCommand) scale(ctx context.Context, cluster *localcluster.Cluster) er
 	switch surplus := len(nodes) - u.nodes; {
 	case surplus < 0:
 		if cluster.IsAttached() && cluster.Kubectl() == "" {
-			return errors.New("this cluster was attached without nodes, so nothing here keeps nodes Ready; run hekla down, then hekla up with --attach and --nodes")
+			return fmt.Errorf("this cluster was attached without nodes, so nothing here keeps nodes Ready; %s, then %s with --attach and --nodes",
+				instruction("down", u.which()), instruction("up", u.which()))
 		}
 		var template localcluster.NodeTemplate
 		if u.isCapacityChanged {

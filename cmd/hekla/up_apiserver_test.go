@@ -436,6 +436,8 @@ func TestUpAttachesToAClusterThatIsThere(t *testing.T) {
 	}
 	if output, err := in.run("up", "--dir", in.cluster, "--nodes=1"); err == nil || !strings.Contains(output, "attached without nodes") {
 		t.Errorf("adding nodes later: %v\n%s", err, output)
+	} else if down := filepath.Join(in.bin, "hekla") + " down --dir=" + in.cluster; !strings.Contains(output, down) {
+		t.Errorf("adding nodes later: it does not say %q\n%s", down, output)
 	}
 	if output, err := in.run("down", "--dir", in.cluster); err != nil {
 		t.Errorf("hekla down: %v\n%s", err, output)

@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -22,6 +24,7 @@ import (
 	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/explain/queued"
 	"hekla.sh/hekla/internal/explain/survey"
+	"hekla.sh/hekla/pkg/apis/bounds"
 )
 
 // The longest tables in the text of a diagnosis; -o json has all.
@@ -69,7 +72,33 @@ func (a *asker) diagnose(ctx context.Context, parameters url.Values) (answer, er
 		path += "?" + parameters.Encode()
 	}
 	p := printer{program: a.session.Program}
-	return asked(ctx, a, path, whole, p.diagnosis)
+	found, err := asked(ctx, a, path, whole, p.diagnosis)
+	if err != nil {
+		return answer{}, err
+	}
+	found.raw, err = p.calledIn(found.raw)
+	return found, err
+}
+
+// calledIn names the program as its user has called it in what a diagnosis says to do next. All else stays as the
+// scheduler said it, also what this program does not know.
+func (p *printer) calledIn(raw []byte) ([]byte, error) {
+	said := map[string]any{}
+	if err := bounds.UnmarshalKubernetesJSON(raw, &said); err != nil {
+		return nil, err
+	}
+	complaints, _, err := unstructured.NestedFieldNoCopy(said, "answer", "health", "complaints")
+	if err != nil {
+		return nil, err
+	}
+	all, _ := complaints.([]any)
+	for _, one := range all {
+		if complaint, is := one.(map[string]any); is {
+			next, _ := complaint["next"].(string)
+			complaint["next"] = p.called(next)
+		}
+	}
+	return json.Marshal(said)
 }
 
 // SchedulerVersion is the version of the scheduler that leads.

@@ -313,7 +313,7 @@ func TestAWorkloadPriorityClassThatDoesNotExistIsNamed(t *testing.T) {
 	}
 }
 
-// What is tried is answered like what was submitted, also where the API server refuses its pods, or its Workload is not made.
+// What is tried is answered like what was submitted, also where its pods are refused, or its Workload is not made.
 func TestWhatATriedJobNamesAndDoesNotExistIsNamed(t *testing.T) {
 	apply(t, "19-inactive-clusterqueue.yaml")
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "production"}, Value: 1}

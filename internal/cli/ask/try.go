@@ -166,7 +166,7 @@ func submit(ctx context.Context, a *asker, wanted *api.Submission, name, next st
 }
 
 // submission makes the PodGroup and the pods of a job as the API server would store them. The API server checks the job
-// and one pod of each task, with all defaults and webhooks, and keeps none of them. The pods that it refuses are missing
+// and one pod of each task, with all defaults and webhooks, and keeps none of them. Pods that it refuses are missing
 // then, and the PodGroup says why.
 func (a *asker) submission(ctx context.Context, job *batch.Job) (*api.Submission, error) {
 	c, err := a.session.Client()

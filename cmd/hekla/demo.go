@@ -77,7 +77,8 @@ func given(command *cobra.Command, flags ...string) []string {
 
 // instruction is what to type for a subcommand, as this execution was typed.
 func instruction(subcommand string, arguments []string) string {
-	return strings.Join(append([]string{typedAs(os.Args[0]), subcommand}, arguments...), " ")
+	typed, _ := typedAs(os.Args[0])
+	return strings.Join(append([]string{typed, subcommand}, arguments...), " ")
 }
 
 // clusterForDemo brings a cluster up as hekla up does: a new one has two nodes, one that is there stays as it is.

@@ -18,12 +18,12 @@ const (
 )
 
 // typedAs is what a person types for an executable: kubectl itself starts its plugin.
-func typedAs(executable string) string {
+func typedAs(executable string) (typed string, isPlugin bool) {
 	switch strings.TrimSuffix(filepath.Base(executable), ".exe") {
 	case pluginName, completionName:
-		return pluginProgram
+		return pluginProgram, true
 	}
-	return executable
+	return executable, false
 }
 
 // newProgram returns the program that this executable is when it was started like this, and what it is called before
@@ -36,9 +36,9 @@ func newProgram(arguments []string, streams genericiooptions.IOStreams) (program
 		program.SetArgs(rest)
 		return program, name
 	}
-	typed := typedAs(arguments[0])
-	if called = "hekla"; typed == pluginProgram {
-		called = pluginProgram
+	typed, isPlugin := typedAs(arguments[0])
+	if called = "hekla"; isPlugin {
+		called = typed
 	}
 	if name == completionName {
 		rest = append([]string{cobra.ShellCompRequestCmd}, rest...)

@@ -76,13 +76,13 @@ func (a *asker) diagnose(ctx context.Context, parameters url.Values) (answer, er
 	if err != nil {
 		return answer{}, err
 	}
-	found.raw, err = p.calledIn(found.raw)
+	found.raw, err = calledIn(found.raw, p.called)
 	return found, err
 }
 
-// calledIn names the program as its user has called it in what a diagnosis says to do next. All else stays as the
-// scheduler said it, also what this program does not know.
-func (p *printer) calledIn(raw []byte) ([]byte, error) {
+// calledIn names the program as its user has called it, by called, in what a diagnosis says to do next. All else stays
+// as the scheduler said it, also what this program does not know.
+func calledIn(raw []byte, called func(command string) string) ([]byte, error) {
 	said := map[string]any{}
 	if err := bounds.UnmarshalKubernetesJSON(raw, &said); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (p *printer) calledIn(raw []byte) ([]byte, error) {
 	for _, one := range all {
 		if complaint, is := one.(map[string]any); is {
 			next, _ := complaint["next"].(string)
-			complaint["next"] = p.called(next)
+			complaint["next"] = called(next)
 		}
 	}
 	return json.Marshal(said)

@@ -11,7 +11,7 @@ func TestADiagnosisSaysToTypeWhatWasTyped(t *testing.T) {
 		"one that has no complaint": {`{"answer":{"health":{}}}`, `{"answer":{"health":{}}}`},
 	} {
 		p := printer{program: "kubectl hekla"}
-		if got, err := p.calledIn([]byte(tt.raw)); err != nil || string(got) != tt.want {
+		if got, err := calledIn([]byte(tt.raw), p.called); err != nil || string(got) != tt.want {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
 	}

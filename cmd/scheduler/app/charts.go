@@ -3,16 +3,20 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedauthorizationv1 "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"hekla.sh/hekla/internal/answers/charts"
+	"hekla.sh/hekla/internal/edge/apiserver"
 	"hekla.sh/hekla/internal/explain/rows"
 	"hekla.sh/hekla/internal/journal"
 	"hekla.sh/hekla/pkg/scheduler"
@@ -26,13 +30,25 @@ const (
 	savePeriod = 10 * time.Minute
 	// savePatience is how long that may take.
 	savePatience = 10 * time.Second
+	// handOver is what makes that ConfigMap, and gives the rights to it.
+	handOver = "kubectl apply --server-side -f installer/hekla.yaml"
 )
+
+// chartsRight is the right to hand charts over by the ConfigMap of a namespace.
+func chartsRight(namespace string) apiserver.Right {
+	return apiserver.Right{
+		Of:      authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "update", Resource: "configmaps", Name: chartsName},
+		Missing: fmt.Sprintf("the rights to get and update ConfigMap %s/%s are missing: %s", namespace, chartsName, handOver),
+	}
+}
 
 // chartist takes the samples of charts while this process leads, and hands them over.
 type chartist struct {
 	store     *charts.Store
 	questions *scheduler.Questions
 	saved     typedcorev1.ConfigMapInterface
+	right     apiserver.Right
+	reviews   typedauthorizationv1.SelfSubjectAccessReviewsGetter
 	logger    logr.Logger
 
 	cycle   uint64 // the last one that is in a sample
@@ -61,7 +77,7 @@ func (c *chartist) run(ctx, leading context.Context) {
 }
 
 // restore takes over what was saved. What cannot be read is logged and left: charts begin again. A ConfigMap that is
-// missing or may not be read is a problem that also the page shows: nothing will be handed over.
+// missing, or may not be read or written, is a problem that also the page shows: nothing will be handed over.
 func (c *chartist) restore(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, savePatience)
 	defer cancel()
@@ -72,10 +88,25 @@ func (c *chartist) restore(ctx context.Context) {
 	c.isReady = err == nil || !apierrors.IsForbidden(err)
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		c.tell(err.Error())
+		c.tell(c.sentence(err))
+		return
 	case err != nil:
 		c.logger.Info("The charts of the leader before cannot be read; they begin again", "configmap", chartsName, "reason", err.Error())
 	}
+	if may, err := c.right.IsThere(ctx, c.reviews); err == nil && !may { // otherwise the first save tells
+		c.tell(c.right.Missing)
+	}
+}
+
+// sentence says why charts are not handed over, and what mends that if it is known.
+func (c *chartist) sentence(err error) string {
+	switch {
+	case apierrors.IsForbidden(err):
+		return c.right.Missing
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("%s; %s makes it", err, handOver)
+	}
+	return err.Error()
 }
 
 // tell notes why charts are not handed over, "" if they are, and logs it if it is new.
@@ -149,7 +180,7 @@ func (c *chartist) save(ctx context.Context) {
 	}
 	if err != nil {
 		if !errors.Is(ctx.Err(), context.Canceled) {
-			c.tell(err.Error())
+			c.tell(c.sentence(err))
 		}
 		return
 	}

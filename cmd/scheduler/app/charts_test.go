@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,16 +29,17 @@ func TestThatChartsAreNotHandedOverIsSaid(t *testing.T) {
 	empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: chartsName}}
 	full := empty.DeepCopy()
 	full.BinaryData = map[string][]byte{chartsKey: packed}
+	right := chartsRight(systemNamespace)
 	for name, test := range map[string]struct {
 		verb   string // that is forbidden at first
 		there  *corev1.ConfigMap
 		says   string
 		mended string // what is said once the right and an empty ConfigMap are there
 	}{
-		"is missing":                   {"", nil, "not found", ""},
-		"may not be read":              {"get", empty, "is forbidden", ""},
-		"may not be written":           {"update", empty, "is forbidden", ""},
-		"may not be read and has some": {"get", full, "is forbidden", "is not overwritten before the scheduler starts again"},
+		"is missing":                   {"", nil, "not found; kubectl apply --server-side -f installer/hekla.yaml makes it", ""},
+		"may not be read":              {"get", empty, right.Missing, ""},
+		"may not be written":           {"update", empty, right.Missing, ""},
+		"may not be read and has some": {"get", full, right.Missing, "is not overwritten before the scheduler starts again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()
@@ -48,9 +50,19 @@ func TestThatChartsAreNotHandedOverIsSaid(t *testing.T) {
 			client.PrependReactor(cmp.Or(test.verb, "none"), "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return isForbidden, nil, apierrors.NewForbidden(corev1.Resource("configmaps"), chartsName, errors.New("no rule"))
 			})
+			client.PrependReactor("create", "selfsubjectaccessreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				asked := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+				of := asked.Spec.ResourceAttributes
+				asked.Status.Allowed = !isForbidden || of.Verb != test.verb || of.Namespace != systemNamespace || of.Resource != "configmaps" || of.Name != chartsName
+				return true, asked, nil
+			})
 			var logged []string
-			c := &chartist{store: charts.New(), saved: client.CoreV1().ConfigMaps(systemNamespace), logger: funcr.New(func(_, text string) { logged = append(logged, text) }, funcr.Options{})}
+			c := &chartist{store: charts.New(), saved: client.CoreV1().ConfigMaps(systemNamespace), right: right, reviews: client.AuthorizationV1(),
+				logger: funcr.New(func(_, text string) { logged = append(logged, text) }, funcr.Options{})}
 			c.restore(t.Context())
+			if said := c.store.Problem(); !strings.Contains(said, test.says) {
+				t.Errorf("before it is saved the page says %q, want %q in it", said, test.says)
+			}
 			for range 3 {
 				c.save(t.Context())
 			}

@@ -189,7 +189,7 @@ func (r *runner) lead(ctx, leading context.Context) error {
 	}
 	if r.options.answersAddress != "" || r.options.webAddress != "" {
 		c := &chartist{store: r.charts, questions: r.scheduler.Questions(), saved: r.clients.Core.CoreV1().ConfigMaps(r.options.election.ResourceNamespace),
-			logger: r.logger.WithName("charts")}
+			right: chartsRight(r.options.election.ResourceNamespace), reviews: r.clients.Core.AuthorizationV1(), logger: r.logger.WithName("charts")}
 		watchers.Go(func() { c.run(running, leading) })
 	}
 	pace := scheduler.Pace{Coalesce: coalesce, Least: leastPause, Burst: cyclesAtOnce, Period: r.options.schedulePeriod}
@@ -210,16 +210,16 @@ const rightsInterval = time.Minute
 func (r *runner) awaitGateRight(ctx context.Context) {
 	isTold := false
 	_ = wait.PollUntilContextCancel(ctx, rightsInterval, true, func(ctx context.Context) (bool, error) {
-		may, err := apiserver.MayOpenGates(ctx, r.clients.Core.AuthorizationV1())
+		may, err := apiserver.GateRight.IsThere(ctx, r.clients.Core.AuthorizationV1())
 		if err != nil || may {
 			return may, nil
 		}
 		if !isTold {
 			isTold = true
-			r.logger.Error(errors.New(apiserver.GateRight), "A right is missing")
+			r.logger.Error(errors.New(apiserver.GateRight.Missing), "A right is missing")
 			if r.policies.self != nil {
 				r.outbox.Show(decision.Notice{Regarding: *r.policies.self, Type: corev1.EventTypeWarning, Reason: "MissingPermission",
-					Message: upperFirst(apiserver.GateRight)})
+					Message: upperFirst(apiserver.GateRight.Missing)})
 			}
 		}
 		return false, nil

@@ -135,14 +135,21 @@ func PodPatch(uid types.UID, version string, write PodWrite) map[string]any {
 	return map[string]any{"metadata": metadata, "status": write.Status}
 }
 
-// GateRight says what [OpenGate] needs, and where it is given.
-const GateRight = "the feature gate SchedulingGatesQueueAdmission needs the right to patch pods: kubectl apply -f installer/gates.yaml, " +
-	"or set queueAdmissionGates in the values of the chart"
+// Right is one that a setting or a part of this process needs; the rest works without it.
+type Right struct {
+	Of authorizationv1.ResourceAttributes
+	// Missing is said where it is missing: what needs it, and what gives it.
+	Missing string
+}
 
-// MayOpenGates reports whether the API server would let this process remove scheduling gates from pods.
-func MayOpenGates(ctx context.Context, reviews typedauthorizationv1.SelfSubjectAccessReviewsGetter) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "patch", Resource: "pods"}}}
+// GateRight is what [OpenGate] needs.
+var GateRight = Right{authorizationv1.ResourceAttributes{Verb: "patch", Resource: "pods"},
+	"the feature gate SchedulingGatesQueueAdmission needs the right to patch pods: kubectl apply -f installer/gates.yaml, " +
+		"or set queueAdmissionGates in the values of the chart"}
+
+// IsThere asks the API server whether this process has the right.
+func (r Right) IsThere(ctx context.Context, reviews typedauthorizationv1.SelfSubjectAccessReviewsGetter) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &r.Of}}
 	answer, err := reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return false, err
@@ -158,7 +165,7 @@ func OpenGate(ctx context.Context, pods typedcorev1.CoreV1Interface, pod types.N
 	err := pods.RESTClient().Patch(types.StrategicMergePatchType).Namespace(pod.Namespace).Resource("pods").Name(pod.Name).
 		Body(body).Timeout(RequestTimeout).MaxRetries(0).Do(ctx).Error()
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("its scheduling gate stays: %w; %s", err, GateRight)
+		return fmt.Errorf("its scheduling gate stays: %w; %s", err, GateRight.Missing)
 	}
 	return err
 }

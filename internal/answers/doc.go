@@ -19,7 +19,8 @@
 //
 // Main types: a [Server] is the handler. Its questions are asked of a [hekla.sh/hekla/pkg/scheduler.Questions], which
 // answers between cycles. Who asks and what they may is found out by package gate. Package api has what goes over the
-// wire. Package publish tells the API server where the leader is, and which authority signed its certificate.
+// wire. Package publish tells the API server where the leader is, and which authority signed its certificate. Package
+// relay passes what the page of another process asks on to the leader.
 //
 // Invariants:
 //

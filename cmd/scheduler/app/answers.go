@@ -14,6 +14,7 @@ import (
 	"hekla.sh/hekla/internal/answers"
 	"hekla.sh/hekla/internal/answers/gate"
 	"hekla.sh/hekla/internal/answers/publish"
+	"hekla.sh/hekla/internal/answers/relay"
 	"hekla.sh/hekla/internal/web"
 )
 
@@ -33,9 +34,8 @@ func (o *options) answerer(ctx context.Context, client kubernetes.Interface, r *
 	return server, nil
 }
 
-// serveAnswers serves answers on their address, by HTTPS, and publishes what the API server needs to pass questions on.
-// A process that does not lead answers that it cannot answer, if no other answers at all.
-func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface, r *runner, handler http.Handler, logger logr.Logger) (*server, error) {
+// publication is what the API server needs to pass questions on to this process.
+func (o *options) publication(client kubernetes.Interface, r *runner, logger logr.Logger) (*publish.Publication, error) {
 	namespace, service, _ := strings.Cut(o.answersService, "/")
 	publication, err := publish.New(client, publish.Options{
 		Namespace: namespace, Service: service, APIService: publish.APIService, Further: publish.Visibility(), Endpoint: o.answersEndpoint, Port: portOf(o.answersAddress), Leads: r.isSynced.Load,
@@ -44,6 +44,12 @@ func (o *options) serveAnswers(ctx context.Context, client kubernetes.Interface,
 	if err != nil {
 		return nil, fmt.Errorf("--answers-address: %w", err)
 	}
+	return publication, nil
+}
+
+// serveAnswers serves answers on their address, by HTTPS, and publishes that. A process that does not lead answers that
+// it cannot answer, if no other answers at all.
+func (o *options) serveAnswers(ctx context.Context, publication *publish.Publication, r *runner, handler http.Handler, logger logr.Logger) (*server, error) {
 	if o.answersService != "" {
 		poke := publication.Poke
 		r.announce.Store(&poke)
@@ -85,15 +91,23 @@ func (o *options) serveQuestions(ctx context.Context, client kubernetes.Interfac
 	if err != nil {
 		return nil, err
 	}
+	onPage := answerer.Handler()
 	if o.answersAddress != "" {
-		s, err := o.serveAnswers(ctx, client, r, answerer.Handler(), logger)
+		publication, err := o.publication(client, r, logger)
+		if err != nil {
+			return served, err
+		}
+		s, err := o.serveAnswers(ctx, publication, r, answerer.Handler(), logger)
 		if err != nil {
 			return served, err
 		}
 		served = append(served, s)
+		if o.answersService != "" {
+			onPage = relay.Handler(onPage, r.isSynced.Load, publication.Published, logger.WithName("web"))
+		}
 	}
 	if o.webAddress != "" {
-		s, err := o.serve(o.webAddress, web.Handler(answerer.Handler()), logger.WithName("web"))
+		s, err := o.serve(o.webAddress, web.Handler(onPage), logger.WithName("web"))
 		if err != nil {
 			return served, fmt.Errorf("--web-address: %w", err)
 		}

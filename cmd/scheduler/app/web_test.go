@@ -17,6 +17,7 @@ import (
 
 	"hekla.sh/hekla/internal/answers/api"
 	"hekla.sh/hekla/internal/answers/board"
+	"hekla.sh/hekla/internal/answers/publish"
 	"hekla.sh/hekla/pkg/apis/scheduling/v1beta1"
 	"hekla.sh/hekla/test/apitest"
 )
@@ -168,4 +169,59 @@ func TestThePageShowsWhatItsReaderMaySee(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The page of a process that does not lead shows what the leader says, and goes on when another process leads.
+func TestThePageFindsTheLeaderAtAnotherAddress(t *testing.T) {
+	w := onCluster(t)
+	w.register()
+	name := "relay-" + w.suffix
+	begin := func() (p *instance, address string) {
+		address = freeAddress(t)
+		return w.start("--leader-elect=true", "--leader-elect-resource-name="+name, "--scheduler-name="+name, "--answers-address="+freeAddress(t),
+			"--answers-service="+systemNamespace+"/"+publish.Service, "--web-address="+address), address
+	}
+	first, ofFirst := begin()
+	w.shows(first, "hekla_leading 1")
+	_, ofSecond := begin()
+	_, err := w.core.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	must(t, err)
+	w.waits(name, "mine", "missing-"+w.suffix, name, "1")
+	mine, foreign := reader{ofSecond, w.token("relay-reader-"+w.suffix, name)}, reader{ofSecond, w.token("relay-foreign-"+w.suffix, "")}
+	shows := func(r reader, parts ...string) {
+		t.Helper()
+		apitest.Eventually(t, func(ctx context.Context) error {
+			var jobs board.Jobs
+			if err := r.read(ctx, "jobs", &jobs); err != nil {
+				return err
+			}
+			for _, part := range parts {
+				if !strings.Contains(fmt.Sprint(jobs.Rows), part) {
+					return fmt.Errorf("no %s in %+v", part, jobs.Rows)
+				}
+			}
+			return nil
+		})
+	}
+	shows(reader{ofFirst, mine.token}, name+"/mine")
+	shows(mine, name+"/mine")
+	var jobs board.Jobs
+	if err := foreign.read(t.Context(), "jobs", &jobs); err == nil || !strings.Contains(err.Error(), "403") {
+		t.Errorf("a reader without rights: %v, want 403", err)
+	}
+	if err := (reader{ofSecond, "nonsense"}).read(t.Context(), "jobs", &jobs); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("a wrong token: %v, want 401", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), apitest.Patience)
+	defer cancel()
+	stream, err := mine.open(ctx, api.Overviews.Path("", "")+"?watch=true")
+	must(t, err)
+	defer stream.Body.Close()
+	if line, err := bufio.NewReader(stream.Body).ReadString('\n'); err != nil || stream.StatusCode != http.StatusOK {
+		t.Errorf("the stream of the leader says %s %q, %v", stream.Status, line, err)
+	}
+	first.stop()
+	must(t, w.ends(first))
+	w.waits(name, "later", "missing-"+w.suffix, name, "1")
+	shows(mine, name+"/mine", name+"/later") // the second leads now
 }

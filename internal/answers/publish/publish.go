@@ -196,15 +196,34 @@ func (p *Publication) isOurs(a *apiService) bool {
 // isAnswered reports whether a process answers where the API server passes questions on to, with a certificate that the
 // API server trusts.
 func (p *Publication) isAnswered(ctx context.Context) bool {
-	known, err := p.readAuthority(ctx, p.group)
+	address, settings, err := p.Published(ctx)
 	if err != nil {
 		return false // the writes say what is wrong
 	}
-	address := "localhost:443"
+	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialPatience}, Config: settings}
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	_ = connection.Close()
+	return true
+}
+
+// Published is where the API server passes questions on to, and by which settings it knows the process there. It is the
+// leader, unless none has led yet. Any goroutine may call it.
+func (p *Publication) Published(ctx context.Context) (address string, settings *tls.Config, err error) {
+	known, err := p.readAuthority(ctx, p.group)
+	if err != nil {
+		return "", nil, fmt.Errorf("APIService %s: %w", p.group, err)
+	}
+	address = "localhost:443"
 	if p.address != "" {
 		slice, err := p.client.DiscoveryV1().EndpointSlices(p.namespace).Get(ctx, p.slice(), metav1.GetOptions{})
-		if err != nil || len(slice.Endpoints) == 0 || len(slice.Endpoints[0].Addresses) == 0 || len(slice.Ports) == 0 || slice.Ports[0].Port == nil {
-			return false
+		if err != nil {
+			return "", nil, fmt.Errorf("EndpointSlice %s/%s: %w", p.namespace, p.slice(), err)
+		}
+		if len(slice.Endpoints) == 0 || len(slice.Endpoints[0].Addresses) == 0 || len(slice.Ports) == 0 || slice.Ports[0].Port == nil {
+			return "", nil, fmt.Errorf("EndpointSlice %s/%s has no address", p.namespace, p.slice())
 		}
 		address = net.JoinHostPort(slice.Endpoints[0].Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port)))
 	} else if known.Spec.Service != nil && known.Spec.Service.Port != nil {
@@ -212,16 +231,9 @@ func (p *Publication) isAnswered(ctx context.Context) bool {
 	}
 	authorities := x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(known.Spec.CABundle) {
-		return false
+		return "", nil, fmt.Errorf("APIService %s has no caBundle", p.group)
 	}
-	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialPatience},
-		Config: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities, ServerName: p.host()}}
-	connection, err := dialer.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return false
-	}
-	_ = connection.Close()
-	return true
+	return address, &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities, ServerName: p.host()}, nil
 }
 
 // host is the name by which the API server calls the Service.

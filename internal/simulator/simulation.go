@@ -3,6 +3,7 @@ package simulator
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"hekla.sh/hekla/internal/simulator/report"
 	"hekla.sh/hekla/internal/simulator/workloads"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
+	"hekla.sh/hekla/pkg/apis/batch/dependencies"
 	batchv1alpha1 "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/batch/validation"
 	"hekla.sh/hekla/pkg/apis/podspec"
@@ -221,9 +223,8 @@ func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 	if !makesPods(j) || !slices.Contains(s.options.SchedulerNames, j.Spec.SchedulerName) || s.queued.HoldVolcanoJob(j) {
 		return nil
 	}
-	group := builder.PodGroup(j, s.priorityOf, func(task *batchv1alpha1.TaskSpec) *corev1.PodSpec {
-		return podspec.Completed(&task.Template.Spec, s.input.Given(j.Namespace, &task.Template.Spec))
-	})
+	group := s.groupOf(j)
+	dependencies.HoldBack(group, j, dependencies.HeldBack(j, nil))
 	id := groupID(group)
 	s.jobs[id] = j
 	s.managed[id] = true
@@ -233,6 +234,13 @@ func (s *simulation) beginJob(j *batchv1alpha1.Job) error {
 		s.setGroup(group)
 	}
 	return nil
+}
+
+// groupOf makes the PodGroup of a Job none of whose tasks waits for another.
+func (s *simulation) groupOf(j *batchv1alpha1.Job) *schedulingv1beta1.PodGroup {
+	return builder.PodGroup(j, s.priorityOf, func(task *batchv1alpha1.TaskSpec) *corev1.PodSpec {
+		return podspec.Completed(&task.Template.Spec, s.input.Given(j.Namespace, &task.Template.Spec))
+	})
 }
 
 // makesPods reports whether a Job is in a phase in which its pods are made.
@@ -296,6 +304,7 @@ func (s *simulation) cycle() (bool, error) {
 		}
 	}
 	s.makeDelayed()
+	s.makePods() // of tasks whose dependencies have started
 	decided, before := s.leaving(), s.report.Rows()
 	for _, load := range s.loads {
 		s.events = append(s.events, load)
@@ -436,7 +445,35 @@ func (s *simulation) failPod(p *decision.PodFailure) {
 	s.setPod(pod)
 }
 
-// makePods makes the pods of the Jobs that have been admitted. It reports whether it made any.
+// podsOf returns the pods of a Job that there are.
+func (s *simulation) podsOf(j *batchv1alpha1.Job) (all []*corev1.Pod) {
+	for i := range j.Spec.Tasks {
+		for index := range int(j.Spec.Tasks[i].Replicas) {
+			if pod := s.pods[types.NamespacedName{Namespace: j.Namespace, Name: builder.PodName(j.Name, j.Spec.Tasks[i].Name, index)}]; pod != nil {
+				all = append(all, pod)
+			}
+		}
+	}
+	return all
+}
+
+// form brings the gang of a Job up to date, some of whose tasks have waited for others.
+func (s *simulation) form(id cluster.JobID, j *batchv1alpha1.Job, held []string) {
+	if !slices.ContainsFunc(j.Spec.Tasks, func(task batchv1alpha1.TaskSpec) bool { return task.DependsOn != nil }) {
+		return
+	}
+	wanted := s.groupOf(j)
+	dependencies.HoldBack(wanted, j, held)
+	if now := s.groups[id]; now.Spec.MinMember != wanted.Spec.MinMember || !maps.Equal(now.Spec.MinTaskMember, wanted.Spec.MinTaskMember) {
+		next := now.DeepCopy()
+		next.Spec.MinMember, next.Spec.MinTaskMember = wanted.Spec.MinMember, wanted.Spec.MinTaskMember
+		s.shown.write(next, true)
+		s.setGroup(next)
+	}
+}
+
+// makePods makes the pods of the Jobs that have been admitted, without those of tasks that wait for others. It reports
+// whether it made any.
 func (s *simulation) makePods() bool {
 	ids := make([]cluster.JobID, 0, len(s.jobs))
 	for id := range s.jobs {
@@ -449,9 +486,16 @@ func (s *simulation) makePods() bool {
 			continue
 		}
 		j := s.jobs[id]
-		delete(s.jobs, id)
+		held := dependencies.HeldBack(j, s.podsOf(j))
+		if len(slices.DeleteFunc(slices.Clone(held), func(why string) bool { return why == "" })) == 0 {
+			delete(s.jobs, id)
+		}
+		s.form(id, j, held)
 		s.supplies.prepareJob(j)
 		for i := range j.Spec.Tasks {
+			if held[i] != "" {
+				continue
+			}
 			for index := range int(j.Spec.Tasks[i].Replicas) {
 				pod := builder.Pod(j, &j.Spec.Tasks[i], index)
 				key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}

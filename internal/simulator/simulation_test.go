@@ -305,3 +305,47 @@ func TestTheTextTellsCyclesAndWhoWaits(t *testing.T) {
 		t.Errorf("a cycle that decided nothing is told:\n%s", b.String())
 	}
 }
+
+// The pods of a task that depends on another come once that has started, as from the Job controller.
+func TestTasksWaitForThoseTheyDependOn(t *testing.T) {
+	const job = `
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {namespace: work, name: train, uid: train, labels: {LABELS}}
+spec:
+  schedulerName: volcano
+  minAvailable: MIN
+  tasks:
+  - {name: worker, replicas: 1, dependsOn: {name: [master]}, template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}}}
+  - {name: master, replicas: 1, template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: CPU}}}]}}}
+---
+`
+	const bothRun = "work/train-master-0, work/train-worker-0"
+	for name, test := range map[string]struct {
+		cluster, labels, min, cpu, more string
+		binds                           string
+	}{
+		"the other starts":                 {twoNodes, "", "2", "1", "", bothRun},
+		"the other is a gang by itself":    {twoNodes, "", "1", "1", "", bothRun},
+		"the other has no place":           {twoNodes, "", "1", "100", "", ""},
+		"a label of a queue has no effect": {teams, "kueue.x-k8s.io/queue-name: a", "2", "1", "", bothRun},
+		"the other ran at the start": {twoNodes, "", "2", "1", "{apiVersion: v1, kind: Pod, metadata: {namespace: work, name: train-master-0, uid: m, annotations: {volcano.sh/task-spec: master, scheduling.k8s.io/group-name: train-train}}, " +
+			"spec: {schedulerName: volcano, nodeName: NODE, containers: [{name: c, image: i}]}, status: {phase: Running}}\n---\n", "work/train-worker-0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report := mustSimulate(t, test.cluster+strings.NewReplacer("LABELS", test.labels, "CPU", test.cpu, "MIN", test.min).Replace(job)+strings.Replace(test.more, "NODE", "n1", 1), untilStable)
+			var binds []string
+			for _, b := range report.Binds {
+				binds = append(binds, b.Pod)
+			}
+			if got := strings.Join(binds, ", "); got != test.binds {
+				t.Errorf("bound are %q, want %q", got, test.binds)
+			}
+			for _, j := range report.Jobs {
+				if test.binds != "" && (fmt.Sprint(j.MinAvailable) != test.min || j.Ready != 2) {
+					t.Errorf("at the end %d pods are ready, and %d must be", j.Ready, j.MinAvailable)
+				}
+			}
+		})
+	}
+}

@@ -24,6 +24,7 @@ import (
 	"hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/internal/controllers/workload"
 	"hekla.sh/hekla/pkg/apis/batch/builder"
+	"hekla.sh/hekla/pkg/apis/batch/dependencies"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/batch/validation"
 	"hekla.sh/hekla/pkg/apis/bounds"
@@ -376,7 +377,7 @@ func (r *Reconciler) ensurePodGroup(ctx context.Context, job *batch.Job, pods []
 		return nil, err
 	}
 	wanted := builder.PodGroup(job, func(class string) int32 { return r.priority(ctx, class) }, specOf)
-	lifecycle.HoldBack(wanted, job, held)
+	dependencies.HoldBack(wanted, job, held)
 	current := &scheduling.PodGroup{}
 	err = r.client.Get(ctx, client.ObjectKeyFromObject(wanted), current)
 	if apierrors.IsNotFound(err) {

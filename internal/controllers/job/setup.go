@@ -23,6 +23,7 @@ import (
 	"hekla.sh/hekla/internal/controllers/job/lifecycle"
 	"hekla.sh/hekla/internal/controllers/metrics"
 	"hekla.sh/hekla/internal/controllers/workload"
+	"hekla.sh/hekla/pkg/apis/batch/dependencies"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	bus "hekla.sh/hekla/pkg/apis/bus/v1alpha1"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -139,7 +140,7 @@ func (e *podEvents) Update(_ context.Context, event event.UpdateEvent, queue que
 	after, are := event.ObjectNew.(*corev1.Pod)
 	if is && are && before.UID == after.UID && before.Status.Phase == after.Status.Phase &&
 		(before.DeletionTimestamp == nil) == (after.DeletionTimestamp == nil) &&
-		lifecycle.HasStarted(before) == lifecycle.HasStarted(after) && lifecycle.ContainerRestarts(before) == lifecycle.ContainerRestarts(after) &&
+		dependencies.HasStarted(before) == dependencies.HasStarted(after) && lifecycle.ContainerRestarts(before) == lifecycle.ContainerRestarts(after) &&
 		controllingJob(before) != nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"hekla.sh/hekla/pkg/apis/batch/builder"
+	"hekla.sh/hekla/pkg/apis/batch/dependencies"
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
 	"hekla.sh/hekla/test/fixture"
 )
@@ -51,18 +52,18 @@ func TestTasksThatDependOnOthers(t *testing.T) {
 	t.Run("do not count for the gang that they wait for", func(t *testing.T) {
 		job := jobOf(withMin(task("a", 3, "1"), 2), dependingOn(task("b", 2, "1"), "", "a"))
 		group := builder.PodGroup(job, priority, builder.FromTemplate)
-		HoldBack(group, job, HeldBack(job, nil))
+		dependencies.HoldBack(group, job, HeldBack(job, nil))
 		if group.Spec.MinMember != 2 || len(group.Spec.MinTaskMember) != 1 || group.Spec.MinResources.Cpu().Value() != 4 {
 			t.Errorf("the PodGroup is %+v", group.Spec)
 		}
 		job.Spec.MinAvailable = 3 // below the sum of 4: any three pods will do
 		group = builder.PodGroup(job, priority, builder.FromTemplate)
-		HoldBack(group, job, HeldBack(job, nil))
+		dependencies.HoldBack(group, job, HeldBack(job, nil))
 		if group.Spec.MinMember != 3 {
 			t.Errorf("minMember is %d, all three pods of task a can be had", group.Spec.MinMember)
 		}
 		group = builder.PodGroup(job, priority, builder.FromTemplate)
-		HoldBack(group, job, make([]string, 2))
+		dependencies.HoldBack(group, job, make([]string, 2))
 		if group.Spec.MinMember != 3 || group.Spec.MinTaskMember["b"] != 2 {
 			t.Errorf("nothing is held back, yet the PodGroup is %+v", group.Spec)
 		}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"net/http/httptest"
@@ -17,6 +20,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
+	"github.com/sigstore/sigstore/pkg/signature"
+	cosign "github.com/sigstore/sigstore/pkg/signature/payload"
 	"sigs.k8s.io/yaml"
 )
 
@@ -82,6 +88,46 @@ func TestASignedReleaseIsCheckedAndPushed(t *testing.T) {
 	}
 	if _, err := base64.StdEncoding.DecodeString(string(stored)); err != nil {
 		t.Error(err)
+	}
+}
+
+// The verifier is that of the library by which cosign checks signatures with a key. What is around them is as cosign's
+// specification says.
+func TestSignaturesAreThoseOfCosign(t *testing.T) {
+	out := copyOf(t, makeOnce(t).release)
+	private, public := keys(t)
+	check(t, run(t.Context(), []string{"sign", "--out=" + out, "--key=" + private}))
+	text, err := os.ReadFile(public)
+	check(t, err)
+	key, err := cryptoutils.UnmarshalPEMToPublicKey(text)
+	check(t, err)
+	verifier, err := signature.LoadVerifier(key, crypto.SHA256)
+	check(t, err)
+	for _, file := range []string{sumsFile, payloadFile} {
+		signed, err := os.ReadFile(filepath.Join(out, file))
+		check(t, err)
+		encoded, err := os.ReadFile(filepath.Join(out, file+ending))
+		check(t, err)
+		plain, err := base64.StdEncoding.Strict().DecodeString(string(encoded))
+		check(t, err)
+		if err := verifier.VerifySignature(bytes.NewReader(plain), bytes.NewReader(signed)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		if verifier.VerifySignature(bytes.NewReader(plain), bytes.NewReader(append(signed, '\n'))) == nil {
+			t.Errorf("%s: a changed file passes", file)
+		}
+	}
+	text, err = os.ReadFile(filepath.Join(out, payloadFile))
+	check(t, err)
+	var said cosign.SimpleContainerImage
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	check(t, decoder.Decode(&said))
+	_, descriptor, err := writtenImage(out)
+	check(t, err)
+	if c := &said.Critical; c.Type != cosign.CosignSignatureType || c.Image.DockerManifestDigest != descriptor.Digest.String() ||
+		c.Identity.DockerReference != "registry.example.com/hekla" {
+		t.Errorf("the payload is %s", text)
 	}
 }
 

@@ -66,6 +66,10 @@ func (a *Auditor) evict(p *pod, c *change) {
 // observePod takes in a pod as an answer shows it. before is what was known of it, nil if nothing.
 func (a *Auditor) observePod(before *pod, c *change) {
 	p := c.object.(*pod)
+	p.readyIn = p.version
+	if before != nil && before.uid == p.uid && (a.schedulers[c.user] || !isNewer(p.version, before.readyIn)) {
+		p.isReady, p.readyIn = before.isReady, before.readyIn
+	}
 	if before == nil || before.uid != p.uid {
 		if before != nil {
 			a.free(before, c)
@@ -77,6 +81,7 @@ func (a *Auditor) observePod(before *pod, c *change) {
 		}
 		a.join(p)
 	} else if !isNewer(p.version, before.version) {
+		before.isReady, before.readyIn = p.isReady, p.readyIn
 		return
 	} else {
 		if before.counts && !maps.Equal(before.request, p.request) { // it was resized

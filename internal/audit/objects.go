@@ -94,8 +94,9 @@ type pod struct {
 	hasEnded    bool
 	isLeaving   bool // it is being deleted
 	isGated     bool
-	isReady     bool
-	isAbrupt    bool // it has no time to end in
+	isReady     bool   // as others than schedulers say: Volcano says that a pod is not before it deletes it
+	readyIn     string // the version of the object that said so
+	isAbrupt    bool   // it has no time to end in
 	isFinalized bool
 	isSpared    bool // volcano.sh/preemptable says false
 	isMarked    bool // a condition says that a scheduler evicts it

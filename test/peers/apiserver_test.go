@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"testing"
 	"time"
 
@@ -25,7 +25,6 @@ import (
 	"hekla.sh/hekla/internal/audit/live"
 	"hekla.sh/hekla/internal/localcluster"
 	"hekla.sh/hekla/test/apitest"
-	"hekla.sh/hekla/test/installed"
 )
 
 func TestMain(m *testing.M) { apitest.Main(func() (int, error) { return m.Run(), nil }) }
@@ -72,16 +71,10 @@ func running(t *testing.T, core kubernetes.Interface, name string, want int) {
 	})
 }
 
-// startKubeScheduler starts a cluster whose only scheduler it is. The audit log is in the folder of the test.
-func startKubeScheduler(t *testing.T) (cluster *localcluster.Cluster, log string) {
+// startCluster starts one of nodes that have four CPUs each, without a scheduler.
+func startCluster(t *testing.T, nodes int, log string) *localcluster.Cluster {
 	t.Helper()
-	ctx, folder := t.Context(), t.TempDir()
-	log = filepath.Join(folder, "audit.log")
-	program := apitest.Path(folder, "kube-scheduler")
-	if err := apitest.BuildPackage(ctx, program, "k8s.io/kubernetes/cmd/kube-scheduler"); err != nil {
-		t.Fatal(err)
-	}
-	cluster, err := localcluster.Start(ctx, localcluster.Options{Nodes: 2, AuditLog: log, Progress: os.Stderr,
+	cluster, err := localcluster.Start(t.Context(), localcluster.Options{Nodes: nodes, AuditLog: log, Progress: os.Stderr,
 		NodeTemplate: localcluster.NodeTemplate{Capacity: corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("110")}}})
 	if err != nil {
 		t.Fatal(err)
@@ -91,18 +84,44 @@ func startKubeScheduler(t *testing.T) (cluster *localcluster.Cluster, log string
 			t.Error(err)
 		}
 	})
-	address, err := installed.FreeAddress()
-	if err != nil {
+	return cluster
+}
+
+// startKubeScheduler starts a cluster whose only scheduler it is. The audit log is in the folder of the test.
+func startKubeScheduler(t *testing.T) (cluster *localcluster.Cluster, log string) {
+	t.Helper()
+	ctx, folder := t.Context(), t.TempDir()
+	log = filepath.Join(folder, "audit.log")
+	program := apitest.Path(folder, "kube-scheduler")
+	if err := apitest.BuildPackage(ctx, program, "k8s.io/kubernetes/cmd/kube-scheduler"); err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := strings.Cut(address, ":")
-	_, err = cluster.Run(ctx, localcluster.Program{Name: "kube-scheduler", Path: program,
-		Args: []string{"--kubeconfig=" + cluster.KubeconfigPath(), "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=" + port,
-			"--authentication-kubeconfig=" + cluster.KubeconfigPath(), "--authorization-kubeconfig=" + cluster.KubeconfigPath()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster = startCluster(t, 2, log)
+	runKubeScheduler(t, cluster, cluster.KubeconfigPath(), program)
 	return cluster, log
+}
+
+func runKubeScheduler(t *testing.T, cluster *localcluster.Cluster, kubeconfig, program string) {
+	t.Helper()
+	run(t, cluster, "kube-scheduler", program, "--kubeconfig="+kubeconfig, "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port="+freePort(t),
+		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)
+}
+
+// run starts a program of another scheduler.
+func run(t *testing.T, cluster *localcluster.Cluster, name, program string, args ...string) {
+	t.Helper()
+	if _, err := cluster.Run(t.Context(), localcluster.Program{Name: name, Path: program, Args: args}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	port, err := localcluster.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strconv.Itoa(port)
 }
 
 // kube-scheduler may evict a pod for one that finds room otherwise before it is bound: then more pods are evicted than

@@ -50,7 +50,7 @@ func newProgram(arguments []string, streams genericiooptions.IOStreams) (program
 	cli.AddCommands(program, typed, streams)
 	cli.Group(program)
 	cli.PointToHelp(program)
-	callAs(program, typed)
+	callAs(program, typed, ownCommand(program))
 	program.SetArgs(rest)
 	return program, called
 }
@@ -58,10 +58,21 @@ func newProgram(arguments []string, streams genericiooptions.IOStreams) (program
 // ownName is the program at the beginning of an example, or where another is piped into it.
 var ownName = regexp.MustCompile(`(?m)(^  |\| )hekla `)
 
-// callAs writes the examples of a command, and of those below it, as they are typed here.
-func callAs(command *cobra.Command, typed string) {
-	command.Example = ownName.ReplaceAllString(command.Example, "${1}"+strings.ReplaceAll(typed, "$", "$$")+" ")
+// ownCommand is the program with one of its commands, as sentences name them.
+func ownCommand(program *cobra.Command) *regexp.Regexp {
+	var names []string
+	for _, command := range program.Commands() {
+		names = append(names, regexp.QuoteMeta(command.Name()))
+	}
+	return regexp.MustCompile(`\bhekla (` + strings.Join(names, "|") + `)\b`)
+}
+
+// callAs writes the examples and sentences of a command, and of those below it, as they are typed here.
+func callAs(command *cobra.Command, typed string, named *regexp.Regexp) {
+	literal := strings.ReplaceAll(typed, "$", "$$")
+	command.Example = ownName.ReplaceAllString(command.Example, "${1}"+literal+" ")
+	command.Long = named.ReplaceAllString(command.Long, literal+" ${1}")
 	for _, below := range command.Commands() {
-		callAs(below, typed)
+		callAs(below, typed, named)
 	}
 }

@@ -52,6 +52,8 @@ func TestThePluginSaysToTypeWhatWasTyped(t *testing.T) {
 	}{
 		{[]string{"import", "kueue", "--help"}, "-o yaml | kubectl hekla import kueue - > configuration.yaml"},
 		{[]string{"import", "yunikorn", "--help"}, "\n  kubectl hekla import yunikorn queues.yaml | kubectl apply -f -"},
+		{[]string{"jobs", "--help"}, "kubectl hekla why explains: kubectl hekla why TYPE/NAME"},
+		{[]string{"down", "--help"}, "kubectl hekla up has started"},
 		{[]string{"replay", "testdata/missing.json"}, "; kubectl hekla snapshot -f testdata/missing.json writes one"},
 		{[]string{"replay", "testdata/../program.go"}, "; kubectl hekla snapshot -f FILE writes one"},
 	} {

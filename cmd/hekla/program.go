@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,11 @@ func newProgram(arguments []string, streams genericiooptions.IOStreams) (program
 	cli.AddCommands(program, typed, streams)
 	cli.Group(program)
 	cli.PointToHelp(program)
-	callAs(program, typed, ownCommand(program))
+	var commands []string
+	for _, command := range program.Commands() {
+		commands = append(commands, command.Name())
+	}
+	callAs(program, typed, commands)
 	program.SetArgs(rest)
 	return program, called
 }
@@ -58,21 +63,20 @@ func newProgram(arguments []string, streams genericiooptions.IOStreams) (program
 // ownName is the program at the beginning of an example, or where another is piped into it.
 var ownName = regexp.MustCompile(`(?m)(^  |\| )hekla `)
 
-// ownCommand is the program with one of its commands, as sentences name them.
-func ownCommand(program *cobra.Command) *regexp.Regexp {
-	var names []string
-	for _, command := range program.Commands() {
-		names = append(names, regexp.QuoteMeta(command.Name()))
-	}
-	return regexp.MustCompile(`\bhekla (` + strings.Join(names, "|") + `)\b`)
-}
+// ownCommand is the program with what may be one of its commands, in a sentence.
+var ownCommand = regexp.MustCompile(`\bhekla [a-z]+\b`)
 
-// callAs writes the examples and sentences of a command, and of those below it, as they are typed here.
-func callAs(command *cobra.Command, typed string, named *regexp.Regexp) {
-	literal := strings.ReplaceAll(typed, "$", "$$")
-	command.Example = ownName.ReplaceAllString(command.Example, "${1}"+literal+" ")
-	command.Long = named.ReplaceAllString(command.Long, literal+" ${1}")
+// callAs writes the examples and sentences of a command, and of those below it, as they are typed here. The program has
+// the commands of these names.
+func callAs(command *cobra.Command, typed string, commands []string) {
+	command.Example = ownName.ReplaceAllString(command.Example, "${1}"+strings.ReplaceAll(typed, "$", "$$")+" ")
+	command.Long = ownCommand.ReplaceAllStringFunc(command.Long, func(said string) string {
+		if _, name, _ := strings.Cut(said, " "); slices.Contains(commands, name) {
+			return typed + " " + name
+		}
+		return said
+	})
 	for _, below := range command.Commands() {
-		callAs(below, typed, named)
+		callAs(below, typed, commands)
 	}
 }

@@ -638,6 +638,29 @@ func TestRules(t *testing.T) {
 			s.bind("b", "n1")
 			s.pass(time.Hour)
 		}, nil},
+		{"the node says so before the scheduler and arrives later", func(s *story) {
+			s.node("n1", "4")
+			ready := func(p *corev1.Pod) {
+				p.Labels = map[string]string{"app": "a"}
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			}
+			s.pod("a", "3", ready)
+			s.request("update", "policy", "poddisruptionbudgets", "status", &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "a"},
+				Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}, nil, person)
+			s.bind("a", "n1")
+			s.pass(time.Minute)
+			s.pod("b", "2", ofPriority(5))
+			s.nominate("b", "n1")
+			s.pods["a"].Status.Conditions[0].Status = corev1.ConditionFalse
+			s.version++ // that of the node
+			s.request("patch", "", "pods", "status", s.pods["a"], nil, theScheduler)
+			s.version -= 2
+			s.request("patch", "", "pods", "status", s.pods["a"], nil, kubelet)
+			s.version++
+			s.remove("a", theScheduler)
+			s.bind("b", "n1")
+			s.pass(time.Hour)
+		}, nil},
 		{"a queue holds what it may", func(s *story) {
 			s.node("n1", "8")
 			s.queue("q", "4")

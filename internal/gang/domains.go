@@ -181,7 +181,7 @@ func choicesOf(s *framework.Session, j *cluster.Job, least resources.Vector, one
 // is the whole cluster. A verdict says why there are none.
 func EvictionDomains(s *framework.Session, j *cluster.Job) ([]*cluster.Domain, *verdict.Verdict) {
 	for _, g := range j.Subgroups() {
-		if g.Policy.Proximity.IsHard() {
+		if g.Proximity.IsHard() {
 			return nil, &verdict.Verdict{Code: verdict.NotEnoughResources, Help: verdict.HelpNode | verdict.HelpJob,
 				Detail: "no pods are evicted for a job of which each subgroup must be kept within a HyperNode of its own"}
 		}

@@ -92,7 +92,7 @@ func bySubgroup(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *ve
 			return nil
 		}
 		members := membersOf(g, tasks)
-		if g.Lacks() == 0 || len(members) < g.Lacks() || !wanted(j, g, members[0]) || slices.ContainsFunc(failed, func(h *cluster.Subgroup) bool {
+		if g.IsWhole() || len(members) < g.Lacks() || !wanted(j, g, members[0]) || slices.ContainsFunc(failed, func(h *cluster.Subgroup) bool {
 			return isLike(h, g, tasks)
 		}) {
 			continue
@@ -105,7 +105,7 @@ func bySubgroup(s *framework.Session, j *cluster.Job, tasks []*cluster.Task) *ve
 		return nil
 	}
 	rest := slices.DeleteFunc(slices.Clone(tasks), func(t *cluster.Task) bool {
-		return t.Status != cluster.Pending || t.Subgroup != nil && t.Subgroup.Lacks() > 0
+		return t.Status != cluster.Pending || t.Subgroup != nil && !t.Subgroup.IsWhole()
 	})
 	v := placeHere(s, j, rest)
 	if v == nil {
@@ -145,13 +145,13 @@ func membersOf(g *cluster.Subgroup, tasks []*cluster.Task) []*cluster.Task {
 
 // wanted reports whether completing a subgroup brings its job closer to its start.
 func wanted(j *cluster.Job, g *cluster.Subgroup, t *cluster.Task) bool {
-	return j.LacksSubgroups(g.Policy) || j.LacksOf(t.Role) > 0 || j.MinMember > j.Ready() && useful(j, t)
+	return g.IsNeeded() || j.LacksOf(t.Role) > 0 || j.MinMember > j.Ready() && useful(j, t)
 }
 
 // isLike reports whether a subgroup cannot fit because another did not: neither has a task placed, and their tasks are
 // alike.
 func isLike(failed, g *cluster.Subgroup, tasks []*cluster.Task) bool {
-	if failed.Policy != g.Policy || failed.Ready() > 0 || g.Ready() > 0 {
+	if !g.IsLike(failed) || failed.Ready() > 0 || g.Ready() > 0 {
 		return false
 	}
 	of := membersOf(failed, tasks)
@@ -161,7 +161,7 @@ func isLike(failed, g *cluster.Subgroup, tasks []*cluster.Task) bool {
 // complete places the tasks that a subgroup lacks, close to each other and to those it has, or none.
 func complete(s *framework.Session, j *cluster.Job, g *cluster.Subgroup, members []*cluster.Task) *verdict.Verdict {
 	least := cluster.LeastRequest(members, g.Lacks())
-	w := wish{proximity: g.Policy.Proximity, least: least}
+	w := wish{proximity: g.Proximity, least: least}
 	if w.proximity != nil {
 		w.held = j.Nodes(g)
 	}
@@ -183,7 +183,7 @@ func fillInOrder(s *framework.Session, g *cluster.Subgroup, members []*cluster.T
 	var why *verdict.Verdict
 	var failed []*cluster.Task
 	for _, t := range members {
-		if g.Lacks() == 0 {
+		if g.IsWhole() {
 			return nil, nil
 		}
 		if t.Status != cluster.Pending || HasFailedAlike(s, failed, t) {
@@ -193,14 +193,14 @@ func fillInOrder(s *framework.Session, g *cluster.Subgroup, members []*cluster.T
 			failed, why = append(failed, t), why.With(v)
 		}
 	}
-	if g.Lacks() == 0 {
+	if g.IsWhole() {
 		return nil, nil
 	}
 	refusal := verdict.Verdict{Code: verdict.NotEnoughTasks, Help: verdict.HelpJob}
 	if why != nil {
 		refusal = *why
 	}
-	refusal.Placed, refusal.Wanted, refusal.Subject = g.Ready(), g.Policy.Size, "subgroup "+g.Name()
+	refusal.Placed, refusal.Wanted, refusal.Subject = g.Ready(), g.Size, "subgroup "+g.Name()
 	x.Undo()
 	return &refusal, cluster.OnePerClass(failed)
 }
@@ -209,13 +209,13 @@ func fillInOrder(s *framework.Session, g *cluster.Subgroup, members []*cluster.T
 // incomplete, it places the tasks that the subgroup lacks, or none. It returns why not, nil if it did.
 func PlaceNext(s *framework.Session, x framework.Transaction, t *cluster.Task, tasks []*cluster.Task) *verdict.Verdict {
 	g := t.Subgroup
-	if g == nil || g.Lacks() == 0 {
+	if g == nil || g.IsWhole() {
 		return PlaceOne(s, x, t)
 	}
 	members := membersOf(g, tasks)
 	if len(members) < g.Lacks() {
 		return &verdict.Verdict{Code: verdict.NotEnoughTasks, Subject: "subgroup " + g.Name(), Help: verdict.HelpJob,
-			Placed: g.Ready() + len(members), Wanted: g.Policy.Size}
+			Placed: g.Ready() + len(members), Wanted: g.Size}
 	}
 	least := cluster.LeastRequest(members, g.Lacks())
 	c, v := choicesOf(s, t.Job, least, false)
@@ -229,7 +229,7 @@ func PlaceNext(s *framework.Session, x framework.Transaction, t *cluster.Task, t
 // if its queue may hold it. It returns why not, nil if it did.
 func PlaceOne(s *framework.Session, x framework.Transaction, t *cluster.Task) *verdict.Verdict {
 	j, g := t.Job, t.Subgroup
-	if j.Proximity == nil && (g == nil || g.Policy.Proximity == nil) {
+	if j.Proximity == nil && (g == nil || g.Proximity == nil) {
 		return place(s, x, t)
 	}
 	c, v := choicesOf(s, j, t.Request(), true)
@@ -237,10 +237,10 @@ func PlaceOne(s *framework.Session, x framework.Transaction, t *cluster.Task) *v
 		return v
 	}
 	return c.try(s, t.Request(), func() *verdict.Verdict {
-		if g == nil || g.Policy.Proximity == nil {
+		if g == nil || g.Proximity == nil {
 			return place(s, x, t)
 		}
-		inner, v := choose(s, wish{proximity: g.Policy.Proximity, held: j.Nodes(g), least: t.Request(), roomiest: true})
+		inner, v := choose(s, wish{proximity: g.Proximity, held: j.Nodes(g), least: t.Request(), roomiest: true})
 		if v != nil {
 			return v
 		}

@@ -33,11 +33,10 @@ type Usage = quota.Usage
 
 // The parts of a gang are described in package gang.
 type (
-	RoleMinimum    = gang.RoleMinimum
-	Subgroup       = gang.Subgroup
-	SubgroupPolicy = gang.SubgroupPolicy
-	Proximity      = gang.Proximity
-	Leaving        = gang.Leaving
+	RoleMinimum = gang.RoleMinimum
+	Subgroup    = gang.Subgroup
+	Proximity   = gang.Proximity
+	Leaving     = gang.Leaving
 )
 
 // Job is a gang: the tasks of one PodGroup.

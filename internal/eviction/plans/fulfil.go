@@ -81,7 +81,7 @@ func placePromised(s *framework.Session, x framework.Transaction, p *cluster.Pla
 		placed := placeInOrder(s, x, p, promised, waits)
 		isWhole := true
 		for _, t := range placed {
-			if g := t.Subgroup; g != nil && g.Lacks() > 0 {
+			if g := t.Subgroup; g != nil && !g.IsWhole() {
 				waits[g], isWhole = true, false
 			}
 		}

@@ -285,6 +285,9 @@ func (a *audit) subgroups(what string, j *cluster.Job, members []*cluster.Task) 
 		}
 	}
 	a.int(what+" subgroups", len(j.Subgroups()), len(tasks))
+	if lacks := j.Lacks(); j.IsWhole() != (lacks == 0) {
+		a.found = append(a.found, fmt.Sprintf("%s lacks %d tasks, and whole is %t", what, lacks, j.IsWhole()))
+	}
 	for _, g := range j.Subgroups() {
 		a.int(what+" tasks of subgroup "+g.Name(), g.Tasks(), tasks[g])
 		if counts[g] != nil && *counts[g] != g.Counts() {

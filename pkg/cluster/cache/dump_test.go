@@ -24,7 +24,7 @@ var leftOut = []string{
 	"base.writer", "Plans.model", "attention.generation", "attention.changes", "Cluster.log", "attention.touchedJobs",
 	"Tree.touched", "Node.Generation", "Node.SpecGeneration", "JobInternals.IsTouched", "Node.touched", "Node.Freed", "Node.Exposed",
 	"Class.matched", "Class.matchedWhen", "Time.loc", "term.selector", "Stamp.Counts", "World.Counts", "TaskInternals.InNode", "TaskInternals.Budgets",
-	"Budget.selector", "Store.changes", "Served.index", "SubgroupPolicy.selector", "nodes.topology",
+	"Budget.selector", "Store.changes", "Served.index", "Subgroup.parent", "Subgroup.of", "policy.selector", "nodes.topology",
 	"base.pods", "base.version", "Table.amounts", "Tracker.last", "Cluster.talliedAt", "ledger.shared", "Cache.ungrouped", "base.forgotten", "NodeInternals.Tallied", "NodeInternals.TalliedUsed",
 	"Backlog.unsettled", "Backlog.attended", "Backlog.resting", "Backlog.before", "Backlog.seen", "Backlog.highest", "Backlog.admissions", "JobInternals.Backlog", "JobInternals.Room",
 	"Registry.listener", // who is told, which is the reader that has it

@@ -20,7 +20,7 @@ import (
 func unchanged(c *Cache) any {
 	grows := []string{"base.writer", "Plans.model", "attention.generation", "attention.changes", "Cluster.log", "Terms.generation", "Class.matched",
 		"Class.matchedWhen", "Time.loc", "term.selector", "TaskInternals.InNode", "TaskInternals.Budgets", "Budget.selector",
-		"Store.changes", "SubgroupPolicy.selector", "nodes.topology", "base.pods", "Table.amounts", "Tracker.last", "Cluster.talliedAt", "NodeInternals.Tallied", "NodeInternals.TalliedUsed"}
+		"Store.changes", "Subgroup.parent", "Subgroup.of", "policy.selector", "nodes.topology", "base.pods", "Table.amounts", "Tracker.last", "Cluster.talliedAt", "NodeInternals.Tallied", "NodeInternals.TalliedUsed"}
 	generations := map[string]uint64{}
 	for _, n := range c.Nodes() {
 		generations[n.Name] = n.Generation

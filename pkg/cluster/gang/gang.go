@@ -31,10 +31,10 @@ type Gang struct {
 	// Proximity is how close to each other all tasks must or should be, nil if that does not matter.
 	Proximity *Proximity
 
-	counts    Counts
-	roles     map[string]*Counts
-	policies  []*SubgroupPolicy
-	subgroups []*Subgroup
+	root     Subgroup // the tree, with the counts of the job
+	roles    map[string]*Counts
+	policies []*policy
+	leaves   []*Subgroup // of the tree, by policy and then by values
 }
 
 // Read takes the minimums and subgroup policies from a PodGroup. Its tasks are then in no subgroup, and must be
@@ -64,11 +64,11 @@ func (g *Gang) Lower(minimum int) {
 	}
 }
 
-// Add counts a task by its status, for the gang, its role and its subgroup. With -1 it removes the task.
-func (g *Gang) Add(s Status, role string, of *Subgroup, sign int) {
-	g.counts[s] += sign
-	if of != nil {
-		of.counts[s] += sign
+// Add counts a task by its status, for the gang, its role and its leaf. With -1 it removes the task.
+func (g *Gang) Add(s Status, role string, leaf *Subgroup, sign int) {
+	g.root.counts[s] += sign
+	if leaf != nil {
+		leaf.Count(s, sign)
 	}
 	counts := g.roles[role]
 	if counts == nil {
@@ -82,24 +82,24 @@ func (g *Gang) Add(s Status, role string, of *Subgroup, sign int) {
 }
 
 // Counts returns the number of tasks in each status.
-func (g *Gang) Counts() Counts { return g.counts }
+func (g *Gang) Counts() Counts { return g.root.counts }
 
 // Roles returns the same for each role that a task has had. The caller must not change the map.
 func (g *Gang) Roles() map[string]*Counts { return g.roles }
 
 // Count returns the number of tasks in a status.
-func (g *Gang) Count(s Status) int { return g.counts[s] }
+func (g *Gang) Count(s Status) int { return g.root.counts[s] }
 
 // Evictable is the number of tasks that may be evicted by their status (rule P4). Stand-ins are not among them.
-func (g *Gang) Evictable() int { return g.counts[Bound] + g.counts[Running] }
+func (g *Gang) Evictable() int { return g.root.counts[Bound] + g.root.counts[Running] }
 
 // Staying is the number of tasks that have a node or are pipelined to one, and are not leaving it.
 func (g *Gang) Staying() int {
-	return g.counts[Pipelined] + g.counts[Allocated] + g.counts[Binding] + g.counts[Awaited] + g.Evictable() + g.counts[Unknown]
+	return g.root.counts[Pipelined] + g.root.counts[Allocated] + g.root.counts[Binding] + g.root.counts[Awaited] + g.Evictable() + g.root.counts[Unknown]
 }
 
 // Ready is the number of tasks that count for the minimum: placed, running, or succeeded.
-func (g *Gang) Ready() int { return g.counts.ready() }
+func (g *Gang) Ready() int { return g.root.counts.ready() }
 
 // RoleReady is the same for one role.
 func (g *Gang) RoleReady(role string) int {
@@ -110,7 +110,7 @@ func (g *Gang) RoleReady(role string) int {
 }
 
 // Valid is the number of tasks that may ever count for the minimum: all that are not failed or leaving.
-func (g *Gang) Valid() int { return g.counts.valid() }
+func (g *Gang) Valid() int { return g.root.counts.valid() }
 
 // RoleValid is the same for one role.
 func (g *Gang) RoleValid(role string) int {
@@ -132,22 +132,28 @@ func (g *Gang) ChecksRoles() bool {
 
 // Lacks returns how many more tasks must be placed before the job may start, by its minimum and those of its roles.
 func (g *Gang) Lacks() int {
-	lacks := max(g.MinMember-g.Ready(), g.lacksOfSubgroups(false))
+	lacks := max(g.MinMember-g.Ready(), g.root.lacks(false))
 	if !g.ChecksRoles() {
 		return max(lacks, 0)
 	}
-	roles, placed := 0, 0
+	roles := 0
 	for _, r := range g.RoleMinimums {
-		have := g.RoleReady(r.Role)
-		roles += max(r.Minimum-have, 0)
-		placed += min(have, r.Minimum)
+		roles += max(r.Minimum-g.RoleReady(r.Role), 0)
 	}
 	return max(lacks, roles)
 }
 
+// IsWhole reports whether the gang lacks no tasks.
+func (g *Gang) IsWhole() bool {
+	if g.Ready() < g.MinMember || g.root.isInner && !g.root.IsWhole() {
+		return false
+	}
+	return !g.ChecksRoles() || !slices.ContainsFunc(g.RoleMinimums, func(r RoleMinimum) bool { return g.RoleReady(r.Role) < r.Minimum })
+}
+
 // LacksPromises is Lacks with pipelined tasks counted as placed.
 func (g *Gang) LacksPromises() int {
-	lacks := max(g.MinMember-g.Ready()-g.counts[Pipelined], g.lacksOfSubgroups(true))
+	lacks := max(g.MinMember-g.Ready()-g.root.counts[Pipelined], g.root.lacks(true))
 	if !g.ChecksRoles() {
 		return max(lacks, 0)
 	}
@@ -180,7 +186,7 @@ func (g *Gang) WantsPromise(role string) bool {
 		}
 		reserved += lacks
 	}
-	return g.MinMember-g.Ready()-g.counts[Pipelined] > reserved
+	return g.MinMember-g.Ready()-g.root.counts[Pipelined] > reserved
 }
 
 // LacksOf returns how many more tasks of a role must be placed before the job may start.

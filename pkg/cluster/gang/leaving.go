@@ -18,7 +18,7 @@ func (l *Leaving) Add(role string, g *Subgroup) {
 }
 
 // Keeps reports whether the gang keeps its minimum, and those of its roles and of a subgroup, without one more task of
-// the role and the subgroup, and without those that leave (rule J2). A complete subgroup must stay complete. An
+// the role and the subgroup, and without those that leave (rule J2). A whole leaf must stay whole. An
 // incomplete one has nothing to keep.
 func (x *Gang) Keeps(role string, g *Subgroup, leaving Leaving) bool {
 	if x.Ready()-leaving.sum-1 < x.MinMember {
@@ -36,13 +36,13 @@ func (x *Gang) Keeps(role string, g *Subgroup, leaving Leaving) bool {
 
 // breaks reports whether a subgroup with so many tasks becomes incomplete if some leave.
 func (g *Subgroup) breaks(have, leave int) bool {
-	return have >= g.Policy.Size && have-leave < g.Policy.Size
+	return have >= g.Size && have-leave < g.Size
 }
 
 // Kept reports whether no subgroup became incomplete when so many of its tasks left, which are no longer in its counts
 // (rule J2).
 func (x *Gang) Kept(left map[*Subgroup]int) bool {
-	for _, g := range x.subgroups {
+	for _, g := range x.leaves {
 		if leave := left[g]; leave > 0 && g.breaks(g.Ready()+leave, leave) {
 			return false
 		}

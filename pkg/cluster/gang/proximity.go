@@ -32,5 +32,5 @@ func (p *Proximity) Tier() int { return *p.tier }
 
 // IsPlaced reports whether it matters in which HyperNode the tasks are placed.
 func (g *Gang) IsPlaced() bool {
-	return g.Proximity != nil || slices.ContainsFunc(g.policies, func(p *SubgroupPolicy) bool { return p.Proximity != nil })
+	return g.Proximity != nil || slices.ContainsFunc(g.policies, func(p *policy) bool { return p.proximity != nil })
 }

@@ -93,7 +93,7 @@ func (plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 	return nil
 }
 
-func (p plugin) IsReady(j *cluster.Job) bool { return p.LacksToStart(j) == 0 }
+func (plugin) IsReady(j *cluster.Job) bool { return j.IsWhole() }
 
 // LacksToStart counts by the minimums of the job, of its roles and of its subgroups.
 func (plugin) LacksToStart(j *cluster.Job) int { return j.Lacks() }
@@ -145,7 +145,7 @@ func (plugin) CompareJobs(a, b *cluster.Job) int { return cmp.Compare(urgency(a)
 // urgency is lowest for a gang that has lost pods, then for one that has not started, then for one that only grows.
 func urgency(j *cluster.Job) int {
 	switch {
-	case j.Lacks() == 0:
+	case j.IsWhole():
 		return 2
 	case j.Ready() == 0:
 		return 1

@@ -10,8 +10,8 @@
 // is whole if enough of its children are. The root is whole if enough of its children are, and enough tasks of the job
 // and of each role.
 //
-// [Gang.Read] makes the tree of a PodGroup: an inner subgroup for each subGroupPolicy, and below it a leaf for each value
-// of its labels.
+// [Gang.Read] makes the tree of a PodGroup: an inner subgroup for each subGroupPolicy, and below it a leaf for each
+// value of its labels.
 //
 // Invariants:
 //

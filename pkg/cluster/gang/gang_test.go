@@ -48,8 +48,8 @@ func TestTasksOfBrokenSubgroupsDoNotHelpTheGangStart(t *testing.T) {
 	}
 }
 
-// TestAGangIsWholeIfItLacksNothing changes tasks of two policies at random. What is kept with each change must be what is
-// counted anew.
+// TestAGangIsWholeIfItLacksNothing changes tasks of two policies at random. What is kept with each change must be what
+// is counted anew.
 func TestAGangIsWholeIfItLacksNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := schedulingv1beta1.PodGroupSpec{MinMember: int32(rapid.IntRange(0, 4).Draw(t, "minMember"))}

@@ -49,8 +49,8 @@ func (g *Subgroup) lacks(promised bool) int {
 	for _, n := range lacks[:min(len(lacks), g.Minimum)] {
 		total += n
 	}
-	// A child that does not exist lacks all. Both numbers are the user's, and 2³¹−1 at most: they are multiplied and not
-	// counted up.
+	// A child that does not exist lacks all. Both numbers are the user's, and 2³¹−1 at most: they are multiplied and
+	// not counted up.
 	return min(total+max(g.Minimum-len(lacks), 0)*g.sizeOfChildren, math.MaxInt32)
 }
 
@@ -108,8 +108,8 @@ func (g *Subgroup) Count(s Status, sign int) {
 	}
 }
 
-// Subgroups returns the leaves of the job, in the order of the tree; those of a policy by value, numbers in their order.
-// The caller must not change the slice.
+// Subgroups returns the leaves of the job, by policy and then by value, numbers in their order. The caller must not
+// change the slice.
 func (g *Gang) Subgroups() []*Subgroup { return g.leaves }
 
 // KeepsSubgroupsWhole reports whether every leaf is whole, with placed and pipelined tasks, or has none of them.

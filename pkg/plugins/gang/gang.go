@@ -93,7 +93,7 @@ func (plugin) ValidateJob(j *cluster.Job) *verdict.Verdict {
 	return nil
 }
 
-func (plugin) IsReady(j *cluster.Job) bool { return j.IsWhole() }
+func (p plugin) IsReady(j *cluster.Job) bool { return p.LacksToStart(j) == 0 }
 
 // LacksToStart counts by the minimums of the job, of its roles and of its subgroups.
 func (plugin) LacksToStart(j *cluster.Job) int { return j.Lacks() }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,7 @@ var _ interface {
 	Job
 	StatusResetter
 	Marked
+	Suspending
 	Unserved
 } = BatchJob{}
 
@@ -50,13 +52,17 @@ func (j BatchJob) IsSuspended() bool { return ptr.Deref(j.Spec.Suspend, false) }
 // IsActive reports whether the Job has pods that have not ended. A Job that was started and then suspended counts as
 // active until its controller says that it has seen that: until then it may still make pods.
 func (j BatchJob) IsActive() bool {
-	return j.Status.Active > 0 || ptr.Deref(j.Status.Terminating, 0) > 0 || j.IsSuspended() && j.Status.StartTime != nil && !j.saysSuspended()
+	return j.Status.Active > 0 || ptr.Deref(j.Status.Terminating, 0) > 0 || j.IsSuspended() && j.Status.StartTime != nil && j.SuspendedAt().IsZero()
 }
 
-func (j BatchJob) saysSuspended() bool {
-	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
-	})
+// SuspendedAt is when the controller of Jobs has said that it has suspended the Job, zero if it does not say that now.
+func (j BatchJob) SuspendedAt() time.Time {
+	for _, c := range j.Status.Conditions {
+		if c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
 }
 
 // Suspend makes the Job end its pods.

@@ -2,6 +2,7 @@ package queueing
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -68,6 +69,12 @@ type Marked interface {
 	// QueuedAs are the podsets of a marked job without what it got at its start. sets are those that it was queued
 	// with.
 	QueuedAs(sets []v1beta2.PodSet) []v1beta2.PodSet
+}
+
+// Suspending is a job whose controller says when it has suspended it.
+type Suspending interface {
+	// SuspendedAt is when the controller of the job has said that it is suspended, zero if it does not say that now.
+	SuspendedAt() time.Time
 }
 
 // Unserved is a job that may ask for what Hekla does not serve.

@@ -150,6 +150,8 @@ func (r *jobs) step(ctx context.Context, job queueing.Job) (again time.Duration,
 		return 0, nil
 	case w == nil && !job.IsSuspended():
 		return 0, r.suspend(ctx, job, "it is not admitted")
+	case w == nil && job.Object().GetDeletionTimestamp() != nil:
+		return 0, nil // it waits for what it owns to be gone, and a new Workload would be of those
 	case w == nil:
 		return 0, r.create(ctx, job)
 	case w.DeletionTimestamp != nil:

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,7 +68,7 @@ type played struct {
 
 func play(t *testing.T, kind *queueing.Kind, objects ...client.Object) played {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, schedulingv1.AddToScheme, v1beta2.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{batchv1.AddToScheme, corev1.AddToScheme, schedulingv1.AddToScheme, v1beta2.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,7 @@ func play(t *testing.T, kind *queueing.Kind, objects ...client.Object) played {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := &state{now: time.Now}
+	state := &state{now: time.Now, live: api}
 	state.current.Store(&queueing.Policy{IsOn: true})
 	w := writer{client: api, events: events.NewFakeRecorder(100), state: state, metrics: numbers, owners: queueing.NewOwnerFinder(api)}
 	return played{&jobs{kind: kind, writer: w},

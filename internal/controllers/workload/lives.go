@@ -204,18 +204,23 @@ func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (queueing.Lifec
 // asked, since the quota is given to others then.
 func (r *lives) podsOf(ctx context.Context, w *v1beta2.Workload) (pods []*corev1.Pod, err error) {
 	for _, from := range []client.Reader{r.client, r.reader} {
-		list := &corev1.PodList{}
-		if err := from.List(ctx, list, client.InNamespace(w.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("listing pods of Workload %s: %w", w.Name, err)
-		}
-		for i := range list.Items {
-			p := &list.Items[i]
-			if p.Annotations[v1beta2.WorkloadAnnotation] == w.Name && holdsQuota(p) {
-				pods = append(pods, p)
-			}
-		}
-		if len(pods) > 0 {
+		if pods, err = podsOf(ctx, from, w); err != nil || len(pods) > 0 {
 			break
+		}
+	}
+	return pods, err
+}
+
+// podsOf reads the pods of a Workload that hold its quota.
+func podsOf(ctx context.Context, from client.Reader, w *v1beta2.Workload) (pods []*corev1.Pod, err error) {
+	list := &corev1.PodList{}
+	if err := from.List(ctx, list, client.InNamespace(w.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing pods of Workload %s: %w", w.Name, err)
+	}
+	for i := range list.Items {
+		p := &list.Items[i]
+		if p.Annotations[v1beta2.WorkloadAnnotation] == w.Name && holdsQuota(p) {
+			pods = append(pods, p)
 		}
 	}
 	return pods, nil

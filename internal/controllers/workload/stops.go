@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"hekla.sh/hekla/internal/queueing"
+	"hekla.sh/hekla/pkg/apis/kueue/conditions"
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
@@ -39,6 +40,9 @@ func (r *jobs) stop(ctx context.Context, job queueing.Job, w *v1beta2.Workload, 
 	case job.IsActive():
 		return false, nil // it changes when its last pod is gone
 	}
+	if is, err := r.hasUntold(ctx, job, w); is || err != nil {
+		return false, err // it changes when its controller tells of them
+	}
 	object, lock := job.Object(), client.MergeFromWithOptimisticLock{}
 	before := object.DeepCopyObject().(client.Object)
 	restore(job, w)
@@ -57,6 +61,21 @@ func (r *jobs) stop(ctx context.Context, job queueing.Job, w *v1beta2.Workload, 
 		return false, fmt.Errorf("restoring the template: %w", err)
 	}
 	return true, nil
+}
+
+// hasUntold reports whether a job that says it has no pods has some nevertheless that hold the quota of its Workload:
+// its controller has made them after the start, and not told of them yet. The API server is asked only if the job may
+// have been started since its controller has said last that it is suspended.
+func (r *jobs) hasUntold(ctx context.Context, job queueing.Job, w *v1beta2.Workload) (bool, error) {
+	if m, is := job.(queueing.Marked); is && !m.IsMarked() {
+		return false, nil
+	}
+	admitted := conditions.Of(w, v1beta2.Admitted)
+	if s, is := job.(queueing.Suspending); is && admitted != nil && s.SuspendedAt().After(admitted.LastTransitionTime.Time) {
+		return false, nil
+	}
+	pods, err := podsOf(ctx, r.state.live, w)
+	return len(pods) > 0, err
 }
 
 // restore makes a job in memory what it was before its start: as was noted then, else as its Workload says. One that

@@ -192,6 +192,9 @@ func (r *jobs) step(ctx context.Context, job queueing.Job) (again time.Duration,
 	case job.IsActive():
 		return 0, nil // pods of before are still there, and the job changes when the last is gone
 	}
+	if has, err := r.hasPodsOfBefore(ctx, job); has || err != nil {
+		return 0, err // its controller ends them, and tells of them
+	}
 	// A job that does not say itself that it is suspended may have no pods because it is over, or paused.
 	if err := r.start(ctx, job, w); err != nil || !job.KeepsCounts() || conditions.Is(w, v1beta2.Finished) {
 		return 0, err

@@ -3,9 +3,11 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -76,6 +78,23 @@ func (r *jobs) hasUntold(ctx context.Context, job queueing.Job, w *v1beta2.Workl
 	}
 	pods, err := podsOf(ctx, r.state.live, w)
 	return len(pods) > 0, err
+}
+
+// hasPodsOfBefore reports whether a job that is to start has pods of which its controller has not told yet, as when a
+// user resumes it for a moment. After the start they would be taken for pods of the Workload, which they do not name.
+// One whose spec was never changed was never resumed.
+func (r *jobs) hasPodsOfBefore(ctx context.Context, job queueing.Job) (bool, error) {
+	object := job.Object()
+	if _, is := job.(queueing.Suspending); !is || object.GetGeneration() <= 1 {
+		return false, nil
+	}
+	list := &corev1.PodList{}
+	if err := r.state.live.List(ctx, list, client.InNamespace(object.GetNamespace())); err != nil {
+		return false, fmt.Errorf("listing pods of %s: %w", object.GetName(), err)
+	}
+	return slices.ContainsFunc(list.Items, func(p corev1.Pod) bool {
+		return metav1.IsControlledBy(&p, object) && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+	}), nil
 }
 
 // restore makes a job in memory what it was before its start: as was noted then, else as its Workload says. One that

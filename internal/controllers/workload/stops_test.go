@@ -82,3 +82,48 @@ func TestAJobThatIsBeingDeletedGetsNoWorkload(t *testing.T) {
 		}
 	}
 }
+
+// TestAJobStartsWithoutPodsOfBefore has a Job that was resumed for a moment, and whose controller has made a pod and
+// not told of it.
+func TestAJobStartsWithoutPodsOfBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		generation int64
+		phase      corev1.PodPhase
+		starts     bool
+	}{
+		"the pod runs":                   {3, corev1.PodRunning, false},
+		"the pod has ended":              {3, corev1.PodFailed, true},
+		"the Job was never changed":      {1, corev1.PodRunning, true},
+		"the pod waits, and has no node": {3, corev1.PodPending, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "train", Generation: c.generation,
+				Labels: map[string]string{v1beta2.QueueNameLabel: "main"}},
+				Spec: batchv1.JobSpec{Suspend: ptr.To(true), Parallelism: ptr.To(int32(1)), Completions: ptr.To(int32(1))}}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train-0",
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: ptr.To(true)}}},
+				Status: corev1.PodStatus{Phase: c.phase}}
+			p := play(t, queueing.BatchJobs, job, pod, &v1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "spot"}})
+			request, w := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(job)}, &v1beta2.Workload{}
+			if _, err := p.jobs.Reconcile(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.jobs.client.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: queueing.BatchJobs.WorkloadOf(job)}, w); err != nil {
+				t.Fatal(err)
+			}
+			w.Status.Admission = &v1beta2.Admission{ClusterQueue: "cq", PodSetAssignments: []v1beta2.PodSetAssignment{{Name: v1beta2.DefaultPodSetName, Count: ptr.To(int32(1))}}}
+			for _, kind := range []string{v1beta2.QuotaReserved, v1beta2.Admitted} {
+				w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind, LastTransitionTime: metav1.Now()})
+			}
+			if err := p.jobs.client.Status().Update(t.Context(), w); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.jobs.Reconcile(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.jobs.client.Get(t.Context(), client.ObjectKeyFromObject(job), job); err != nil || !*job.Spec.Suspend != c.starts {
+				t.Errorf("the Job is suspended: %t, %v; want it started: %t", *job.Spec.Suspend, err, c.starts)
+			}
+		})
+	}
+}

@@ -364,9 +364,15 @@ func workloadOf(document []byte) (*workload, error) {
 		count, left := int64(1), int64(1)
 		if a.Count != nil && *a.Count > 0 {
 			count, left = int64(*a.Count), int64(*a.Count)
+			queued := count // pods that are given up are counted of all that are queued, and fewer may have been admitted
+			for i := range o.Spec.PodSets {
+				if o.Spec.PodSets[i].Name == a.Name {
+					queued = max(count, int64(o.Spec.PodSets[i].Count))
+				}
+			}
 			for _, r := range o.Status.ReclaimablePods {
 				if r.Name == a.Name {
-					left = max(0, left-int64(r.Count))
+					left = min(count, max(0, queued-int64(r.Count)))
 				}
 			}
 		}

@@ -741,6 +741,14 @@ func TestRules(t *testing.T) {
 			s.admit("w1", "q1", "6")
 			s.admit("w2", "q2", "3")
 		}, []string{audit.RuleQuota + " Workload work/w2"}},
+		{"a Workload holds quota for pods that had not ended before", func(s *story) {
+			s.clusterQueue("q1", "c", "4", nil)
+			s.wait("w1")
+			s.edit("w1", func(o *kueue.WorkloadSpec) { o.PodSets = []kueue.PodSet{{Name: "main", Count: 3}} })
+			s.tell("w1", func(o *kueue.WorkloadStatus) { o.ReclaimablePods = []kueue.ReclaimablePod{{Name: "main", Count: 2}} })
+			s.admit("w1", "q1", "3")
+			s.admit("w2", "q1", "2")
+		}, []string{audit.RuleQuota + " Workload work/w2"}},
 		{"a queue borrows more than it may", func(s *story) {
 			one := "1"
 			s.clusterQueue("q1", "c", "4", &one)

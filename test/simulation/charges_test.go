@@ -295,3 +295,23 @@ func TestTheRulesSeeWhatRunsAndHoldsQuotaWithoutRight(t *testing.T) {
 		})
 	}
 }
+
+// TestPlacesThatAreGivenUpAreOfAllThatAreQueued has a Workload of three pods of which two had ended when it was
+// admitted again: it holds what the third one needs.
+func TestPlacesThatAreGivenUpAreOfAllThatAreQueued(t *testing.T) {
+	w := func(queued, admitted, givenUp int64) *object {
+		named := func(count int64) map[string]any { return map[string]any{"name": "main", "count": count} }
+		assigned := named(admitted)
+		assigned["resourceUsage"] = map[string]any{"cpu": fmt.Sprint(admitted)}
+		return &object{Unstructured: unstructured.Unstructured{Object: map[string]any{
+			"spec": map[string]any{"podSets": []any{named(queued)}},
+			"status": map[string]any{"reclaimablePods": []any{named(givenUp)},
+				"admission": map[string]any{"podSetAssignments": []any{assigned}}},
+		}}}
+	}
+	for _, c := range []struct{ queued, admitted, givenUp, want int64 }{{3, 3, 0, 3}, {3, 3, 2, 1}, {3, 1, 2, 1}, {3, 2, 2, 1}, {3, 1, 3, 0}} {
+		if is := held(w(c.queued, c.admitted, c.givenUp)); is != 1000*c.want {
+			t.Errorf("with %d of %d admitted and %d given up it holds %dm, want %d", c.admitted, c.queued, c.givenUp, is, c.want)
+		}
+	}
+}

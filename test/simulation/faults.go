@@ -54,7 +54,7 @@ var faultKinds = map[string]faultKind{
 	"crash at write": {6, onCall(crashAtWrite)},
 	"stale start":    {6, staleStart},
 	"partition":      {3, partition},
-	"leader cut off": {4, cutOffLeader},
+	"leader cut off": {8, cutOffLeader},
 	"outage":         {2, outage},
 	"slow node":      {3, slowNode},
 	"pod failed":     {2, podFailed},

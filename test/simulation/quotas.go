@@ -159,23 +159,24 @@ func charged(o *object, withoutGivenUp bool) (sum int64) {
 			break
 		}
 		m := entry.(map[string]any)
-		count, _ := m["count"].(int64)
-		if f, is := m["count"].(float64); is {
-			count = int64(f)
-		}
-		reclaimed[m["name"].(string)] = count
+		reclaimed[m["name"].(string)] = toNumber(m["count"])
+	}
+	queued := map[string]int64{}
+	podSets, _, _ := unstructured.NestedSlice(o.Object, "spec", "podSets")
+	for _, s := range podSets {
+		m := s.(map[string]any)
+		name, _ := m["name"].(string)
+		queued[name] = toNumber(m["count"])
 	}
 	sets, _, _ := unstructured.NestedSlice(o.Object, "status", "admission", "podSetAssignments")
 	for _, s := range sets {
 		m := s.(map[string]any)
 		usage, _, _ := unstructured.NestedStringMap(m, "resourceUsage")
-		count, _ := m["count"].(int64)
-		if f, is := m["count"].(float64); is {
-			count = int64(f)
-		}
+		count := toNumber(m["count"])
 		name, _ := m["name"].(string)
 		if charge := milli(usage[string(corev1.ResourceCPU)]); count > 0 {
-			sum += charge / count * max(count-reclaimed[name], 0)
+			// The places that are given up are counted of all that are queued, and fewer may have been admitted.
+			sum += charge / count * max(min(count, max(queued[name], count)-reclaimed[name]), 0)
 		}
 	}
 	return sum

@@ -92,6 +92,24 @@ func TestGangsOfAHigherPriorityEvictPods(t *testing.T) {
 	}
 }
 
+// TestALeaderThatIsCutOffWritesNothing has the scheduler that leads cut off for longer than its Lease lasts, again and
+// again, and nothing else but jobs.
+func TestALeaderThatIsCutOffWritesNothing(t *testing.T) {
+	plan := &simulation.Plan{Seed: 2, Steps: 4000, Copies: 2}
+	for i := range 6 {
+		plan.Events = append(plan.Events, simulation.Event{Step: 600 + 500*i, Kind: "leader cut off", Arg: uint64(i)},
+			simulation.Event{Step: 610 + 500*i, Kind: "submit a Volcano Job", Arg: uint64(i)})
+	}
+	result := simulation.Run(t, plan, programs)
+	t.Log(result, result.Happened)
+	for _, violated := range result.Violations {
+		t.Error(violated)
+	}
+	if result.Happened["leader cut off"] < 4 || result.Happened["end of a program"] < 4 {
+		t.Error("no leader was cut off, or none ended for it")
+	}
+}
+
 // TestWhatHappensInACluster has controllers do what only happens now and then in random runs.
 func TestWhatHappensInACluster(t *testing.T) {
 	plan := &simulation.Plan{Seed: 1, Steps: 4000, Copies: 1}

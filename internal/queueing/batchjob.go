@@ -8,6 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,6 +39,7 @@ var _ interface {
 	StatusResetter
 	Marked
 	Suspending
+	Selecting
 	Unserved
 } = BatchJob{}
 
@@ -53,6 +56,15 @@ func (j BatchJob) IsSuspended() bool { return ptr.Deref(j.Spec.Suspend, false) }
 // active until its controller says that it has seen that: until then it may still make pods.
 func (j BatchJob) IsActive() bool {
 	return j.Status.Active > 0 || ptr.Deref(j.Status.Terminating, 0) > 0 || j.IsSuspended() && j.Status.StartTime != nil && j.SuspendedAt().IsZero()
+}
+
+// PodSelector is the selector of the Job, which the API server gives to each.
+func (j BatchJob) PodSelector() labels.Selector {
+	selector, err := metav1.LabelSelectorAsSelector(j.Spec.Selector)
+	if err != nil || j.Spec.Selector == nil {
+		return labels.Everything()
+	}
+	return selector
 }
 
 // SuspendedAt is when the controller of Jobs has said that it has suspended the Job, zero if it does not say that now.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
@@ -75,6 +76,20 @@ type Marked interface {
 type Suspending interface {
 	// SuspendedAt is when the controller of the job has said that it is suspended, zero if it does not say that now.
 	SuspendedAt() time.Time
+}
+
+// Selecting is a job whose pods have labels by which they are found.
+type Selecting interface {
+	// PodSelector selects the pods of the job, and hardly any others.
+	PodSelector() labels.Selector
+}
+
+// PodSelector selects the pods of a job, among others.
+func PodSelector(job Job) labels.Selector {
+	if s, is := job.(Selecting); is {
+		return s.PodSelector()
+	}
+	return labels.Everything()
 }
 
 // Unserved is a job that may ask for what Hekla does not serve.

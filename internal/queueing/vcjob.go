@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batch "hekla.sh/hekla/pkg/apis/batch/v1alpha1"
@@ -57,6 +58,11 @@ func (j VolcanoJob) IsSuspended() bool { return !j.IsActive() }
 func (j VolcanoJob) IsActive() bool {
 	s := &j.Status
 	return s.Pending+s.Running+s.Unknown+s.Terminating > 0
+}
+
+// PodSelector selects by the name of the Job, which its controller writes on each pod.
+func (j VolcanoJob) PodSelector() labels.Selector {
+	return labels.SelectorFromSet(labels.Set{batch.JobNameKey: j.Name})
 }
 
 // Suspend does nothing: the controller of Jobs sees that the Workload is not admitted.

@@ -211,10 +211,10 @@ func (r *lives) podsOf(ctx context.Context, w *v1beta2.Workload) (pods []*corev1
 	return pods, err
 }
 
-// podsOf reads the pods of a Workload that hold its quota.
-func podsOf(ctx context.Context, from client.Reader, w *v1beta2.Workload) (pods []*corev1.Pod, err error) {
+// podsOf reads the pods of a Workload that hold its quota. among may leave out others.
+func podsOf(ctx context.Context, from client.Reader, w *v1beta2.Workload, among ...client.ListOption) (pods []*corev1.Pod, err error) {
 	list := &corev1.PodList{}
-	if err := from.List(ctx, list, client.InNamespace(w.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := from.List(ctx, list, append(among, client.InNamespace(w.Namespace), client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("listing pods of Workload %s: %w", w.Name, err)
 	}
 	for i := range list.Items {

@@ -76,7 +76,7 @@ func (r *jobs) hasUntold(ctx context.Context, job queueing.Job, w *v1beta2.Workl
 	if s, is := job.(queueing.Suspending); is && admitted != nil && s.SuspendedAt().After(admitted.LastTransitionTime.Time) {
 		return false, nil
 	}
-	pods, err := podsOf(ctx, r.state.live, w)
+	pods, err := podsOf(ctx, r.state.live, w, client.MatchingLabelsSelector{Selector: queueing.PodSelector(job)})
 	return len(pods) > 0, err
 }
 
@@ -89,7 +89,8 @@ func (r *jobs) hasPodsOfBefore(ctx context.Context, job queueing.Job) (bool, err
 		return false, nil
 	}
 	list := &corev1.PodList{}
-	if err := r.state.live.List(ctx, list, client.InNamespace(object.GetNamespace())); err != nil {
+	selected := client.MatchingLabelsSelector{Selector: queueing.PodSelector(job)}
+	if err := r.state.live.List(ctx, list, client.InNamespace(object.GetNamespace()), selected); err != nil {
 		return false, fmt.Errorf("listing pods of %s: %w", object.GetName(), err)
 	}
 	return slices.ContainsFunc(list.Items, func(p corev1.Pod) bool {

@@ -16,6 +16,9 @@ import (
 	"hekla.sh/hekla/pkg/apis/kueue/v1beta2"
 )
 
+// selectsTrain is the selector of a Job.
+var selectsTrain = &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: "train"}}
+
 // TestQuotaIsHeldForPodsOfWhichTheStatusDoesNotTell has a Job that is suspended again before its controller has written
 // that it runs. Its status says that it is suspended, as before its start, and has no pods.
 func TestQuotaIsHeldForPodsOfWhichTheStatusDoesNotTell(t *testing.T) {
@@ -32,7 +35,7 @@ func TestQuotaIsHeldForPodsOfWhichTheStatusDoesNotTell(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "train", Labels: map[string]string{v1beta2.QueueNameLabel: "main"}},
-				Spec: batchv1.JobSpec{Suspend: ptr.To(true), Parallelism: ptr.To(int32(1)), Completions: ptr.To(int32(1)), Template: corev1.PodTemplateSpec{
+				Spec: batchv1.JobSpec{Selector: selectsTrain, Suspend: ptr.To(true), Parallelism: ptr.To(int32(1)), Completions: ptr.To(int32(1)), Template: corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1beta2.WorkloadAnnotation: queueing.BatchJobs.WorkloadOf(&batchv1.Job{
 						ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "train"}})},
 						Labels: map[string]string{v1beta2.PodSetLabel: v1beta2.DefaultPodSetName}}}}}
@@ -45,7 +48,7 @@ func TestQuotaIsHeldForPodsOfWhichTheStatusDoesNotTell(t *testing.T) {
 				w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: kind, LastTransitionTime: metav1.NewTime(admitted)})
 			}
 			conditions.Evict(w, v1beta2.ReasonPreempted, "", "for another", time.Now())
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train-0", Annotations: job.Spec.Template.Annotations},
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train-0", Labels: selectsTrain.MatchLabels, Annotations: job.Spec.Template.Annotations},
 				Spec: corev1.PodSpec{NodeName: "n"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 			if c.isGone {
 				pod.Status.Phase = corev1.PodFailed
@@ -99,8 +102,8 @@ func TestAJobStartsWithoutPodsOfBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "train", Generation: c.generation,
 				Labels: map[string]string{v1beta2.QueueNameLabel: "main"}},
-				Spec: batchv1.JobSpec{Suspend: ptr.To(true), Parallelism: ptr.To(int32(1)), Completions: ptr.To(int32(1))}}
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train-0",
+				Spec: batchv1.JobSpec{Selector: selectsTrain, Suspend: ptr.To(true), Parallelism: ptr.To(int32(1)), Completions: ptr.To(int32(1))}}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train-0", Labels: selectsTrain.MatchLabels,
 				OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: ptr.To(true)}}},
 				Status: corev1.PodStatus{Phase: c.phase}}
 			p := play(t, queueing.BatchJobs, job, pod, &v1beta2.ResourceFlavor{ObjectMeta: metav1.ObjectMeta{Name: "spot"}})

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"hekla.sh/hekla/internal/chaos"
 )
@@ -42,6 +44,7 @@ Exit codes: 0 no violation, 1 violations, 2 it could not be done.`,
 				return unreadable{err}
 			}
 			options.Log = command.ErrOrStderr()
+			klog.SetLogger(logr.Discard()) // client-go says of each request that fails that it does, and most are to fail
 			report, err := chaos.Run(command.Context(), options)
 			if err != nil {
 				return unreadable{err}

@@ -204,26 +204,25 @@ func (r *lives) around(ctx context.Context, w *v1beta2.Workload) (queueing.Lifec
 // asked, since the quota is given to others then.
 func (r *lives) podsOf(ctx context.Context, w *v1beta2.Workload) (pods []*corev1.Pod, err error) {
 	for _, from := range []client.Reader{r.client, r.reader} {
-		if pods, err = podsOf(ctx, from, w); err != nil || len(pods) > 0 {
+		list := &corev1.PodList{}
+		if err := from.List(ctx, list, client.InNamespace(w.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("listing pods of Workload %s: %w", w.Name, err)
+		}
+		for i := range list.Items {
+			if p := &list.Items[i]; holdsQuotaOf(p, w) {
+				pods = append(pods, p)
+			}
+		}
+		if len(pods) > 0 {
 			break
 		}
 	}
-	return pods, err
+	return pods, nil
 }
 
-// podsOf reads the pods of a Workload that hold its quota. among may leave out others.
-func podsOf(ctx context.Context, from client.Reader, w *v1beta2.Workload, among ...client.ListOption) (pods []*corev1.Pod, err error) {
-	list := &corev1.PodList{}
-	if err := from.List(ctx, list, append(among, client.InNamespace(w.Namespace), client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil, fmt.Errorf("listing pods of Workload %s: %w", w.Name, err)
-	}
-	for i := range list.Items {
-		p := &list.Items[i]
-		if p.Annotations[v1beta2.WorkloadAnnotation] == w.Name && holdsQuota(p) {
-			pods = append(pods, p)
-		}
-	}
-	return pods, nil
+// holdsQuotaOf reports whether a pod is one of a Workload, and holds its quota.
+func holdsQuotaOf(p *corev1.Pod, w *v1beta2.Workload) bool {
+	return p.Annotations[v1beta2.WorkloadAnnotation] == w.Name && holdsQuota(p)
 }
 
 // holdsQuota reports whether a pod runs, or may yet be bound: one without a node counts unless it is gated or being

@@ -76,8 +76,7 @@ func (r *jobs) hasUntold(ctx context.Context, job queueing.Job, w *v1beta2.Workl
 	if s, is := job.(queueing.Suspending); is && admitted != nil && s.SuspendedAt().After(admitted.LastTransitionTime.Time) {
 		return false, nil
 	}
-	pods, err := podsOf(ctx, r.state.live, w, client.MatchingLabelsSelector{Selector: queueing.PodSelector(job)})
-	return len(pods) > 0, err
+	return r.hasPod(ctx, job, func(p *corev1.Pod) bool { return holdsQuotaOf(p, w) })
 }
 
 // hasPodsOfBefore reports whether a job that is to start has pods of which its controller has not told yet, as when a
@@ -88,14 +87,19 @@ func (r *jobs) hasPodsOfBefore(ctx context.Context, job queueing.Job) (bool, err
 	if _, is := job.(queueing.Suspending); !is || object.GetGeneration() <= 1 {
 		return false, nil
 	}
-	list := &corev1.PodList{}
+	return r.hasPod(ctx, job, func(p *corev1.Pod) bool {
+		return metav1.IsControlledBy(p, object) && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+	})
+}
+
+// hasPod asks the API server whether there is such a pod among those that the labels of a job's pods select.
+func (r *jobs) hasPod(ctx context.Context, job queueing.Job, isSuch func(*corev1.Pod) bool) (bool, error) {
+	list, object := &corev1.PodList{}, job.Object()
 	selected := client.MatchingLabelsSelector{Selector: queueing.PodSelector(job)}
 	if err := r.state.live.List(ctx, list, client.InNamespace(object.GetNamespace()), selected); err != nil {
 		return false, fmt.Errorf("listing pods of %s: %w", object.GetName(), err)
 	}
-	return slices.ContainsFunc(list.Items, func(p corev1.Pod) bool {
-		return metav1.IsControlledBy(&p, object) && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
-	}), nil
+	return slices.ContainsFunc(list.Items, func(p corev1.Pod) bool { return isSuch(&p) }), nil
 }
 
 // restore makes a job in memory what it was before its start: as was noted then, else as its Workload says. One that

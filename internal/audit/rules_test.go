@@ -584,83 +584,22 @@ func TestRules(t *testing.T) {
 			s.pod("c", "2", ofPriority(9))
 			s.bind("c", "n1")
 		}, nil},
-		{"a pod is deleted that a budget protects", func(s *story) {
-			s.node("n1", "4")
-			ready := func(p *corev1.Pod) {
-				p.Labels = map[string]string{"app": "a"}
-				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-			}
-			s.pod("a", "3", ready)
-			s.request("update", "policy", "poddisruptionbudgets", "status", &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "a"},
-				Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}, nil, person)
-			s.bind("a", "n1")
-			s.pass(time.Minute)
-			s.pod("b", "2", ofPriority(5))
-			s.nominate("b", "n1")
-			s.remove("a", theScheduler)
-			s.bind("b", "n1")
-			s.pass(time.Hour)
-		}, []string{audit.RuleBudget + " Pod work/a"}},
-		{"the scheduler says first that a pod with a budget is not ready", func(s *story) {
-			s.node("n1", "4")
-			ready := func(p *corev1.Pod) {
-				p.Labels = map[string]string{"app": "a"}
-				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-			}
-			s.pod("a", "3", ready)
-			s.request("update", "policy", "poddisruptionbudgets", "status", &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "a"},
-				Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}, nil, person)
-			s.bind("a", "n1")
-			s.pass(time.Minute)
-			s.pod("b", "2", ofPriority(5))
-			s.nominate("b", "n1")
+		{"a pod is deleted that a budget protects", deletesProtected(func(*story) {}), []string{audit.RuleBudget + " Pod work/a"}},
+		{"the scheduler says first that a pod with a budget is not ready", deletesProtected(func(s *story) {
 			s.pods["a"].Status.Conditions[0].Status = corev1.ConditionFalse
 			s.request("update", "", "pods", "status", s.pods["a"], nil, theScheduler)
-			s.remove("a", theScheduler)
-			s.bind("b", "n1")
-			s.pass(time.Hour)
-		}, []string{audit.RuleBudget + " Pod work/a"}},
-		{"a pod with a budget is not ready any more", func(s *story) {
-			s.node("n1", "4")
-			ready := func(p *corev1.Pod) {
-				p.Labels = map[string]string{"app": "a"}
-				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-			}
-			s.pod("a", "3", ready)
-			s.request("update", "policy", "poddisruptionbudgets", "status", &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "a"},
-				Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}, nil, person)
-			s.bind("a", "n1")
-			s.pass(time.Minute)
-			s.pod("b", "2", ofPriority(5))
-			s.nominate("b", "n1")
+		}), []string{audit.RuleBudget + " Pod work/a"}},
+		{"a pod with a budget is not ready any more", deletesProtected(func(s *story) {
 			s.change("a", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse })
-			s.remove("a", theScheduler)
-			s.bind("b", "n1")
-			s.pass(time.Hour)
-		}, nil},
-		{"the node says so before the scheduler and arrives later", func(s *story) {
-			s.node("n1", "4")
-			ready := func(p *corev1.Pod) {
-				p.Labels = map[string]string{"app": "a"}
-				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-			}
-			s.pod("a", "3", ready)
-			s.request("update", "policy", "poddisruptionbudgets", "status", &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "a"},
-				Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}, nil, person)
-			s.bind("a", "n1")
-			s.pass(time.Minute)
-			s.pod("b", "2", ofPriority(5))
-			s.nominate("b", "n1")
+		}), nil},
+		{"the node says so before the scheduler and arrives later", deletesProtected(func(s *story) {
 			s.pods["a"].Status.Conditions[0].Status = corev1.ConditionFalse
 			s.version++ // that of the node
 			s.request("patch", "", "pods", "status", s.pods["a"], nil, theScheduler)
 			s.version -= 2
 			s.request("patch", "", "pods", "status", s.pods["a"], nil, kubelet)
 			s.version++
-			s.remove("a", theScheduler)
-			s.bind("b", "n1")
-			s.pass(time.Hour)
-		}, nil},
+		}), nil},
 		{"a queue holds what it may", func(s *story) {
 			s.node("n1", "8")
 			s.queue("q", "4")
@@ -879,5 +818,27 @@ func TestRules(t *testing.T) {
 			c.story(s)
 			s.expect(c.want...)
 		})
+	}
+}
+
+// deletesProtected has a scheduler delete a pod that a budget protects, for another pod, after something else.
+func deletesProtected(before func(s *story)) func(s *story) {
+	return func(s *story) {
+		s.node("n1", "4")
+		ready := func(p *corev1.Pod) {
+			p.Labels = map[string]string{"app": "a"}
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}
+		s.pod("a", "3", ready)
+		s.request("update", "policy", "poddisruptionbudgets", "status", &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "a"},
+			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}, nil, person)
+		s.bind("a", "n1")
+		s.pass(time.Minute)
+		s.pod("b", "2", ofPriority(5))
+		s.nominate("b", "n1")
+		before(s)
+		s.remove("a", theScheduler)
+		s.bind("b", "n1")
+		s.pass(time.Hour)
 	}
 }
